@@ -1,0 +1,275 @@
+!> The result record, schema `pagewise.record/1`: facts of one measurement, and their JSON text.
+!>
+!> The schema itself stands beside the program that reads records (runners/pagewise/schema).
+module pw_record
+    use pw_error, only: error_t, exit_check, exit_pages
+    use pw_json, only: json_t
+    use pw_kinds, only: i4, i8, r8
+    use pw_options, only: options_t
+    use pw_system, only: base_page_size, host_cpu, host_kernel, host_name, utc_now
+    implicit none
+    private
+
+    !> What was built: known when the program is compiled.
+    type, public :: configuration_t
+        character(:), allocatable :: version            !< of the project
+        character(:), allocatable :: compiler           !< of Fortran and C, such as gcc-12.2.0
+        character(:), allocatable :: compiler_version   !< the Fortran compiler's own words
+        character(:), allocatable :: compiler_options   !< likewise
+        character(:), allocatable :: hugepages, prefetch, stores
+        logical :: openmp = .false., papi = .false.
+    end type configuration_t
+
+    !> A figure derived from a measurement; `field` carries the unit, such as latency_ns.
+    type, public :: metric_t
+        character(:), allocatable :: field
+        real(r8) :: value = 0.0_r8
+    end type metric_t
+
+    !> Traffic of one repetition.
+    type, public :: traffic_t
+        real(r8) :: bytes_stream = 0.0_r8     !< bytes that the source names
+        real(r8) :: bytes_hardware = 0.0_r8   !< with write-allocate
+        real(r8) :: flops = 0.0_r8
+    end type traffic_t
+
+    !> Outcome of comparing a result with its closed form or a second algorithm.
+    type, public :: validation_t
+        logical :: passed = .false.
+        character(:), allocatable :: method
+        real(r8) :: error = huge(1.0_r8)      !< largest deviation found, in the measure that `method` names
+        real(r8) :: tolerance = 0.0_r8
+    end type validation_t
+
+    !> The kernel's accounting of one array's mapping.
+    type, public :: array_record_t
+        character(:), allocatable :: name
+        integer(i8) :: bytes = 0, huge_bytes = 0, page_size_observed = 0
+    end type array_record_t
+
+    type, public :: pages_record_t
+        character(:), allocatable :: policy, method
+        integer(i8) :: page_size_requested = 0, page_size_observed = 0
+        real(r8) :: huge_coverage = 0.0_r8
+        type(array_record_t), allocatable :: arrays(:)
+    end type pages_record_t
+
+    !> Counted events, or why there are none.
+    type, public :: counters_record_t
+        character(:), allocatable :: unavailable
+        character(64), allocatable :: event(:)
+        integer(i8), allocatable :: count(:)
+    end type counters_record_t
+
+    type, public :: record_t
+        character(:), allocatable :: kernel, started
+        type(configuration_t) :: configuration
+        integer(i8) :: elements = 0, element_bytes = 0, arrays = 0, working_set = 0, array_spacing = 0
+        real(r8) :: populate_seconds = 0.0_r8
+        real(r8), allocatable :: seconds(:)   !< of each timed repetition
+        integer(i8) :: passes = 1             !< passes over the working set in one repetition
+        type(traffic_t) :: traffic
+        type(metric_t), allocatable :: metrics(:)
+        type(validation_t) :: validation
+        type(pages_record_t) :: pages
+        integer(i8) :: populate_minor = 0, populate_major = 0, compute_minor = 0, compute_major = 0   !< page faults
+        type(counters_record_t) :: counters
+        integer(i4), allocatable :: cpus(:), numa_nodes(:)   !< of each thread
+    contains
+        procedure :: to_json
+    end type record_t
+
+    public :: failure_to_json
+
+contains
+
+    !> The record of a measurement that ran, as one line of JSON.
+    function to_json(self, options) result(line)
+        class(record_t), intent(in) :: self
+        type(options_t), intent(in) :: options
+        character(:), allocatable :: line
+        type(json_t) :: json
+        integer :: i
+
+        call json%open_object('')
+        if (self%validation%passed) then
+            call write_head(json, self%kernel, self%started, 'ok')
+        else
+            call write_head(json, self%kernel, self%started, 'check_failed')
+            call write_failure(json, exit_check, 'the result failed its check: '//self%validation%method, &
+                               'do not use this configuration; try another compiler version')
+        end if
+        call write_configuration(json, self%configuration)
+        call write_options(json, options)
+
+        call json%open_object('sizes')
+        call json%put('elements', self%elements)
+        call json%put('element_bytes', self%element_bytes)
+        call json%put('arrays', self%arrays)
+        call json%put('working_set_bytes', self%working_set)
+        call json%put('array_spacing_bytes', self%array_spacing)
+        call json%close_object()
+
+        call json%open_object('seconds')
+        call json%put('populate', self%populate_seconds)
+        call json%put('repetitions', self%seconds)
+        call json%close_object()
+        call json%put('passes_per_repetition', self%passes)
+
+        call json%open_object('traffic')
+        call json%put('bytes_stream', self%traffic%bytes_stream)
+        call json%put('bytes_hardware', self%traffic%bytes_hardware)
+        call json%put('flops', self%traffic%flops)
+        call json%close_object()
+
+        call json%open_object('metrics')
+        do i = 1, size(self%metrics)
+            call json%put(self%metrics(i)%field, self%metrics(i)%value)
+        end do
+        call json%close_object()
+
+        call json%open_object('validation')
+        call json%put('passed', self%validation%passed)
+        call json%put('method', self%validation%method)
+        call json%put('error', self%validation%error)
+        call json%put('tolerance', self%validation%tolerance)
+        call json%close_object()
+
+        call write_pages(json, self%pages)
+
+        call json%open_object('page_faults')
+        call json%put('populate_minor', self%populate_minor)
+        call json%put('populate_major', self%populate_major)
+        call json%put('compute_minor', self%compute_minor)
+        call json%put('compute_major', self%compute_major)
+        call json%close_object()
+
+        call json%open_object('counters')
+        if (allocated(self%counters%unavailable)) then
+            call json%put('unavailable', self%counters%unavailable)
+        else
+            do i = 1, size(self%counters%event)
+                call json%put(trim(self%counters%event(i)), self%counters%count(i))
+            end do
+        end if
+        call json%close_object()
+
+        call json%open_object('placement')
+        call json%put('threads', size(self%cpus))
+        call json%put('cpus', self%cpus)
+        call json%put('numa_nodes', self%numa_nodes)
+        call json%close_object()
+
+        call write_host(json)
+        call json%close_object()
+        line = json%text()
+    end function to_json
+
+    !> The record of a measurement that could not be made, or could not be finished, as one line of JSON.
+    function failure_to_json(kernel, configuration, options, error) result(line)
+        character(*), intent(in) :: kernel
+        type(configuration_t), intent(in) :: configuration
+        type(options_t), intent(in) :: options
+        type(error_t), intent(in) :: error
+        character(:), allocatable :: line
+        type(json_t) :: json
+
+        call json%open_object('')
+        if (error%code == exit_pages) then
+            call write_head(json, kernel, utc_now(), 'pages_unavailable')
+        else
+            call write_head(json, kernel, utc_now(), 'failed')
+        end if
+        call write_failure(json, error%code, error%message, error%remedy)
+        call write_configuration(json, configuration)
+        call write_options(json, options)
+        call write_host(json)
+        call json%close_object()
+        line = json%text()
+    end function failure_to_json
+
+    subroutine write_head(json, kernel, started, status)
+        type(json_t), intent(inout) :: json
+        character(*), intent(in) :: kernel, started, status
+
+        call json%put('schema', 'pagewise.record/1')
+        call json%put('kernel', kernel)
+        call json%put('started', started)
+        call json%put('status', status)
+    end subroutine write_head
+
+    subroutine write_failure(json, code, message, remedy)
+        type(json_t), intent(inout) :: json
+        integer, intent(in) :: code
+        character(*), intent(in) :: message, remedy
+
+        call json%open_object('failure')
+        call json%put('exit_code', code)
+        call json%put('message', message)
+        call json%put('remedy', remedy)
+        call json%close_object()
+    end subroutine write_failure
+
+    subroutine write_configuration(json, configuration)
+        type(json_t), intent(inout) :: json
+        type(configuration_t), intent(in) :: configuration
+
+        call json%open_object('configuration')
+        call json%put('version', configuration%version)
+        call json%put('compiler', configuration%compiler)
+        call json%put('compiler_version', configuration%compiler_version)
+        call json%put('compiler_options', configuration%compiler_options)
+        call json%put('hugepages', configuration%hugepages)
+        call json%put('prefetch', configuration%prefetch)
+        call json%put('stores', configuration%stores)
+        call json%put('openmp', configuration%openmp)
+        call json%put('papi', configuration%papi)
+        call json%close_object()
+    end subroutine write_configuration
+
+    subroutine write_options(json, options)
+        type(json_t), intent(inout) :: json
+        type(options_t), intent(in) :: options
+
+        call json%open_object('options')
+        call options%write_values(json)
+        call json%close_object()
+    end subroutine write_options
+
+    subroutine write_pages(json, pages)
+        type(json_t), intent(inout) :: json
+        type(pages_record_t), intent(in) :: pages
+        integer :: i
+
+        call json%open_object('pages')
+        call json%put('policy', pages%policy)
+        call json%put('page_size_requested_bytes', pages%page_size_requested)
+        call json%put('page_size_observed_bytes', pages%page_size_observed)
+        call json%put('huge_coverage', pages%huge_coverage)
+        call json%put('base_page_size_bytes', base_page_size())
+        call json%put('method', pages%method)
+        call json%open_array('arrays')
+        do i = 1, size(pages%arrays)
+            call json%open_object('')
+            call json%put('name', pages%arrays(i)%name)
+            call json%put('bytes', pages%arrays(i)%bytes)
+            call json%put('huge_bytes', pages%arrays(i)%huge_bytes)
+            call json%put('page_size_observed_bytes', pages%arrays(i)%page_size_observed)
+            call json%close_object()
+        end do
+        call json%close_array()
+        call json%close_object()
+    end subroutine write_pages
+
+    subroutine write_host(json)
+        type(json_t), intent(inout) :: json
+
+        call json%open_object('host')
+        call json%put('hostname', host_name())
+        call json%put('cpu', host_cpu())
+        call json%put('kernel', host_kernel())
+        call json%put('base_page_size_bytes', base_page_size())
+        call json%close_object()
+    end subroutine write_host
+
+end module pw_record

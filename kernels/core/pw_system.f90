@@ -1,0 +1,115 @@
+!> The C library's knowledge of this process and host, for Fortran.
+module pw_system
+    use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_null_char
+    use pw_error, only: error_t, exit_system
+    use pw_kinds, only: i4, i8
+    use pw_text, only: from_c
+    implicit none
+    private
+
+    public :: base_page_size, page_faults, placement
+    public :: host_name, host_kernel, host_cpu, utc_now, append_line
+
+    interface
+        !> Bytes of a base page.
+        integer(c_int64_t) function base_page_size() bind(c, name='pw_system_base_page_size')
+            import :: c_int64_t
+        end function base_page_size
+
+        !> Page faults of this process so far, served without (`minor`) and with (`major`) input/output.
+        subroutine page_faults(minor, major) bind(c, name='pw_system_page_faults')
+            import :: c_int64_t
+            integer(c_int64_t), intent(out) :: minor, major
+        end subroutine page_faults
+
+        !> Logical CPU and NUMA node of the calling thread; -1 where unknown.
+        subroutine placement(cpu, numa_node) bind(c, name='pw_system_placement')
+            import :: c_int32_t
+            integer(c_int32_t), intent(out) :: cpu, numa_node
+        end subroutine placement
+
+        subroutine c_hostname(text, length) bind(c, name='pw_system_hostname')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(out) :: text(*)
+            integer(c_int32_t), value :: length
+        end subroutine c_hostname
+
+        subroutine c_kernel(text, length) bind(c, name='pw_system_kernel')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(out) :: text(*)
+            integer(c_int32_t), value :: length
+        end subroutine c_kernel
+
+        subroutine c_cpu(text, length) bind(c, name='pw_system_cpu')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(out) :: text(*)
+            integer(c_int32_t), value :: length
+        end subroutine c_cpu
+
+        subroutine c_utc(text, length) bind(c, name='pw_system_utc')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(out) :: text(*)
+            integer(c_int32_t), value :: length
+        end subroutine c_utc
+
+        integer(c_int32_t) function c_append(path, text, n_bytes, reason, length) bind(c, name='pw_system_append')
+            import :: c_char, c_int32_t, c_int64_t
+            character(kind=c_char), intent(in) :: path(*), text(*)
+            integer(c_int64_t), value :: n_bytes
+            character(kind=c_char), intent(out) :: reason(*)
+            integer(c_int32_t), value :: length
+        end function c_append
+    end interface
+
+    integer(i4), parameter :: text_length = 256
+
+contains
+
+    !> The node's name.
+    function host_name() result(text)
+        character(:), allocatable :: text
+        character(kind=c_char) :: buffer(text_length)
+
+        call c_hostname(buffer, text_length)
+        text = from_c(buffer)
+    end function host_name
+
+    !> The operating system kernel's release.
+    function host_kernel() result(text)
+        character(:), allocatable :: text
+        character(kind=c_char) :: buffer(text_length)
+
+        call c_kernel(buffer, text_length)
+        text = from_c(buffer)
+    end function host_kernel
+
+    !> The processor's model.
+    function host_cpu() result(text)
+        character(:), allocatable :: text
+        character(kind=c_char) :: buffer(text_length)
+
+        call c_cpu(buffer, text_length)
+        text = from_c(buffer)
+    end function host_cpu
+
+    !> Date and time now, coordinated universal time, ISO 8601.
+    function utc_now() result(text)
+        character(:), allocatable :: text
+        character(kind=c_char) :: buffer(text_length)
+
+        call c_utc(buffer, text_length)
+        text = from_c(buffer)
+    end function utc_now
+
+    !> Append `line` and a line end to the file `path`, whole or not at all.
+    subroutine append_line(path, line, error)
+        character(*), intent(in) :: path, line
+        type(error_t), intent(inout) :: error
+        character(kind=c_char) :: reason(text_length)
+
+        if (c_append(path//c_null_char, line//new_line('a'), len(line, i8) + 1_i8, reason, text_length) == 0) return
+        call error%raise(exit_system, "cannot write the record to '"//path//"': "//from_c(reason), 'append_line', &
+                         'name a file in a folder that exists, is writable and has room')
+    end subroutine append_line
+
+end module pw_system

@@ -1,0 +1,115 @@
+!> Numbers and C strings as text.
+module pw_text
+    use, intrinsic :: iso_c_binding, only: c_char, c_null_char
+    use pw_kinds, only: i4, i8, r8
+    implicit none
+    private
+
+    public :: to_text, bytes_to_text, text_to_bytes, from_c
+
+    !> Shortest exact decimal text of an integer; a real in the given format.
+    interface to_text
+        procedure :: integer4_to_text, integer8_to_text, real_to_text
+    end interface to_text
+
+contains
+
+    pure function integer4_to_text(value) result(text)
+        integer(i4), intent(in) :: value
+        character(:), allocatable :: text
+
+        text = integer8_to_text(int(value, i8))
+    end function integer4_to_text
+
+    pure function integer8_to_text(value) result(text)
+        integer(i8), intent(in) :: value
+        character(:), allocatable :: text
+        character(24) :: buffer
+
+        write (buffer, '(i0)') value
+        text = trim(buffer)
+    end function integer8_to_text
+
+    !> `value` by the edit descriptor `format`, such as 'f0.3', without surrounding blanks.
+    pure function real_to_text(value, format) result(text)
+        real(r8), intent(in) :: value
+        character(*), intent(in) :: format
+        character(:), allocatable :: text
+        character(40) :: buffer
+
+        write (buffer, '('//format//')') value
+        text = trim(adjustl(buffer))
+        if (text(1:1) == '.') text = '0'//text
+    end function real_to_text
+
+    !> A size for people: the largest binary unit that leaves at least 1, such as '1.50 GiB'.
+    pure function bytes_to_text(bytes) result(text)
+        integer(i8), intent(in) :: bytes
+        character(:), allocatable :: text
+        character(3), parameter :: unit(4) = ['KiB', 'MiB', 'GiB', 'TiB']
+        integer :: i
+
+        text = to_text(bytes)//' B'
+        do i = 1, size(unit)
+            if (bytes < 1024_i8**i) exit
+            if (modulo(bytes, 1024_i8**i) == 0) then
+                text = to_text(bytes/1024_i8**i)//' '//unit(i)
+            else
+                text = to_text(real(bytes, r8)/real(1024_i8**i, r8), 'f12.2')//' '//unit(i)
+            end if
+        end do
+    end function bytes_to_text
+
+    !> Bytes from text such as '4096', '64KiB', '1.5GiB', '256 MB' (kB, MB, GB are powers of 1000).
+    !> `ok` is false, and `bytes` zero, for anything else, for negative sizes and for sizes above 2^62.
+    pure subroutine text_to_bytes(text, bytes, ok)
+        character(*), intent(in) :: text
+        integer(i8), intent(out) :: bytes
+        logical, intent(out) :: ok
+        character(3), parameter :: unit(8) = ['B  ', 'kB ', 'MB ', 'GB ', 'TB ', 'KiB', 'MiB', 'GiB']
+        real(r8), parameter :: factor(8) = [1.0_r8, 1.0e3_r8, 1.0e6_r8, 1.0e9_r8, 1.0e12_r8, &
+                                            1024.0_r8, 1024.0_r8**2, 1024.0_r8**3]
+        real(r8) :: number, scale
+        integer :: split, i, status
+
+        bytes = 0
+        ok = .false.
+        split = verify(text, '0123456789.')
+        if (split == 1) return
+        scale = 1.0_r8
+        if (split > 0) then
+            scale = 0.0_r8
+            do i = 1, size(unit)
+                if (adjustl(text(split:)) == unit(i)) scale = factor(i)
+            end do
+            if (scale <= 0.0_r8) return
+        else
+            split = len_trim(text) + 1
+        end if
+        read (text(:split - 1), *, iostat=status) number
+        if (status /= 0) return
+        if (number*scale > 2.0_r8**62) return
+        bytes = nint(number*scale, i8)
+        ok = .true.
+    end subroutine text_to_bytes
+
+    !> Fortran text of a C string: what stands before the first null character.
+    pure function from_c(buffer) result(text)
+        character(kind=c_char), intent(in) :: buffer(:)
+        character(:), allocatable :: text
+        integer :: i, length
+
+        length = size(buffer)
+        do i = 1, size(buffer)
+            if (buffer(i) == c_null_char) then
+                length = i - 1
+                exit
+            end if
+        end do
+        allocate (character(length) :: text)
+        do i = 1, length
+            text(i:i) = buffer(i)
+        end do
+    end function from_c
+
+end module pw_text

@@ -1,0 +1,64 @@
+"""Errors for people: what went wrong, where, and what to do. The command line prints them without a traceback."""
+
+from __future__ import annotations
+
+
+class PagewiseError(Exception):
+    """An error with a place and a remedy.
+
+    what: one sentence. where: the file, module or option concerned, or None. remedy: what to do, or None.
+    """
+
+    exit_code = 4
+
+    def __init__(self, what: str, *, where: object = None, remedy: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = None if where is None else str(where)
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        """The error as it is shown: the sentence, the place, the remedy."""
+        lines = [self.what]
+        if self.where is not None:
+            lines.append(f"  where:  {self.where}")
+        if self.remedy is not None:
+            lines.append(f"  remedy: {self.remedy}")
+        return "\n".join(lines)
+
+
+class SelectionError(PagewiseError):
+    """A name or filter on the command line fits nothing (exit code 2)."""
+
+    exit_code = 2
+
+
+class SetupError(PagewiseError):
+    """Something that the runner needs is not there: modules, Lmod, hyperfine (exit code 3)."""
+
+    exit_code = 3
+
+
+class FormatError(PagewiseError):
+    """A file of ours does not follow its schema (exit code 3)."""
+
+    exit_code = 3
+
+
+class RefusedError(PagewiseError):
+    """The system refused something: a folder, the disk, the page pool (exit code 4)."""
+
+    exit_code = 4
+
+
+class Interrupted(BaseException):  # noqa: N818 - like KeyboardInterrupt, it is not an error to be handled by chance
+    """SIGINT, SIGTERM or SIGHUP came: unwind, put everything back, report what was measured."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal_number)
+        self.signal_number = signal_number
+
+    @property
+    def exit_code(self) -> int:
+        """128 + the signal's number, as shells have it."""
+        return 128 + self.signal_number

@@ -1,0 +1,105 @@
+"""A kernel as its kernel.yaml describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pagewise.errors import FormatError
+from pagewise.schemas import faults
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measured quantity: the record's field under `metrics`, its label, unit, convention and better direction."""
+
+    field: str
+    label: str
+    unit: str
+    convention: str | None
+    better: str
+
+    @property
+    def title(self) -> str:
+        """Label with unit and convention: `Bandwidth [GB/s, stream]`."""
+        return f"{self.label} [{self.unit}, {self.convention}]" if self.convention else f"{self.label} [{self.unit}]"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A curve: the arguments which measure it, and the record's fields on its axes."""
+
+    arguments: tuple[str, ...]
+    x: str
+    y: str
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel: what it is, what it feels, how it is measured. `data` is the file's content as it was read."""
+
+    name: str
+    group: str
+    title: str
+    summary: str
+    executable: str
+    feels: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    arguments: tuple[str, ...]
+    sweep: Sweep | None
+    data: dict[str, Any]
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], where: object) -> Kernel:
+        """Checks and reads the content of a kernel.yaml. Raises FormatError that lists every fault."""
+        found = faults("kernel", data)
+        if found:
+            raise FormatError(
+                "this kernel.yaml does not follow pagewise.kernel/1:\n    " + "\n    ".join(found),
+                where=where, remedy="correct these fields and install the kernel again",
+            )  # fmt: skip
+        sweep = data.get("sweep")
+        return cls(
+            name=data["name"], group=data["group"], title=data["title"], summary=data["summary"],
+            executable=data["executable"], feels=tuple(data["feels"]),
+            metrics=tuple(_metric(entry) for entry in data["metrics"]),
+            arguments=tuple(data["compare"]["arguments"]),
+            sweep=Sweep(tuple(sweep["arguments"]), sweep["x"], sweep["y"]) if sweep else None,
+            data=data,
+        )  # fmt: skip
+
+    @classmethod
+    def from_file(cls, file: Path) -> Kernel:
+        """Reads a kernel.yaml. Raises FormatError naming the file, and the line where YAML gives one."""
+        try:
+            data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
+            raise FormatError(f"this kernel.yaml cannot be read: {fault}", where=file) from fault
+        if not isinstance(data, dict):
+            raise FormatError("this kernel.yaml holds no mapping", where=file, remedy="write `name: ...` and so on")
+        return cls.from_dict(data, file)
+
+    @property
+    def headline(self) -> Metric:
+        """The metric that a table shows: the first one."""
+        return self.metrics[0]
+
+    @property
+    def sweep_metric(self) -> Metric | None:
+        """The metric on the sweep's y axis, or None without a sweep."""
+        if self.sweep is None:
+            return None
+        return next((metric for metric in self.metrics if metric.field == self.sweep.y), None)
+
+    def matches(self, pattern: str) -> bool:
+        """Whether a glob fits the name or `group/name`."""
+        return fnmatchcase(self.name, pattern) or fnmatchcase(f"{self.group}/{self.name}", pattern)
+
+
+def _metric(entry: Mapping[str, Any]) -> Metric:
+    return Metric(entry["field"], entry["label"], entry["unit"], entry.get("convention"), entry["better"])

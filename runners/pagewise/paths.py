@@ -1,0 +1,51 @@
+"""Where things are: the checkout, its state folder, the module tree of an environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pagewise.errors import FormatError, SetupError
+
+
+def project_root(environ: Mapping[str, str] = os.environ) -> Path:
+    """The checkout: PAGEWISE_ROOT (set by the wrapper), else the nearest folder upwards that has `.pagewise`."""
+    if named := environ.get("PAGEWISE_ROOT"):
+        return Path(named)
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / ".pagewise").is_dir()), here)
+
+
+def module_tree(environment: str, named: Path | None, environ: Mapping[str, str] = os.environ) -> Path:
+    """The module tree: the one named, else PAGEWISE_MODULES, else that of an environment of this checkout.
+
+    Raises SetupError when it is not there.
+    """
+    if named is not None:
+        tree, remedy = named, "give --modules a folder which holds pagewise-micro/..."
+    elif from_environment := environ.get("PAGEWISE_MODULES"):
+        tree, remedy = Path(from_environment), "correct or unset PAGEWISE_MODULES"
+    else:
+        tree = project_root(environ) / ".pagewise" / "modules" / environment
+        remedy = f"build the environment first: make compare ENV={environment}"
+    if not tree.is_dir():
+        raise SetupError("there is no module tree here", where=tree, remedy=remedy)
+    return tree
+
+
+def setup_facts(environ: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
+    """What the set-up found and proved (`.pagewise/setup.json`), or None when it has not run.
+
+    Raises FormatError when the file is there but cannot be read as JSON.
+    """
+    file = project_root(environ) / ".pagewise" / "setup.json"
+    try:
+        facts = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as fault:
+        raise FormatError(f"the set-up's findings cannot be read: {fault}", where=file, remedy="make setup") from fault
+    return facts if isinstance(facts, dict) else None

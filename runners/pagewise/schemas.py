@@ -1,0 +1,28 @@
+"""Checks data against the JSON Schemas of this package; every fault is told, each with its place."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+_FOLDER = Path(__file__).parent / "schema"
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    """The validator of a schema: `record`, `kernel` or `manifest`."""
+    return Draft202012Validator(json.loads((_FOLDER / f"{name}-1.json").read_text(encoding="utf-8")))
+
+
+def faults(name: str, data: Any) -> list[str]:
+    """All faults of the data against the schema, as `place: what`, sorted by place; empty when it is valid."""
+    found = sorted(validator(name).iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
+    return [f"{_place(error.absolute_path)}: {error.message[:300]}" for error in found]
+
+
+def _place(path: Any) -> str:
+    return ".".join(str(part) for part in path) or "(top)"

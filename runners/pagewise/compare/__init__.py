@@ -1,0 +1,1 @@
+"""Comparing: pure functions over records. No input or output, and nothing is launched from here."""

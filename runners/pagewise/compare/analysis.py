@@ -1,0 +1,230 @@
+"""From the records of a comparison to rows, verdicts and curves. Pure functions."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Any
+
+from pagewise.compare.statistics import Ratio, Verdict, noise_floor, paired_ratios, ratio, trimmed_mean, verdict
+from pagewise.compare.validity import invalid_reason
+from pagewise.kernel import Kernel
+from pagewise.plan import Cell, Subject
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Pages:
+    """What pages the runs of a cell were on: sizes in bytes, and the lowest coverage of all runs."""
+
+    requested: int
+    observed: int
+    coverage: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell with what was measured of it. Times in seconds; `time_ratio` is to the baseline of its compiler.
+
+    `invalid` says why it is not ranked, None when it is. `note` tells of runs that were left out.
+    """
+
+    cell: Cell
+    runs: int
+    seconds: float | None = None
+    seconds_trimmed: float | None = None
+    populate: float | None = None
+    wall: float | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    pages: Pages | None = None
+    time_ratio: Ratio | None = None
+    verdict: Verdict = "cannot tell"
+    invalid: str | None = None
+    remedy: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one kernel and compiler: the ranked ones, those that are not, and their noise floor (a share)."""
+
+    compiler: str
+    ranked: tuple[Row, ...]
+    unranked: tuple[Row, ...]
+    repeated: Ratio | None
+    floor: float | None
+
+    @property
+    def baseline(self) -> Row | None:
+        """The row that the others are compared against, None when it is missing or invalid."""
+        return next((row for row in self.ranked if row.cell.is_baseline), None)
+
+
+@dataclass(frozen=True)
+class Versus:
+    """Two compilers at the baseline configuration: the time of `compiler` over that of `reference`."""
+
+    compiler: str
+    reference: str
+    time_ratio: Ratio
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A sweep of one cell: (x, y) by x, and how many points were not valid."""
+
+    cell: Cell
+    points: tuple[tuple[float, float], ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class KernelResult:
+    """All that was learnt of one kernel."""
+
+    kernel: Kernel
+    groups: tuple[Group, ...]
+    versus: tuple[Versus, ...]
+    curves: tuple[Curve, ...]
+
+
+def analyse(subjects: Sequence[Subject], records: Iterable[Record], seed: int) -> list[KernelResult]:
+    """Rows, verdicts and curves of each kernel, from its records. `seed` is that of the bootstrap."""
+    sorted_records: dict[tuple[str, str, str], list[Record]] = {}
+    for record in records:
+        run = record.get("run")
+        if run is not None:
+            sorted_records.setdefault((record["kernel"], run["module"], run["series"]), []).append(record)
+    return [_kernel_result(one, sorted_records, seed) for one in subjects]
+
+
+def _kernel_result(one: Subject, records: Mapping[tuple[str, str, str], list[Record]], seed: int) -> KernelResult:
+    def of(cell: Cell, series: str) -> list[Record]:
+        return records.get((one.kernel.name, cell.measured.module, series), [])
+
+    groups = []
+    times: dict[str, dict[int, float]] = {}
+    for compiler in one.compilers():
+        cells = [cell for cell in one.cells if cell.compiler == compiler]
+        group, baseline_times = _group(one.kernel, compiler, [(c, of(c, "compare"), of(c, "aa")) for c in cells], seed)
+        groups.append(group)
+        times[compiler] = baseline_times
+    curves = [_curve(one.kernel, cell, of(cell, "sweep")) for cell in one.cells if of(cell, "sweep")]
+    return KernelResult(one.kernel, tuple(groups), _versus(one.kernel, groups, times, seed), tuple(curves))
+
+
+def _group(
+    kernel: Kernel, compiler: str, cells: Sequence[tuple[Cell, list[Record], list[Record]]], seed: int
+) -> tuple[Group, dict[int, float]]:
+    """The group, and the times of its baseline by round (empty when it cannot be ranked)."""
+    baseline: dict[int, float] = {}
+    repeated: Ratio | None = None
+    for cell, compared, again in cells:
+        if cell.is_baseline and _row(cell, [*compared, *again]).invalid is None:
+            baseline = _times(compared)
+            ratios = paired_ratios(_times(again), baseline)
+            repeated = ratio(ratios, _seed(seed, kernel, compiler, "aa"))
+    floor = noise_floor(repeated)
+    rows = []
+    for cell, compared, again in cells:
+        row = _row(cell, [*compared, *again] if cell.is_baseline else compared)
+        if row.invalid is None and not cell.is_baseline:
+            row = _against(row, _times(compared), baseline, floor, _seed(seed, kernel, cell.measured.module))
+        rows.append(row)
+    ranked = tuple(row for row in rows if row.invalid is None)
+    unranked = tuple(row for row in rows if row.invalid is not None)
+    return Group(compiler, ranked, unranked, repeated, floor), baseline
+
+
+def _row(cell: Cell, records: Sequence[Record]) -> Row:
+    """A cell's row without comparison. One wrong result or crash spoils it; wrong pages spoil the run."""
+    if not records:
+        return Row(cell, 0, invalid="not measured: the comparison ended before its turn")
+    faults = [(record, reason) for record in records if (reason := invalid_reason(record))]
+    valid = [record for record in records if invalid_reason(record) is None]
+    fatal = [(record, reason) for record, reason in faults if not _only_pages(record)]
+    if fatal or not valid:
+        record, reason = (fatal or faults)[0]
+        return Row(
+            cell, len(records), pages=_pages(records), invalid=reason, remedy=record.get("failure", {}).get("remedy")
+        )
+    if 2 * len(valid) < len(records):
+        reason = f"{len(faults)} of {len(records)} runs: {faults[0][1]}"
+        return Row(cell, len(records), pages=_pages(records), invalid=reason)
+    seconds = [_run_seconds(record) for record in valid]
+    walls = [record["run"]["wall_seconds"] for record in valid if record["run"]["wall_seconds"] is not None]
+    fields = set.intersection(*(set(record["metrics"]) for record in valid))
+    return Row(
+        cell, len(valid),
+        seconds=median(seconds), seconds_trimmed=trimmed_mean(seconds),
+        populate=median(record["seconds"]["populate"] for record in valid),
+        wall=median(walls) if walls else None,
+        metrics={name: median(record["metrics"][name] for record in valid) for name in sorted(fields)},
+        pages=_pages(valid),
+        note=f"{len(faults)} of {len(records)} runs left out: {faults[0][1]}" if faults else None,
+    )  # fmt: skip
+
+
+def _against(row: Row, times: Mapping[int, float], baseline: Mapping[int, float], floor: float | None, seed: int) -> Row:
+    measured = ratio(paired_ratios(times, baseline), seed)
+    return replace(row, time_ratio=measured, verdict=verdict(measured, floor))
+
+
+def _versus(
+    kernel: Kernel, groups: Sequence[Group], times: Mapping[str, Mapping[int, float]], seed: int
+) -> tuple[Versus, ...]:
+    """Each further compiler against the first, at their baselines; the larger of both floors counts."""
+    if not groups or "compiler" not in kernel.feels:
+        return ()
+    reference = groups[0]
+    found = []
+    for group in groups[1:]:
+        pairs = paired_ratios(times[group.compiler], times[reference.compiler])
+        measured = ratio(pairs, _seed(seed, kernel, group.compiler, reference.compiler))
+        if measured is not None:
+            floors = [one.floor for one in (group, reference)]
+            floor = None if None in floors else max(value for value in floors if value is not None)
+            found.append(Versus(group.compiler, reference.compiler, measured, verdict(measured, floor)))
+    return tuple(found)
+
+
+def _curve(kernel: Kernel, cell: Cell, records: Sequence[Record]) -> Curve:
+    sweep = kernel.sweep
+    points = []
+    for record in records:
+        if sweep is not None and invalid_reason(record) is None and sweep.y in record["metrics"]:
+            points.append((float(record["sizes"][sweep.x]), float(record["metrics"][sweep.y])))
+    return Curve(cell, tuple(sorted(points)), len(records) - len(points))
+
+
+def _times(records: Iterable[Record]) -> dict[int, float]:
+    """Seconds a repetition by round, of the records that may be ranked."""
+    return {record["run"]["round"]: _run_seconds(record) for record in records if invalid_reason(record) is None}
+
+
+def _run_seconds(record: Record) -> float:
+    return median(record["seconds"]["repetitions"])
+
+
+def _only_pages(record: Record) -> bool:
+    return record["status"] == "pages_unavailable" or (
+        record["status"] == "ok" and bool(record["validation"]["passed"])
+    )
+
+
+def _pages(records: Sequence[Record]) -> Pages | None:
+    told = [record["pages"] for record in records if "pages" in record]
+    if not told:
+        return None
+    # The run farthest from what was asked speaks for all of them.
+    worst = (max if told[0]["policy"] == "none" else min)(told, key=lambda pages: pages["huge_coverage"])
+    return Pages(worst["page_size_requested_bytes"], worst["page_size_observed_bytes"], worst["huge_coverage"])
+
+
+def _seed(seed: int, kernel: Kernel, *parts: str) -> int:
+    """A seed of its own for each ratio, the same in every process (Python's hash() is not)."""
+    return zlib.crc32("/".join((str(seed), kernel.name, *parts)).encode())

@@ -1,0 +1,137 @@
+"""Plans a comparison: which configurations are distinct to a kernel, and in which order they run. Pure functions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from pagewise.configuration import Configuration
+from pagewise.kernel import Kernel
+
+Series = Literal["compare", "aa", "sweep"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A distinct configuration of a kernel: the one that is measured, and all that it stands for (itself too)."""
+
+    measured: Configuration
+    stands_for: tuple[Configuration, ...]
+    is_baseline: bool
+
+    @property
+    def compiler(self) -> str:
+        """The compiler, the same for all it stands for where the kernel feels it."""
+        return self.measured.compiler
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel with its cells, sorted by compiler and variants."""
+
+    kernel: Kernel
+    cells: tuple[Cell, ...]
+
+    def compilers(self) -> list[str]:
+        """The compilers among the cells, in order."""
+        return list(dict.fromkeys(cell.compiler for cell in self.cells))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the manifest: the kernel.yaml's content, and modules by cell."""
+        cells = [
+            {
+                "measured": cell.measured.module,
+                "stands_for": [configuration.module for configuration in cell.stands_for],
+                "is_baseline": cell.is_baseline,
+            }
+            for cell in self.cells
+        ]
+        return {"kernel": self.kernel.data, "cells": cells}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], configurations: Mapping[str, Configuration]) -> Subject:
+        """Reads what `to_dict` wrote; configurations by module. Raises KeyError for a module that is not among them."""
+        cells = tuple(
+            Cell(
+                configurations[cell["measured"]],
+                tuple(configurations[module] for module in cell["stands_for"]),
+                cell["is_baseline"],
+            )
+            for cell in data["cells"]
+        )
+        return cls(Kernel.from_dict(data["kernel"], "manifest.json"), cells)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One run to be made: of which kernel and cell, in which series and round, at which place of the round."""
+
+    kernel: Kernel
+    cell: Cell
+    series: Series
+    round: int
+    position: int
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The kernel's arguments for this series."""
+        if self.series == "sweep" and self.kernel.sweep is not None:
+            return self.kernel.sweep.arguments
+        return self.kernel.arguments
+
+
+def subject(kernel: Kernel, configurations: Iterable[Configuration], baseline: str) -> Subject:
+    """Merges the configurations that the kernel cannot tell apart.
+
+    Configurations are equal when they agree in all that the kernel feels and come from one package, version and
+    build of the rest; `baseline` is a glob over `hugepages/prefetch-stores`. Of equals, the baseline is measured,
+    else the first in order.
+    """
+    groups: dict[tuple[str, ...], list[Configuration]] = {}
+    for configuration in sorted(configurations, key=Configuration.order):
+        groups.setdefault(_what_it_feels(kernel, configuration), []).append(configuration)
+    cells = []
+    for equal in groups.values():
+        named = [configuration for configuration in equal if fnmatchcase(configuration.label, baseline)]
+        cells.append(Cell((named or equal)[0], tuple(equal), bool(named)))
+    return Subject(kernel, tuple(cells))
+
+
+def order_of_round(subjects: Sequence[Subject], number: int, seed: int) -> list[Step]:
+    """One round: every cell of every kernel once, the baselines twice (A/A), shuffled.
+
+    Kernels are shuffled, and cells within a kernel: what is paired lies close in time, whatever the machine does
+    over the round. Another round has another order; the same seed gives the same orders.
+    """
+    shuffle = random.Random(f"pagewise:{seed}:{number}")
+    planned: list[tuple[Kernel, Cell, Series]] = []
+    for one in shuffle.sample(subjects, len(subjects)):
+        runs: list[tuple[Kernel, Cell, Series]] = [(one.kernel, cell, "compare") for cell in one.cells]
+        runs += [(one.kernel, cell, "aa") for cell in one.cells if cell.is_baseline]
+        shuffle.shuffle(runs)
+        planned += runs
+    return list(_numbered(planned, number))
+
+
+def order_of_sweeps(subjects: Sequence[Subject], seed: int) -> list[Step]:
+    """One sweep of each cell of each kernel that has one, shuffled within the kernel."""
+    shuffle = random.Random(f"pagewise:{seed}:sweep")
+    planned: list[tuple[Kernel, Cell, Series]] = []
+    for one in subjects:
+        if one.kernel.sweep is not None:
+            planned += [(one.kernel, cell, "sweep") for cell in shuffle.sample(one.cells, len(one.cells))]
+    return list(_numbered(planned, 1))
+
+
+def _numbered(planned: Sequence[tuple[Kernel, Cell, Series]], number: int) -> Iterator[Step]:
+    for position, (kernel, cell, series) in enumerate(planned, start=1):
+        yield Step(kernel, cell, series, number, position)
+
+
+def _what_it_feels(kernel: Kernel, configuration: Configuration) -> tuple[str, ...]:
+    felt = tuple(getattr(configuration, name) for name in kernel.feels)
+    build = (configuration.package, configuration.version, configuration.target, configuration.builder)
+    return (*felt, *build, configuration.openmp, configuration.papi)

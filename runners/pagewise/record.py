@@ -1,0 +1,121 @@
+"""Records: JSON lines of schema pagewise.record/1, appended as they are measured."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pagewise.errors import RefusedError
+from pagewise.schemas import faults
+
+SCHEMA = "pagewise.record/1"
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A line that is no valid record: its number in the file, from 1, and what is wrong."""
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        """As it is shown: file, line, reason."""
+        return f"{self.file}, line {self.line}: {self.reason}"
+
+
+def read_records(file: Path) -> tuple[list[Record], list[Skipped]]:
+    """All valid records of a file in order, and the lines that had to be skipped, each with its reason.
+
+    Raises RefusedError when the file cannot be read.
+    """
+    try:
+        content = file.read_bytes()
+    except OSError as fault:
+        raise RefusedError(f"the records cannot be read: {fault.strerror}", where=file) from fault
+    records: list[Record] = []
+    skipped: list[Skipped] = []
+    for number, line, whole in _lines(content):
+        record, reason = parse_record(line)
+        if record is not None:
+            records.append(record)
+        else:
+            cut = "" if whole else "the line is cut short (a crash or a full disk?): "
+            skipped.append(Skipped(file.name, number, cut + str(reason)))
+    return records, skipped
+
+
+def parse_record(line: bytes) -> tuple[Record | None, str | None]:
+    """A record and None, or None and what is wrong with the line."""
+    try:
+        data = json.loads(line, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as fault:
+        return None, f"not JSON: {fault}"
+    found = faults("record", data)
+    return (None, "; ".join(found[:5])) if found else (data, None)
+
+
+class RecordWriter:
+    """Appends records to a file. Each is on the disk before `append` returns; a failed append leaves no half line."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        try:
+            self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as fault:
+            raise RefusedError(
+                f"the records cannot be written: {fault.strerror}", where=file, remedy="name another --results folder"
+            ) from fault
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Writes one record. Raises RefusedError when the disk is full; what was written before stays."""
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        before = os.fstat(self._descriptor).st_size
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
+            os.fdatasync(self._descriptor)
+        except OSError as fault:
+            self._cut_back(before)
+            raise RefusedError(
+                f"a record cannot be written: {fault.strerror}; all records before it are kept", where=self.file,
+                remedy=f"free some space, then: pagewise report {self.file.parent}",
+            ) from fault  # fmt: skip
+
+    def _cut_back(self, size: int) -> None:
+        # A device such as /dev/full cannot be cut; the half line is then told by the reader.
+        try:
+            os.ftruncate(self._descriptor, size)
+        except OSError:
+            return
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> RecordWriter:
+        """The writer itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Closes the file."""
+        self.close()
+
+
+def _lines(content: bytes) -> Iterator[tuple[int, bytes, bool]]:
+    """Number, content and wholeness (ended by a newline) of each line that is not blank."""
+    ended = content.count(b"\n")
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if line.strip():
+            yield number, line, number <= ended
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")

@@ -1,0 +1,219 @@
+/* The proof: what the arrays lie on by the kernel's own accounting, and whether that is what was asked for. */
+#define _GNU_SOURCE
+#include "machine.h"
+#include "system.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1, asm-generic/mman-common.h */
+#endif
+
+/* A comparison refuses a run whose arrays have a smaller share of their bytes on the pages asked for. */
+static const double least_coverage = 0.99;
+
+/* What smaps says of the pages in one range of addresses, in bytes. */
+struct range {
+    uintptr_t start, end;
+    int64_t resident, thp, pool, pool_page_size;
+    bool thp_eligible;
+};
+
+/* The pages that hold bytes of the array, whole. */
+static struct range range_of(const struct pw_pages_array *array, int64_t page_size)
+{
+    uintptr_t size = (uintptr_t)page_size;
+    uintptr_t first = (uintptr_t)array->address;
+    uintptr_t end = first + (uintptr_t)array->bytes;
+    return (struct range){.start = first / size * size, .end = (end + size - 1) / size * size};
+}
+
+/* Take in one line of an entry of smaps that lies in the range. */
+static void add_line(struct range *range, const char *line, int64_t *page_size)
+{
+    char name[32];
+    long long value;
+    if (sscanf(line, "%31[^:]: %lld", name, &value) != 2) return;
+    int64_t bytes = value * 1024;
+    if (strcmp(name, "KernelPageSize") == 0) *page_size = bytes;
+    if (strcmp(name, "Rss") == 0) range->resident += bytes;
+    if (strcmp(name, "AnonHugePages") == 0) range->thp += bytes;
+    if (strcmp(name, "THPeligible") == 0 && value > 0) range->thp_eligible = true;
+    /* Shared: after a fork. Resident, although Rss leaves pool pages out. */
+    if ((strcmp(name, "Private_Hugetlb") == 0 || strcmp(name, "Shared_Hugetlb") == 0) && bytes > 0) {
+        range->pool += bytes;
+        range->resident += bytes;
+        range->pool_page_size = *page_size;
+    }
+}
+
+/* Fill in all ranges in one pass: each reading makes the kernel walk every page table of the process. A range may have
+   several entries, for the kernel splits a mapping where its protection or advice changes. */
+static int32_t read_smaps(struct range *ranges, int32_t count, struct pw_pages_failure *failure)
+{
+    FILE *file = fopen("/proc/self/smaps", "re");
+    if (file == NULL) {
+        pw_pages_fail(failure, PW_PAGES_SYSTEM, "cannot read /proc/self/smaps, which proves the pages: %s",
+                      strerror(errno));
+        pw_pages_remedy(failure, "mount /proc; the kernel needs CONFIG_PROC_PAGE_MONITOR");
+        return failure->code;
+    }
+    char *line = NULL;
+    size_t room = 0;
+    struct range *inside = NULL;
+    int64_t page_size = 0;
+    while (getline(&line, &room, file) >= 0) {
+        unsigned long start, end;
+        if (sscanf(line, "%lx-%lx ", &start, &end) == 2) {
+            inside = NULL;
+            for (int32_t i = 0; i < count; i++)
+                if (start < ranges[i].end && end > ranges[i].start) inside = &ranges[i];
+        } else if (inside != NULL) {
+            add_line(inside, line, &page_size);
+        }
+    }
+    free(line);
+    fclose(file);
+    return PW_PAGES_OK;
+}
+
+/* For messages: even one byte shows. */
+static long long kib(int64_t bytes)
+{
+    return (bytes + 1023) / 1024;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct pw_pages_account account_of(const struct pw_pages_array *array, const struct range *range, int32_t policy)
+{
+    struct pw_pages_account account = {.thp_eligible = range->thp_eligible};
+    int64_t huge = range->thp + range->pool;
+    int64_t short_of = (int64_t)(range->end - range->start) - huge;
+    if (policy == PW_PAGES_NONE)
+        account.huge_bytes = smaller(huge, array->bytes);
+    else if (short_of < array->bytes)
+        account.huge_bytes = smaller(array->bytes - short_of, array->bytes);
+    if (huge > 0) account.huge_page_size = range->pool > range->thp ? range->pool_page_size : pw_machine_thp_size();
+    if (2 * account.huge_bytes > array->bytes)
+        account.page_size_observed = account.huge_page_size;
+    else if (range->resident > 0)
+        account.page_size_observed = pw_system_base_page_size();
+    return account;
+}
+
+int32_t pw_pages_account(const struct pw_pages_array *arrays, int32_t count, int32_t policy,
+                         struct pw_pages_account *accounts, struct pw_pages_failure *failure)
+{
+    int64_t page_size = pw_pages_size(policy);
+    struct range *ranges = calloc((size_t)count + 1, sizeof *ranges);
+    if (page_size == 0 || ranges == NULL) {
+        free(ranges);
+        if (page_size == 0) return pw_pages_begin(policy, failure);
+        return pw_pages_fail(failure, PW_PAGES_SYSTEM, "no memory to account for %d arrays", count);
+    }
+    for (int32_t i = 0; i < count; i++) ranges[i] = range_of(&arrays[i], page_size);
+    int32_t code = read_smaps(ranges, count, failure);
+    for (int32_t i = 0; code == PW_PAGES_OK && i < count; i++)
+        accounts[i] = account_of(&arrays[i], &ranges[i], policy);
+    free(ranges);
+    return code;
+}
+
+static int32_t confirm_none(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_account *accounts,
+                            struct pw_pages_failure *failure)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (accounts[i].huge_bytes > 0)
+            pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy none: array %s has %lld KiB on huge pages of %lld KiB",
+                          arrays[i].name, kib(accounts[i].huge_bytes), kib(accounts[i].huge_page_size));
+        else if (accounts[i].thp_eligible) /* sizes below the full one stand in no line of smaps */
+            pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
+                          "policy none: the kernel may give array %s transparent huge pages of some size",
+                          arrays[i].name);
+        else
+            continue;
+        pw_pages_remedy(failure, "nothing may call madvise on the arrays or lift PR_SET_THP_DISABLE; or, as root: echo "
+                                 "never > /sys/kernel/mm/transparent_hugepage/enabled");
+        return failure->code;
+    }
+    return PW_PAGES_OK;
+}
+
+static bool is_short(const struct pw_pages_array *array, const struct pw_pages_account *account, double coverage)
+{
+    return (double)account->huge_bytes < coverage * (double)array->bytes;
+}
+
+/* Once, each array that lacks a huge page. Returns the errno of the last refusal, or 0. */
+static int collapse(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_account *accounts,
+                    int64_t page_size)
+{
+    int error = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (!is_short(&arrays[i], &accounts[i], 1.0)) continue;
+        struct range range = range_of(&arrays[i], page_size);
+        char *start = arrays[i].address - ((uintptr_t)arrays[i].address - range.start);
+        if (madvise(start, range.end - range.start, MADV_COLLAPSE) != 0) error = errno;
+    }
+    return error;
+}
+
+/* Says how much is missing of all arrays, and names the first that lacks it. */
+static int32_t confirm_huge(const struct pw_pages_array *arrays, int32_t count, int32_t policy,
+                            const struct pw_pages_account *accounts, int collapse_error,
+                            struct pw_pages_failure *failure)
+{
+    int64_t bytes = 0, huge = 0;
+    int32_t first = -1;
+    for (int32_t i = 0; i < count; i++) {
+        bytes += arrays[i].bytes;
+        huge += accounts[i].huge_bytes;
+        if (first < 0 && is_short(&arrays[i], &accounts[i], least_coverage)) first = i;
+    }
+    if (first < 0) return PW_PAGES_OK;
+    char why[160] = "";
+    if (policy == PW_PAGES_THP)
+        snprintf(why, sizeof why, ", and collapsing them does not help (%s)",
+                 collapse_error == 0 ? "the kernel splits them again" : strerror(collapse_error));
+    pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
+                  "policy %s: %lld of %lld KiB are not on huge pages of %lld KiB (array %s: %lld of %lld KiB)%s",
+                  policy == PW_PAGES_THP ? "thp" : "hugetlbfs", kib(bytes - huge), kib(bytes),
+                  kib(pw_pages_size(policy)), arrays[first].name, kib(arrays[first].bytes - accounts[first].huge_bytes),
+                  kib(arrays[first].bytes), why);
+    if (policy == PW_PAGES_THP)
+        pw_pages_remedy(failure, "memory is short or fragmented: free some, take a smaller working set, or as root: "
+                                 "sysctl -w vm.drop_caches=3 vm.compact_memory=1, and run again");
+    else
+        pw_pages_remedy(failure, "write every page of the arrays before this check, and keep them mapped");
+    return failure->code;
+}
+
+int32_t pw_pages_confirm(const struct pw_pages_array *arrays, int32_t count, int32_t policy,
+                         struct pw_pages_failure *failure)
+{
+    struct pw_pages_account *accounts = calloc((size_t)count + 1, sizeof *accounts);
+    if (accounts == NULL) return pw_pages_fail(failure, PW_PAGES_SYSTEM, "no memory to account for %d arrays", count);
+    int32_t code = pw_pages_account(arrays, count, policy, accounts, failure);
+    if (code == PW_PAGES_OK && policy == PW_PAGES_NONE) {
+        code = confirm_none(arrays, count, accounts, failure);
+    } else if (code == PW_PAGES_OK) {
+        bool lacking = false;
+        for (int32_t i = 0; i < count; i++) lacking = lacking || is_short(&arrays[i], &accounts[i], 1.0);
+        int error = 0;
+        if (lacking && policy == PW_PAGES_THP) {
+            error = collapse(arrays, count, accounts, pw_pages_size(policy));
+            code = pw_pages_account(arrays, count, policy, accounts, failure);
+        }
+        if (code == PW_PAGES_OK) code = confirm_huge(arrays, count, policy, accounts, error, failure);
+    }
+    free(accounts);
+    return code;
+}

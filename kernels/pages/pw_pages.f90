@@ -1,0 +1,286 @@
+!> Memory on pages of a chosen kind, and the proof of what it really lies on.
+!>
+!> The order of calls: `pages_begin` once, `pages_allocate` for each array, the first touch, `pages_confirm`,
+!> the measurement, `pages_prove`. Nothing falls back in silence: what cannot be had is an error with exit code 3.
+module pw_pages
+    use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_null_char, c_null_ptr, c_ptr
+    use pw_error, only: error_t, exit_usage
+    use pw_kinds, only: i8, r8
+    use pw_text, only: from_c
+    implicit none
+    private
+
+    integer, parameter, public :: pages_none = 0       !< base pages; huge pages are refused
+    integer, parameter, public :: pages_thp = 1        !< transparent huge pages: aligned and advised
+    integer, parameter, public :: pages_hugetlbfs = 2  !< huge pages from the reserved pool
+
+    integer, parameter :: name_length = 16
+    integer, parameter :: text_length = 512  ! PW_PAGES_TEXT
+
+    character(9), parameter :: policy_names(0:2) = [character(9) :: 'none', 'thp', 'hugetlbfs']
+
+    !> One array's memory.
+    type, public :: paged_array_t
+        type(c_ptr) :: address = c_null_ptr  !< start of the user's bytes
+        integer(i8) :: bytes = 0             !< the user's bytes
+        integer(i8) :: offset = 0            !< of the start from the mapping's start [B]
+        integer :: policy = pages_none
+        character(name_length) :: name = ''
+        type(c_ptr), private :: mapping = c_null_ptr
+        integer(i8), private :: mapping_bytes = 0
+    end type paged_array_t
+
+    !> The kernel's accounting of one array.
+    type, public :: array_proof_t
+        character(name_length) :: name = ''
+        integer(i8) :: bytes = 0
+        integer(i8) :: huge_bytes = 0          !< of these, on huge pages
+        integer(i8) :: page_size_observed = 0  !< of what backs the larger part; 0 where nothing is resident [B]
+    end type array_proof_t
+
+    !> The kernel's accounting of all arrays together.
+    type, public :: pages_proof_t
+        integer(i8) :: base_page_size = 0       !< [B]
+        integer(i8) :: page_size_requested = 0  !< [B]
+        integer(i8) :: page_size_observed = 0   !< of what backs the larger part; 0 where nothing is resident [B]
+        real(r8) :: huge_coverage = 0.0_r8      !< the share of the arrays' bytes on huge pages
+        character(16) :: method = ''            !< where the numbers come from
+        type(array_proof_t), allocatable :: arrays(:)
+    end type pages_proof_t
+
+    public :: pages_policy_from_name, pages_policy_name
+    public :: pages_begin, pages_require, pages_allocate, pages_confirm, pages_prove, pages_free
+
+    ! The types of pages.h.
+    type, bind(c) :: failure_t
+        integer(c_int32_t) :: code
+        character(kind=c_char) :: message(text_length), remedy(text_length)
+    end type failure_t
+
+    type, bind(c) :: array_t
+        character(kind=c_char) :: name(name_length + 1)
+        integer(c_int32_t) :: policy
+        type(c_ptr) :: address
+        integer(c_int64_t) :: bytes, offset
+        type(c_ptr) :: mapping
+        integer(c_int64_t) :: mapping_bytes
+    end type array_t
+
+    type, bind(c) :: account_t
+        integer(c_int64_t) :: huge_bytes, huge_page_size, page_size_observed
+        integer(c_int32_t) :: thp_eligible
+    end type account_t
+
+    interface
+        integer(c_int64_t) function c_base_page_size() bind(c, name='pw_system_base_page_size')
+            import :: c_int64_t
+        end function c_base_page_size
+
+        integer(c_int64_t) function c_size(policy) bind(c, name='pw_pages_size')
+            import :: c_int32_t, c_int64_t
+            integer(c_int32_t), value :: policy
+        end function c_size
+
+        integer(c_int32_t) function c_begin(policy, failure) bind(c, name='pw_pages_begin')
+            import :: c_int32_t, failure_t
+            integer(c_int32_t), value :: policy
+            type(failure_t), intent(inout) :: failure
+        end function c_begin
+
+        integer(c_int32_t) function c_require(policy, bytes, count, failure) bind(c, name='pw_pages_require')
+            import :: c_int32_t, c_int64_t, failure_t
+            integer(c_int32_t), value :: policy, count
+            integer(c_int64_t), intent(in) :: bytes(*)
+            type(failure_t), intent(inout) :: failure
+        end function c_require
+
+        integer(c_int32_t) function c_allocate(array, failure) bind(c, name='pw_pages_allocate')
+            import :: array_t, c_int32_t, failure_t
+            type(array_t), intent(inout) :: array
+            type(failure_t), intent(inout) :: failure
+        end function c_allocate
+
+        integer(c_int32_t) function c_free(array, failure) bind(c, name='pw_pages_free')
+            import :: array_t, c_int32_t, failure_t
+            type(array_t), intent(inout) :: array
+            type(failure_t), intent(inout) :: failure
+        end function c_free
+
+        integer(c_int32_t) function c_account(arrays, count, policy, accounts, failure) bind(c, name='pw_pages_account')
+            import :: account_t, array_t, c_int32_t, failure_t
+            type(array_t), intent(in) :: arrays(*)
+            integer(c_int32_t), value :: count, policy
+            type(account_t), intent(inout) :: accounts(*)
+            type(failure_t), intent(inout) :: failure
+        end function c_account
+
+        integer(c_int32_t) function c_confirm(arrays, count, policy, failure) bind(c, name='pw_pages_confirm')
+            import :: array_t, c_int32_t, failure_t
+            type(array_t), intent(in) :: arrays(*)
+            integer(c_int32_t), value :: count, policy
+            type(failure_t), intent(inout) :: failure
+        end function c_confirm
+    end interface
+
+contains
+
+    !> The policy called `name`; exit code 2 if there is none.
+    subroutine pages_policy_from_name(name, policy, error)
+        character(*), intent(in) :: name
+        integer, intent(out) :: policy
+        type(error_t), intent(inout) :: error
+
+        do policy = lbound(policy_names, 1), ubound(policy_names, 1)
+            if (policy_names(policy) == name) return
+        end do
+        policy = pages_none
+        call error%raise(exit_usage, "page policy '"//trim(name)//"' does not exist", 'pages_policy_from_name', &
+                         'choose none, thp or hugetlbfs')
+    end subroutine pages_policy_from_name
+
+    !> The name of `policy`; empty if there is no such policy.
+    pure function pages_policy_name(policy) result(name)
+        integer, intent(in) :: policy
+        character(:), allocatable :: name
+
+        name = ''
+        if (policy >= lbound(policy_names, 1) .and. policy <= ubound(policy_names, 1)) name = trim(policy_names(policy))
+    end function pages_policy_name
+
+    !> Once per process, before the first allocation: set what `policy` means for the whole process, and check that
+    !> machine and process can have it. Exit code 3 if not, 2 if there is no such policy.
+    subroutine pages_begin(policy, error)
+        integer, intent(in) :: policy
+        type(error_t), intent(inout) :: error
+        type(failure_t) :: failure
+
+        if (c_begin(int(policy, c_int32_t), failure) /= 0) call raise(error, failure, 'pages_begin')
+    end subroutine pages_begin
+
+    !> Check that the pool has the pages for arrays of `bytes` [B], offsets included, all together, so that the remedy
+    !> names the whole need; without it, `pages_allocate` names that of the first array that finds too few. Exit code 3.
+    !> Policies without a pool always pass.
+    subroutine pages_require(policy, bytes, error)
+        integer, intent(in) :: policy
+        integer(i8), intent(in) :: bytes(:)
+        type(error_t), intent(inout) :: error
+        type(failure_t) :: failure
+
+        if (c_require(int(policy, c_int32_t), bytes, int(size(bytes), c_int32_t), failure) /= 0) &
+            call raise(error, failure, 'pages_require')
+    end subroutine pages_require
+
+    !> Map `bytes` [B] for an array called `name`, untouched. Its start lies `offset` [B] behind an address that is
+    !> aligned to a huge page, under every policy alike. Exit codes: 2 size or offset senseless, 3 the pool has too few
+    !> pages, 4 the system refused the memory.
+    subroutine pages_allocate(array, policy, name, bytes, offset, error)
+        type(paged_array_t), intent(out) :: array
+        integer, intent(in) :: policy
+        character(*), intent(in) :: name
+        integer(i8), intent(in) :: bytes, offset
+        type(error_t), intent(inout) :: error
+        type(array_t) :: mapped
+        type(failure_t) :: failure
+
+        array%policy = policy
+        array%name = name
+        array%bytes = bytes
+        array%offset = offset
+        mapped = to_c(array)
+        if (c_allocate(mapped, failure) /= 0) then
+            call raise(error, failure, 'pages_allocate')
+            array = paged_array_t()
+            return
+        end if
+        array%address = mapped%address
+        array%mapping = mapped%mapping
+        array%mapping_bytes = mapped%mapping_bytes
+    end subroutine pages_allocate
+
+    !> After the first touch: exit code 3 unless the arrays lie on the pages of `policy`. Under thp, what is short is
+    !> collapsed into huge pages once before the verdict.
+    subroutine pages_confirm(arrays, policy, error)
+        type(paged_array_t), intent(in) :: arrays(:)
+        integer, intent(in) :: policy
+        type(error_t), intent(inout) :: error
+        type(failure_t) :: failure
+
+        if (c_confirm(to_c(arrays), int(size(arrays), c_int32_t), int(policy, c_int32_t), failure) /= 0) &
+            call raise(error, failure, 'pages_confirm')
+    end subroutine pages_confirm
+
+    !> What the kernel's accounting says of the arrays now. Where it does not say which page of an array is no huge one,
+    !> the coverage is the least that it can be under thp and hugetlbfs, and the most under none.
+    subroutine pages_prove(arrays, policy, proof, error)
+        type(paged_array_t), intent(in) :: arrays(:)
+        integer, intent(in) :: policy
+        type(pages_proof_t), intent(out) :: proof
+        type(error_t), intent(inout) :: error
+        type(account_t) :: accounts(size(arrays))
+        type(failure_t) :: failure
+        integer(i8) :: bytes, huge_bytes
+
+        proof%base_page_size = c_base_page_size()
+        proof%page_size_requested = c_size(int(policy, c_int32_t))
+        proof%method = 'smaps'
+        allocate (proof%arrays(size(arrays)))
+        if (c_account(to_c(arrays), int(size(arrays), c_int32_t), int(policy, c_int32_t), accounts, failure) /= 0) then
+            call raise(error, failure, 'pages_prove')
+            return
+        end if
+        proof%arrays%name = arrays%name
+        proof%arrays%bytes = arrays%bytes
+        proof%arrays%huge_bytes = accounts%huge_bytes
+        proof%arrays%page_size_observed = accounts%page_size_observed
+
+        bytes = sum(arrays%bytes)
+        huge_bytes = sum(accounts%huge_bytes)
+        if (bytes > 0) proof%huge_coverage = real(huge_bytes, r8)/real(bytes, r8)
+        if (huge_bytes > bytes - huge_bytes) then
+            proof%page_size_observed = maxval(accounts%huge_page_size)
+        else if (any(accounts%page_size_observed > 0)) then
+            proof%page_size_observed = proof%base_page_size
+        end if
+    end subroutine pages_prove
+
+    !> Unmap the array and reset it; one that is not allocated is left alone. Exit code 4 if the system refuses.
+    subroutine pages_free(array, error)
+        type(paged_array_t), intent(inout) :: array
+        type(error_t), intent(inout) :: error
+        type(array_t) :: mapped
+        type(failure_t) :: failure
+
+        mapped = to_c(array)
+        if (c_free(mapped, failure) /= 0) then
+            call raise(error, failure, 'pages_free')
+            return
+        end if
+        array = paged_array_t()
+    end subroutine pages_free
+
+    elemental function to_c(array) result(mapped)
+        type(paged_array_t), intent(in) :: array
+        type(array_t) :: mapped
+        integer :: i
+
+        mapped%name = c_null_char
+        do i = 1, len_trim(array%name)
+            mapped%name(i) = array%name(i:i)
+        end do
+        mapped%policy = int(array%policy, c_int32_t)
+        mapped%address = array%address
+        mapped%bytes = array%bytes
+        mapped%offset = array%offset
+        mapped%mapping = array%mapping
+        mapped%mapping_bytes = array%mapping_bytes
+    end function to_c
+
+    subroutine raise(error, failure, place)
+        type(error_t), intent(inout) :: error
+        type(failure_t), intent(in) :: failure
+        character(*), intent(in) :: place
+
+        call error%raise(int(failure%code), from_c(failure%message), place, from_c(failure%remedy))
+    end subroutine raise
+
+end module pw_pages

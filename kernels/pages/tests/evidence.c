@@ -1,0 +1,155 @@
+#define _GNU_SOURCE
+#include "evidence.h"
+
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* The interface of PAGEMAP_SCAN is newer than many systems' headers: names of our own, values of
+   Documentation/admin-guide/mm/pagemap.rst and PAGEMAP_SCAN(2const). */
+struct scan {
+    uint64_t size, flags, start, end, walk_end, regions, n_regions, max_pages;
+    uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+struct region {
+    uint64_t start, end, categories;
+};
+static const unsigned long pagemap_scan = _IOWR('f', 16, struct scan);
+static const uint64_t page_is_huge = 1U << 6;
+
+static uintptr_t page_size(void)
+{
+    return (uintptr_t)sysconf(_SC_PAGESIZE);
+}
+
+static uintptr_t page_of(const char *address)
+{
+    return (uintptr_t)address / page_size() * page_size();
+}
+
+static uintptr_t end_of(const char *address, int64_t bytes)
+{
+    return page_of(address + bytes - 1) + page_size();
+}
+
+int64_t evidence_huge_bytes(char *address, int64_t bytes)
+{
+    int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return -1;
+    struct region found[64];
+    struct scan scan = {.size = sizeof scan,
+                        .start = page_of(address),
+                        .end = end_of(address, bytes),
+                        .regions = (uintptr_t)found,
+                        .n_regions = sizeof found / sizeof *found,
+                        .category_mask = page_is_huge,
+                        .return_mask = page_is_huge};
+    int64_t huge = 0;
+    while (huge >= 0 && scan.start < scan.end) {
+        int n = ioctl(file, pagemap_scan, &scan);
+        if (n < 0) huge = -1;
+        for (int i = 0; i < n; i++) huge += (int64_t)(found[i].end - found[i].start);
+        scan.start = scan.walk_end;
+    }
+    close(file);
+    return huge;
+}
+
+int64_t evidence_compound_bytes(char *address, int64_t bytes)
+{
+    const uint64_t present = UINT64_C(1) << 63, frame = (UINT64_C(1) << 55) - 1; /* of an entry of pagemap */
+    const uint64_t compound = (1U << 15) | (1U << 16);                           /* KPF_COMPOUND_HEAD, _TAIL */
+    int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    int flags = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
+    int64_t sum = map < 0 || flags < 0 ? -1 : 0;
+    for (uintptr_t page = page_of(address); sum >= 0 && page < end_of(address, bytes); page += page_size()) {
+        uint64_t entry = 0, flag = 0;
+        if (pread(map, &entry, sizeof entry, (off_t)(page / page_size() * sizeof entry)) != sizeof entry)
+            sum = -1;
+        else if ((entry & present) == 0)
+            continue;
+        else if ((entry & frame) == 0 || /* hidden from who is not root */
+                 pread(flags, &flag, sizeof flag, (off_t)((entry & frame) * sizeof flag)) != sizeof flag)
+            sum = -1;
+        else if ((flag & compound) != 0)
+            sum += (int64_t)page_size();
+    }
+    if (map >= 0) close(map);
+    if (flags >= 0) close(flags);
+    return sum;
+}
+
+char *evidence_plain_memory(int64_t bytes)
+{
+    char *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return NULL;
+    memset(memory, 1, (size_t)bytes);
+    return memory;
+}
+
+int32_t evidence_is_accessible(char *address, int64_t bytes)
+{
+    /* Writing to a pipe reads the page, and fails with EFAULT where there is none. */
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return 1;
+    int32_t accessible = 0;
+    for (uintptr_t page = page_of(address); !accessible && page < end_of(address, bytes); page += page_size())
+        accessible = write(ends[1], address + (page - page_of(address)), 1) == 1;
+    close(ends[0]);
+    close(ends[1]);
+    return accessible;
+}
+
+static char *start_of_page(char *address)
+{
+    return address - ((uintptr_t)address - page_of(address));
+}
+
+int32_t evidence_drop_page(char *address)
+{
+    return madvise(start_of_page(address), page_size(), MADV_DONTNEED);
+}
+
+int32_t evidence_unmap_page(char *address)
+{
+    return munmap(start_of_page(address), page_size());
+}
+
+int32_t evidence_protect_page(char *address)
+{
+    return mprotect(start_of_page(address), page_size(), PROT_READ);
+}
+
+int32_t evidence_advise(char *address, int64_t bytes, int64_t huge_size, int32_t huge)
+{
+    uintptr_t size = (uintptr_t)huge_size;
+    uintptr_t before = (uintptr_t)address % size;
+    uintptr_t length = (before + (uintptr_t)bytes + size - 1) / size * size;
+    return madvise(address - before, length, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+int32_t evidence_can_collapse(void)
+{
+    const int collapse = 25;                /* MADV_COLLAPSE */
+    return madvise(NULL, 0, collapse) == 0; /* nothing to do: only an unknown advice is refused (madvise(2)) */
+}
+
+int32_t evidence_thp_disabled(void)
+{
+    return prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0);
+}
+
+int64_t evidence_number(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return -1;
+    long long number;
+    int read = fscanf(file, "%lld", &number);
+    fclose(file);
+    return read == 1 ? number : -1;
+}

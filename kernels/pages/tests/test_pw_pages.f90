@@ -1,0 +1,623 @@
+!> Tests of pw_pages, one a call: `test_pw_pages <name>`. Exit 0: passed, 1: failed, 77: cannot be tested here.
+!>
+!> What smaps proves is compared with PAGEMAP_SCAN, which reads the page tables by a way of its own.
+program test_pw_pages
+    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int32_t, c_int64_t, c_intptr_t, &
+        c_null_char, c_ptr
+    use, intrinsic :: iso_fortran_env, only: error_unit, int8
+    use pw_error, only: error_t, exit_ok, exit_pages, exit_usage
+    use pw_kinds, only: i8, r8
+    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, pages_hugetlbfs, &
+        pages_none, pages_policy_from_name, pages_policy_name, pages_proof_t, pages_prove, pages_require, pages_thp
+    use pw_system, only: base_page_size
+    use pw_text, only: to_text
+    implicit none
+
+    interface
+        integer(c_int64_t) function huge_bytes_of(address, bytes) bind(c, name='evidence_huge_bytes')
+            import :: c_int64_t, c_ptr
+            type(c_ptr), value :: address
+            integer(c_int64_t), value :: bytes
+        end function huge_bytes_of
+
+        integer(c_int64_t) function compound_bytes_of(address, bytes) bind(c, name='evidence_compound_bytes')
+            import :: c_int64_t, c_ptr
+            type(c_ptr), value :: address
+            integer(c_int64_t), value :: bytes
+        end function compound_bytes_of
+
+        type(c_ptr) function plain_memory(bytes) bind(c, name='evidence_plain_memory')
+            import :: c_int64_t, c_ptr
+            integer(c_int64_t), value :: bytes
+        end function plain_memory
+
+        integer(c_int32_t) function is_accessible(address, bytes) bind(c, name='evidence_is_accessible')
+            import :: c_int32_t, c_int64_t, c_ptr
+            type(c_ptr), value :: address
+            integer(c_int64_t), value :: bytes
+        end function is_accessible
+
+        integer(c_int32_t) function drop_page(address) bind(c, name='evidence_drop_page')
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: address
+        end function drop_page
+
+        integer(c_int32_t) function unmap_page(address) bind(c, name='evidence_unmap_page')
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: address
+        end function unmap_page
+
+        integer(c_int32_t) function protect_page(address) bind(c, name='evidence_protect_page')
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: address
+        end function protect_page
+
+        integer(c_int32_t) function advise(address, bytes, huge_size, huge) bind(c, name='evidence_advise')
+            import :: c_int32_t, c_int64_t, c_ptr
+            type(c_ptr), value :: address
+            integer(c_int64_t), value :: bytes, huge_size
+            integer(c_int32_t), value :: huge
+        end function advise
+
+        integer(c_int32_t) function can_collapse() bind(c, name='evidence_can_collapse')
+            import :: c_int32_t
+        end function can_collapse
+
+        integer(c_int32_t) function thp_disabled() bind(c, name='evidence_thp_disabled')
+            import :: c_int32_t
+        end function thp_disabled
+
+        integer(c_int64_t) function number_in(path) bind(c, name='evidence_number')
+            import :: c_char, c_int64_t
+            character(kind=c_char), intent(in) :: path(*)
+        end function number_in
+    end interface
+
+    character(*), parameter :: thp_folder = '/sys/kernel/mm/transparent_hugepage/'
+    integer(i8), parameter :: mib = 1024_i8**2
+
+    character(:), allocatable :: skip_reason
+    character(32) :: test
+    integer :: failures
+
+    failures = 0
+    skip_reason = ''
+    call get_command_argument(1, test)
+    select case (test)
+    case ('policy_names'); call test_policy_names()
+    case ('senseless_sizes'); call test_senseless_sizes()
+    case ('none'); call test_none()
+    case ('none_without_multi_size'); call test_none_without_multi_size()
+    case ('none_refuted'); call test_none_refuted()
+    case ('thp'); call test_thp()
+    case ('thp_unavailable'); call test_thp_unavailable()
+    case ('thp_refused_by_parent'); call test_thp_refused_by_parent()
+    case ('thp_unless_advised'); call test_thp_unless_advised()
+    case ('thp_available'); call test_thp_available()
+    case ('thp_collapsed'); call test_thp_collapsed()
+    case ('thp_short'); call test_thp_short()
+    case ('thp_dropped'); call test_thp_split('dropped')
+    case ('thp_unmapped'); call test_thp_split('unmapped')
+    case ('thp_protected'); call test_thp_split('protected')
+    case ('pool'); call test_pool()
+    case ('pool_short'); call test_pool_short()
+    case ('pool_unsupported'); call test_pool_unsupported()
+    case ('untouched'); call test_untouched()
+    case ('free'); call test_free()
+    case default
+        write (error_unit, '(a)') "no such test: '"//trim(test)//"'"
+        failures = 1
+    end select
+    if (failures > 0) stop 1, quiet=.true.
+    if (skip_reason /= '') then
+        write (error_unit, '(a)') 'skipped: '//skip_reason
+        stop 77, quiet=.true.
+    end if
+
+contains
+
+    subroutine check(holds, what)
+        logical, intent(in) :: holds
+        character(*), intent(in) :: what
+
+        if (holds) return
+        failures = failures + 1
+        write (error_unit, '(a)') 'FAILED: '//what
+    end subroutine check
+
+    subroutine check_ok(error)
+        type(error_t), intent(in) :: error
+
+        if (error%failed()) call check(.false., error%message//' ['//error%remedy//']')
+    end subroutine check_ok
+
+    !> `error` has this code, and message and remedy hold these texts.
+    subroutine check_failed(error, code, message, remedy)
+        type(error_t), intent(in) :: error
+        integer, intent(in) :: code
+        character(*), intent(in) :: message, remedy
+
+        call check(error%code == code, 'exit code '//to_text(error%code)//' instead of '//to_text(code))
+        if (.not. error%failed()) return
+        write (*, '(a)') error%message, '  remedy: '//error%remedy
+        call check(index(error%message, message) > 0, "the message does not say '"//message//"'")
+        call check(index(error%remedy, remedy) > 0, "the remedy does not say '"//remedy//"'")
+        call check(error%place /= '', 'the error has no place')
+    end subroutine check_failed
+
+    integer(i8) function thp_size()
+        thp_size = number_in(thp_folder//'hpage_pmd_size'//c_null_char)
+    end function thp_size
+
+    integer(i8) function pool_number(page_size, name)
+        integer(i8), intent(in) :: page_size
+        character(*), intent(in) :: name
+
+        pool_number = number_in('/sys/kernel/mm/hugepages/hugepages-'//to_text(page_size/1024_i8)//'kB/'//name//c_null_char)
+    end function pool_number
+
+    subroutine touch(array)
+        type(paged_array_t), intent(in) :: array
+        integer(int8), pointer, contiguous :: bytes(:)
+
+        call c_f_pointer(array%address, bytes, [array%bytes])
+        bytes = 1_int8
+    end subroutine touch
+
+    !> Where `position` bytes behind the array's start lie.
+    type(c_ptr) function address_at(array, position)
+        type(paged_array_t), intent(in) :: array
+        integer(i8), intent(in) :: position
+
+        address_at = transfer(transfer(array%address, 0_c_intptr_t) + int(position, c_intptr_t), address_at)
+    end function address_at
+
+    !> Three arrays as a kernel has them: odd lengths, staggered starts.
+    subroutine three_arrays(arrays, policy, huge_size, error)
+        type(paged_array_t), intent(out) :: arrays(3)
+        integer, intent(in) :: policy
+        integer(i8), intent(in) :: huge_size
+        type(error_t), intent(inout) :: error
+        character(1), parameter :: name(3) = ['a', 'b', 'c']
+        integer(i8) :: bytes(3), offset
+        integer :: i
+
+        bytes = [8*mib, 5*mib + 4321_i8, 1_i8]
+        do i = 1, 3
+            offset = 4352_i8*(i - 1)
+            call pages_allocate(arrays(i), policy, name(i), bytes(i), offset, error)
+            if (error%failed()) return
+            call check(arrays(i)%bytes == bytes(i) .and. arrays(i)%offset == offset .and. arrays(i)%name == name(i) &
+                       .and. arrays(i)%policy == policy, 'array '//name(i)//' does not tell what was asked for')
+            call check(modulo(transfer(arrays(i)%address, 0_c_intptr_t), int(huge_size, c_intptr_t)) == &
+                       modulo(offset, huge_size), 'array '//name(i)//' does not start at its offset from a huge page')
+            call touch(arrays(i))
+        end do
+    end subroutine three_arrays
+
+    !> The proof says this page size and coverage of each array and of all, and the page tables say the same.
+    subroutine check_pages(arrays, policy, page_size, coverage)
+        type(paged_array_t), intent(in) :: arrays(:)
+        integer, intent(in) :: policy
+        integer(i8), intent(in) :: page_size
+        real(r8), intent(in) :: coverage
+        type(pages_proof_t) :: proof
+        type(error_t) :: error
+        integer(i8) :: evidence
+        integer :: i
+
+        call pages_prove(arrays, policy, proof, error)
+        call check_ok(error)
+        call check(proof%method == 'smaps', 'the proof does not name its method')
+        call check(proof%base_page_size == base_page_size(), 'wrong base page size in the proof')
+        call check(proof%page_size_requested == page_size, 'wrong page size requested: '//to_text(proof%page_size_requested))
+        call check(proof%page_size_observed == page_size, 'wrong page size observed: '//to_text(proof%page_size_observed))
+        call check(abs(proof%huge_coverage - coverage) < 1.0e-12_r8, 'coverage '//to_text(proof%huge_coverage, 'f0.6'))
+        call check(size(proof%arrays) == size(arrays), 'the proof leaves arrays out')
+        do i = 1, size(arrays)
+            associate (array => proof%arrays(i))
+                call check(array%name == arrays(i)%name .and. array%bytes == arrays(i)%bytes, 'the proof mixes arrays up')
+                call check(array%page_size_observed == page_size, 'wrong page size of '//trim(array%name)//': '// &
+                           to_text(array%page_size_observed))
+                call check(array%huge_bytes == nint(coverage*real(array%bytes, r8), i8), &
+                           'wrong huge bytes of '//trim(array%name)//': '//to_text(array%huge_bytes))
+                evidence = huge_bytes_of(arrays(i)%address, arrays(i)%bytes)
+                if (evidence < 0) then
+                    skip_reason = 'smaps is as expected, but this kernel has no PAGEMAP_SCAN to compare it with (Linux 6.7)'
+                else
+                    call check(min(evidence, arrays(i)%bytes) == array%huge_bytes, &
+                               'the page tables of '//trim(array%name)//' say '//to_text(evidence)//' B')
+                end if
+            end associate
+        end do
+    end subroutine check_pages
+
+    subroutine test_policy_names()
+        type(error_t) :: error
+        integer :: policy
+        integer, parameter :: policies(3) = [pages_none, pages_thp, pages_hugetlbfs]
+        integer :: i
+
+        do i = 1, size(policies)
+            call pages_policy_from_name(pages_policy_name(policies(i)), policy, error)
+            call check_ok(error)
+            call check(policy == policies(i), 'the name of policy '//to_text(policies(i))//' is not its own')
+        end do
+        call check(pages_policy_name(7) == '', 'policy 7 has a name')
+        call pages_policy_from_name('huge', policy, error)
+        call check_failed(error, exit_usage, "'huge'", 'none, thp or hugetlbfs')
+        error = error_t()
+        call pages_policy_from_name('', policy, error)
+        call check_failed(error, exit_usage, "''", 'none, thp or hugetlbfs')
+        error = error_t()
+        call pages_begin(7, error)
+        call check_failed(error, exit_usage, '7', 'none, thp or hugetlbfs')
+    end subroutine test_policy_names
+
+    subroutine test_senseless_sizes()
+        type(paged_array_t) :: array
+        type(error_t) :: error
+        integer :: policy
+
+        do policy = pages_none, pages_hugetlbfs
+            call refuse(policy, 0_i8, 0_i8)
+            call refuse(policy, -8_i8, 0_i8)
+            call refuse(policy, 8_i8, -8_i8)
+            call refuse(policy, huge(0_i8), 0_i8)
+            call refuse(policy, 8_i8, huge(0_i8))
+        end do
+        call pages_free(array, error)
+        call check_ok(error)
+    end subroutine test_senseless_sizes
+
+    subroutine refuse(policy, bytes, offset)
+        integer, intent(in) :: policy
+        integer(i8), intent(in) :: bytes, offset
+        type(paged_array_t) :: array
+        type(error_t) :: error
+
+        call pages_allocate(array, policy, 'a', bytes, offset, error)
+        call check_failed(error, exit_usage, to_text(bytes), 'at least one byte')
+        call check(.not. c_associated(array%address), 'an address in spite of an error')
+    end subroutine refuse
+
+    subroutine test_none()
+        type(paged_array_t) :: arrays(3)
+        type(error_t) :: error
+
+        call pages_begin(pages_none, error)
+        call check_ok(error)
+        call check(thp_disabled() == 1, 'transparent huge pages are not refused to the process')
+        call three_arrays(arrays, pages_none, max(thp_size(), base_page_size()), error)
+        call check_ok(error)
+        call pages_confirm(arrays, pages_none, error)
+        call check_ok(error)
+        call check_pages(arrays, pages_none, base_page_size(), 0.0_r8)
+    end subroutine test_none
+
+    !> Where the machine gives huge pages of several sizes unasked, policy none gets none of them.
+    subroutine test_none_without_multi_size()
+        type(paged_array_t) :: array
+        type(c_ptr) :: plain
+        type(error_t) :: error
+        integer(i8) :: compound
+
+        plain = plain_memory(8*mib)
+        compound = compound_bytes_of(plain, 8*mib)
+        if (compound < 0) then
+            skip_reason = 'the flags of pages may not be read (/proc/kpageflags, root)'
+            return
+        end if
+        call check(compound > 0, 'without a policy this machine gives base pages: nothing is tested')
+        call pages_begin(pages_none, error)
+        call check_ok(error)
+        call pages_allocate(array, pages_none, 'a', 8*mib, 0_i8, error)
+        call check_ok(error)
+        call touch(array)
+        call pages_confirm([array], pages_none, error)
+        call check_ok(error)
+        compound = compound_bytes_of(array%address, array%bytes)
+        call check(compound == 0, to_text(compound)//' B lie on huge pages')
+        plain = plain_memory(8*mib)
+        compound = compound_bytes_of(plain, 8*mib)
+        call check(compound == 0, to_text(compound)//' B of other memory lie on huge pages')
+    end subroutine test_none_without_multi_size
+
+    !> Huge pages, or only the way to them, refute policy none.
+    subroutine test_none_refuted()
+        type(paged_array_t) :: array
+        type(error_t) :: error
+
+        call pages_begin(pages_thp, error)
+        if (unavailable(error)) return
+        call pages_allocate(array, pages_thp, 'a', 3*mib, 0_i8, error)
+        call check_ok(error)
+        call touch(array)
+        call pages_confirm([array], pages_none, error)
+        call check_failed(error, exit_pages, 'array a has 3072 KiB on huge pages', 'never')
+
+        error = error_t()
+        call pages_allocate(array, pages_none, 'b', 3*mib, 0_i8, error)
+        call check_ok(error)
+        call touch(array)
+        call pages_confirm([array], pages_none, error)
+        call check_ok(error)
+        call check(advise(array%address, array%bytes, thp_size(), 1_c_int32_t) == 0, 'cannot advise')
+        call pages_confirm([array], pages_none, error)
+        call check_failed(error, exit_pages, 'the kernel may give array b', 'madvise')
+    end subroutine test_none_refuted
+
+    subroutine test_thp()
+        type(paged_array_t) :: arrays(3)
+        type(error_t) :: error
+
+        call pages_begin(pages_thp, error)
+        if (unavailable(error)) return
+        call three_arrays(arrays, pages_thp, thp_size(), error)
+        call check_ok(error)
+        call pages_confirm(arrays, pages_thp, error)
+        call check_ok(error)
+        call check_pages(arrays, pages_thp, thp_size(), 1.0_r8)
+    end subroutine test_thp
+
+    !> Whether the machine as it is set cannot serve the policy, so that its other tests say nothing.
+    logical function unavailable(error)
+        type(error_t), intent(in) :: error
+
+        unavailable = error%failed()
+        if (unavailable) skip_reason = error%message
+    end function unavailable
+
+    !> The machine is one without transparent huge pages of full size (with_files); the command line tells what
+    !> message and remedy must hold.
+    subroutine test_thp_unavailable()
+        type(error_t) :: error
+        character(128) :: message, remedy
+
+        call get_command_argument(2, message)
+        call get_command_argument(3, remedy)
+        call pages_begin(pages_thp, error)
+        call check_failed(error, exit_pages, trim(message), trim(remedy))
+    end subroutine test_thp_unavailable
+
+    subroutine test_thp_refused_by_parent()
+        type(error_t) :: error
+
+        call check(thp_disabled() == 1, 'the refusal did not survive exec')
+        call pages_begin(pages_thp, error)
+        if (error%code == exit_pages .and. index(error%message, 'never') > 0) then
+            skip_reason = error%message
+            return
+        end if
+        call check_failed(error, exit_pages, 'PR_SET_THP_DISABLE', 'shell or batch job')
+    end subroutine test_thp_refused_by_parent
+
+    !> The parent refused what is not advised: ours is.
+    subroutine test_thp_unless_advised()
+        call check(thp_disabled() == 3, 'the refusal did not survive exec')
+        call test_thp()
+        if (index(skip_reason, 'PR_SET_THP_DISABLE') > 0) call check(.false., skip_reason)
+    end subroutine test_thp_unless_advised
+
+    !> The machine is one that gives them (with_files).
+    subroutine test_thp_available()
+        type(error_t) :: error
+
+        call pages_begin(pages_thp, error)
+        if (thp_disabled() == 1) then
+            skip_reason = error%message
+            return
+        end if
+        call check_ok(error)
+    end subroutine test_thp_available
+
+    !> Touched as base pages, then made huge by the confirmation.
+    subroutine test_thp_collapsed()
+        type(paged_array_t) :: array
+        type(error_t) :: error
+        type(pages_proof_t) :: proof
+
+        if (can_collapse() == 0) then
+            skip_reason = 'this kernel cannot collapse memory (Linux 6.1)'
+            return
+        end if
+        call pages_begin(pages_thp, error)
+        if (unavailable(error)) return
+        call pages_allocate(array, pages_thp, 'a', 8*mib, 4352_i8, error)
+        call check_ok(error)
+        call check(advise(array%address, array%bytes, thp_size(), 0_c_int32_t) == 0, 'cannot advise')
+        call touch(array)
+        call check(advise(array%address, array%bytes, thp_size(), 1_c_int32_t) == 0, 'cannot advise')
+        call pages_prove([array], pages_thp, proof, error)
+        call check_ok(error)
+        call check(proof%page_size_observed == base_page_size(), 'base pages were not observed')
+        call pages_confirm([array], pages_thp, error)
+        call check_ok(error)
+        call check_pages([array], pages_thp, thp_size(), 1.0_r8)
+    end subroutine test_thp_collapsed
+
+    !> What cannot be collapsed is told: how much of what.
+    subroutine test_thp_short()
+        type(paged_array_t) :: arrays(2)
+        type(error_t) :: error
+        integer(i8) :: size
+
+        call pages_begin(pages_thp, error)
+        if (unavailable(error)) return
+        size = thp_size()
+        call pages_allocate(arrays(1), pages_thp, 'a', 2*size, 0_i8, error)
+        call check_ok(error)
+        call pages_allocate(arrays(2), pages_thp, 'b', 4*size, 0_i8, error)
+        call check_ok(error)
+        call touch(arrays(1))
+        call check(advise(arrays(2)%address, size, size, 0_c_int32_t) == 0, 'cannot advise')
+        call touch(arrays(2))
+        call pages_confirm(arrays, pages_thp, error)
+        call check_failed(error, exit_pages, to_text(size/1024_i8)//' of '//to_text(6*size/1024_i8)// &
+                          ' KiB are not on huge pages of '//to_text(size/1024_i8)//' KiB (array b: ', 'compact_memory')
+    end subroutine test_thp_short
+
+    !> After the confirmation one base page is dropped, unmapped or protected: the huge page around it is split, and the
+    !> proof says so, by exactly that huge page.
+    subroutine test_thp_split(how)
+        character(*), intent(in) :: how
+        type(paged_array_t) :: array
+        type(error_t) :: error
+        type(c_ptr) :: middle
+        integer(c_int32_t) :: refused
+        integer(i8) :: size
+
+        call pages_begin(pages_thp, error)
+        if (unavailable(error)) return
+        size = thp_size()
+        call pages_allocate(array, pages_thp, 'a', 8*size, 0_i8, error)
+        call check_ok(error)
+        call touch(array)
+        call pages_confirm([array], pages_thp, error)
+        call check_ok(error)
+        call check_pages([array], pages_thp, size, 1.0_r8)
+        middle = address_at(array, 3*size + size/2)
+        refused = 1
+        select case (how)
+        case ('dropped'); refused = drop_page(middle)
+        case ('unmapped'); refused = unmap_page(middle)
+        case ('protected'); refused = protect_page(middle)
+        end select
+        call check(refused == 0, 'the page cannot be '//how)
+        call check_pages([array], pages_thp, size, 7.0_r8/8.0_r8)
+    end subroutine test_thp_split
+
+    !> Under with_settings, which fills the pool.
+    subroutine test_pool()
+        type(paged_array_t) :: arrays(3)
+        type(error_t) :: error
+        type(pages_proof_t) :: proof
+        integer(i8) :: size, free_before
+        integer :: i
+
+        call pages_begin(pages_hugetlbfs, error)
+        call check_ok(error)
+        call pages_prove(arrays(:0), pages_hugetlbfs, proof, error)
+        call check_ok(error)
+        size = proof%page_size_requested
+        free_before = pool_number(size, 'free_hugepages')
+        call pages_require(pages_hugetlbfs, [8*mib, 6*mib, mib], error)
+        call check_ok(error)
+        call three_arrays(arrays, pages_hugetlbfs, size, error)
+        call check_ok(error)
+        if (error%failed()) return
+        call pages_confirm(arrays, pages_hugetlbfs, error)
+        call check_ok(error)
+        call check_pages(arrays, pages_hugetlbfs, size, 1.0_r8)
+        call check(pool_number(size, 'free_hugepages') < free_before, 'the pages do not come from the pool')
+        do i = 1, 3
+            call pages_free(arrays(i), error)
+            call check_ok(error)
+        end do
+        call check(pool_number(size, 'free_hugepages') == free_before, 'the pool did not get its pages back')
+    end subroutine test_pool
+
+    !> Whatever the pool has: ask for three pages more, at once or with a second array.
+    subroutine test_pool_short()
+        integer(i8), parameter :: more = 3
+        type(paged_array_t) :: held, array
+        type(error_t) :: error
+        type(pages_proof_t) :: proof
+        character(:), allocatable :: remedy
+        integer(i8) :: size, available, total
+
+        call pages_begin(pages_hugetlbfs, error)
+        if (unavailable(error)) return
+        call pages_prove([paged_array_t ::], pages_hugetlbfs, proof, error)
+        call check_ok(error)
+        size = proof%page_size_requested
+        if (pool_number(size, 'nr_overcommit_hugepages') > 0) then
+            skip_reason = 'the pool may grow by itself (nr_overcommit_hugepages)'
+            return
+        end if
+        total = pool_number(size, 'nr_hugepages')
+        available = pool_number(size, 'free_hugepages') - pool_number(size, 'resv_hugepages')
+        remedy = 'sysctl -w vm.nr_hugepages='//to_text(total + more)//';'
+
+        call pages_require(pages_hugetlbfs, [size*available, size*more - 1_i8], error)
+        call check_failed(error, exit_pages, to_text(more)//' of them are missing', remedy)
+        error = error_t()
+        call pages_allocate(array, pages_hugetlbfs, 'a', size*(available + more), 0_i8, error)
+        call check_failed(error, exit_pages, 'array a needs '//to_text(available + more)//' huge pages of '// &
+                          to_text(size/1024_i8)//' KiB, and '//to_text(more)//' of them are missing', remedy)
+        error = error_t()
+        call pages_allocate(array, pages_hugetlbfs, 'a', 1_i8, size*(available + more - 1_i8), error)
+        call check_failed(error, exit_pages, to_text(more)//' of them are missing', remedy)
+        if (available == 0) return
+        error = error_t()
+        call pages_allocate(held, pages_hugetlbfs, 'held', size*available, 0_i8, error)
+        call check_ok(error)
+        call pages_allocate(array, pages_hugetlbfs, 'b', size*more, 0_i8, error)
+        call check_failed(error, exit_pages, 'array b needs '//to_text(more)//' huge', remedy)
+        call touch(held)
+    end subroutine test_pool_short
+
+    !> The machine is one without hugetlbfs (with_files).
+    subroutine test_pool_unsupported()
+        type(paged_array_t) :: array
+        type(error_t) :: error
+
+        call pages_begin(pages_hugetlbfs, error)
+        call check_failed(error, exit_pages, 'no pools of huge pages', 'CONFIG_HUGETLBFS')
+        error = error_t()
+        call pages_require(pages_hugetlbfs, [1_i8], error)
+        call check_failed(error, exit_pages, 'no pools of huge pages', 'CONFIG_HUGETLBFS')
+        error = error_t()
+        call pages_allocate(array, pages_hugetlbfs, 'a', 1_i8, 0_i8, error)
+        call check_failed(error, exit_pages, 'no pools of huge pages', 'CONFIG_HUGETLBFS')
+    end subroutine test_pool_unsupported
+
+    !> Nothing is claimed of memory that nobody has touched, and mapping more than 4 GiB of it costs nothing.
+    subroutine test_untouched()
+        type(paged_array_t) :: array
+        type(error_t) :: error
+        type(pages_proof_t) :: proof
+        integer(i8), parameter :: bytes = 4096*mib + 1_i8
+        integer :: policy
+
+        do policy = pages_none, pages_thp
+            call pages_allocate(array, policy, 'a', bytes, 8*mib, error)
+            call check_ok(error)
+            if (error%failed()) return
+            call pages_prove([array], policy, proof, error)
+            call check_ok(error)
+            call check(proof%page_size_observed == 0, 'a page size of memory that nobody touched')
+            call check(proof%arrays(1)%huge_bytes == 0 .and. proof%arrays(1)%bytes == bytes, 'wrong bytes')
+            call pages_free(array, error)
+            call check_ok(error)
+        end do
+        call pages_allocate(array, pages_thp, 'a', bytes, 0_i8, error)
+        call check_ok(error)
+        call pages_confirm([array], pages_thp, error)
+        call check_failed(error, exit_pages, '4194305 of 4194305 KiB', 'fragmented')
+    end subroutine test_untouched
+
+    subroutine test_free()
+        type(paged_array_t) :: array
+        type(c_ptr) :: address
+        type(error_t) :: error
+        integer :: policy
+
+        do policy = pages_none, pages_thp
+            call pages_allocate(array, policy, 'a', mib, 0_i8, error)
+            call check_ok(error)
+            call touch(array)
+            address = array%address
+            call check(is_accessible(address, mib) == 1, 'the array cannot be read')
+            call check(is_accessible(address_at(array, -1_i8), 1_i8) == 0, 'no guard before the array')
+            call pages_free(array, error)
+            call check_ok(error)
+            call check(is_accessible(address, mib) == 0, 'the memory is still mapped')
+            call check(.not. c_associated(array%address) .and. array%bytes == 0, 'the array is not reset')
+            call pages_free(array, error)
+            call check_ok(error)
+            call check(error%code == exit_ok, 'freeing twice is an error')
+        end do
+    end subroutine test_free
+
+end program test_pw_pages

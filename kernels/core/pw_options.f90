@@ -99,12 +99,12 @@ contains
                 call usage(self, error, "there is no option '"//word(:equals - 1)//"'")
                 return
             end if
+            value = ''
             if (self%list(at)%kind == option_flag) then
                 if (equals <= len(word)) then
                     call usage(self, error, "'"//word(:equals - 1)//"' takes no value")
                     return
                 end if
-                value = ''
             else if (equals <= len(word)) then
                 value = word(equals + 1:)
             else if (i <= command_argument_count()) then

@@ -1,0 +1,27 @@
+# The library libpagewise: core, pages and region, with its Fortran modules and C headers.
+add_library(pagewise STATIC)
+add_library(pagewise::pagewise ALIAS pagewise)
+pagewise_compile(pagewise)
+set(_modules ${PROJECT_BINARY_DIR}/include/pagewise)
+set_target_properties(pagewise PROPERTIES Fortran_MODULE_DIRECTORY ${_modules})
+target_include_directories(
+    pagewise PUBLIC $<BUILD_INTERFACE:${_modules}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/pagewise>
+)
+foreach(_room core pages region)
+    add_subdirectory(${_room})
+endforeach()
+
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/pagewiseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+file(
+    WRITE ${PROJECT_BINARY_DIR}/pagewiseConfig.cmake
+    "include(\${CMAKE_CURRENT_LIST_DIR}/pagewiseTargets.cmake)\nset(PAGEWISE_PAPI ${PAGEWISE_PAPI})\n"
+)
+set(_config ${CMAKE_INSTALL_LIBDIR}/cmake/pagewise)
+install(TARGETS pagewise EXPORT pagewiseTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT pagewiseTargets NAMESPACE pagewise:: DESTINATION ${_config})
+install(FILES ${PROJECT_BINARY_DIR}/pagewiseConfig.cmake ${PROJECT_BINARY_DIR}/pagewiseConfigVersion.cmake
+        DESTINATION ${_config}
+)
+install(DIRECTORY ${_modules}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/pagewise FILES_MATCHING PATTERN "*.mod")
+install(FILES core/system.h pages/pages.h region/counters.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/pagewise)

@@ -1,0 +1,41 @@
+# Disassemble an object and compare the instructions in it with what its variant claims.
+#
+# Arguments: OBJDUMP, OBJECT, PROCESSOR, SOURCE (stem of the kernel's file: a variant which the file's name does not tell
+# apart claims nothing), PREFETCH, STORES.
+if(PROCESSOR MATCHES "x86_64|AMD64")
+    set(_prefetch "prefetch(t0|t1|t2|nta|w)")
+    set(_stream "v?movnt(pd|ps|dq|i|q)")
+elseif(PROCESSOR MATCHES "aarch64|arm64")
+    set(_prefetch "prf(m|um|d|b|w|h) ")
+    set(_stream "stnp|stnt1")
+else()
+    message("No table of instructions for ${PROCESSOR}")
+    return()
+endif()
+
+execute_process(COMMAND ${OBJDUMP} -d --no-show-raw-insn ${OBJECT} OUTPUT_VARIABLE _text RESULT_VARIABLE _status)
+if(NOT _status EQUAL 0)
+    message(FATAL_ERROR "${OBJDUMP} cannot disassemble ${OBJECT}")
+endif()
+
+function(expect what pattern wanted)
+    string(REGEX MATCHALL "\t${pattern}" _matches "${_text}")
+    list(LENGTH _matches _count)
+    message("${what} instructions: ${_count}, wanted: ${wanted}")
+    if(wanted AND _count EQUAL 0)
+        message(FATAL_ERROR "${OBJECT}: no ${what} instruction in a variant that claims them")
+    elseif(NOT wanted AND _count GREATER 0)
+        message(FATAL_ERROR "${OBJECT}: ${_count} ${what} instructions in a variant that claims none")
+    endif()
+endfunction()
+
+set(_prefetch_wanted OFF)
+if(PREFETCH MATCHES "^(compiler|software)$" AND SOURCE MATCHES "^kernel_(hardware|software)")
+    set(_prefetch_wanted ON)
+endif()
+set(_stream_wanted OFF)
+if(STORES STREQUAL "nontemporal" AND SOURCE MATCHES "_nontemporal$")
+    set(_stream_wanted ON)
+endif()
+expect(prefetch "${_prefetch}" ${_prefetch_wanted})
+expect("non-temporal store" "${_stream}" ${_stream_wanted})

@@ -1,0 +1,529 @@
+!> What every micro-kernel's main program shares: the common options, first touch, timed repetitions, proof of the
+!> pages, check of the result, the record and the summary.
+!>
+!> A kernel extends `kernel_t` and hands itself to `run_kernel`. Order of calls: declare_options, read_options, plan,
+!> then for each working set initialise, run (several times), validate, traffic, metrics.
+module pw_harness
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_intptr_t
+    use, intrinsic :: iso_fortran_env, only: int8, output_unit
+    use pw_error, only: error_t, exit_check, exit_pages, exit_system, exit_usage, report_error, stop_on
+    use pw_kinds, only: i4, i8, r8
+    use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
+    use pw_pages, only: array_proof_t, paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, &
+        pages_policy_from_name, pages_policy_name, pages_proof_t, pages_prove
+    use pw_record, only: array_record_t, configuration_t, counters_record_t, failure_to_json, metric_t, pages_record_t, &
+        record_t, traffic_t, validation_t
+    use pw_region, only: counters_t, region_t
+    use pw_system, only: append_line, base_page_size, page_faults, utc_now
+    use pw_text, only: bytes_to_text, to_text
+    use pw_threads, only: thread_share, threads_begin
+    use pw_timer, only: wall_seconds
+    implicit none
+    private
+
+    !> The arrays that a kernel wants for a working set.
+    type, public :: plan_t
+        integer(i8) :: elements = 0, element_bytes = 0
+        character(16), allocatable :: name(:)
+        integer(i8), allocatable :: bytes(:)
+    end type plan_t
+
+    type, abstract, public :: kernel_t
+        character(:), allocatable :: name, summary, default_working_set
+        type(configuration_t) :: configuration
+        type(options_t) :: options
+        type(paged_array_t), allocatable :: memory(:)   !< as planned for the largest working set
+    contains
+        procedure(declare_options), deferred :: declare_options
+        procedure(read_options), deferred :: read_options
+        procedure(plan), deferred :: plan
+        procedure(initialise), deferred :: initialise
+        procedure(run), deferred :: run
+        procedure(validate), deferred :: validate
+        procedure(traffic), deferred :: traffic
+        procedure(metrics), deferred :: metrics
+    end type kernel_t
+
+    abstract interface
+        !> Add the kernel's own options to `self%options`.
+        subroutine declare_options(self)
+            import :: kernel_t
+            class(kernel_t), intent(inout) :: self
+        end subroutine declare_options
+
+        !> Read the kernel's own options.
+        subroutine read_options(self, error)
+            import :: error_t, kernel_t
+            class(kernel_t), intent(inout) :: self
+            type(error_t), intent(inout) :: error
+        end subroutine read_options
+
+        !> The arrays for a working set of `bytes`; their sum must not exceed it.
+        subroutine plan(self, bytes, wanted, error)
+            import :: error_t, i8, kernel_t, plan_t
+            class(kernel_t), intent(inout) :: self
+            integer(i8), intent(in) :: bytes
+            type(plan_t), intent(out) :: wanted
+            type(error_t), intent(inout) :: error
+        end subroutine plan
+
+        !> Fill the first `elements` elements of the arrays in `self%memory`; forget earlier passes.
+        subroutine initialise(self, elements)
+            import :: i8, kernel_t
+            class(kernel_t), intent(inout) :: self
+            integer(i8), intent(in) :: elements
+        end subroutine initialise
+
+        !> The work that is timed: `passes` passes over the working set.
+        subroutine run(self, passes)
+            import :: i8, kernel_t
+            class(kernel_t), intent(inout) :: self
+            integer(i8), intent(in) :: passes
+        end subroutine run
+
+        !> Compare the result of all passes since `initialise` with a closed form or a second algorithm.
+        subroutine validate(self, outcome)
+            import :: kernel_t, validation_t
+            class(kernel_t), intent(inout) :: self
+            type(validation_t), intent(out) :: outcome
+        end subroutine validate
+
+        !> Traffic of `passes` passes.
+        function traffic(self, passes) result(moved)
+            import :: i8, kernel_t, traffic_t
+            class(kernel_t), intent(in) :: self
+            integer(i8), intent(in) :: passes
+            type(traffic_t) :: moved
+        end function traffic
+
+        !> The figures which `passes` passes in `seconds` amount to; the first is the headline.
+        function metrics(self, passes, seconds) result(figures)
+            import :: i8, kernel_t, metric_t, r8
+            class(kernel_t), intent(in) :: self
+            integer(i8), intent(in) :: passes
+            real(r8), intent(in) :: seconds
+            type(metric_t), allocatable :: figures(:)
+        end function metrics
+    end interface
+
+    public :: run_kernel, bandwidth_metrics
+
+    integer(i8), parameter :: smallest_sweep = 8192_i8
+    real(r8), parameter :: repetition_seconds = 0.010_r8, sweep_repetition_seconds = 0.004_r8
+
+    !> Common options as read, and what is measured once for a process.
+    type :: session_t
+        integer(i8) :: working_set = 0, repetitions = 0, threads = 1
+        integer :: policy = 0
+        logical :: parallel_touch = .true., sweep = .false.
+        character(:), allocatable :: record_file
+        integer(i4), allocatable :: cpus(:), numa_nodes(:)
+        real(r8) :: populate_seconds = 0.0_r8
+        integer(i8) :: populate_minor = 0, populate_major = 0
+        type(counters_t) :: counters
+    end type session_t
+
+contains
+
+    !> The whole life of a kernel's main program; ends it with an exit code other than 0 where something failed.
+    subroutine run_kernel(kernel)
+        class(kernel_t), intent(inout) :: kernel
+        type(session_t) :: session
+        type(error_t) :: error
+        character(:), allocatable :: program
+
+        program = 'pw-'//kernel%name
+        call declare_common_options(kernel, program)
+        call kernel%declare_options()
+        call kernel%options%parse(error)
+        call stop_on(program, error)
+        if (kernel%options%help_wanted) then
+            call kernel%options%print_help()
+        else if (kernel%options%version_wanted) then
+            call print_version(program, kernel%configuration)
+        else if (kernel%options%list_wanted) then
+            call kernel%options%print_list()
+        else
+            call measure(kernel, session, error)
+            if (error%failed() .and. error%code /= exit_usage .and. error%code /= exit_check) &
+                call record_failure(kernel, session, error)
+            call stop_on(program, error)
+        end if
+    end subroutine run_kernel
+
+    !> Bandwidth by both conventions, in the order stream, hardware.
+    function bandwidth_metrics(moved, seconds) result(figures)
+        type(traffic_t), intent(in) :: moved
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+
+        figures = [metric_t('bandwidth_stream_gb_per_s', moved%bytes_stream/seconds*1.0e-9_r8), &
+                   metric_t('bandwidth_hardware_gb_per_s', moved%bytes_hardware/seconds*1.0e-9_r8)]
+    end function bandwidth_metrics
+
+    subroutine declare_common_options(kernel, program)
+        class(kernel_t), intent(inout) :: kernel
+        character(*), intent(in) :: program
+
+        associate (options => kernel%options)
+            call options%start(program, kernel%summary)
+            call options%add('working-set', option_bytes, kernel%default_working_set, 'bytes of all arrays together', &
+                             lowest=512_i8)
+            call options%add('repetitions', option_count, '5', 'timed repetitions', lowest=1_i8)
+            call options%add('threads', option_count, '1', 'threads', lowest=1_i8)
+            call options%add('pages', option_choice, kernel%configuration%hugepages, 'page policy of the arrays', &
+                             choices='none|thp|hugetlbfs')
+            call options%add('first-touch', option_choice, 'parallel', 'who touches the pages first: each thread its share, '// &
+                             'or the first thread all', choices='parallel|serial')
+            call options%add('sweep', option_flag, '', 'a curve: working sets from 8 KiB to --working-set, a record each')
+            call options%add('record', option_text, '', 'append the record of each measurement to this file, one JSON a line')
+        end associate
+    end subroutine declare_common_options
+
+    !> Allocate, place and prove the memory, then measure the working set, or the curve of them.
+    subroutine measure(kernel, session, error)
+        class(kernel_t), intent(inout) :: kernel
+        type(session_t), intent(inout) :: session
+        type(error_t), intent(inout) :: error
+        type(plan_t) :: wanted
+        integer(i8) :: bytes
+        integer :: step, failures
+
+        call read_session(kernel, session, error)
+        if (error%failed()) return
+        call kernel%read_options(error)
+        if (error%failed()) return
+        call kernel%plan(session%working_set, wanted, error)
+        if (error%failed()) return
+        call pages_begin(session%policy, error)
+        if (error%failed()) return
+        call threads_begin(session%threads, session%cpus, session%numa_nodes, error)
+        if (error%failed()) return
+        call allocate_arrays(kernel, session%policy, wanted, error)
+        if (error%failed()) return
+        call populate(kernel%memory, session)
+        call pages_confirm(kernel%memory, session%policy, error)
+        if (error%failed()) return
+        call session%counters%open()
+
+        failures = 0
+        step = 0
+        do
+            bytes = session%working_set
+            if (session%sweep) then
+                bytes = min(sweep_size(step), session%working_set)
+                call kernel%plan(bytes, wanted, error)
+                if (error%failed()) return
+            end if
+            call measure_working_set(kernel, session, wanted, failures, error)
+            if (error%failed()) return
+            if (bytes >= session%working_set) exit
+            step = step + 1
+        end do
+        call session%counters%close()
+        call free_arrays(kernel%memory, error)
+        if (failures > 0) call error%raise(exit_check, 'the result failed its check', 'measure', &
+            'do not use this configuration; try another compiler version')
+    end subroutine measure
+
+    !> Working sets of a sweep: two an octave.
+    pure integer(i8) function sweep_size(step)
+        integer, intent(in) :: step
+
+        sweep_size = smallest_sweep*2_i8**(step/2)
+        if (modulo(step, 2) == 1) sweep_size = (sweep_size*181_i8/128_i8)/512_i8*512_i8
+    end function sweep_size
+
+    subroutine read_session(kernel, session, error)
+        class(kernel_t), intent(in) :: kernel
+        type(session_t), intent(inout) :: session
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+
+        associate (options => kernel%options)
+            call options%get('working-set', session%working_set)
+            call options%get('repetitions', session%repetitions)
+            call options%get('threads', session%threads)
+            call options%get('sweep', session%sweep)
+            call options%get('record', session%record_file)
+            call options%get('first-touch', word)
+            session%parallel_touch = word == 'parallel'
+            call options%get('pages', word)
+            call pages_policy_from_name(word, session%policy, error)
+        end associate
+    end subroutine read_session
+
+    !> Map the arrays. Starts that lie a power of two apart compete for the same cache sets and look alike to the
+    !> memory disambiguation, which compares the low 12 address bits: each array starts a page and a few lines further on.
+    subroutine allocate_arrays(kernel, policy, wanted, error)
+        class(kernel_t), intent(inout) :: kernel
+        integer, intent(in) :: policy
+        type(plan_t), intent(in) :: wanted
+        type(error_t), intent(inout) :: error
+        integer(i8), parameter :: lines = 256_i8
+        integer(i8) :: stagger
+        integer :: i
+
+        stagger = base_page_size() + lines
+        allocate (kernel%memory(size(wanted%bytes)))
+        do i = 1, size(wanted%bytes)
+            call pages_allocate(kernel%memory(i), policy, wanted%name(i), wanted%bytes(i), stagger*(i - 1), error)
+            if (error%failed()) return
+        end do
+    end subroutine allocate_arrays
+
+    subroutine free_arrays(memory, error)
+        type(paged_array_t), intent(inout) :: memory(:)
+        type(error_t), intent(inout) :: error
+        integer :: i
+
+        do i = 1, size(memory)
+            call pages_free(memory(i), error)
+            if (error%failed()) return
+        end do
+    end subroutine free_arrays
+
+    !> First touch: one store in each base page, by the thread that will work there or all by the first one.
+    subroutine populate(memory, session)
+        type(paged_array_t), intent(in) :: memory(:)
+        type(session_t), intent(inout) :: session
+        integer(int8), pointer, contiguous :: bytes(:)
+        integer(i8) :: first, last, page, minor, major
+        integer :: i
+        real(r8) :: start
+
+        page = base_page_size()
+        call page_faults(session%populate_minor, session%populate_major)
+        start = wall_seconds()
+        do i = 1, size(memory)
+            call c_f_pointer(memory(i)%address, bytes, [memory(i)%bytes])
+            if (session%parallel_touch) then
+                !$omp parallel private(first, last)
+                call thread_share(memory(i)%bytes, page, first, last)
+                call touch(bytes, first, last, page)
+                !$omp end parallel
+            else
+                call touch(bytes, 1_i8, memory(i)%bytes, page)
+            end if
+        end do
+        session%populate_seconds = wall_seconds() - start
+        call page_faults(minor, major)
+        session%populate_minor = minor - session%populate_minor
+        session%populate_major = major - session%populate_major
+    end subroutine populate
+
+    subroutine touch(bytes, first, last, page)
+        integer(int8), intent(inout) :: bytes(:)
+        integer(i8), intent(in) :: first, last, page
+        integer(i8) :: i
+
+        do i = first, last, page
+            bytes(i) = 0_int8
+        end do
+        if (last >= first) bytes(last) = 0_int8
+    end subroutine touch
+
+    !> Time the repetitions of one working set, check, prove, record and print.
+    subroutine measure_working_set(kernel, session, wanted, failures, error)
+        class(kernel_t), intent(inout) :: kernel
+        type(session_t), intent(inout) :: session
+        type(plan_t), intent(in) :: wanted
+        integer, intent(inout) :: failures
+        type(error_t), intent(inout) :: error
+        type(record_t) :: record
+        type(region_t) :: compute
+        integer(i8) :: minor, major
+        integer :: i
+
+        record%kernel = kernel%name
+        record%started = utc_now()
+        record%configuration = kernel%configuration
+        record%elements = wanted%elements
+        record%element_bytes = wanted%element_bytes
+        record%arrays = size(wanted%bytes)
+        record%working_set = sum(wanted%bytes)
+        if (size(kernel%memory) > 1) record%array_spacing = &
+            transfer(kernel%memory(2)%address, 0_c_intptr_t) - transfer(kernel%memory(1)%address, 0_c_intptr_t)
+
+        call kernel%initialise(wanted%elements)
+        if (session%sweep) then
+            record%passes = calibrate(kernel, sweep_repetition_seconds)
+        else
+            record%passes = calibrate(kernel, repetition_seconds)
+        end if
+        allocate (record%seconds(session%repetitions))
+        compute%name = 'compute'
+        call page_faults(minor, major)
+        do i = 1, size(record%seconds)
+            call compute%begin(session%counters)
+            call kernel%run(record%passes)
+            call compute%end(session%counters, record%seconds(i))
+        end do
+        call page_faults(record%compute_minor, record%compute_major)
+        record%compute_minor = record%compute_minor - minor
+        record%compute_major = record%compute_major - major
+
+        record%populate_seconds = session%populate_seconds
+        record%populate_minor = session%populate_minor
+        record%populate_major = session%populate_major
+        record%cpus = session%cpus
+        record%numa_nodes = session%numa_nodes
+        record%counters = counts_of(compute, session%counters)
+        record%traffic = kernel%traffic(record%passes)
+        record%metrics = kernel%metrics(record%passes, median(record%seconds))
+        call prove_pages(kernel%memory, session%policy, record%pages, error)
+        if (error%failed()) return
+        call kernel%validate(record%validation)
+        if (.not. record%validation%passed) failures = failures + 1
+
+        if (len(session%record_file) > 0) then
+            call append_line(session%record_file, record%to_json(kernel%options), error)
+            if (error%failed()) return
+        end if
+        if (session%sweep) then
+            call print_line(record)
+        else
+            call print_summary(record)
+        end if
+    end subroutine measure_working_set
+
+    !> Passes that fill `target` seconds, found by doubling; it also warms caches and clocks.
+    integer(i8) function calibrate(kernel, target) result(passes)
+        class(kernel_t), intent(inout) :: kernel
+        real(r8), intent(in) :: target
+        real(r8) :: start, seconds
+
+        passes = 1
+        do
+            start = wall_seconds()
+            call kernel%run(passes)
+            seconds = wall_seconds() - start
+            if (seconds >= 0.25_r8*target) exit
+            passes = 2*passes
+        end do
+        passes = max(1_i8, nint(real(passes, r8)*target/seconds, i8))
+    end function calibrate
+
+    function counts_of(region, counters) result(counted)
+        type(region_t), intent(in) :: region
+        type(counters_t), intent(in) :: counters
+        type(counters_record_t) :: counted
+
+        if (.not. counters%counting()) then
+            counted%unavailable = counters%reason
+        else if (.not. region%counts_valid) then
+            counted%unavailable = 'the counters could not be read'
+        else
+            counted%event = counters%event_names()
+            counted%count = region%counts
+        end if
+    end function counts_of
+
+    subroutine prove_pages(memory, policy, pages, error)
+        type(paged_array_t), intent(in) :: memory(:)
+        integer, intent(in) :: policy
+        type(pages_record_t), intent(out) :: pages
+        type(error_t), intent(inout) :: error
+        type(pages_proof_t) :: proof
+        integer :: i
+
+        call pages_prove(memory, policy, proof, error)
+        if (error%failed()) return
+        pages%policy = pages_policy_name(policy)
+        pages%method = trim(proof%method)
+        pages%page_size_requested = proof%page_size_requested
+        pages%page_size_observed = proof%page_size_observed
+        pages%huge_coverage = proof%huge_coverage
+        allocate (pages%arrays(size(proof%arrays)))
+        do i = 1, size(proof%arrays)
+            pages%arrays(i) = array_record_t(trim(proof%arrays(i)%name), proof%arrays(i)%bytes, proof%arrays(i)%huge_bytes, &
+                                             proof%arrays(i)%page_size_observed)
+        end do
+    end subroutine prove_pages
+
+    !> Keep the failure in the record file too, so that whoever reads records learns why one is missing.
+    subroutine record_failure(kernel, session, error)
+        class(kernel_t), intent(in) :: kernel
+        type(session_t), intent(in) :: session
+        type(error_t), intent(in) :: error
+        type(error_t) :: second
+
+        if (.not. allocated(session%record_file)) return
+        if (len(session%record_file) == 0) return
+        call append_line(session%record_file, failure_to_json(kernel%name, kernel%configuration, kernel%options, error), second)
+        if (second%failed() .and. second%message /= error%message) call report_error('pw-'//kernel%name, second)
+    end subroutine record_failure
+
+    pure real(r8) function median(values)
+        real(r8), intent(in) :: values(:)
+        real(r8) :: sorted(size(values)), kept
+        integer :: i, j, n
+
+        sorted = values
+        n = size(sorted)
+        do i = 2, n
+            kept = sorted(i)
+            do j = i - 1, 1, -1
+                if (sorted(j) <= kept) exit
+                sorted(j + 1) = sorted(j)
+            end do
+            sorted(j + 1) = kept
+        end do
+        median = 0.5_r8*(sorted((n + 1)/2) + sorted(n/2 + 1))
+    end function median
+
+    subroutine print_version(program, configuration)
+        character(*), intent(in) :: program
+        type(configuration_t), intent(in) :: configuration
+
+        write (output_unit, '(a)') program//' '//configuration%version, &
+            'compiler   '//configuration%compiler//' ('//configuration%compiler_version//')', &
+            'options    '//configuration%compiler_options, &
+            'hugepages  '//configuration%hugepages, &
+            'prefetch   '//configuration%prefetch, &
+            'stores     '//configuration%stores
+    end subroutine print_version
+
+    !> One measurement, for a person.
+    subroutine print_summary(record)
+        type(record_t), intent(in) :: record
+        integer :: i
+
+        associate (c => record%configuration, seconds => record%seconds)
+            write (output_unit, '(a)') record%kernel//'  '//c%compiler//'  prefetch '//c%prefetch//'  stores '//c%stores, &
+                '  working set   '//bytes_to_text(record%working_set)//' in '//to_text(record%arrays)//' array(s), '// &
+                to_text(size(record%cpus))//' thread(s)', &
+                '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &
+                ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; populated in '// &
+                to_text(1.0e3_r8*record%populate_seconds, 'f0.2')//' ms', &
+                '  time          '//to_text(1.0e3_r8*median(seconds), 'f0.3')//' ms median of '//to_text(size(seconds))// &
+                ' (from '//to_text(1.0e3_r8*minval(seconds), 'f0.3')//' to '//to_text(1.0e3_r8*maxval(seconds), 'f0.3')// &
+                '), '//to_text(record%passes)//' pass(es) each'
+        end associate
+        do i = 1, size(record%metrics)
+            write (output_unit, '(a)') '  '//record%metrics(i)%field//'  '//to_text(record%metrics(i)%value, 'g0.5')
+        end do
+        write (output_unit, '(a)') '  check         '//outcome(record%validation)//': '//record%validation%method
+    end subroutine print_summary
+
+    !> One point of a sweep, for a person.
+    subroutine print_line(record)
+        type(record_t), intent(in) :: record
+
+        write (output_unit, '(a)') record%kernel//'  '//bytes_to_text(record%working_set)//'  '// &
+            record%metrics(1)%field//' '//to_text(record%metrics(1)%value, 'g0.5')//'  '//outcome(record%validation)
+    end subroutine print_line
+
+    pure function outcome(validation) result(text)
+        type(validation_t), intent(in) :: validation
+        character(:), allocatable :: text
+
+        if (validation%passed) then
+            text = 'passed'
+        else
+            text = 'FAILED (error '//to_text(validation%error, 'es10.3')//', tolerance '// &
+                   to_text(validation%tolerance, 'es10.3')//')'
+        end if
+    end function outcome
+
+end module pw_harness

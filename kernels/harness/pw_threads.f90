@@ -1,0 +1,55 @@
+!> Threads and their static share of an array, the same for first touch, initialisation and the timed loop.
+module pw_threads
+    !$ use omp_lib, only: omp_get_num_threads, omp_get_thread_num, omp_set_dynamic, omp_set_num_threads
+    use pw_error, only: error_t, exit_usage
+    use pw_kinds, only: i4, i8
+    use pw_system, only: placement
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    public :: threads_begin, thread_share
+
+contains
+
+    !> Start `threads` threads; `cpus` and `numa_nodes` say where each runs.
+    subroutine threads_begin(threads, cpus, numa_nodes, error)
+        integer(i8), intent(in) :: threads
+        integer(i4), allocatable, intent(out) :: cpus(:), numa_nodes(:)
+        type(error_t), intent(inout) :: error
+        integer :: thread, team
+
+        allocate (cpus(threads), source=-1_i4)
+        allocate (numa_nodes(threads), source=-1_i4)
+        thread = 0
+        team = 1
+        !$ call omp_set_dynamic(.false.)
+        !$ call omp_set_num_threads(int(threads))
+        !$omp parallel private(thread) shared(cpus, numa_nodes, team)
+        !$ thread = omp_get_thread_num()
+        !$omp single
+        !$ team = omp_get_num_threads()
+        !$omp end single
+        call placement(cpus(thread + 1), numa_nodes(thread + 1))
+        !$omp end parallel
+        if (team < threads) call error%raise(exit_usage, to_text(threads)//' threads asked for, '//to_text(team)//' had', &
+            'threads_begin', 'ask for fewer, or use a build with OpenMP (variant +openmp)')
+    end subroutine threads_begin
+
+    !> The calling thread's share of 1..n as first:last, in whole pieces of `grain` but for the end; empty shares
+    !> have last < first. To be called inside a parallel region.
+    subroutine thread_share(n, grain, first, last)
+        integer(i8), intent(in) :: n, grain
+        integer(i8), intent(out) :: first, last
+        integer(i8) :: thread, threads, pieces
+
+        thread = 0
+        threads = 1
+        !$ thread = omp_get_thread_num()
+        !$ threads = omp_get_num_threads()
+        pieces = (n + grain - 1)/grain
+        first = (pieces*thread/threads)*grain + 1
+        last = min(n, (pieces*(thread + 1)/threads)*grain)
+    end subroutine thread_share
+
+end module pw_threads

@@ -1,0 +1,98 @@
+/* Explicit vectors, streaming stores and prefetches, the same for GCC and Clang.
+ *
+ * The width follows the instruction set but stays at 256 bits unless PW_VECTOR_BITS asks for more, as the compilers are
+ * told for the loops that they vectorise themselves (-mprefer-vector-width in the toolchain). */
+#ifndef PAGEWISE_VECTOR_H
+#define PAGEWISE_VECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#ifndef PW_VECTOR_BITS
+#define PW_VECTOR_BITS 256
+#endif
+
+#if defined(__AVX512F__) && PW_VECTOR_BITS >= 512
+#define PW_VECTOR_BYTES 64
+#elif defined(__AVX__) && PW_VECTOR_BITS >= 256
+#define PW_VECTOR_BYTES 32
+#else
+#define PW_VECTOR_BYTES 16
+#endif
+
+/* Bytes of a cache line: the unit of prefetch distances. */
+#ifndef PW_LINE_BYTES
+#define PW_LINE_BYTES 64
+#endif
+
+#define PW_INLINE static inline __attribute__((always_inline))
+
+enum {
+    pw_line_doubles = PW_LINE_BYTES / 8,
+    pw_vector_doubles = PW_VECTOR_BYTES / 8
+};
+
+typedef double pw_vector __attribute__((vector_size(PW_VECTOR_BYTES)));
+typedef double pw_unaligned __attribute__((vector_size(PW_VECTOR_BYTES), aligned(8)));
+
+PW_INLINE pw_vector pw_load(const double *p)
+{
+    return *(const pw_unaligned *)p;
+}
+
+/* Store through the caches. */
+PW_INLINE void pw_store(double *p, pw_vector v)
+{
+    *(pw_unaligned *)p = v;
+}
+
+/* Store past the caches; p is aligned to the vector. Ends with pw_stream_fence before others may read. */
+PW_INLINE void pw_stream(double *p, pw_vector v)
+{
+#if defined(__clang__)
+    __builtin_nontemporal_store(v, (pw_vector *)p);
+#elif defined(__x86_64__) && PW_VECTOR_BYTES == 64
+    _mm512_stream_pd(p, v);
+#elif defined(__x86_64__) && PW_VECTOR_BYTES == 32
+    _mm256_stream_pd(p, v);
+#elif defined(__x86_64__)
+    _mm_stream_pd(p, v);
+#elif defined(__aarch64__)
+    __asm__ volatile("stnp %d0, %d1, [%2]" ::"w"(v[0]), "w"(v[1]), "r"(p) : "memory");
+#else
+#error "no non-temporal store known for this processor: build with stores=regular"
+#endif
+}
+
+/* Streaming stores are ordered before what follows. */
+PW_INLINE void pw_stream_fence(void)
+{
+#if defined(__x86_64__)
+    _mm_sfence();
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/* Ask for the line of p, to be read, or to be written. */
+PW_INLINE void pw_prefetch_read(const void *p)
+{
+    __builtin_prefetch(p, 0, 3);
+}
+
+PW_INLINE void pw_prefetch_write(const void *p)
+{
+    __builtin_prefetch(p, 1, 3);
+}
+
+/* Read the word at p and forget it: brings its line into the first-level cache. */
+PW_INLINE void pw_preload(const void *p)
+{
+    (void)*(const volatile int64_t *)p;
+}
+
+#endif

@@ -46,10 +46,14 @@ class Catalog:
 
     def select_kernels(self, patterns: Sequence[str]) -> list[Kernel]:
         """The kernels that fit any of the names or globs, all when there are none. Raises SelectionError."""
-        unknown = [text for text in patterns if not any(kernel.matches(text) for kernel in self.kernels.values())]
+        unknown = [
+            text for text in patterns if not any(kernel.matches(text) for kernel in self.kernels.values())
+        ]
         if unknown:
             known = ", ".join(f"{kernel.group}/{kernel.name}" for kernel in self.kernels.values())
-            raise SelectionError(f"no kernel fits {', '.join(unknown)}", where=self.tree, remedy=f"there are: {known}")
+            raise SelectionError(
+                f"no kernel fits {', '.join(unknown)}", where=self.tree, remedy=f"there are: {known}"
+            )
         return [k for k in self.kernels.values() if not patterns or any(k.matches(text) for text in patterns)]
 
     def select_entries(self, patterns: Sequence[str]) -> list[Entry]:
@@ -57,10 +61,13 @@ class Catalog:
         for text in patterns:
             if not any(entry.configuration.matches(text) for entry in self.entries):
                 raise SelectionError(
-                    f"no configuration fits {text!r}", where=self.tree,
+                    f"no configuration fits {text!r}",
+                    where=self.tree,
                     remedy="see `pagewise list`; a glob fits like 'gcc-*/thp/*' or '*/hardware-regular'",
-                )  # fmt: skip
-        return [e for e in self.entries if not patterns or any(e.configuration.matches(text) for text in patterns)]
+                )
+        return [
+            e for e in self.entries if not patterns or any(e.configuration.matches(text) for text in patterns)
+        ]
 
 
 def module_files(tree: Path) -> dict[str, Path]:
@@ -99,9 +106,10 @@ def read_catalog(tree: Path, init: Path) -> Catalog:
     if not entries:
         reasons = "".join(f"\n    {fault.module}: {fault.reason}" for fault in broken)
         raise SetupError(
-            "no usable module is in this tree" + reasons, where=tree,
+            "no usable module is in this tree" + reasons,
+            where=tree,
             remedy="build the environment (make compare), or name another tree with --modules",
-        )  # fmt: skip
+        )
     entries.sort(key=lambda entry: entry.configuration.order())
     return Catalog(tree, tuple(entries), _agreed(entries), tuple(broken))
 
@@ -126,5 +134,5 @@ def _agreed(entries: Sequence[Entry]) -> dict[str, Kernel]:
                     f"two builds describe the kernel {name} differently",
                     where=f"{module} and {entry.configuration.module}",
                     remedy="build the environment again, so that all come from one source",
-                )  # fmt: skip
+                )
     return {name: kernel for name, (kernel, _) in sorted(first.items())}

@@ -55,21 +55,37 @@ class Configuration:
 
     def matches(self, pattern: str) -> bool:
         """Whether a glob fits the module's name, its name from the compiler on, or its variants."""
-        return any(fnmatchcase(text, pattern) for text in (self.module, f"{self.compiler}/{self.label}", self.label))
+        return any(
+            fnmatchcase(text, pattern) for text in (self.module, f"{self.compiler}/{self.label}", self.label)
+        )
 
     def order(self) -> tuple[str, str, int, int, int, str]:
         """Sorts by package and compiler, then base pages and hardware prefetch first."""
         return (
-            self.package, self.compiler, _place(HUGEPAGES, self.hugepages),
-            _place(STORES, self.stores), _place(PREFETCH, self.prefetch), self.module,
-        )  # fmt: skip
+            self.package,
+            self.compiler,
+            _place(HUGEPAGES, self.hugepages),
+            _place(STORES, self.stores),
+            _place(PREFETCH, self.prefetch),
+            self.module,
+        )
 
     @staticmethod
     def _told() -> tuple[str, ...]:
         return (
-            "package", "version", "compiler", "hugepages", "prefetch", "stores",
-            "openmp", "papi", "target", "hash", "builder", "prefix",
-        )  # fmt: skip
+            "package",
+            "version",
+            "compiler",
+            "hugepages",
+            "prefetch",
+            "stores",
+            "openmp",
+            "papi",
+            "target",
+            "hash",
+            "builder",
+            "prefix",
+        )
 
 
 def _place(known: tuple[str, ...], value: str) -> int:

@@ -51,8 +51,11 @@ class RefusedError(PagewiseError):
     exit_code = 4
 
 
-class Interrupted(BaseException):  # noqa: N818 - like KeyboardInterrupt, it is not an error to be handled by chance
-    """SIGINT, SIGTERM or SIGHUP came: unwind, put everything back, report what was measured."""
+class Interrupted(BaseException):
+    """SIGINT, SIGTERM or SIGHUP came: unwind, put everything back, report what was measured.
+
+    Like KeyboardInterrupt it is no Exception, so that nothing handles it by chance.
+    """
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal_number)

@@ -27,7 +27,11 @@ class Metric:
     @property
     def title(self) -> str:
         """Label with unit and convention: `Bandwidth [GB/s, stream]`."""
-        return f"{self.label} [{self.unit}, {self.convention}]" if self.convention else f"{self.label} [{self.unit}]"
+        return (
+            f"{self.label} [{self.unit}, {self.convention}]"
+            if self.convention
+            else f"{self.label} [{self.unit}]"
+        )
 
 
 @dataclass(frozen=True)
@@ -61,17 +65,22 @@ class Kernel:
         if found:
             raise FormatError(
                 "this kernel.yaml does not follow pagewise.kernel/1:\n    " + "\n    ".join(found),
-                where=where, remedy="correct these fields and install the kernel again",
-            )  # fmt: skip
+                where=where,
+                remedy="correct these fields and install the kernel again",
+            )
         sweep = data.get("sweep")
         return cls(
-            name=data["name"], group=data["group"], title=data["title"], summary=data["summary"],
-            executable=data["executable"], feels=tuple(data["feels"]),
+            name=data["name"],
+            group=data["group"],
+            title=data["title"],
+            summary=data["summary"],
+            executable=data["executable"],
+            feels=tuple(data["feels"]),
             metrics=tuple(_metric(entry) for entry in data["metrics"]),
             arguments=tuple(data["compare"]["arguments"]),
             sweep=Sweep(tuple(sweep["arguments"]), sweep["x"], sweep["y"]) if sweep else None,
             data=data,
-        )  # fmt: skip
+        )
 
     @classmethod
     def from_file(cls, file: Path) -> Kernel:
@@ -81,7 +90,9 @@ class Kernel:
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
             raise FormatError(f"this kernel.yaml cannot be read: {fault}", where=file) from fault
         if not isinstance(data, dict):
-            raise FormatError("this kernel.yaml holds no mapping", where=file, remedy="write `name: ...` and so on")
+            raise FormatError(
+                "this kernel.yaml holds no mapping", where=file, remedy="write `name: ...` and so on"
+            )
         return cls.from_dict(data, file)
 
     @property

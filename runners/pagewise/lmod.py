@@ -52,14 +52,31 @@ def load_each(init: Path, tree: Path, names: Sequence[str]) -> list[Loaded]:
     Raises SetupError when Lmod itself does not work; a module that does not load is told in its `message`.
     """
     with tempfile.TemporaryDirectory(prefix="pagewise-modules-") as folder:
-        command = [_bash(), "--noprofile", "--norc", str(_LOADER), str(init), str(tree.absolute()), folder, *names]
+        command = [
+            _bash(),
+            "--noprofile",
+            "--norc",
+            str(_LOADER),
+            str(init),
+            str(tree.absolute()),
+            folder,
+            *names,
+        ]
         try:
             shell = subprocess.run(
-                command, env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                errors="replace", timeout=_SECONDS_A_LOAD * (len(names) + 1), check=False,
-            )  # fmt: skip
+                command,
+                env=clean_environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_SECONDS_A_LOAD * (len(names) + 1),
+                check=False,
+            )
         except subprocess.TimeoutExpired as fault:
-            raise SetupError("Lmod does not come to an end", where=init, remedy="try `module load` by hand") from fault
+            raise SetupError(
+                "Lmod does not come to an end", where=init, remedy="try `module load` by hand"
+            ) from fault
         if shell.returncode != 0:
             raise SetupError(f"Lmod does not start: {shell.stderr.strip()}", where=init, remedy="make setup")
         return [_loaded(name, Path(folder), number) for number, name in enumerate(names)]
@@ -79,8 +96,11 @@ def version(init: Path) -> str | None:
     script = 'source "$1" >/dev/null 2>&1; printf %s "${LMOD_VERSION:-}"'
     answer = subprocess.run(
         [_bash(), "--noprofile", "--norc", "-c", script, "bash", str(init)],
-        env=clean_environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return answer.stdout.strip() or None
 
 
@@ -97,7 +117,11 @@ def _loaded(name: str, folder: Path, number: int) -> Loaded:
     written = folder / f"{number}.env"
     if not written.exists():
         return Loaded(name, None, message or "module load failed and said nothing")
-    pairs = (entry.split("=", 1) for entry in written.read_bytes().decode(errors="surrogateescape").split("\0") if entry)
+    pairs = (
+        entry.split("=", 1)
+        for entry in written.read_bytes().decode(errors="surrogateescape").split("\0")
+        if entry
+    )
     environment = {key: value for key, value in pairs if not f"{key}=".startswith(_SHELL_STATE)}
     if name not in environment.get("LOADEDMODULES", "").split(":"):
         return Loaded(name, None, message or "Lmod says that it is not loaded")

@@ -47,5 +47,7 @@ def setup_facts(environ: Mapping[str, str] = os.environ) -> dict[str, Any] | Non
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as fault:
-        raise FormatError(f"the set-up's findings cannot be read: {fault}", where=file, remedy="make setup") from fault
+        raise FormatError(
+            f"the set-up's findings cannot be read: {fault}", where=file, remedy="make setup"
+        ) from fault
     return facts if isinstance(facts, dict) else None

@@ -70,7 +70,9 @@ class RecordWriter:
             self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as fault:
             raise RefusedError(
-                f"the records cannot be written: {fault.strerror}", where=file, remedy="name another --results folder"
+                f"the records cannot be written: {fault.strerror}",
+                where=file,
+                remedy="name another --results folder",
             ) from fault
 
     def append(self, record: Mapping[str, Any]) -> None:
@@ -85,9 +87,10 @@ class RecordWriter:
         except OSError as fault:
             self._cut_back(before)
             raise RefusedError(
-                f"a record cannot be written: {fault.strerror}; all records before it are kept", where=self.file,
+                f"a record cannot be written: {fault.strerror}; all records before it are kept",
+                where=self.file,
                 remedy=f"free some space, then: pagewise report {self.file.parent}",
-            ) from fault  # fmt: skip
+            ) from fault
 
     def _cut_back(self, size: int) -> None:
         # A device such as /dev/full cannot be cut; the half line is then told by the reader.
@@ -104,7 +107,9 @@ class RecordWriter:
         """The writer itself."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Closes the file."""
         self.close()
 

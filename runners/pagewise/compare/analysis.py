@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
-from pagewise.compare.statistics import Ratio, Verdict, noise_floor, paired_ratios, ratio, trimmed_mean, verdict
+from pagewise.compare.statistics import (
+    Ratio,
+    Verdict,
+    noise_floor,
+    paired_ratios,
+    ratio,
+    trimmed_mean,
+    verdict,
+)
 from pagewise.compare.validity import invalid_reason
 from pagewise.kernel import Kernel
 from pagewise.plan import Cell, Subject
@@ -27,9 +35,10 @@ class Pages:
 
 @dataclass(frozen=True)
 class Row:
-    """A cell with what was measured of it. Times in seconds; `time_ratio` is to the baseline of its compiler.
+    """A cell with what was measured of it. Times in seconds a pass; `time_ratio` is to the compiler's baseline.
 
-    `invalid` says why it is not ranked, None when it is. `note` tells of runs that were left out.
+    `invalid` says why it is not ranked, None when it is; `is_fault` whether that is something wrong (a result, pages, a
+    crash) and not something missing. `note` tells of runs that were left out.
     """
 
     cell: Cell
@@ -43,6 +52,7 @@ class Row:
     time_ratio: Ratio | None = None
     verdict: Verdict = "cannot tell"
     invalid: str | None = None
+    is_fault: bool = False
     remedy: str | None = None
     note: str | None = None
 
@@ -102,7 +112,9 @@ def analyse(subjects: Sequence[Subject], records: Iterable[Record], seed: int) -
     return [_kernel_result(one, sorted_records, seed) for one in subjects]
 
 
-def _kernel_result(one: Subject, records: Mapping[tuple[str, str, str], list[Record]], seed: int) -> KernelResult:
+def _kernel_result(
+    one: Subject, records: Mapping[tuple[str, str, str], list[Record]], seed: int
+) -> KernelResult:
     def of(cell: Cell, series: str) -> list[Record]:
         return records.get((one.kernel.name, cell.measured.module, series), [])
 
@@ -110,7 +122,9 @@ def _kernel_result(one: Subject, records: Mapping[tuple[str, str, str], list[Rec
     times: dict[str, dict[int, float]] = {}
     for compiler in one.compilers():
         cells = [cell for cell in one.cells if cell.compiler == compiler]
-        group, baseline_times = _group(one.kernel, compiler, [(c, of(c, "compare"), of(c, "aa")) for c in cells], seed)
+        group, baseline_times = _group(
+            one.kernel, compiler, [(c, of(c, "compare"), of(c, "aa")) for c in cells], seed
+        )
         groups.append(group)
         times[compiler] = baseline_times
     curves = [_curve(one.kernel, cell, of(cell, "sweep")) for cell in one.cells if of(cell, "sweep")]
@@ -147,29 +161,41 @@ def _row(cell: Cell, records: Sequence[Record]) -> Row:
     faults = [(record, reason) for record in records if (reason := invalid_reason(record))]
     valid = [record for record in records if invalid_reason(record) is None]
     fatal = [(record, reason) for record, reason in faults if not _only_pages(record)]
-    if fatal or not valid:
-        record, reason = (fatal or faults)[0]
-        return Row(
-            cell, len(records), pages=_pages(records), invalid=reason, remedy=record.get("failure", {}).get("remedy")
-        )
-    if 2 * len(valid) < len(records):
-        reason = f"{len(faults)} of {len(records)} runs: {faults[0][1]}"
-        return Row(cell, len(records), pages=_pages(records), invalid=reason)
+    if fatal or 2 * len(valid) < len(records):
+        return _invalid_row(cell, records, fatal or faults)
     seconds = [_run_seconds(record) for record in valid]
     walls = [record["run"]["wall_seconds"] for record in valid if record["run"]["wall_seconds"] is not None]
     fields = set.intersection(*(set(record["metrics"]) for record in valid))
     return Row(
-        cell, len(valid),
-        seconds=median(seconds), seconds_trimmed=trimmed_mean(seconds),
+        cell,
+        len(valid),
+        seconds=median(seconds),
+        seconds_trimmed=trimmed_mean(seconds),
         populate=median(record["seconds"]["populate"] for record in valid),
         wall=median(walls) if walls else None,
         metrics={name: median(record["metrics"][name] for record in valid) for name in sorted(fields)},
         pages=_pages(valid),
         note=f"{len(faults)} of {len(records)} runs left out: {faults[0][1]}" if faults else None,
-    )  # fmt: skip
+    )
 
 
-def _against(row: Row, times: Mapping[int, float], baseline: Mapping[int, float], floor: float | None, seed: int) -> Row:
+def _invalid_row(cell: Cell, records: Sequence[Record], faults: Sequence[tuple[Record, str]]) -> Row:
+    record, reason = faults[0]
+    if len(faults) < len(records):
+        reason = f"{len(faults)} of {len(records)} runs: {reason}"
+    return Row(
+        cell,
+        len(records),
+        pages=_pages(records),
+        invalid=reason,
+        is_fault=record["status"] != "pages_unavailable",
+        remedy=record.get("failure", {}).get("remedy"),
+    )
+
+
+def _against(
+    row: Row, times: Mapping[int, float], baseline: Mapping[int, float], floor: float | None, seed: int
+) -> Row:
     measured = ratio(paired_ratios(times, baseline), seed)
     return replace(row, time_ratio=measured, verdict=verdict(measured, floor))
 
@@ -202,12 +228,15 @@ def _curve(kernel: Kernel, cell: Cell, records: Sequence[Record]) -> Curve:
 
 
 def _times(records: Iterable[Record]) -> dict[int, float]:
-    """Seconds a repetition by round, of the records that may be ranked."""
-    return {record["run"]["round"]: _run_seconds(record) for record in records if invalid_reason(record) is None}
+    """Seconds a pass by round, of the records that may be ranked."""
+    return {
+        record["run"]["round"]: _run_seconds(record) for record in records if invalid_reason(record) is None
+    }
 
 
 def _run_seconds(record: Record) -> float:
-    return median(record["seconds"]["repetitions"])
+    """Seconds of one pass: the median repetition, by the passes in it (a kernel chooses these by the clock)."""
+    return median(record["seconds"]["repetitions"]) / record.get("passes_per_repetition", 1)
 
 
 def _only_pages(record: Record) -> bool:
@@ -222,7 +251,9 @@ def _pages(records: Sequence[Record]) -> Pages | None:
         return None
     # The run farthest from what was asked speaks for all of them.
     worst = (max if told[0]["policy"] == "none" else min)(told, key=lambda pages: pages["huge_coverage"])
-    return Pages(worst["page_size_requested_bytes"], worst["page_size_observed_bytes"], worst["huge_coverage"])
+    return Pages(
+        worst["page_size_requested_bytes"], worst["page_size_observed_bytes"], worst["huge_coverage"]
+    )
 
 
 def _seed(seed: int, kernel: Kernel, *parts: str) -> int:

@@ -1,0 +1,252 @@
+"""The command line: `pagewise doctor|list|run|compare|report`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from rich.console import Console
+
+import pagewise
+from pagewise.configuration import BASELINE
+from pagewise.errors import Interrupted, PagewiseError, SelectionError
+
+_BEGAN = time.monotonic()
+_INTERRUPTED = 130
+_INVALID = 1
+_PLAIN_WIDTH = 120
+
+_ENVIRONMENT = click.option(
+    "--env",
+    "environment",
+    default="default",
+    show_default=True,
+    metavar="NAME",
+    help="Environment whose modules are used (.pagewise/modules/NAME).",
+)
+_MODULES = click.option(
+    "--modules",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Another module tree; PAGEWISE_MODULES does the same.",
+)
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+def main() -> NoReturn:
+    """Runs the command line; errors of our own are printed without a traceback, with their exit code."""
+    try:
+        code = commands.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        code = _INTERRUPTED
+    except click.ClickException as fault:
+        fault.show()
+        code = fault.exit_code
+    except PagewiseError as fault:
+        click.echo(f"pagewise: error: {fault}", err=True)
+        code = fault.exit_code
+    except (Interrupted, KeyboardInterrupt) as fault:
+        code = fault.exit_code if isinstance(fault, Interrupted) else _INTERRUPTED
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+@click.group(context_settings=_SETTINGS)
+@click.version_option(pagewise.__version__, prog_name="pagewise")
+def commands() -> None:
+    """Compares huge pages, prefetching, store type and compilers on this node, with evidence.
+
+    Exit codes: 0 done; 1 a result is invalid (compare) or something lacks (doctor); 2 wrong usage; 3 not set up;
+    4 the system refused something; 130 interrupted.
+    """
+
+
+@commands.command()
+@_ENVIRONMENT
+@_MODULES
+@click.option("--noise/--no-noise", default=True, help="Measure for two seconds how steady this machine is.")
+def doctor(environment: str, modules: Path | None, noise: bool) -> int:
+    """Tell what this node has, and the remedy for each lack."""
+    from pagewise.doctor import examine, print_findings
+
+    findings = examine(environment, modules, noise)
+    print_findings(_console(), findings)
+    return _INVALID if any(finding.lacks for finding in findings) else 0
+
+
+@commands.command("list")
+@_ENVIRONMENT
+@_MODULES
+def list_(environment: str, modules: Path | None) -> None:
+    """List the configurations and kernels of an environment."""
+    from pagewise.listing import print_catalog
+
+    print_catalog(_console(), _catalog(environment, modules))
+
+
+@commands.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@_ENVIRONMENT
+@_MODULES
+@click.argument("module")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(environment: str, modules: Path | None, module: str, command: Sequence[str]) -> NoReturn:
+    """Load MODULE and run a program in it: pagewise run MODULE -- pw-schoenauer_triad --sweep.
+
+    MODULE is a name, or its part from the compiler on (gcc-12.2.0/thp/hardware-regular), or a glob that fits one.
+    """
+    entries = _catalog(environment, modules).select_entries([module])
+    if len(entries) > 1:
+        names = "\n    ".join(entry.configuration.module for entry in entries)
+        raise SelectionError(f"{module!r} fits several modules:\n    {names}", remedy="name one of them")
+    program = entries[0].program(command[0])
+    if program is None:
+        raise SelectionError(
+            f"there is no program {command[0]!r} when this module is loaded",
+            where=entries[0].configuration.module,
+            remedy="see `pagewise list` for its kernels",
+        )
+    os.execve(program, list(command), entries[0].environment)
+
+
+@commands.command()
+@_ENVIRONMENT
+@_MODULES
+@click.option(
+    "--kernels",
+    multiple=True,
+    metavar="NAMES",
+    help="Kernels by name or glob, as schoenauer_triad or 'memory/*'; several with commas. All by default.",
+)
+@click.option(
+    "--configurations",
+    multiple=True,
+    metavar="GLOBS",
+    help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. The baselines are always measured too.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    default=7,
+    show_default=True,
+    help="Rounds; 3 are the fewest that rank.",
+)
+@click.option(
+    "--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Threads, one a core."
+)
+@click.option(
+    "--reserve-hugepages",
+    "reserve",
+    is_flag=True,
+    help="Reserve 2 MiB pages meanwhile, and put the pool back (root).",
+)
+@click.option(
+    "--baseline",
+    default=BASELINE,
+    show_default=True,
+    metavar="GLOB",
+    help="The configuration compared against.",
+)
+@click.option(
+    "--no-sweep", "sweep", flag_value=False, default=True, help="Leave the curves over the working set out."
+)
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Of the order of runs and of the bootstrap."
+)
+@click.option(
+    "--name", default=None, metavar="NAME", help="Name in the result's folder. The environment's by default."
+)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    metavar="DIR",
+    help="Where the result's folder is made.",
+)
+@click.option(
+    "--limit",
+    type=click.FloatRange(min=0.1),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="The longest a run may take.",
+)
+def compare(**chosen: Any) -> int:
+    """Measure kernels in all configurations, interleaved, and say what is faster.
+
+    Every round runs each distinct configuration once in shuffled order, and each compiler's baseline twice (A/A).
+    Ctrl-C keeps and reports what was measured. The machine's settings stay as they are, but for --reserve-hugepages.
+    """
+    from pagewise.comparison import Options, prepare
+    from pagewise.report.write import show, write_files
+
+    console = _console()
+    names = {
+        "kernels": _commas(chosen.pop("kernels")),
+        "configurations": _commas(chosen.pop("configurations")),
+    }
+    chosen["name"] = chosen["name"] or chosen["environment"]
+    comparison = prepare(Options(**chosen, **names), console, _BEGAN)
+    result = comparison.measure()
+    faults = [] if comparison.ending is None else [comparison.ending]
+    try:
+        comparison.close()
+    except PagewiseError as fault:
+        faults.append(fault)
+    kernels = show(console, result)
+    try:
+        report = write_files(result, kernels)
+        comparison.close()
+        console.print(f"Report: {report}", highlight=False, soft_wrap=True)
+    except PagewiseError as fault:
+        faults.append(fault)
+    for fault in faults:
+        text = (
+            "interrupted: the above is what was measured"
+            if isinstance(fault, Interrupted)
+            else f"error: {fault}"
+        )
+        click.echo(f"pagewise: {text}", err=True)
+    return faults[0].exit_code if faults else _code(kernels)
+
+
+@commands.command()
+@click.argument("result", type=click.Path(path_type=Path))
+def report(result: Path) -> int:
+    """Make the table, summary.csv, figures and report.html of a RESULT folder again."""
+    from pagewise.report.write import show, write_files
+    from pagewise.result import read_result
+
+    console = _console()
+    found = read_result(result)
+    kernels = show(console, found)
+    console.print(f"Report: {write_files(found, kernels)}", highlight=False, soft_wrap=True)
+    return _code(kernels)
+
+
+def _code(kernels: Sequence[Any]) -> int:
+    """1 when a configuration gave a wrong result, wrong pages or crashed; pages that were not to be had are no fault."""
+    rows = [row for one in kernels for group in one.groups for row in group.unranked]
+    return _INVALID if any(row.is_fault for row in rows) else 0
+
+
+def _catalog(environment: str, modules: Path | None) -> Any:
+    from pagewise import lmod
+    from pagewise.catalog import read_catalog
+    from pagewise.paths import module_tree, setup_facts
+
+    return read_catalog(module_tree(environment, modules), lmod.find_init(setup_facts()))
+
+
+def _commas(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
+
+
+def _console() -> Console:
+    """Standard output; where it is no terminal, wide enough for the tables."""
+    console = Console()
+    return console if console.is_terminal else Console(width=int(os.environ.get("COLUMNS", _PLAIN_WIDTH)))

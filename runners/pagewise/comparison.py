@@ -1,0 +1,268 @@
+"""A comparison from beginning to end: what to measure, measuring, and the result's folder."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from fnmatch import fnmatchcase
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pagewise import hugepages, lmod
+from pagewise.catalog import Catalog, Entry, read_catalog
+from pagewise.errors import Interrupted, PagewiseError, SelectionError, SetupError
+from pagewise.host import read_host
+from pagewise.kernel import Kernel
+from pagewise.launch import Launcher, Outcome, find_hyperfine
+from pagewise.paths import module_tree, project_root, setup_facts
+from pagewise.placement import Placement, place
+from pagewise.plan import Step, Subject, order_of_round, order_of_sweeps, subject
+from pagewise.progress import Teller
+from pagewise.provenance import provenance, software
+from pagewise.record import Record, RecordWriter, Skipped
+from pagewise.result import (
+    RECORDS,
+    SCHEMA,
+    Result,
+    create_folder,
+    keep_log,
+    utc_text,
+    write_manifest,
+)
+from pagewise.signals import interruptible
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for; see `pagewise compare --help`."""
+
+    environment: str
+    modules: Path | None
+    kernels: tuple[str, ...]
+    configurations: tuple[str, ...]
+    rounds: int
+    threads: int
+    reserve: bool
+    baseline: str
+    sweep: bool
+    seed: int
+    name: str
+    results: Path
+    limit: float
+
+
+@dataclass
+class Comparison:
+    """A comparison under way. `began` is the clock's reading at the program's start, for the runner's own share."""
+
+    options: Options
+    console: Console
+    began: float
+    entries: dict[str, Entry]
+    subjects: list[Subject]
+    placement: Placement
+    hyperfine: str
+    manifest: dict[str, Any]
+    folder: Path
+    records: list[Record] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    runs: int = 0
+    kernel_seconds: float = 0.0
+    stopped: set[tuple[str, str]] = field(default_factory=set)
+    ending: PagewiseError | Interrupted | None = None
+
+    def measure(self) -> Result:
+        """Runs all rounds and sweeps. An interrupt or a refusal of the system is kept in `ending`, not raised.
+
+        Whatever ends it, the records so far are in the folder and in the result, and the page pool is put back.
+        """
+        with tempfile.TemporaryDirectory(prefix="pagewise-") as scratch:
+            launcher = Launcher(self.hyperfine, self.placement, self.options.limit, Path(scratch))
+            try:
+                with interruptible(), self._pool(), RecordWriter(self.folder / RECORDS) as writer:
+                    self._run_all(launcher, writer)
+            except (PagewiseError, Interrupted) as ending:
+                self.ending = ending
+        return Result(self.folder, self.manifest, self.subjects, self.records, self.skipped)
+
+    def close(self) -> None:
+        """Writes how the comparison ended and what share of the time was the runner's own. Raises RefusedError."""
+        state = {Interrupted: "interrupted", type(None): "complete"}.get(type(self.ending), "failed")
+        wall = time.monotonic() - self.began
+        self.manifest |= {
+            "state": state,
+            "finished": utc_text(),
+            "timing": {
+                "wall_seconds": round(wall, 3),
+                "kernel_seconds": round(self.kernel_seconds, 3),
+                "own_share": round((wall - self.kernel_seconds) / wall, 4),
+                "runs": self.runs,
+            },
+        }
+        write_manifest(self.folder, self.manifest)
+
+    @contextmanager
+    def _pool(self) -> Iterator[None]:
+        if not self.options.reserve:
+            yield
+            return
+        pages = hugepages.pages_needed(self._pool_arguments())
+        with hugepages.reserved(hugepages.pools_of(self.placement.cpus), pages) as reservation:
+            self.manifest["pool"] = asdict(reservation)
+            write_manifest(self.folder, self.manifest)
+            yield
+
+    def _pool_arguments(self) -> Iterator[tuple[str, ...]]:
+        for one in self.subjects:
+            if any(cell.measured.hugepages == "hugetlbfs" for cell in one.cells):
+                yield one.kernel.arguments
+                if self.options.sweep and one.kernel.sweep is not None:
+                    yield one.kernel.sweep.arguments
+
+    def _run_all(self, launcher: Launcher, writer: RecordWriter) -> None:
+        rounds = [
+            order_of_round(self.subjects, number, self.options.seed)
+            for number in range(1, self.options.rounds + 1)
+        ]
+        sweeps = order_of_sweeps(self.subjects, self.options.seed) if self.options.sweep else []
+        with Teller(self.console, self.options.rounds, [*chain(*rounds), *sweeps]) as teller:
+            for number, steps in enumerate(rounds, start=1):
+                self._run_steps(steps, launcher, writer, teller)
+                self.manifest["rounds_done"] = number
+            self._run_steps(sweeps, launcher, writer, teller)
+
+    def _run_steps(
+        self, steps: Sequence[Step], launcher: Launcher, writer: RecordWriter, teller: Teller
+    ) -> None:
+        for step in steps:
+            cell = (step.kernel.name, step.cell.measured.module)
+            if cell in self.stopped:
+                teller.skip(step)
+                continue
+            teller.begin(step)
+            started = time.monotonic()
+            outcome = launcher.run(step, self.entries[step.cell.measured.module])
+            self._keep(step, outcome, writer)
+            if outcome.failed:
+                # Pages that are not there and programs that crash do so again: once is told, not every round.
+                self.stopped.add(cell)
+            teller.end(step, time.monotonic() - started)
+
+    def _keep(self, step: Step, outcome: Outcome, writer: RecordWriter) -> None:
+        log = None
+        if outcome.failed or outcome.skipped:
+            name = f"{step.kernel.name}-{step.series}-{step.round}-{step.position}.txt"
+            log = keep_log(self.folder, name, outcome.output)
+        self.runs += 1
+        self.kernel_seconds += outcome.wall_seconds or 0.0
+        self.skipped += outcome.skipped
+        for record in outcome.records:
+            if log is not None:
+                record["run"] = {**record["run"], "log": log}
+            self.records.append(record)
+            writer.append(record)
+
+
+def prepare(options: Options, console: Console, began: float) -> Comparison:
+    """Finds modules, kernels and tools, and makes the result's folder; nothing is measured yet.
+
+    Raises SetupError, SelectionError, FormatError or RefusedError, each before the first run.
+    """
+    facts = setup_facts()
+    hyperfine = find_hyperfine()
+    init = lmod.find_init(facts)
+    tree = module_tree(options.environment, options.modules)
+    catalog = read_catalog(tree, init)
+    for broken in catalog.broken:
+        console.print(
+            f"[yellow]left out:[/] {broken.module}: {broken.reason}", highlight=False, soft_wrap=True
+        )
+    placement = place(options.threads)
+    subjects = choose(catalog, options)
+    measured = {
+        configuration.module for one in subjects for cell in one.cells for configuration in cell.stands_for
+    }
+    entries = {
+        entry.configuration.module: entry
+        for entry in catalog.entries
+        if entry.configuration.module in measured
+    }
+    now = datetime.now(timezone.utc)
+    folder = create_folder(options.results, options.name, now)
+    environment = options.environment if options.modules is None else None
+    manifest = {
+        "schema": SCHEMA,
+        "name": options.name,
+        "created": utc_text(now),
+        "finished": None,
+        "state": "running",
+        "command": ["pagewise", *sys.argv[1:]],
+        "seed": options.seed,
+        "rounds": options.rounds,
+        "rounds_done": 0,
+        "threads": options.threads,
+        "baseline": options.baseline,
+        "sweep": options.sweep,
+        "limit_seconds": options.limit,
+        "placement": {"cpus": list(placement.cpus), "environment": placement.environment},
+        "pool": None,
+        "software": software(hyperfine, init),
+        "provenance": provenance(project_root(), environment, facts),
+        "modules": {"environment": environment, "tree": str(tree)},
+        "configurations": [entry.configuration.to_dict() for entry in entries.values()],
+        "subjects": [one.to_dict() for one in subjects],
+        "broken_modules": [asdict(broken) for broken in catalog.broken],
+        "timing": None,
+        "host": read_host(),
+    }
+    write_manifest(folder, manifest)
+    return Comparison(options, console, began, entries, subjects, placement, hyperfine, manifest, folder)
+
+
+def choose(catalog: Catalog, options: Options) -> list[Subject]:
+    """The kernels and their distinct configurations. A baseline is always among them: ratios need it.
+
+    Raises SelectionError when a name, filter or baseline fits nothing, SetupError when no module brings a kernel.
+    """
+    kernels = catalog.select_kernels(options.kernels)
+    if not kernels:
+        raise SetupError(
+            "no module here brings a kernel", where=catalog.tree, remedy="build the environment again"
+        )
+    chosen = catalog.select_entries(options.configurations)
+    labels = {
+        e.configuration.label for e in catalog.entries if fnmatchcase(e.configuration.label, options.baseline)
+    }
+    if len(labels) != 1:
+        found = ", ".join(sorted(labels)) or "none does"
+        raise SelectionError(
+            f"one configuration must fit the baseline {options.baseline!r}; these do: {found}",
+            where="--baseline",
+            remedy="name one as in `pagewise list`: none/hardware-regular",
+        )
+    compilers = {entry.configuration.compiler for entry in chosen}
+    needed = [
+        entry
+        for entry in catalog.entries
+        if entry in chosen
+        or (entry.configuration.compiler in compilers and entry.configuration.label in labels)
+    ]
+    subjects = [_subject(kernel, needed, next(iter(labels))) for kernel in kernels]
+    found = [one for one in subjects if one.cells]
+    if not found:
+        raise SelectionError(
+            "the chosen configurations bring none of these kernels", where="--kernels, --configurations"
+        )
+    return found
+
+
+def _subject(kernel: Kernel, entries: Sequence[Entry], baseline: str) -> Subject:
+    return subject(kernel, (e.configuration for e in entries if kernel.name in e.kernels), baseline)

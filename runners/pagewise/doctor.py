@@ -1,0 +1,266 @@
+"""What this node has for a comparison, and the exact remedy for each lack. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from pagewise import lmod
+from pagewise.errors import PagewiseError
+from pagewise.host import read_host
+from pagewise.paths import module_tree, setup_facts
+from pagewise.placement import place
+from pagewise.units import bytes_text, percent_text
+
+State = Literal["good", "note", "lack"]
+_NOISE_SECONDS = 2.0
+_STEADY = 0.03
+_MARKS: dict[State, tuple[str, str]] = {
+    "good": ("✓", "green"),
+    "note": ("•", "yellow"),
+    "lack": ("✗", "bold red"),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. `note`: it works, with a limit worth knowing. `lack`: a comparison needs it."""
+
+    topic: str
+    name: str
+    state: State
+    detail: str
+    remedy: str | None = None
+
+    @property
+    def lacks(self) -> bool:
+        """Whether a comparison cannot do without it."""
+        return self.state == "lack"
+
+
+def examine(environment: str, modules: Path | None, measure_noise: bool = True) -> list[Finding]:
+    """Looks at tools, compilers, modules, pages and the machine; noise takes two seconds of one core."""
+    try:
+        facts, unreadable = setup_facts(), None
+    except PagewiseError as fault:
+        facts, unreadable = None, Finding("Tools", "set-up", "lack", fault.what, fault.remedy)
+    host = read_host()
+    findings = [*_tools(facts, environment, modules), *_compilers(facts), *_pages(host), *_machine(host)]
+    if unreadable is not None:
+        findings.insert(0, unreadable)
+    if measure_noise:
+        findings.append(noise_finding(measure_spread()))
+    return findings
+
+
+def print_findings(console: Console, findings: list[Finding]) -> None:
+    """Prints the findings by topic, each lack with its remedy."""
+    topic = ""
+    for finding in findings:
+        if finding.topic != topic:
+            console.print(Text(("\n" if topic else "") + finding.topic, style="bold"))
+            topic = finding.topic
+        mark, style = _MARKS[finding.state]
+        console.print(
+            Text.assemble("  ", (mark, style), f" {finding.name:<20} ", finding.detail), soft_wrap=True
+        )
+        if finding.remedy:
+            console.print(Text(f"      remedy: {finding.remedy}"), soft_wrap=True)
+    lacks = sum(finding.lacks for finding in findings)
+    console.print(
+        f"\n{lacks} things lack for a comparison." if lacks else "\nReady for a comparison.", highlight=False
+    )
+
+
+def measure_spread(seconds: float = _NOISE_SECONDS) -> list[float]:
+    """Times of one fixed piece of work, repeated on one core for this long: how steady the machine is right now."""
+    data = np.arange(200_000, dtype=np.float64)
+    times: list[float] = []
+    with place(1).bound():
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            began = time.perf_counter()
+            for _ in range(20):
+                np.sqrt(data).sum()
+            times.append(time.perf_counter() - began)
+    # The first ones warm the caches.
+    return times[len(times) // 10 :]
+
+
+def noise_finding(times: list[float]) -> Finding:
+    """Tells the spread: how far 9 of 10 repetitions lie from the fastest tenth, relative to the median."""
+    low, middle, high = np.percentile(times, [10, 50, 90])
+    spread = float((high - low) / middle)
+    detail = (
+        f"fixed work on one core varies by {percent_text(spread)} (10th to 90th percentile of {len(times)})"
+    )
+    if spread <= _STEADY:
+        return Finding("Machine", "noise", "good", detail)
+    return Finding(
+        "Machine", "noise", "note", detail, "end other programs; more --rounds make up for it in part"
+    )
+
+
+def _tools(facts: Mapping[str, Any] | None, environment: str, modules: Path | None) -> Iterator[Finding]:
+    if facts is None:
+        yield Finding("Tools", "set-up", "note", "has not run here", "make setup")
+    else:
+        spack = facts.get("spack", {})
+        if spack.get("available"):
+            yield Finding("Tools", "Spack", "good", f"{spack.get('version')} in {spack.get('root')}")
+        else:
+            yield Finding("Tools", "Spack", "note", f"not here: {spack.get('reason')}", spack.get("remedy"))
+        for missing in facts.get("missing", []):
+            detail = f"missing, needed for {missing['needed_for']}"
+            yield Finding("Tools", missing["package"], "note", detail, missing["remedy"])
+    hyperfine = shutil.which("hyperfine")
+    if hyperfine:
+        yield Finding("Tools", "hyperfine", "good", hyperfine)
+    else:
+        yield Finding(
+            "Tools", "hyperfine", "lack", "not here, and it times every run", "apt-get install hyperfine"
+        )
+    yield _attempt("Lmod", lambda: str(lmod.find_init(facts)))
+    yield _attempt("modules", lambda: str(module_tree(environment, modules)))
+
+
+def _attempt(name: str, find: Callable[[], str]) -> Finding:
+    try:
+        return Finding("Tools", name, "good", find())
+    except PagewiseError as fault:
+        return Finding("Tools", name, "lack", f"{fault.what} ({fault.where})", fault.remedy)
+
+
+def _compilers(facts: Mapping[str, Any] | None) -> Iterator[Finding]:
+    for compiler in (facts or {}).get("compilers", []):
+        name = f"{compiler['name']} {compiler['version']}"
+        passed = ", ".join(proof["program"] for proof in compiler.get("proof", []) if proof["ok"])
+        failed = [
+            f"{proof['program']}: {proof['detail']}" for proof in compiler.get("proof", []) if not proof["ok"]
+        ]
+        if compiler["entered"]:
+            yield Finding("Compilers", name, "good", f"proved by running {passed}")
+        else:
+            yield Finding(
+                "Compilers", name, "note", f"left out: {compiler['reason']} {'; '.join(failed)}".rstrip()
+            )
+    if facts is not None and not any(compiler["entered"] for compiler in facts.get("compilers", [])):
+        yield Finding(
+            "Compilers",
+            "any",
+            "lack",
+            "no compiler passed its proof",
+            "apt-get install gcc gfortran; make setup",
+        )
+
+
+def _pages(host: Mapping[str, Any]) -> Iterator[Finding]:
+    yield Finding("Pages", "base page", "good", bytes_text(host["base_page_size_bytes"]))
+    thp = host["thp"]
+    if thp is None:
+        yield Finding(
+            "Pages", "THP", "note", "not in this kernel: thp rows will be missing", "a kernel with THP"
+        )
+    elif thp["enabled"] == "never":
+        yield Finding(
+            "Pages",
+            "THP",
+            "note",
+            "never: thp rows will be missing",
+            "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        )
+    else:
+        yield Finding(
+            "Pages", "THP", "good", f"{thp['enabled']}, defrag {thp['defrag']}{_multi_size(thp['sizes'])}"
+        )
+    for pool in host["pools"]:
+        name = f"pool of {bytes_text(pool['page_bytes'])}"
+        if pool["total"]:
+            yield Finding("Pages", name, "good", f"{pool['free']} of {pool['total']} pages free")
+        elif pool["page_bytes"] == 2 * 1024 * 1024:
+            yield Finding(
+                "Pages",
+                name,
+                "note",
+                "empty: hugetlbfs rows will be missing",
+                "as root: pagewise compare --reserve-hugepages",
+            )
+        else:
+            yield Finding("Pages", name, "note", "empty; nothing here needs it")
+
+
+def _multi_size(sizes: Mapping[str, str | None]) -> str:
+    active = [size for size, mode in sizes.items() if mode in ("always", "madvise")]
+    return f", multi-size on for {', '.join(active)}" if active else ""
+
+
+def _machine(host: Mapping[str, Any]) -> Iterator[Finding]:
+    yield Finding(
+        "Machine",
+        "CPU",
+        "good",
+        f"{host['cpu'] or host['architecture']}, {host['cpus']} CPUs, {host['kernel']}",
+    )
+    nodes = host["numa_nodes"]
+    yield Finding("Machine", "NUMA", "good", f"{len(nodes) or 1} nodes" if len(nodes) > 1 else "one node")
+    if host["virtual_machine"]:
+        detail = f"yes ({host['virtual_machine']}): the host's page size limits what huge pages do for the TLB here"
+        yield Finding(
+            "Machine", "virtual machine", "note", detail, "for the full effect, measure on a bare machine"
+        )
+    else:
+        yield Finding("Machine", "virtual machine", "good", "no")
+    yield _smt(host["smt"])
+    yield _governor(host["governors"])
+    yield _counters(host)
+
+
+def _smt(active: bool | None) -> Finding:
+    if active is None:
+        return Finding("Machine", "SMT", "good", "the kernel does not tell")
+    return Finding("Machine", "SMT", "good", "on; runs get a core each" if active else "off")
+
+
+def _governor(governors: list[str] | None) -> Finding:
+    if governors is None:
+        return Finding(
+            "Machine", "governor", "note", "not told: the clock is in the hands of firmware or host"
+        )
+    if governors == ["performance"]:
+        return Finding("Machine", "governor", "good", "performance")
+    return Finding(
+        "Machine",
+        "governor",
+        "note",
+        f"{', '.join(governors)}: the clock may change between runs",
+        "as root: cpupower frequency-set -g performance",
+    )
+
+
+def _counters(host: Mapping[str, Any]) -> Finding:
+    paranoid = host["perf_event_paranoid"]
+    if not host["pmu"]:
+        return Finding(
+            "Machine",
+            "hardware counters",
+            "note",
+            "none here (usual in virtual machines); times do not need them",
+        )
+    if paranoid is not None and paranoid > 2 and os.geteuid() != 0:
+        return Finding(
+            "Machine",
+            "hardware counters",
+            "note",
+            f"closed to users (perf_event_paranoid {paranoid})",
+            "as root: sysctl kernel.perf_event_paranoid=2",
+        )
+    return Finding("Machine", "hardware counters", "good", f"there, perf_event_paranoid {paranoid}")

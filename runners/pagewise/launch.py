@@ -1,0 +1,222 @@
+"""Runs one step: the kernel through hyperfine, in the environment of its module. Computes no statistics."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pagewise.catalog import Entry
+from pagewise.configuration import Configuration
+from pagewise.errors import SetupError
+from pagewise.placement import Placement
+from pagewise.plan import Step
+from pagewise.record import SCHEMA, Record, Skipped, read_records
+
+TIMED_OUT = 124  # the exit code of coreutils' timeout
+# The exit codes with which a kernel has written what happened (DESIGN.md, Contracts), and the record's status.
+_EXIT_WITH_RECORD = {0: "failed", 1: "check_failed", 3: "pages_unavailable"}
+_GRACE_SECONDS = 2.0
+_LONGEST_OUTPUT = 20_000
+_SIGNAL_BASE = 128
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave: its records (one at least), its time as hyperfine took it, and what it said if it failed."""
+
+    records: list[Record]
+    wall_seconds: float | None
+    output: str
+    skipped: list[Skipped]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run ended otherwise than well."""
+        return any(record["status"] != "ok" for record in self.records)
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """Launches steps. `scratch` is a folder for files in passing; `limit` the seconds a run may take."""
+
+    hyperfine: str
+    placement: Placement
+    limit: float
+    scratch: Path
+
+    def run(self, step: Step, entry: Entry) -> Outcome:
+        """Runs the kernel once and adds to its records how it was run.
+
+        A run that wrote no record (a crash, a timeout, a refusal) gets one of the status `failed`.
+        """
+        written, exported = self.scratch / "record.jsonl", self.scratch / "hyperfine.json"
+        for file in (written, exported):
+            file.unlink(missing_ok=True)
+        started = datetime.now(timezone.utc)
+        command = self.command(step, entry, written)
+        said, timed_out = self._hyperfine(
+            command, exported, {**entry.environment, **self.placement.environment}
+        )
+        wall, exit_code = _timing(exported)
+        if timed_out:
+            exit_code = TIMED_OUT
+        records, skipped = read_records(written) if written.exists() else ([], [])
+        if not records or exit_code not in _EXIT_WITH_RECORD:
+            failure = _failure(exit_code, said, self.limit, skipped)
+            records.append(_failed_record(step, started, failure))
+        run = {
+            "module": step.cell.measured.module,
+            "hash": step.cell.measured.hash,
+            "builder": step.cell.measured.builder,
+            "round": step.round,
+            "position": step.position,
+            "series": step.series,
+            "wall_seconds": wall,
+            "exit_code": exit_code,
+            "command": [Path(command[0]).name, *command[1:-2]],
+        }
+        return Outcome([{**record, "run": run} for record in records], wall, said, skipped)
+
+    def command(self, step: Step, entry: Entry, written: Path) -> list[str]:
+        """The kernel's command line. Raises SetupError when the module does not bring the program."""
+        program = entry.program(step.kernel.executable)
+        if program is None:
+            raise SetupError(
+                f"the module brings no {step.kernel.executable}",
+                where=entry.configuration.module,
+                remedy="build the environment again",
+            )
+        threads = ["--threads", str(self.placement.threads)]
+        return [program, *step.arguments, *threads, "--record", str(written)]
+
+    def _hyperfine(self, command: list[str], exported: Path, environment: dict[str, str]) -> tuple[str, bool]:
+        """What the run said, and whether it was ended for taking too long."""
+        arguments = [
+            self.hyperfine,
+            "-N",
+            "--runs",
+            "1",
+            "--warmup",
+            "0",
+            "--ignore-failure",
+            "--show-output",
+            "--export-json",
+            str(exported),
+            shlex.join(command),
+        ]
+        said = self.scratch / "output.txt"
+        with said.open("wb") as output:
+            with self.placement.bound():
+                # A session of its own: Ctrl-C at the terminal reaches only us, and we end the whole group.
+                process = subprocess.Popen(
+                    arguments,
+                    env=environment,
+                    cwd=self.scratch,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            try:
+                process.wait(timeout=self.limit)
+                timed_out = False
+            except subprocess.TimeoutExpired:
+                timed_out = True
+            finally:
+                _end(process)
+        return said.read_text(encoding="utf-8", errors="replace")[-_LONGEST_OUTPUT:], timed_out
+
+
+def find_hyperfine() -> str:
+    """The path of hyperfine. Raises SetupError when it is not here."""
+    found = shutil.which("hyperfine")
+    if found is None:
+        raise SetupError(
+            "hyperfine is not here, and runs are timed by it", remedy="apt-get install hyperfine"
+        )
+    return found
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends what is left of the run's process group and waits for it."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None and not _group_lives(process.pid):
+            return
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            return
+        try:
+            process.wait(timeout=_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _timing(exported: Path) -> tuple[float | None, int]:
+    """Wall seconds and exit code from hyperfine's export; None and 4 when it measured nothing."""
+    try:
+        result: dict[str, Any] = json.loads(exported.read_text(encoding="utf-8"))["results"][0]
+        return float(result["times"][0]), int(result["exit_codes"][0])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None, 4
+
+
+def _failure(exit_code: int, said: str, limit: float, skipped: list[Skipped]) -> dict[str, Any]:
+    if exit_code == TIMED_OUT:
+        message, remedy = f"ended after {limit:g} s, the limit of a run", "allow more with --limit"
+    elif exit_code > _SIGNAL_BASE:
+        message, remedy = f"crashed by {_signal_name(exit_code - _SIGNAL_BASE)}", None
+    elif exit_code == 0:
+        reason = f": {skipped[0].reason}" if skipped else ""
+        message, remedy = f"ended well but wrote no valid record{reason}", None
+    else:
+        message = _after(said, "error:") or _after(said, "Error:") or f"ended with exit code {exit_code}"
+        remedy = _after(said, "remedy:")
+    return {"exit_code": exit_code, "message": message, "remedy": remedy}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _after(said: str, mark: str) -> str | None:
+    return next((line.split(mark, 1)[1].strip() for line in said.splitlines() if mark in line), None)
+
+
+def _failed_record(step: Step, started: datetime, failure: dict[str, Any]) -> Record:
+    return {
+        "schema": SCHEMA,
+        "kernel": step.kernel.name,
+        "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "status": _EXIT_WITH_RECORD.get(failure["exit_code"], "failed"),
+        "failure": failure,
+        "configuration": _told_configuration(step.cell.measured),
+    }
+
+
+def _told_configuration(configuration: Configuration) -> dict[str, Any]:
+    return {
+        "compiler": configuration.compiler,
+        "hugepages": configuration.hugepages,
+        "prefetch": configuration.prefetch,
+        "stores": configuration.stores,
+    }

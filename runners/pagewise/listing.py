@@ -1,0 +1,42 @@
+"""Prints what there is to measure."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pagewise.catalog import Catalog
+
+
+def print_catalog(console: Console, catalog: Catalog) -> None:
+    """Tables of the configurations and kernels of a module tree, and the modules that are broken."""
+    table = _table(f"Configurations in {catalog.tree}")
+    for name in ("module", "compiler", "hugepages", "prefetch", "stores", "builder"):
+        table.add_column(name, no_wrap=True)
+    for entry in catalog.entries:
+        one = entry.configuration
+        table.add_row(one.module, one.compiler, one.hugepages, one.prefetch, one.stores, one.builder)
+    console.print(table)
+    kernels = _table("Kernels")
+    for name in ("name", "group", "summary", "feels"):
+        kernels.add_column(name, no_wrap=name in ("name", "group"))
+    for kernel in catalog.kernels.values():
+        kernels.add_row(kernel.name, kernel.group, kernel.summary, ", ".join(kernel.feels))
+    console.print(kernels)
+    for broken in catalog.broken:
+        console.print(
+            Text.assemble(("broken: ", "bold yellow"), f"{broken.module}: {broken.reason}"), soft_wrap=True
+        )
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=Text(title, style="bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+        padding=(0, 1),
+    )

@@ -1,0 +1,101 @@
+"""Tells how far a comparison is: a bar on a terminal, a line a round elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from pagewise.plan import Step
+from pagewise.units import clock_text
+
+
+class TimeLeft:
+    """Estimates the seconds that the steps ahead take, from what the same kernel and configuration took before."""
+
+    def __init__(self) -> None:
+        self._took: dict[tuple[str, str, str], list[float]] = {}
+
+    def add(self, step: Step, seconds: float) -> None:
+        """Notes what a step took."""
+        self._took.setdefault(self._key(step), []).append(seconds)
+
+    def estimate(self, ahead: Sequence[Step]) -> float | None:
+        """Seconds for these steps; a step not seen before counts as the mean of its kernel and series, or of all."""
+        if not self._took:
+            return None
+        known = {key: sum(values) / len(values) for key, values in self._took.items()}
+        overall = sum(known.values()) / len(known)
+        total = 0.0
+        for step in ahead:
+            key = self._key(step)
+            alike = [value for other, value in known.items() if other[0] == key[0] and other[2] == key[2]]
+            total += known.get(key, sum(alike) / len(alike) if alike else overall)
+        return total
+
+    @staticmethod
+    def _key(step: Step) -> tuple[str, str, str]:
+        # A baseline's second run in a round takes what its first takes.
+        return step.kernel.name, step.cell.measured.module, "sweep" if step.series == "sweep" else "compare"
+
+
+class Teller:
+    """Shows the progress of steps on the console."""
+
+    def __init__(self, console: Console, rounds: int, steps: Sequence[Step]) -> None:
+        self._console, self._rounds, self._ahead = console, rounds, list(steps)
+        self._left, self._stage = TimeLeft(), ""
+        self._started = time.monotonic()
+        self._bar = Progress(
+            TextColumn("{task.fields[stage]:<12}"),
+            BarColumn(bar_width=32),
+            TextColumn("{task.completed}/{task.total}"),
+            TextColumn("{task.fields[left]:<12}"),
+            TextColumn("[dim]{task.fields[what]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=len(self._ahead), stage="", left="", what="")
+
+    def begin(self, step: Step) -> None:
+        """A step starts."""
+        stage = "sweeps" if step.series == "sweep" else f"round {step.round}/{self._rounds}"
+        left = self._left.estimate(self._ahead)
+        told = "" if left is None else f"{clock_text(left)} left"
+        what = f"{step.kernel.name} {step.cell.compiler}/{step.cell.measured.label}"
+        if self._console.is_terminal:
+            self._bar.update(self._task, stage=stage, left=told, what=what)
+        elif stage != self._stage:
+            passed = clock_text(time.monotonic() - self._started)
+            self._console.print(
+                f"{stage}: {passed} passed" + (f", about {told}" if told else ""), highlight=False
+            )
+        self._stage = stage
+
+    def end(self, step: Step, seconds: float) -> None:
+        """A step is over, after so many seconds."""
+        self._left.add(step, seconds)
+        self._drop(step)
+
+    def skip(self, step: Step) -> None:
+        """A step is not run after all."""
+        self._drop(step)
+
+    def _drop(self, step: Step) -> None:
+        self._ahead.remove(step)
+        self._bar.advance(self._task)
+
+    def __enter__(self) -> Teller:
+        """Starts showing."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Takes the bar away."""
+        self._bar.stop()

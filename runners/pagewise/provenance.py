@@ -1,0 +1,65 @@
+"""From which sources the compared programs come, as far as it can be told."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pagewise
+from pagewise import lmod
+
+
+def provenance(root: Path, environment: str | None, facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Spack and its recipes as the set-up verified them, the project's commit, the environment's lockfile."""
+    spack = (facts or {}).get("spack", {})
+    lockfile = _lockfile(root, environment)
+    status = _git(root, "status", "--porcelain")
+    return {
+        "spack_version": spack.get("version"),
+        "spack_tree": spack.get("tree"),
+        "packages_commit": spack.get("packages_commit"),
+        "project_commit": _git(root, "rev-parse", "HEAD"),
+        "project_dirty": None if status is None else status != "",
+        "lockfile": None if lockfile is None else str(lockfile.relative_to(root)),
+        "lockfile_sha256": None if lockfile is None else hashlib.sha256(lockfile.read_bytes()).hexdigest(),
+    }
+
+
+def software(hyperfine: str, init: Path) -> dict[str, str | None]:
+    """The versions of what measured."""
+    told = subprocess.run(
+        [hyperfine, "--version"], capture_output=True, text=True, check=False
+    ).stdout.split()
+    return {
+        "pagewise": pagewise.__version__,
+        "python": platform.python_version(),
+        "hyperfine": told[-1] if told else None,
+        "lmod": lmod.version(init),
+    }
+
+
+def _lockfile(root: Path, environment: str | None) -> Path | None:
+    if environment is None:
+        return None
+    places = [
+        root / ".pagewise" / "envs" / environment / "spack.lock",
+        root / "envs" / environment / "spack.lock",
+    ]
+    if environment == "default":
+        places.append(root / "spack.lock")
+    return next((file for file in places if file.is_file()), None)
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    """What git says, None without git or outside a repository."""
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None

@@ -1,0 +1,112 @@
+"""summary.csv: a row for each kernel and configuration, those that were measured by another one too."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pagewise.compare.analysis import Group, KernelResult, Row
+from pagewise.configuration import Configuration
+
+_COLUMNS = (
+    "kernel",
+    "module",
+    "measured_as",
+    "compiler",
+    "hugepages",
+    "prefetch",
+    "stores",
+    "builder",
+    "hash",
+    "is_baseline",
+    "runs",
+    "pass_seconds_median",
+    "pass_seconds_trimmed_mean",
+    "populate_seconds",
+    "wall_seconds",
+    "metric",
+    "metric_value",
+    "metric_unit",
+    "metric_convention",
+    "page_size_requested_bytes",
+    "page_size_observed_bytes",
+    "huge_coverage",
+    "time_ratio",
+    "time_ratio_low",
+    "time_ratio_high",
+    "pairs",
+    "noise_floor",
+    "verdict",
+    "invalid",
+    "remedy",
+    "note",
+)
+
+
+def write_csv(file: Path, kernels: Sequence[KernelResult]) -> None:
+    """Writes the summary; times in seconds, ratios to the baseline of the same compiler. Raises OSError."""
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for result in kernels:
+            for group in result.groups:
+                for row in (*group.ranked, *group.unranked):
+                    writer.writerows(_rows(result, group, row))
+
+
+def _rows(result: KernelResult, group: Group, row: Row) -> Iterator[dict[str, object]]:
+    for configuration in row.cell.stands_for:
+        yield {**_who(result, row, configuration), **_what(result, row), **_compared(group, row)}
+
+
+def _who(result: KernelResult, row: Row, configuration: Configuration) -> dict[str, object]:
+    names = ("module", "compiler", "hugepages", "prefetch", "stores", "builder", "hash")
+    told = {name: getattr(configuration, name) for name in names}
+    baseline = row.cell.is_baseline
+    return {
+        "kernel": result.kernel.name,
+        "measured_as": row.cell.measured.module,
+        "is_baseline": baseline,
+        **told,
+    }
+
+
+def _what(result: KernelResult, row: Row) -> dict[str, object]:
+    metric = result.kernel.headline
+    told: dict[str, object] = {
+        "runs": row.runs,
+        "pass_seconds_median": row.seconds,
+        "pass_seconds_trimmed_mean": row.seconds_trimmed,
+        "populate_seconds": row.populate,
+        "wall_seconds": row.wall,
+        "metric": metric.field,
+        "metric_value": row.metrics.get(metric.field),
+        "metric_unit": metric.unit,
+        "metric_convention": metric.convention,
+    }
+    if row.pages is not None:
+        told |= {
+            "page_size_requested_bytes": row.pages.requested,
+            "page_size_observed_bytes": row.pages.observed,
+            "huge_coverage": row.pages.coverage,
+        }
+    return told
+
+
+def _compared(group: Group, row: Row) -> dict[str, object]:
+    told: dict[str, object] = {
+        "noise_floor": group.floor,
+        "invalid": row.invalid,
+        "remedy": row.remedy,
+        "note": row.note,
+    }
+    if row.time_ratio is not None:
+        told |= {
+            "time_ratio": row.time_ratio.median,
+            "time_ratio_low": row.time_ratio.low,
+            "time_ratio_high": row.time_ratio.high,
+            "pairs": row.time_ratio.pairs,
+            "verdict": row.verdict,
+        }
+    return told

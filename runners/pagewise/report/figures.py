@@ -1,0 +1,303 @@
+"""The pictures: bandwidth (or another metric) over working set, and time ratios as bars with intervals."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+from pagewise.compare.analysis import Curve, Group, KernelResult, Row
+from pagewise.kernel import Kernel
+from pagewise.report import words
+from pagewise.units import bytes_text, percent_text
+
+# The report replaces these colours by CSS variables of the same role, so that pictures follow light and dark.
+INK, FAINT, PAPER, SHADE = "#1c2430", "#8a93a0", "#fdfefd", "#e4e8ee"
+# From Okabe and Ito, Color Universal Design (2008), with a neutral grey for base pages.
+_POLICY_COLOURS = {"none": "#6b7480", "thp": "#0072b2", "hugetlbfs": "#d55e00"}
+_MORE_COLOURS = ("#009e73", "#cc79a7", "#e69f00")
+COLOUR_ROLES = {
+    INK: "ink",
+    FAINT: "faint",
+    PAPER: "paper",
+    SHADE: "shade",
+    "#6b7480": "none",
+    "#0072b2": "thp",
+    "#d55e00": "hugetlbfs",
+    "#009e73": "more-1",
+    "#cc79a7": "more-2",
+    "#e69f00": "more-3",
+}
+_DASHES: dict[tuple[str, str], Any] = {
+    ("hardware", "regular"): "-",
+    ("software", "regular"): (0, (5, 2)),
+    ("block", "regular"): (0, (1, 1.5)),
+    ("compiler", "regular"): (0, (7, 2, 1, 2, 1, 2)),
+    ("hardware", "nontemporal"): (0, (6, 2, 1.2, 2)),
+}
+_STYLE = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "figure.facecolor": PAPER,
+    "axes.facecolor": PAPER,
+    "savefig.facecolor": PAPER,
+    "svg.fonttype": "none",
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with its file's stem, the caption, and the text that stands for it where it cannot be seen."""
+
+    stem: str
+    figure: Figure
+    caption: str
+    alternative: str
+
+    def svg(self) -> str:
+        """The picture as an SVG element, without XML prolog. Same figure, same text."""
+        buffer = io.StringIO()
+        with mpl.rc_context({**_STYLE, "svg.hashsalt": self.stem}):
+            self.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        text = buffer.getvalue()
+        return text[text.index("<svg") :]
+
+    def png(self) -> bytes:
+        """The picture as PNG."""
+        buffer = io.BytesIO()
+        with mpl.rc_context(_STYLE):
+            self.figure.savefig(buffer, format="png", dpi=150)
+        return buffer.getvalue()
+
+
+def pictures(results: Sequence[KernelResult], manifest: Mapping[str, Any]) -> dict[str, list[Picture]]:
+    """The pictures of each kernel, by its name: the sweep if there is one, and the ratios if there are any."""
+    with mpl.rc_context(_STYLE):
+        made = {result.kernel.name: [_sweep(result, manifest), _ratios(result)] for result in results}
+    return {name: [picture for picture in found if picture is not None] for name, found in made.items()}
+
+
+def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
+    metric = result.kernel.sweep_metric
+    curves = [curve for curve in result.curves if curve.points]
+    if metric is None or not curves:
+        return None
+    compilers = list(dict.fromkeys(curve.cell.compiler for curve in curves))
+    longest = max(sum(1 for curve in curves if curve.cell.compiler == name) for name in compilers)
+    figure = Figure(
+        figsize=(5.6 * len(compilers) + 0.6, max(3.6, 1.6 + 0.24 * longest)), layout="constrained"
+    )
+    panels = figure.subplots(1, len(compilers), sharey=True, squeeze=False)[0]
+    logarithmic = _spans_decades(curves)
+    for axes, compiler in zip(panels, compilers, strict=True):
+        _draw_curves(
+            axes, result.kernel, [curve for curve in curves if curve.cell.compiler == compiler], logarithmic
+        )
+        axes.set_title(compiler, loc="left")
+        axes.set_xlabel("working set")
+    panels[0].set_ylabel(metric.title)
+    for axes in panels:
+        if not logarithmic:
+            axes.set_ylim(bottom=0)
+        _mark_caches(axes, manifest)
+        _label_ends(axes)
+    direction = "higher is better" if metric.better == "higher" else "lower is better"
+    caption = (
+        f"{result.kernel.title}: {metric.title} over working set, {direction}. Colour is the page policy, "
+        "line style prefetch and stores; vertical lines are this CPU's cache sizes."
+    )
+    return Picture(f"{result.kernel.name}-sweep", figure, caption, _sweep_words(result.kernel, curves))
+
+
+def _draw_curves(axes: Axes, kernel: Kernel, curves: Sequence[Curve], logarithmic: bool) -> None:
+    axes.set_xscale("log", base=2)
+    if logarithmic:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    for curve in curves:
+        measured = curve.cell.measured
+        axes.plot(
+            *zip(*curve.points, strict=True),
+            color=_colour(measured.hugepages),
+            linewidth=1.6,
+            linestyle=_DASHES.get((measured.prefetch, measured.stores), "-"),
+            label=words.label(kernel, measured),
+        )
+    low = min(curve.points[0][0] for curve in curves)
+    high = max(curve.points[-1][0] for curve in curves)
+    steps = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1, 3)
+    axes.xaxis.set_major_locator(FixedLocator([2.0**step for step in steps]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: bytes_text(value)))
+    axes.tick_params(axis="x", labelsize=8)
+    axes.grid(axis="y", color=SHADE, linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _mark_caches(axes: Axes, manifest: Mapping[str, Any]) -> None:
+    """Vertical lines where the caches of the cores in use end."""
+    low, high = axes.get_xlim()
+    for cache in manifest["host"]["caches"]:
+        size = cache["bytes"] * -(-manifest["threads"] // cache["shared_by"])
+        if low < size < high:
+            axes.axvline(size, color=FAINT, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0.5)
+            axes.annotate(
+                f"L{cache['level']}",
+                (size, 1.0),
+                xycoords=("data", "axes fraction"),
+                xytext=(3, -2),
+                textcoords="offset points",
+                va="top",
+                fontsize=8,
+                color=FAINT,
+            )
+
+
+def _label_ends(axes: Axes) -> None:
+    """Writes each line's label at its right end; labels that would overlap are pushed apart."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    height = axes.get_window_extent().height * 72 / axes.figure.dpi
+    gap = 10.5 / max(height, 1.0)
+    ends = sorted(
+        (
+            (to_axes.transform((line.get_xdata()[-1], line.get_ydata()[-1]))[1], line)
+            for line in axes.get_lines()
+            if not str(line.get_label()).startswith("_")
+        ),
+        key=lambda pair: pair[0],
+    )
+    for place, (height_there, line) in zip(_spread([end for end, _ in ends], gap), ends, strict=True):
+        axes.annotate(
+            str(line.get_label()),
+            (line.get_xdata()[-1], line.get_ydata()[-1]),
+            xytext=(1.03, place),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            color=line.get_color(),
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": line.get_color(),
+                "linewidth": 0.6,
+                "alpha": 0.6,
+                "shrinkA": 1,
+                "shrinkB": 1,
+            },
+        )
+
+
+def _spread(places: Sequence[float], gap: float) -> list[float]:
+    """Moves sorted places in 0..1 until neighbours are a gap apart, as little as one sweep each way does it."""
+    spread = list(places)
+    for number in range(1, len(spread)):
+        spread[number] = max(spread[number], spread[number - 1] + gap)
+    if spread and spread[-1] > 1.0:
+        spread[-1] = 1.0
+        for number in range(len(spread) - 2, -1, -1):
+            spread[number] = min(spread[number], spread[number + 1] - gap)
+    return spread
+
+
+def _ratios(result: KernelResult) -> Picture | None:
+    groups = [group for group in result.groups if any(row.time_ratio for row in group.ranked)]
+    if not groups:
+        return None
+    longest = max(sum(1 for row in group.ranked if row.time_ratio) for group in groups)
+    figure = Figure(figsize=(5.6 * len(groups) + 0.6, 1.25 + 0.27 * longest), layout="constrained")
+    panels = figure.subplots(1, len(groups), sharex=True, squeeze=False)[0]
+    for axes, group in zip(panels, groups, strict=True):
+        _draw_ratios(axes, result.kernel, group)
+    low, high = panels[0].get_xlim()
+    panels[0].set_xlim(min(low, 0.95), max(high, 1.05) + 0.06)
+    caption = (
+        f"{result.kernel.title}: time ratio to the baseline of the same compiler, with its 95 % interval; left of 1 is "
+        "faster. The shaded band is the noise floor: within it nothing can be told."
+    )
+    return Picture(f"{result.kernel.name}-ratios", figure, caption, _ratio_words(result.kernel, groups))
+
+
+def _draw_ratios(axes: Axes, kernel: Kernel, group: Group) -> None:
+    rows = [row for row in group.ranked if row.time_ratio is not None]
+    if group.floor is not None:
+        axes.axvspan(1 / (1 + group.floor), 1 + group.floor, color=SHADE, zorder=0)
+    for place, row in enumerate(rows):
+        _draw_bar(axes, place, row)
+    axes.axvline(1.0, color=INK, linewidth=1.0)
+    axes.set_yticks(range(len(rows)), [words.label(kernel, row.cell.measured) for row in rows])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    floor = "" if group.floor is None else f"   noise floor {percent_text(group.floor)}"
+    axes.set_title(group.compiler + floor, loc="left")
+    axes.set_xlabel("time ratio (below 1: faster)")
+
+
+def _draw_bar(axes: Axes, place: int, row: Row) -> None:
+    ratio = row.time_ratio
+    if ratio is None:
+        return
+    colour = _colour(row.cell.measured.hugepages)
+    told = row.verdict != "cannot tell"
+    axes.barh(
+        place, ratio.median - 1, left=1, height=0.62, color=colour, alpha=1.0 if told else 0.35, linewidth=0
+    )
+    low, high = ratio.low or ratio.median, ratio.high or ratio.median
+    axes.plot([low, high], [place, place], color=INK, linewidth=1.2, solid_capstyle="butt")
+    for end in (low, high):
+        axes.plot([end, end], [place - 0.18, place + 0.18], color=INK, linewidth=1.2)
+    text = f"{ratio.median:.3f}" + ("" if told else " ?")
+    axes.annotate(
+        text, (max(high, 1.0), place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8
+    )
+
+
+def _sweep_words(kernel: Kernel, curves: Sequence[Curve]) -> str:
+    unit = kernel.sweep_metric.unit if kernel.sweep_metric else ""
+    parts = [
+        f"{curve.cell.compiler} {words.label(kernel, curve.cell.measured)}: {curve.points[0][1]:.3g} {unit} at "
+        f"{bytes_text(curve.points[0][0])}, {curve.points[-1][1]:.3g} {unit} at {bytes_text(curve.points[-1][0])}"
+        for curve in curves
+    ]
+    return "Line chart. " + "; ".join(parts) + "."
+
+
+def _ratio_words(kernel: Kernel, groups: Sequence[Group]) -> str:
+    parts = [
+        f"{group.compiler} {words.label(kernel, row.cell.measured)} {words.ratio_text(row.time_ratio)} ({row.verdict})"
+        for group in groups
+        for row in group.ranked
+        if row.time_ratio is not None
+    ]
+    return "Bar chart of time ratios. " + "; ".join(parts) + "."
+
+
+def _spans_decades(curves: Sequence[Curve]) -> bool:
+    """Whether the values differ so much that a linear axis would flatten the small ones."""
+    values = [value for curve in curves for _, value in curve.points if value > 0]
+    return bool(values) and max(values) / min(values) > 30
+
+
+def _colour(policy: str) -> str:
+    if policy in _POLICY_COLOURS:
+        return _POLICY_COLOURS[policy]
+    return _MORE_COLOURS[sum(policy.encode()) % len(_MORE_COLOURS)]

@@ -1,0 +1,146 @@
+"""report.html: one file that needs nothing else, no network and no scripts."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from pagewise.compare.analysis import KernelResult
+from pagewise.report import words
+from pagewise.report.figures import COLOUR_ROLES, Picture
+from pagewise.result import Result
+from pagewise.units import bytes_text, clock_text, percent_text, seconds_text
+
+
+def write_html(
+    file: Path, result: Result, kernels: Sequence[KernelResult], pictures: Mapping[str, Sequence[Picture]]
+) -> None:
+    """Writes the report. Raises OSError."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "bytes": bytes_text,
+        "seconds": seconds_text,
+        "percent": percent_text,
+        "clock": clock_text,
+    }
+    text = environment.get_template("report.html.jinja").render(
+        title=f"pagewise: {result.manifest['name']} on {result.manifest['host']['hostname']}",
+        headline=words.headline(kernels),
+        notes=words.machine_notes(result.manifest),
+        manifest=result.manifest,
+        kernels=kernels,
+        pictures={name: [_inline(picture) for picture in found] for name, found in pictures.items()},
+        proofs=_proofs(result, kernels),
+        machine=_machine(result.manifest),
+        provenance=_provenance(result.manifest),
+        skipped=result.skipped,
+        words=words,
+    )
+    file.write_text(text, encoding="utf-8")
+
+
+def _inline(picture: Picture) -> dict[str, Any]:
+    """The picture with its fixed colours replaced by the page's variables, and described for those who cannot see."""
+    svg = picture.svg()
+    for colour, role in COLOUR_ROLES.items():
+        svg = svg.replace(colour, f"var(--{role})")
+    name = f"{picture.stem}-words"
+    opening = f'<svg role="img" aria-labelledby="{name}" '
+    svg = svg.replace("<svg ", opening, 1).replace(
+        ">", f'><desc id="{name}">{_escaped(picture.alternative)}</desc>', 1
+    )
+    return {"svg": Markup(svg), "caption": picture.caption, "stem": picture.stem}
+
+
+def _escaped(text: str) -> str:
+    return str(Markup.escape(text))
+
+
+def _proofs(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, str]]:
+    """A line for each cell that told its pages: asked, seen, the lowest coverage of its runs, how it was read."""
+    methods = {
+        (record["kernel"], record["run"]["module"]): record["pages"].get("method", "")
+        for record in result.records
+        if "pages" in record and "run" in record
+    }
+    return [
+        {
+            "kernel": one.kernel.name,
+            "compiler": group.compiler,
+            "configuration": words.label(one.kernel, row.cell.measured),
+            "requested": bytes_text(row.pages.requested),
+            "observed": bytes_text(row.pages.observed),
+            "coverage": f"{row.pages.coverage:.2%}".replace("%", " %"),
+            "method": methods.get((one.kernel.name, row.cell.measured.module), ""),
+            "runs": str(row.runs),
+        }
+        for one in kernels
+        for group in one.groups
+        for row in (*group.ranked, *group.unranked)
+        if row.pages is not None
+    ]
+
+
+def _machine(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    host = manifest["host"]
+    thp = host["thp"]
+    pools = [f"{bytes_text(pool['page_bytes'])}: {pool['total']} pages" for pool in host["pools"]]
+    caches = [f"L{cache['level']} {bytes_text(cache['bytes'])}" for cache in host["caches"]]
+    nodes = [f"node {node['node']}: {len(node['cpus'])} CPUs" for node in host["numa_nodes"]]
+    told = [
+        ("Host", host["hostname"]),
+        ("CPU", f"{host['cpu'] or 'unnamed'} ({host['architecture']}), {host['cpus']} CPUs"),
+        ("Caches", ", ".join(caches) or "not told"),
+        ("Memory", "not told" if host["memory_bytes"] is None else bytes_text(host["memory_bytes"])),
+        ("NUMA", ", ".join(nodes) or "none told"),
+        ("SMT", {True: "on", False: "off", None: "not told"}[host["smt"]]),
+        ("Kernel", host["kernel"]),
+        ("Virtual machine", host["virtual_machine"] or "no"),
+        (
+            "Transparent huge pages",
+            "not in this kernel" if thp is None else f"{thp['enabled']}, defrag {thp['defrag']}",
+        ),
+        ("Reserved pools", "; ".join(pools) or "none"),
+        ("Governor", ", ".join(host["governors"] or []) or "not told"),
+        ("Hardware counters", "yes" if host["pmu"] else "no"),
+        (
+            "Placement",
+            f"{manifest['threads']} threads on CPUs {', '.join(map(str, manifest['placement']['cpus']))}",
+        ),
+    ]
+    if manifest["pool"]:
+        told.append(("Reserved for this", f"{manifest['pool']['needed']} pages of 2 MiB, then put back"))
+    return told
+
+
+def _provenance(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    sources, software, timing = manifest["provenance"], manifest["software"], manifest["timing"]
+    dirty = " with uncommitted changes" if sources["project_dirty"] else ""
+    told = [
+        (
+            "Measured",
+            f"{manifest['created']} to {manifest['finished'] or 'not finished'}, {manifest['state']}",
+        ),
+        ("Command", shlex.join(manifest["command"])),
+        ("Rounds", f"{manifest['rounds_done']} of {manifest['rounds']}, seed {manifest['seed']}"),
+        ("Project commit", (sources["project_commit"] or "not known") + dirty),
+        ("Spack", f"{sources['spack_version'] or 'not known'}, tree {sources['spack_tree'] or 'not known'}"),
+        ("Spack packages", sources["packages_commit"] or "not known"),
+        ("Lockfile", f"{sources['lockfile'] or 'none found'} {sources['lockfile_sha256'] or ''}"),
+        ("Software", ", ".join(f"{name} {value or 'not known'}" for name, value in software.items())),
+    ]
+    if timing:
+        runner = f"{timing['runs']} runs in {clock_text(timing['wall_seconds'])}, of which {percent_text(timing['own_share'])}"
+        told.append(("Time", f"{runner} are the runner's own"))
+    return told

@@ -1,0 +1,120 @@
+"""The result as tables on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pagewise.compare.analysis import Group, KernelResult, Row
+from pagewise.kernel import Kernel
+from pagewise.report import words
+from pagewise.result import Result
+from pagewise.units import clock_text, percent_text, seconds_text
+
+_STYLES = {"faster": "bold green", "slower": "bold red", "cannot tell": "dim"}
+# Without the time to populate, the table fits 100 columns.
+_WIDE = 108
+
+
+def print_result(console: Console, result: Result, kernels: Sequence[KernelResult]) -> None:
+    """Prints all tables, the rows that are missing, and what it means."""
+    for one in kernels:
+        _print_kernel(console, one)
+    for note in words.machine_notes(result.manifest):
+        console.print(Text("note: " + note, style="yellow"))
+    if result.skipped:
+        console.print(
+            Text(f"{len(result.skipped)} lines were no valid records and were left out:", style="yellow")
+        )
+        for skipped in result.skipped:
+            console.print(Text(f"  {skipped}"))
+    timing = result.manifest["timing"]
+    if timing:
+        console.print(
+            f"{result.manifest['rounds_done']} of {result.manifest['rounds']} rounds, {timing['runs']} runs in "
+            f"{clock_text(timing['wall_seconds'])}; the runner's own share of the time: "
+            f"{percent_text(timing['own_share'])}.",
+            highlight=False,
+        )
+
+
+def _print_kernel(console: Console, result: KernelResult) -> None:
+    kernel = result.kernel
+    equation = kernel.data.get("equation")
+    console.print()
+    console.rule(
+        Text.assemble((kernel.title, "bold"), (f"   {equation}" if equation else "", "dim")), align="left"
+    )
+    for group in result.groups:
+        if group.ranked:
+            console.print()
+            console.print(_table(kernel, group, console.width >= _WIDE))
+            console.print(Text(words.floor_text(group), style="dim"))
+            for row in (row for row in group.ranked if row.note):
+                console.print(Text(f"{words.label(kernel, row.cell.measured)}: {row.note}", style="yellow"))
+    missing = [(group, row) for group in result.groups for row in group.unranked]
+    if missing:
+        console.print()
+        _print_missing(console, kernel, missing)
+    sentences = words.factor_sentences(result)
+    if sentences:
+        console.print()
+    for factor, sentence in sentences:
+        console.print(Text.assemble((f"{factor + ':':<10}", "bold"), sentence))
+
+
+def _table(kernel: Kernel, group: Group, wide: bool) -> Table:
+    metric = kernel.headline
+    unit = f"{metric.unit}, {metric.convention}" if metric.convention else metric.unit
+    table = Table(
+        title=Text(group.compiler, style="bold cyan"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+        padding=(0, 1),
+    )
+    for name in ("hugepages", "prefetch", "stores"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("time\na pass", justify="right", no_wrap=True)
+    table.add_column(f"{metric.label}\n{unit}", justify="right", no_wrap=True)
+    if wide:
+        table.add_column("populate", justify="right", no_wrap=True)
+    table.add_column("pages seen", no_wrap=True)
+    table.add_column("time ratio", justify="right", no_wrap=True)
+    table.add_column("95 % interval", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for row in group.ranked:
+        table.add_row(*_cells(kernel, row, wide))
+    return table
+
+
+def _cells(kernel: Kernel, row: Row, wide: bool) -> list[str | Text]:
+    cells: list[str | Text] = [
+        words.shown(kernel, row.cell, name) for name in ("hugepages", "prefetch", "stores")
+    ]
+    cells += [seconds_text(row.seconds or 0.0), words.metric_text(row, kernel.headline.field)]
+    if wide:
+        cells.append(seconds_text(row.populate or 0.0))
+    cells.append(words.pages_text(row))
+    if row.cell.is_baseline:
+        return [*cells, "1", "", Text("baseline", style="cyan")]
+    verdict = Text(row.verdict, style=_STYLES[row.verdict])
+    return [*cells, words.ratio_text(row.time_ratio), words.interval_text(row.time_ratio), verdict]
+
+
+def _print_missing(console: Console, kernel: Kernel, missing: Sequence[tuple[Group, Row]]) -> None:
+    """Rows that are not ranked; those with one reason and remedy are told together."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for group, row in missing:
+        name = f"{group.compiler} {words.label(kernel, row.cell.measured)}"
+        together.setdefault((row.invalid or "", row.remedy or ""), []).append(name)
+    for (reason, remedy), names in together.items():
+        console.print(Text.assemble(("not ranked: ", "bold yellow"), ", ".join(names)))
+        console.print(Text(f"  why:    {reason}"))
+        if remedy:
+            console.print(Text(f"  remedy: {remedy}"))

@@ -1,0 +1,190 @@
+"""What a result says, in plain sentences; shared by all reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pagewise.compare.analysis import Group, KernelResult, Row, Versus
+from pagewise.compare.statistics import Ratio, Verdict
+from pagewise.configuration import VARIANTS, Configuration
+from pagewise.kernel import Kernel
+from pagewise.plan import Cell
+from pagewise.units import bytes_text, number_text, percent_text
+
+POLICY_NAMES = {
+    "none": "base pages",
+    "thp": "transparent huge pages",
+    "hugetlbfs": "huge pages of the reserved pool",
+}
+_FACTORS = {"hugepages": "Pages", "prefetch": "Prefetch", "stores": "Stores"}
+
+
+def shown(kernel: Kernel, cell: Cell, variant: str) -> str:
+    """A variant's value in a cell, or `any` where the kernel does not feel it."""
+    return str(getattr(cell.measured, variant)) if variant in kernel.feels else "any"
+
+
+def label(kernel: Kernel, configuration: Configuration) -> str:
+    """A configuration in as few words as the kernel needs: `thp`, `thp software`, `thp hardware nontemporal`."""
+    words = [configuration.hugepages] if "hugepages" in kernel.feels else []
+    words += [configuration.prefetch] if "prefetch" in kernel.feels else []
+    # Regular stores are the rule: only the others are named.
+    if "stores" in kernel.feels and configuration.stores != "regular":
+        words.append(configuration.stores)
+    return " ".join(words) or "all"
+
+
+def ratio_text(measured: Ratio | None) -> str:
+    """A ratio with three decimals."""
+    return "" if measured is None else f"{measured.median:.3f}"
+
+
+def interval_text(measured: Ratio | None) -> str:
+    """The interval of a ratio: `0.905–0.921`."""
+    if measured is None or measured.low is None or measured.high is None:
+        return ""
+    return f"{measured.low:.3f}–{measured.high:.3f}"
+
+
+def pages_text(row: Row) -> str:
+    """The pages the run was proved to be on, with the share of bytes on pages of that size: `2 MiB 100 %`."""
+    if row.pages is None:
+        return ""
+    huge = row.pages.coverage > 0.5
+    share = row.pages.coverage if huge else 1.0 - row.pages.coverage
+    return f"{bytes_text(row.pages.observed)} {int(1000 * share) / 10:g} %"
+
+
+def metric_text(row: Row, field: str) -> str:
+    """A metric's median, empty when the kernel did not tell it."""
+    value = row.metrics.get(field)
+    return "" if value is None else number_text(value)
+
+
+def change(measured: Ratio) -> str:
+    """A ratio as a change of time: `13 % less time`, `4.1 % more time`."""
+    share = abs(1.0 - measured.median)
+    text = f"{100 * share:.0f} %" if share >= 0.1 else percent_text(share)
+    return f"{text} {'less' if measured.median < 1 else 'more'} time"
+
+
+def floor_text(group: Group) -> str:
+    """The noise floor of a group, as a sentence."""
+    if group.floor is None or group.repeated is None:
+        return "No noise floor: the baseline was not measured twice in three rounds at least, so nothing is ranked."
+    return (
+        f"Noise floor {percent_text(group.floor)}: the baseline against itself (A/A) over {group.repeated.pairs} rounds; "
+        "a smaller difference means nothing."
+    )
+
+
+def factor_sentences(result: KernelResult) -> list[tuple[str, str]]:
+    """What each single variant does to the kernel, all else as in the baseline: (factor, sentence)."""
+    sentences = []
+    for variant in (name for name in VARIANTS if name in result.kernel.feels):
+        parts = [text for value in _values(result, variant) if (text := _effect(result, variant, value))]
+        if parts:
+            sentences.append((_FACTORS[variant], "; ".join(parts) + "."))
+    if result.versus:
+        sentences.append(("Compiler", "; ".join(_versus_text(one) for one in result.versus) + "."))
+    return sentences
+
+
+def headline(results: Sequence[KernelResult]) -> str:
+    """The sentence that comes first: what huge pages do on this machine, or why it cannot be said."""
+    parts = []
+    for result in results:
+        effects = [
+            (value, row)
+            for value in _values(result, "hugepages")
+            for row in _single(result, "hugepages", value)
+        ]
+        told = [
+            (value, row)
+            for value, row in effects
+            if row.time_ratio is not None and row.verdict != "cannot tell"
+        ]
+        if told:
+            value, row = min(told, key=lambda pair: pair[1].time_ratio.median if pair[1].time_ratio else 1.0)
+            assert row.time_ratio is not None
+            parts.append(
+                f"{result.kernel.title}: {POLICY_NAMES.get(value, value)} take {change(row.time_ratio)}"
+            )
+        elif effects:
+            parts.append(f"{result.kernel.title}: no difference that can be told")
+    if not parts:
+        return (
+            "Nothing can be said of huge pages: no configuration with them was measured beside its baseline."
+        )
+    return "; ".join(parts) + "."
+
+
+def machine_notes(manifest: Mapping[str, Any]) -> list[str]:
+    """What of the machine and of the run a reader must know before believing a number."""
+    notes = []
+    host = manifest["host"]
+    if host["virtual_machine"]:
+        notes.append(
+            f"This is a virtual machine ({host['virtual_machine']}): the host's page size bounds what huge pages can do "
+            "for the TLB here; a bare machine may gain more."
+        )
+    if manifest["state"] == "interrupted":
+        notes.append(
+            f"The comparison was interrupted in round {min(manifest['rounds_done'] + 1, manifest['rounds'])} of "
+            f"{manifest['rounds']}, or in the sweeps; this is what was measured until then."
+        )
+    if manifest["state"] in ("failed", "running"):
+        notes.append("The comparison did not come to its end; this is what was measured until then.")
+    if manifest["provenance"]["project_dirty"]:
+        notes.append("The checkout had changes that are not committed.")
+    return notes
+
+
+def verdict_class(row_verdict: Verdict) -> str:
+    """A verdict as a CSS class and style name: faster, slower, unclear."""
+    return "unclear" if row_verdict == "cannot tell" else row_verdict
+
+
+def _values(result: KernelResult, variant: str) -> list[str]:
+    """The variant's values other than the baseline's, in the order of rows."""
+    found = dict.fromkeys(
+        getattr(row.cell.measured, variant)
+        for group in result.groups
+        for row in (*group.ranked, *group.unranked)
+    )
+    baselines = {getattr(row.cell.measured, variant) for group in result.groups if (row := group.baseline)}
+    return [value for value in found if value not in baselines]
+
+
+def _single(result: KernelResult, variant: str, value: str) -> list[Row]:
+    """The ranked rows that differ from their baseline in this variant only."""
+    rows = []
+    for group in result.groups:
+        base = group.baseline
+        for row in group.ranked if base is not None else ():
+            others = [name for name in VARIANTS if name != variant and name in result.kernel.feels]
+            same = all(getattr(row.cell.measured, n) == getattr(base.cell.measured, n) for n in others)
+            if same and getattr(row.cell.measured, variant) == value:
+                rows.append(row)
+    return rows
+
+
+def _effect(result: KernelResult, variant: str, value: str) -> str:
+    rows = [row for row in _single(result, variant, value) if row.time_ratio is not None]
+    if not rows:
+        return f"{value} was not measured" if variant == "hugepages" else ""
+    told = []
+    for row in rows:
+        assert row.time_ratio is not None
+        text = "cannot tell" if row.verdict == "cannot tell" else change(row.time_ratio)
+        told.append(f"{text} ({row.cell.compiler})")
+    return f"{value}: {', '.join(told)}"
+
+
+def _versus_text(versus: Versus) -> str:
+    if versus.verdict == "cannot tell":
+        text = f"{versus.compiler} against {versus.reference}: cannot tell"
+    else:
+        text = f"{versus.compiler} takes {change(versus.time_ratio)} than {versus.reference}"
+    return f"{text} (at the baseline, {ratio_text(versus.time_ratio)} [{interval_text(versus.time_ratio)}])"

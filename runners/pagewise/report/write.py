@@ -1,0 +1,54 @@
+"""Makes all reports of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from pagewise.compare.analysis import KernelResult, analyse
+from pagewise.errors import RefusedError
+from pagewise.report.csv import write_csv
+from pagewise.report.terminal import print_result
+from pagewise.result import Result
+
+REPORT, SUMMARY, FIGURES = "report.html", "summary.csv", "figures"
+
+
+def show(console: Console, result: Result) -> list[KernelResult]:
+    """Analyses the records and prints the tables."""
+    kernels = analyse(result.subjects, result.records, result.manifest["seed"])
+    print_result(console, result, kernels)
+    return kernels
+
+
+def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:
+    """Writes summary.csv, figures and report.html into the result's folder; the report's path.
+
+    Raises RefusedError when the disk refuses; the records are not touched.
+    """
+    # Both take long to import (matplotlib, jinja2) and are not needed before.
+    from pagewise.report.figures import pictures
+    from pagewise.report.html import write_html
+
+    try:
+        write_csv(result.folder / SUMMARY, kernels)
+        drawn = pictures(kernels, result.manifest)
+        _write_pictures(result.folder / FIGURES, drawn)
+        write_html(result.folder / REPORT, result, kernels, drawn)
+    except OSError as fault:
+        raise RefusedError(
+            f"the report cannot be written: {fault.strerror}",
+            where=result.folder,
+            remedy=f"free some space or allow writing, then: pagewise report {result.folder}",
+        ) from fault
+    return result.folder / REPORT
+
+
+def _write_pictures(folder: Path, drawn: Mapping[str, Sequence]) -> None:
+    folder.mkdir(exist_ok=True)
+    for found in drawn.values():
+        for picture in found:
+            (folder / f"{picture.stem}.svg").write_text(picture.svg(), encoding="utf-8")
+            (folder / f"{picture.stem}.png").write_bytes(picture.png())

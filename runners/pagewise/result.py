@@ -1,0 +1,113 @@
+"""A result's folder: manifest.json, records.jsonl and what is made from them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pagewise.configuration import Configuration
+from pagewise.errors import FormatError, RefusedError, SelectionError
+from pagewise.plan import Subject
+from pagewise.record import Record, Skipped, read_records
+from pagewise.schemas import faults
+
+MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
+SCHEMA = "pagewise.manifest/1"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a folder holds: its manifest, what was compared, the valid records, and the lines that are none."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    subjects: list[Subject]
+    records: list[Record]
+    skipped: list[Skipped]
+
+
+def create_folder(results: Path, name: str, now: datetime) -> Path:
+    """Makes `results/<utc>-<name>` (with -2, -3 if it is there already). Raises RefusedError, SelectionError."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise SelectionError(
+            f"{name!r} is no name for a folder",
+            where="--name",
+            remedy="letters, digits, dot, dash, underscore",
+        )
+    stem = f"{now.strftime('%Y%m%dT%H%M%SZ')}-{name}"
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+            folder = results / (stem + suffix)
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                continue
+            return folder
+    except OSError as fault:
+        raise RefusedError(
+            f"the results folder cannot be made: {fault.strerror}",
+            where=results,
+            remedy="name another: --results DIR",
+        ) from fault
+    raise RefusedError("a hundred results have this name", where=results / stem, remedy="name it: --name")
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Writes the manifest in one step: a reader sees the old one or the new one. Raises RefusedError."""
+    file, aside = folder / MANIFEST, folder / (MANIFEST + ".new")
+    try:
+        aside.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        aside.replace(file)
+    except OSError as fault:
+        aside.unlink(missing_ok=True)
+        raise RefusedError(f"the manifest cannot be written: {fault.strerror}", where=file) from fault
+
+
+def keep_log(folder: Path, name: str, text: str) -> str | None:
+    """Keeps what a failing run said; the file's name inside the folder, None when the disk refuses it."""
+    file = folder / LOGS / name
+    try:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError:
+        # The failure itself is in the record; a log that cannot be kept must not end the comparison.
+        return None
+    return str(file.relative_to(folder))
+
+
+def read_result(folder: Path) -> Result:
+    """Reads a folder. Bad lines among the records are named and left out; raises FormatError for a bad manifest."""
+    file = folder / MANIFEST
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as fault:
+        raise FormatError(
+            "this folder holds no result: it has no manifest.json",
+            where=folder,
+            remedy="name a results/<utc>-<name>",
+        ) from fault
+    except (OSError, ValueError) as fault:
+        raise FormatError(f"the manifest cannot be read: {fault}", where=file) from fault
+    found = faults("manifest", manifest)
+    if found:
+        text = "the manifest does not follow pagewise.manifest/1:\n    " + "\n    ".join(found)
+        raise FormatError(text, where=file)
+    configurations = {entry["module"]: Configuration.from_dict(entry) for entry in manifest["configurations"]}
+    try:
+        subjects = [Subject.from_dict(entry, configurations) for entry in manifest["subjects"]]
+    except KeyError as fault:
+        raise FormatError(
+            f"the manifest names a module that it does not list: {fault}", where=file
+        ) from fault
+    records, skipped = read_records(folder / RECORDS) if (folder / RECORDS).exists() else ([], [])
+    return Result(folder, manifest, subjects, records, skipped)
+
+
+def utc_text(moment: datetime | None = None) -> str:
+    """A moment, or now, as manifests and records write it."""
+    return (moment or datetime.now(timezone.utc)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -5,6 +5,8 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
+# No source of ours is preprocessed; and flang-22 -E, which Ninja would compile from, doubles backslashes in strings.
+set(CMAKE_Fortran_PREPROCESS OFF)
 include(GNUInstallDirs)
 
 if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")

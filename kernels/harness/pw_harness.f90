@@ -10,7 +10,7 @@ module pw_harness
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
     use pw_pages, only: array_proof_t, paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, &
-        pages_policy_from_name, pages_policy_name, pages_proof_t, pages_prove
+        pages_policy_from_name, pages_policy_name, pages_proof_t, pages_prove, pages_require
     use pw_record, only: array_record_t, configuration_t, counters_record_t, failure_to_json, metric_t, pages_record_t, &
         record_t, traffic_t, validation_t
     use pw_region, only: counters_t, region_t
@@ -265,6 +265,8 @@ contains
         integer :: i
 
         stagger = base_page_size() + lines
+        call pages_require(policy, wanted%bytes + [(stagger*(i - 1), i=1, size(wanted%bytes))], error)
+        if (error%failed()) return
         allocate (kernel%memory(size(wanted%bytes)))
         do i = 1, size(wanted%bytes)
             call pages_allocate(kernel%memory(i), policy, wanted%name(i), wanted%bytes(i), stagger*(i - 1), error)

@@ -1,0 +1,29 @@
+!> The command line of this program, read by pw_options; prints the values, ends with the error's code.
+program test_pw_options
+    use pw_error, only: error_t, stop_on
+    use pw_json, only: json_t
+    use pw_kinds, only: i8
+    use pw_options, only: option_bytes, option_choice, option_count, option_flag, options_t
+    implicit none
+    type(options_t) :: options
+    type(error_t) :: error
+    type(json_t) :: json
+
+    call options%start('test_pw_options', 'reads its command line')
+    call options%add('size', option_bytes, '1KiB', 'a size', lowest=512_i8)
+    call options%add('count', option_count, '3', 'a count', lowest=1_i8)
+    call options%add('kind-of', option_choice, 'red', 'a choice', choices='red|green')
+    call options%add('fast', option_flag, '', 'a flag')
+    call options%parse(error)
+    call stop_on('test_pw_options', error)
+    if (options%help_wanted) then
+        call options%print_help()
+    else if (options%list_wanted) then
+        call options%print_list()
+    else
+        call json%open_object('')
+        call options%write_values(json)
+        call json%close_object()
+        print '(a)', json%text()
+    end if
+end program test_pw_options

@@ -10,14 +10,18 @@ from rich.text import Text
 from pagewise.catalog import Catalog
 
 
+_COLUMNS = ("compiler", "hugepages", "prefetch", "stores", "builder")
+
+
 def print_catalog(console: Console, catalog: Catalog) -> None:
     """Tables of the configurations and kernels of a module tree, and the modules that are broken."""
     table = _table(f"Configurations in {catalog.tree}")
-    for name in ("module", "compiler", "hugepages", "prefetch", "stores", "builder"):
-        table.add_column(name, no_wrap=True)
+    table.add_column("module", overflow="fold")
+    for name in _COLUMNS:
+        table.add_column(name, no_wrap=True, min_width=len(name))
     for entry in catalog.entries:
         one = entry.configuration
-        table.add_row(one.module, one.compiler, one.hugepages, one.prefetch, one.stores, one.builder)
+        table.add_row(one.module, *(Text(getattr(one, name)) for name in _COLUMNS))
     console.print(table)
     kernels = _table("Kernels")
     for name in ("name", "group", "summary", "feels"):
@@ -37,6 +41,7 @@ def _table(title: str) -> Table:
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        show_edge=False,
         collapse_padding=True,
         padding=(0, 1),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
@@ -72,7 +72,7 @@ def ratio(ratios: Sequence[float], seed: int) -> Ratio | None:
     draws = np.random.default_rng(seed).integers(0, count, size=(RESAMPLES, count))
     resampled = np.sort(logs[draws], axis=1)[:, drop : count - drop].mean(axis=1)
     error = float(np.std(resampled, ddof=1)) * math.sqrt(count / (count - 1))
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, count - 2 * drop - 1)) * error
+    half = float(stdtrit(count - 2 * drop - 1, 0.5 + CONFIDENCE / 2)) * error
     centre = float(np.sort(logs)[drop : count - drop].mean())
     return Ratio(
         count, math.exp(median), math.exp(min(centre - half, median)), math.exp(max(centre + half, median))

@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import matplotlib as mpl
@@ -62,7 +63,7 @@ _STYLE = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class Picture:
     """A figure with its file's stem, the caption, and the text that stands for it where it cannot be seen."""
 
@@ -71,6 +72,7 @@ class Picture:
     caption: str
     alternative: str
 
+    @cached_property
     def svg(self) -> str:
         """The picture as an SVG element, without XML prolog. Same figure, same text."""
         buffer = io.StringIO()
@@ -94,6 +96,34 @@ def pictures(results: Sequence[KernelResult], manifest: Mapping[str, Any]) -> di
     return {name: [picture for picture in found if picture is not None] for name, found in made.items()}
 
 
+@dataclass(frozen=True)
+class _Panel:
+    """Inches of a panel: its axes and the room beside them for labels."""
+
+    left: float
+    width: float
+    right: float
+    height: float
+
+
+def _panels(count: int, panel: _Panel) -> tuple[Figure, list[Axes]]:
+    """Panels side by side, placed by inches: matplotlib's own layouts draw everything twice to find the room."""
+    above, below = 0.38, 0.52
+    across, high = panel.left + panel.width + panel.right, above + panel.height + below
+    figure = Figure(figsize=(across * count, high))
+    return figure, [
+        figure.add_axes(
+            (
+                (number * across + panel.left) / (across * count),
+                below / high,
+                panel.width / (across * count),
+                panel.height / high,
+            )
+        )
+        for number in range(count)
+    ]
+
+
 def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
     metric = result.kernel.sweep_metric
     curves = [curve for curve in result.curves if curve.points]
@@ -101,10 +131,8 @@ def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
         return None
     compilers = list(dict.fromkeys(curve.cell.compiler for curve in curves))
     longest = max(sum(1 for curve in curves if curve.cell.compiler == name) for name in compilers)
-    figure = Figure(
-        figsize=(5.6 * len(compilers) + 0.6, max(3.6, 1.6 + 0.24 * longest)), layout="constrained"
-    )
-    panels = figure.subplots(1, len(compilers), sharey=True, squeeze=False)[0]
+    shape = _Panel(left=0.72, width=4.1, right=1.35, height=max(2.6, 0.4 + 0.19 * longest))
+    figure, panels = _panels(len(compilers), shape)
     logarithmic = _spans_decades(curves)
     for axes, compiler in zip(panels, compilers, strict=True):
         _draw_curves(
@@ -113,9 +141,9 @@ def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
         axes.set_title(compiler, loc="left")
         axes.set_xlabel("working set")
     panels[0].set_ylabel(metric.title)
+    limits = [end for axes in panels for end in axes.get_ylim()]
     for axes in panels:
-        if not logarithmic:
-            axes.set_ylim(bottom=0)
+        axes.set_ylim(min(limits) if logarithmic else 0, max(limits))
         _mark_caches(axes, manifest)
         _label_ends(axes)
     direction = "higher is better" if metric.better == "higher" else "lower is better"
@@ -185,11 +213,11 @@ def _label_ends(axes: Axes) -> None:
         ),
         key=lambda pair: pair[0],
     )
-    for place, (height_there, line) in zip(_spread([end for end, _ in ends], gap), ends, strict=True):
+    for place, (_, line) in zip(_spread([end for end, _ in ends], gap), ends, strict=True):
         axes.annotate(
             str(line.get_label()),
             (line.get_xdata()[-1], line.get_ydata()[-1]),
-            xytext=(1.03, place),
+            xytext=(1.06, place),
             textcoords="axes fraction",
             va="center",
             fontsize=8,
@@ -207,15 +235,20 @@ def _label_ends(axes: Axes) -> None:
 
 
 def _spread(places: Sequence[float], gap: float) -> list[float]:
-    """Moves sorted places in 0..1 until neighbours are a gap apart, as little as one sweep each way does it."""
-    spread = list(places)
-    for number in range(1, len(spread)):
-        spread[number] = max(spread[number], spread[number - 1] + gap)
-    if spread and spread[-1] > 1.0:
-        spread[-1] = 1.0
-        for number in range(len(spread) - 2, -1, -1):
-            spread[number] = min(spread[number], spread[number + 1] - gap)
-    return spread
+    """Moves sorted places until neighbours are a gap apart; those that touch are centred on where they belong."""
+    clusters: list[list[float]] = []
+    for place in places:
+        clusters.append([place])
+        while len(clusters) > 1 and _start(clusters[-1], gap) < _start(clusters[-2], gap) + gap * len(
+            clusters[-2]
+        ):
+            last = clusters.pop()
+            clusters[-1] += last
+    return [_start(cluster, gap) + gap * number for cluster in clusters for number in range(len(cluster))]
+
+
+def _start(cluster: Sequence[float], gap: float) -> float:
+    return max(0.0, sum(cluster) / len(cluster) - gap * (len(cluster) - 1) / 2)
 
 
 def _ratios(result: KernelResult) -> Picture | None:
@@ -223,12 +256,16 @@ def _ratios(result: KernelResult) -> Picture | None:
     if not groups:
         return None
     longest = max(sum(1 for row in group.ranked if row.time_ratio) for group in groups)
-    figure = Figure(figsize=(5.6 * len(groups) + 0.6, 1.25 + 0.27 * longest), layout="constrained")
-    panels = figure.subplots(1, len(groups), sharex=True, squeeze=False)[0]
+    names = [words.label(result.kernel, row.cell.measured) for group in groups for row in group.ranked]
+    left = 0.25 + 0.075 * max(len(name) for name in names)
+    figure, panels = _panels(len(groups), _Panel(left, width=3.9, right=0.3, height=0.24 * longest + 0.12))
     for axes, group in zip(panels, groups, strict=True):
         _draw_ratios(axes, result.kernel, group)
-    low, high = panels[0].get_xlim()
-    panels[0].set_xlim(min(low, 0.95), max(high, 1.05) + 0.06)
+    ends = [end for axes in panels for end in axes.get_xlim()]
+    low, high = min(*ends, 0.95), max(*ends, 1.05)
+    for axes in panels:
+        # Room at the right for the numbers beside the bars.
+        axes.set_xlim(low, high + 0.16 * (high - low))
     caption = (
         f"{result.kernel.title}: time ratio to the baseline of the same compiler, with its 95 % interval; left of 1 is "
         "faster. The shaded band is the noise floor: within it nothing can be told."
@@ -247,7 +284,7 @@ def _draw_ratios(axes: Axes, kernel: Kernel, group: Group) -> None:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    floor = "" if group.floor is None else f"   noise floor {percent_text(group.floor)}"
+    floor = "" if group.floor is None else f", noise floor {percent_text(group.floor)}"
     axes.set_title(group.compiler + floor, loc="left")
     axes.set_xlabel("time ratio (below 1: faster)")
 
@@ -294,7 +331,7 @@ def _ratio_words(kernel: Kernel, groups: Sequence[Group]) -> str:
 def _spans_decades(curves: Sequence[Curve]) -> bool:
     """Whether the values differ so much that a linear axis would flatten the small ones."""
     values = [value for curve in curves for _, value in curve.points if value > 0]
-    return bool(values) and max(values) / min(values) > 30
+    return bool(values) and max(values) / min(values) > 5
 
 
 def _colour(policy: str) -> str:

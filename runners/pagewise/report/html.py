@@ -52,7 +52,7 @@ def write_html(
 
 def _inline(picture: Picture) -> dict[str, Any]:
     """The picture with its fixed colours replaced by the page's variables, and described for those who cannot see."""
-    svg = picture.svg()
+    svg = picture.svg
     for colour, role in COLOUR_ROLES.items():
         svg = svg.replace(colour, f"var(--{role})")
     name = f"{picture.stem}-words"

@@ -16,8 +16,8 @@ from pagewise.result import Result
 from pagewise.units import clock_text, percent_text, seconds_text
 
 _STYLES = {"faster": "bold green", "slower": "bold red", "cannot tell": "dim"}
-# Without the time to populate, the table fits 100 columns.
-_WIDE = 108
+# With the time to populate the table needs this many columns, without it 100.
+_WIDE = 112
 
 
 def print_result(console: Console, result: Result, kernels: Sequence[KernelResult]) -> None:
@@ -69,24 +69,24 @@ def _print_kernel(console: Console, result: KernelResult) -> None:
 
 def _table(kernel: Kernel, group: Group, wide: bool) -> Table:
     metric = kernel.headline
-    unit = f"{metric.unit}, {metric.convention}" if metric.convention else metric.unit
+    units = "\n".join(filter(None, (metric.unit, metric.convention)))
     table = Table(
         title=Text(group.compiler, style="bold cyan"),
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        show_edge=False,
         collapse_padding=True,
         padding=(0, 1),
     )
     for name in ("hugepages", "prefetch", "stores"):
         table.add_column(name, no_wrap=True)
     table.add_column("time\na pass", justify="right", no_wrap=True)
-    table.add_column(f"{metric.label}\n{unit}", justify="right", no_wrap=True)
+    table.add_column(f"{metric.label}\n{units}", justify="right", no_wrap=True)
     if wide:
         table.add_column("populate", justify="right", no_wrap=True)
-    table.add_column("pages seen", no_wrap=True)
-    table.add_column("time ratio", justify="right", no_wrap=True)
-    table.add_column("95 % interval", no_wrap=True)
+    table.add_column("pages\nseen", no_wrap=True)
+    table.add_column("time ratio,\n95 % interval", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for row in group.ranked:
         table.add_row(*_cells(kernel, row, wide))
@@ -102,19 +102,22 @@ def _cells(kernel: Kernel, row: Row, wide: bool) -> list[str | Text]:
         cells.append(seconds_text(row.populate or 0.0))
     cells.append(words.pages_text(row))
     if row.cell.is_baseline:
-        return [*cells, "1", "", Text("baseline", style="cyan")]
-    verdict = Text(row.verdict, style=_STYLES[row.verdict])
-    return [*cells, words.ratio_text(row.time_ratio), words.interval_text(row.time_ratio), verdict]
+        return [*cells, "1", Text("baseline", style="cyan")]
+    ratio = Text.assemble(
+        words.ratio_text(row.time_ratio), (" " + words.interval_text(row.time_ratio), "dim")
+    )
+    return [*cells, ratio, Text(row.verdict, style=_STYLES[row.verdict])]
 
 
 def _print_missing(console: Console, kernel: Kernel, missing: Sequence[tuple[Group, Row]]) -> None:
     """Rows that are not ranked; those with one reason and remedy are told together."""
-    together: dict[tuple[str, str], list[str]] = {}
+    together: dict[tuple[str, str], dict[str, list[str]]] = {}
     for group, row in missing:
-        name = f"{group.compiler} {words.label(kernel, row.cell.measured)}"
-        together.setdefault((row.invalid or "", row.remedy or ""), []).append(name)
-    for (reason, remedy), names in together.items():
-        console.print(Text.assemble(("not ranked: ", "bold yellow"), ", ".join(names)))
+        compilers = together.setdefault((row.invalid or "", row.remedy or ""), {})
+        compilers.setdefault(group.compiler, []).append(words.label(kernel, row.cell.measured))
+    for (reason, remedy), compilers in together.items():
+        for compiler, names in compilers.items():
+            console.print(Text.assemble(("not ranked: ", "bold yellow"), f"{compiler}: {', '.join(names)}"))
         console.print(Text(f"  why:    {reason}"))
         if remedy:
             console.print(Text(f"  remedy: {remedy}"))

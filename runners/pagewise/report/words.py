@@ -26,13 +26,12 @@ def shown(kernel: Kernel, cell: Cell, variant: str) -> str:
 
 
 def label(kernel: Kernel, configuration: Configuration) -> str:
-    """A configuration in as few words as the kernel needs: `thp`, `thp software`, `thp hardware nontemporal`."""
-    words = [configuration.hugepages] if "hugepages" in kernel.feels else []
-    words += [configuration.prefetch] if "prefetch" in kernel.feels else []
-    # Regular stores are the rule: only the others are named.
-    if "stores" in kernel.feels and configuration.stores != "regular":
-        words.append(configuration.stores)
-    return " ".join(words) or "all"
+    """A configuration in as few words as it needs: `none`, `thp`, `thp software`, `thp nontemporal`.
+
+    Prefetch by the hardware and regular stores are the rule: only what differs is named.
+    """
+    words = [getattr(configuration, name) for name in VARIANTS if name in kernel.feels]
+    return " ".join(word for word in words if word not in ("hardware", "regular")) or "as built"
 
 
 def ratio_text(measured: Ratio | None) -> str:

@@ -50,5 +50,5 @@ def _write_pictures(folder: Path, drawn: Mapping[str, Sequence]) -> None:
     folder.mkdir(exist_ok=True)
     for found in drawn.values():
         for picture in found:
-            (folder / f"{picture.stem}.svg").write_text(picture.svg(), encoding="utf-8")
+            (folder / f"{picture.stem}.svg").write_text(picture.svg, encoding="utf-8")
             (folder / f"{picture.stem}.png").write_bytes(picture.png())

@@ -1,0 +1,110 @@
+"""Which CMake presets make up an environment, and with which proved compilers: one line each on standard output.
+
+    preset_plan.py ENVIRONMENT_FILE SETUP_FILE
+
+A line is `<preset> <C compiler> <Fortran compiler>`. Configurations without a proved compiler are named on standard
+error with the reason.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PACKAGE = "pagewise-micro"
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One configuration of the micro-kernels that an environment asks for."""
+
+    compiler: str
+    hugepages: str
+    prefetch: str
+    stores: str
+
+    @property
+    def preset(self) -> str:
+        """The name of the preset that builds it."""
+        return f"{self.compiler}-{self.hugepages}-{self.prefetch}-{self.stores}"
+
+
+def expand(entries: Iterable[Any], definitions: dict[str, list[Any]]) -> Iterator[str]:
+    """The specs of a `specs:` or definition list: names resolved, matrices multiplied out."""
+    for entry in entries:
+        if isinstance(entry, dict):
+            rows = [list(expand(row, definitions)) for row in entry["matrix"]]
+            excluded = set(expand(entry.get("exclude", []), definitions))
+            for row in itertools.product(*rows):
+                spec = " ".join(row)
+                if spec not in excluded:
+                    yield spec
+        elif entry.startswith("$"):
+            name = entry.lstrip("$%^")
+            if name not in definitions:
+                raise ValueError(f"'{entry}' is not defined")
+            for spec in expand(definitions[name], definitions):
+                yield f"%{spec}" if entry.startswith("$%") else spec
+        else:
+            yield entry
+
+
+def configuration(spec: str) -> Configuration:
+    """What a spec of the package asks for; every variant must be named."""
+    compiler = re.search(r"%\S*?(gcc|llvm)", spec)
+    if compiler is None:
+        raise ValueError(f"'{spec}' names neither gcc nor llvm after a %")
+    values = dict(re.findall(r"\b(hugepages|prefetch|stores)=(\w+)", spec))
+    missing = {"hugepages", "prefetch", "stores"} - values.keys()
+    if missing:
+        raise ValueError(f"'{spec}' does not name {' and '.join(sorted(missing))}")
+    return Configuration(compiler.group(1), **values)
+
+
+def configurations(environment_file: Path) -> list[Configuration]:
+    """The configurations of an environment, in its order."""
+    content = yaml.safe_load(environment_file.read_text())["spack"]
+    definitions: dict[str, list[Any]] = {}
+    for definition in content.get("definitions", []):
+        for name, entries in definition.items():
+            if name != "when":
+                definitions.setdefault(name, []).extend(entries)
+    specs = expand(content["specs"], definitions)
+    wanted = [configuration(spec) for spec in specs if spec.startswith(PACKAGE)]
+    return list(dict.fromkeys(wanted))
+
+
+def compilers(setup_file: Path) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """C and Fortran compiler of each name that was proved, and for the other names why not."""
+    proved: dict[str, tuple[str, str]] = {}
+    refused: dict[str, str] = {}
+    for found in json.loads(setup_file.read_text())["compilers"]:
+        if found["entered"]:
+            proved.setdefault(found["name"], (found["c"], found["fortran"]))
+        else:
+            refused[found["name"]] = found["reason"]
+    return proved, refused
+
+
+def main(environment_file: Path, setup_file: Path) -> int:
+    """Print the plan; exit code 4 if nothing of it can be built."""
+    proved, refused = compilers(setup_file)
+    wanted = configurations(environment_file)
+    for name in sorted({one.compiler for one in wanted} - proved.keys()):
+        reason = refused.get(name, "it was not found")
+        print(f"presets: the configurations of {name} are left out: {reason}", file=sys.stderr)
+    lines = [f"{one.preset} {' '.join(proved[one.compiler])}" for one in wanted if one.compiler in proved]
+    print("\n".join(lines))
+    return 0 if lines else 4
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))

@@ -83,13 +83,14 @@ def module_files(tree: Path) -> dict[str, Path]:
 def read_catalog(tree: Path, init: Path) -> Catalog:
     """Loads every module of the tree once and reads what it brings.
 
-    A module that sets no PAGEWISE_PACKAGE is not ours and left aside; one of ours that does not load or tells too
-    little is listed as broken. Raises SetupError when nothing is usable, FormatError for a bad kernel.yaml.
+    A module that sets no PAGEWISE_PACKAGE is not ours and left aside; one of ours that does not load or tells
+    too little is listed as broken. Raises SetupError when nothing is usable, FormatError for a bad
+    kernel.yaml.
     """
     files = module_files(tree)
     entries: list[Entry] = []
     broken: list[Broken] = []
-    read: dict[Path, Kernel] = {}
+    read: dict[bytes, Kernel] = {}
     for loaded in load_each(init, tree, list(files)):
         if loaded.environment is None:
             broken.append(Broken(loaded.name, f"module load failed: {loaded.message}"))
@@ -114,12 +115,14 @@ def read_catalog(tree: Path, init: Path) -> Catalog:
     return Catalog(tree, tuple(entries), _agreed(entries), tuple(broken))
 
 
-def _kernels_of(configuration: Configuration, read: dict[Path, Kernel]) -> dict[str, Kernel]:
+def _kernels_of(configuration: Configuration, read: dict[bytes, Kernel]) -> dict[str, Kernel]:
+    """The kernels of an installation, by name; a file with the same content as another is not parsed again."""
     kernels = {}
     for file in sorted((Path(configuration.prefix) / "share" / "pagewise" / "kernels").glob("*.yaml")):
-        if file not in read:
-            read[file] = Kernel.from_file(file)
-        kernels[read[file].name] = read[file]
+        content = file.read_bytes()
+        if content not in read:
+            read[content] = Kernel.from_file(file)
+        kernels[read[content].name] = read[content]
     return kernels
 
 

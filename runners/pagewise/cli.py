@@ -60,8 +60,8 @@ def main() -> NoReturn:
 def commands() -> None:
     """Compares huge pages, prefetching, store type and compilers on this node, with evidence.
 
-    Exit codes: 0 done; 1 a result is invalid (compare) or something lacks (doctor); 2 wrong usage; 3 not set up;
-    4 the system refused something; 130 interrupted.
+    Exit codes: 0 done; 1 a result is invalid (compare) or something lacks (doctor); 2 wrong usage; 3 not set
+    up; 4 the system refused something; 130 interrupted.
     """
 
 
@@ -96,7 +96,8 @@ def list_(environment: str, modules: Path | None) -> None:
 def run(environment: str, modules: Path | None, module: str, command: Sequence[str]) -> NoReturn:
     """Load MODULE and run a program in it: pagewise run MODULE -- pw-schoenauer_triad --sweep.
 
-    MODULE is a name, or its part from the compiler on (gcc-12.2.0/thp/hardware-regular), or a glob that fits one.
+    MODULE is a name, or its part from the compiler on (gcc-12.2.0/thp/hardware-regular), or a glob that fits
+    one.
     """
     entries = _catalog(environment, modules).select_entries([module])
     if len(entries) > 1:
@@ -125,7 +126,7 @@ def run(environment: str, modules: Path | None, module: str, command: Sequence[s
     "--configurations",
     multiple=True,
     metavar="GLOBS",
-    help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. The baselines are always measured too.",
+    help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. Baselines are always measured.",
 )
 @click.option(
     "--rounds",
@@ -178,8 +179,9 @@ def run(environment: str, modules: Path | None, module: str, command: Sequence[s
 def compare(**chosen: Any) -> int:
     """Measure kernels in all configurations, interleaved, and say what is faster.
 
-    Every round runs each distinct configuration once in shuffled order, and each compiler's baseline twice (A/A).
-    Ctrl-C keeps and reports what was measured. The machine's settings stay as they are, but for --reserve-hugepages.
+    Every round runs each distinct configuration once in shuffled order, and each compiler's baseline twice
+    (A/A). Ctrl-C keeps and reports what was measured. The machine's settings stay as they are, but for
+    --reserve- hugepages.
     """
     from pagewise.comparison import Options, prepare
     from pagewise.report.write import show, write_files
@@ -229,7 +231,9 @@ def report(result: Path) -> int:
 
 
 def _code(kernels: Sequence[Any]) -> int:
-    """1 when a configuration gave a wrong result, wrong pages or crashed; pages that were not to be had are no fault."""
+    """1 when a configuration gave a wrong result, wrong pages or crashed; pages that were not to be had are
+    no fault.
+    """
     rows = [row for one in kernels for group in one.groups for row in group.unranked]
     return _INVALID if any(row.is_fault for row in rows) else 0
 

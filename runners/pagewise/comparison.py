@@ -61,7 +61,9 @@ class Options:
 
 @dataclass
 class Comparison:
-    """A comparison under way. `began` is the clock's reading at the program's start, for the runner's own share."""
+    """A comparison under way. `began` is the clock's reading at the program's start, for the runner's own
+    share.
+    """
 
     options: Options
     console: Console
@@ -80,9 +82,11 @@ class Comparison:
     ending: PagewiseError | Interrupted | None = None
 
     def measure(self) -> Result:
-        """Runs all rounds and sweeps. An interrupt or a refusal of the system is kept in `ending`, not raised.
+        """Runs all rounds and sweeps. An interrupt or a refusal of the system is kept in `ending`, not
+        raised.
 
-        Whatever ends it, the records so far are in the folder and in the result, and the page pool is put back.
+        Whatever ends it, the records so far are in the folder and in the result, and the page pool is put
+        back.
         """
         with tempfile.TemporaryDirectory(prefix="pagewise-") as scratch:
             launcher = Launcher(self.hyperfine, self.placement, self.options.limit, Path(scratch))
@@ -94,7 +98,9 @@ class Comparison:
         return Result(self.folder, self.manifest, self.subjects, self.records, self.skipped)
 
     def close(self) -> None:
-        """Writes how the comparison ended and what share of the time was the runner's own. Raises RefusedError."""
+        """Writes how the comparison ended and what share of the time was the runner's own. Raises
+        RefusedError.
+        """
         state = {Interrupted: "interrupted", type(None): "complete"}.get(type(self.ending), "failed")
         wall = time.monotonic() - self.began
         self.manifest |= {
@@ -230,7 +236,8 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
 def choose(catalog: Catalog, options: Options) -> list[Subject]:
     """The kernels and their distinct configurations. A baseline is always among them: ratios need it.
 
-    Raises SelectionError when a name, filter or baseline fits nothing, SetupError when no module brings a kernel.
+    Raises SelectionError when a name, filter or baseline fits nothing, SetupError when no module brings a
+    kernel.
     """
     kernels = catalog.select_kernels(options.kernels)
     if not kernels:

@@ -82,7 +82,9 @@ def print_findings(console: Console, findings: list[Finding]) -> None:
 
 
 def measure_spread(seconds: float = _NOISE_SECONDS) -> list[float]:
-    """Times of one fixed piece of work, repeated on one core for this long: how steady the machine is right now."""
+    """Times of one fixed piece of work, repeated on one core for this long: how steady the machine is right
+    now.
+    """
     data = np.arange(200_000, dtype=np.float64)
     times: list[float] = []
     with place(1).bound():
@@ -213,7 +215,7 @@ def _machine(host: Mapping[str, Any]) -> Iterator[Finding]:
     nodes = host["numa_nodes"]
     yield Finding("Machine", "NUMA", "good", f"{len(nodes) or 1} nodes" if len(nodes) > 1 else "one node")
     if host["virtual_machine"]:
-        detail = f"yes ({host['virtual_machine']}): the host's page size limits what huge pages do for the TLB here"
+        detail = f"yes ({host['virtual_machine']}): the host's page size limits what huge pages do here"
         yield Finding(
             "Machine", "virtual machine", "note", detail, "for the full effect, measure on a bare machine"
         )

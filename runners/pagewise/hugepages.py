@@ -14,7 +14,8 @@ from pagewise.units import bytes_text, parse_bytes
 
 PAGE_BYTES = 2 * 1024 * 1024
 _POOL = "hugepages/hugepages-2048kB"
-# Where a kernel names no size (a sweep up to its own largest): the largest sweep of the kernels here is below this.
+# Where a kernel names no size (a sweep up to its own largest): the largest sweep of the kernels here is below
+# this.
 DEFAULT_WORKING_SET = 512 * 1024 * 1024
 # Each array is rounded up to whole pages and may be offset by a part of one.
 MARGIN_PAGES = 16
@@ -35,7 +36,9 @@ class Pool:
         return self._number("free_hugepages")
 
     def resize(self, pages: int) -> None:
-        """Asks the kernel for this many pages; it may grant fewer. Raises RefusedError when it may not be asked."""
+        """Asks the kernel for this many pages; it may grant fewer. Raises RefusedError when it may not be
+        asked.
+        """
         file = self.folder / "nr_hugepages"
         try:
             file.write_text(f"{pages}\n", encoding="ascii")
@@ -67,7 +70,9 @@ class Reservation:
 
 
 def pages_needed(argument_lists: Iterable[Sequence[str]]) -> int:
-    """Pages for the largest `--working-set` among the kernels' arguments, with a margin for each array's rounding."""
+    """Pages for the largest `--working-set` among the kernels' arguments, with a margin for each array's
+    rounding.
+    """
     largest = 0
     for arguments in argument_lists:
         sizes = [parse_bytes(value) for name, value in _pairs(arguments) if name == "--working-set"]
@@ -91,14 +96,15 @@ def pools_of(cpus: Iterable[int], root: Path = Path("/")) -> list[Pool]:
 def reserved(pools: Sequence[Pool], pages: int, root: Path = Path("/")) -> Iterator[Reservation]:
     """Has at least `pages` free pages in each pool while the block lasts; the pools are as before at its end.
 
-    Raises RefusedError when this is not root, or when the kernel grants too few even after it compacted the memory.
-    An exception or a signal turned into one ends the block like any other end.
+    Raises RefusedError when this is not root, or when the kernel grants too few even after it compacted the
+    memory. An exception or a signal turned into one ends the block like any other end.
     """
     if root == Path("/") and os.geteuid() != 0:
         raise RefusedError(
             "only root may reserve huge pages",
             where="--reserve-hugepages",
-            remedy=f"run it as root, or have root do: echo {pages} > {pools[0].folder}/nr_hugepages, and leave it out",
+            remedy="run it as root; or leave it out, and have root do: "
+            f"echo {pages} > {pools[0].folder}/nr_hugepages",
         )
     before = [pool.total() for pool in pools]
     try:
@@ -122,8 +128,8 @@ def _grow(pool: Pool, pages: int, root: Path) -> None:
         pool.resize(wanted)
     if pool.free() < pages:
         raise RefusedError(
-            f"the kernel granted {pool.free()} of {pages} free pages of 2 MiB ({bytes_text(pages * PAGE_BYTES)}): "
-            "memory is short or fragmented",
+            f"the kernel granted {pool.free()} of {pages} free pages of 2 MiB "
+            f"({bytes_text(pages * PAGE_BYTES)}): memory is short or fragmented",
             where=pool.folder,
             remedy="end other programs, then: sync; echo 3 > /proc/sys/vm/drop_caches; "
             "echo 1 > /proc/sys/vm/compact_memory; or reserve at boot: hugepages=" + str(pages),

@@ -16,7 +16,9 @@ from pagewise.schemas import faults
 
 @dataclass(frozen=True)
 class Metric:
-    """A measured quantity: the record's field under `metrics`, its label, unit, convention and better direction."""
+    """A measured quantity: the record's field under `metrics`, its label, unit, convention and better
+    direction.
+    """
 
     field: str
     label: str

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from pagewise.catalog import Catalog
 
-
 _COLUMNS = ("compiler", "hugepages", "prefetch", "stores", "builder")
 
 

@@ -41,8 +41,9 @@ class Placement:
 def place(threads: int, allowed: set[int] | None = None, root: Path = Path("/")) -> Placement:
     """One CPU of as many physical cores as there are threads, on one NUMA node where one has enough.
 
-    The last cores of a node are taken: the first one serves most interrupts. `allowed` are the CPUs this process
-    may use (batch systems give a part). Raises SelectionError when there are fewer cores than threads.
+    The last cores of a node are taken: the first one serves most interrupts. `allowed` are the CPUs this
+    process may use (batch systems give a part). Raises SelectionError when there are fewer cores than
+    threads.
     """
     allowed = os.sched_getaffinity(0) if allowed is None else allowed
     cores = sorted({min(set(core_of(cpu, root)) & allowed) for cpu in allowed})

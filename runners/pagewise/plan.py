@@ -1,4 +1,6 @@
-"""Plans a comparison: which configurations are distinct to a kernel, and in which order they run. Pure functions."""
+"""Plans a comparison: which configurations are distinct to a kernel, and in which order they run. Pure
+functions.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ Series = Literal["compare", "aa", "sweep"]
 
 @dataclass(frozen=True)
 class Cell:
-    """A distinct configuration of a kernel: the one that is measured, and all that it stands for (itself too)."""
+    """A distinct configuration of a kernel: the one that is measured, and all that it stands for (itself
+    too).
+    """
 
     measured: Configuration
     stands_for: tuple[Configuration, ...]
@@ -53,7 +57,9 @@ class Subject:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], configurations: Mapping[str, Configuration]) -> Subject:
-        """Reads what `to_dict` wrote; configurations by module. Raises KeyError for a module that is not among them."""
+        """Reads what `to_dict` wrote; configurations by module. Raises KeyError for a module that is not
+        among them.
+        """
         cells = tuple(
             Cell(
                 configurations[cell["measured"]],
@@ -86,9 +92,9 @@ class Step:
 def subject(kernel: Kernel, configurations: Iterable[Configuration], baseline: str) -> Subject:
     """Merges the configurations that the kernel cannot tell apart.
 
-    Configurations are equal when they agree in all that the kernel feels and come from one package, version and
-    build of the rest; `baseline` is a glob over `hugepages/prefetch-stores`. Of equals, the baseline is measured,
-    else the first in order.
+    Configurations are equal when they agree in all that the kernel feels and come from one package, version
+    and build of the rest; `baseline` is a glob over `hugepages/prefetch-stores`. Of equals, the baseline is
+    measured, else the first in order.
     """
     groups: dict[tuple[str, ...], list[Configuration]] = {}
     for configuration in sorted(configurations, key=Configuration.order):
@@ -103,8 +109,8 @@ def subject(kernel: Kernel, configurations: Iterable[Configuration], baseline: s
 def order_of_round(subjects: Sequence[Subject], number: int, seed: int) -> list[Step]:
     """One round: every cell of every kernel once, the baselines twice (A/A), shuffled.
 
-    Kernels are shuffled, and cells within a kernel: what is paired lies close in time, whatever the machine does
-    over the round. Another round has another order; the same seed gives the same orders.
+    Kernels are shuffled, and cells within a kernel: what is paired lies close in time, whatever the machine
+    does over the round. Another round has another order; the same seed gives the same orders.
     """
     shuffle = random.Random(f"pagewise:{seed}:{number}")
     planned: list[tuple[Kernel, Cell, Series]] = []

@@ -81,7 +81,9 @@ def keep_log(folder: Path, name: str, text: str) -> str | None:
 
 
 def read_result(folder: Path) -> Result:
-    """Reads a folder. Bad lines among the records are named and left out; raises FormatError for a bad manifest."""
+    """Reads a folder. Bad lines among the records are named and left out; raises FormatError for a bad
+    manifest.
+    """
     file = folder / MANIFEST
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))

@@ -35,10 +35,10 @@ class Pages:
 
 @dataclass(frozen=True)
 class Row:
-    """A cell with what was measured of it. Times in seconds a pass; `time_ratio` is to the compiler's baseline.
+    """A cell with what was measured of it: seconds a pass, and `time_ratio` to the compiler's baseline.
 
-    `invalid` says why it is not ranked, None when it is; `is_fault` whether that is something wrong (a result, pages, a
-    crash) and not something missing. `note` tells of runs that were left out.
+    `invalid` says why it is not ranked, None when it is; `is_fault` whether that is something wrong (a
+    result, pages, a crash) and not something missing. `note` tells of runs that were left out.
     """
 
     cell: Cell
@@ -59,7 +59,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of one kernel and compiler: the ranked ones, those that are not, and their noise floor (a share)."""
+    """The rows of one kernel and compiler, ranked and not, with their noise floor (a share)."""
 
     compiler: str
     ranked: tuple[Row, ...]
@@ -235,7 +235,7 @@ def _times(records: Iterable[Record]) -> dict[int, float]:
 
 
 def _run_seconds(record: Record) -> float:
-    """Seconds of one pass: the median repetition, by the passes in it (a kernel chooses these by the clock)."""
+    """Seconds of one pass: the median repetition by its passes (a kernel chooses these by the clock)."""
     return median(record["seconds"]["repetitions"]) / record.get("passes_per_repetition", 1)
 
 

@@ -35,7 +35,7 @@ class Ratio:
 
 
 def trim_count(count: int) -> int:
-    """How many values are dropped at each end: 1 of 5 to 13, 2 of 14 to 20, ... (of 7: 1, as in the FLASH studies)."""
+    """How many values are dropped at each end: of 7, 1, as in the FLASH studies; of 14, 2; below 5, none."""
     return 0 if count < 5 else max(1, count // 7)
 
 
@@ -56,10 +56,10 @@ def ratio(ratios: Sequence[float], seed: int) -> Ratio | None:
     """Sums up paired ratios; None without any.
 
     The interval is that of the trimmed mean of the log ratios: Student's t with the standard error taken from
-    RESAMPLES bootstrap samples, times sqrt(n / (n - 1)) because a bootstrap sample of n varies too little by that
-    factor (Hesterberg, What Teachers Should Know About the Bootstrap, 2015, section 4.1). Degrees of freedom are the
-    values that are left after trimming, less one (Yuen 1974). Plain percentiles would be too narrow at n = 7.
-    The interval always holds the median.
+    RESAMPLES bootstrap samples, times sqrt(n / (n - 1)) because a bootstrap sample of n varies too little by
+    that factor (Hesterberg, What Teachers Should Know About the Bootstrap, 2015). Degrees of
+    freedom are the values that are left after trimming, less one (Yuen 1974). Plain percentiles would be too
+    narrow at n = 7. The interval always holds the median.
     """
     if not ratios:
         return None
@@ -68,7 +68,8 @@ def ratio(ratios: Sequence[float], seed: int) -> Ratio | None:
     if count < FEWEST_ROUNDS:
         return Ratio(count, math.exp(median), None, None)
     drop = trim_count(count)
-    # A generator of its own for each call: the same numbers give the same interval, in whatever order they are asked.
+    # A generator of its own for each call: the same numbers give the same interval, in whatever order they
+    # are asked.
     draws = np.random.default_rng(seed).integers(0, count, size=(RESAMPLES, count))
     resampled = np.sort(logs[draws], axis=1)[:, drop : count - drop].mean(axis=1)
     error = float(np.std(resampled, ddof=1)) * math.sqrt(count / (count - 1))

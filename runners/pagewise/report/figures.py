@@ -131,7 +131,7 @@ def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
         return None
     compilers = list(dict.fromkeys(curve.cell.compiler for curve in curves))
     longest = max(sum(1 for curve in curves if curve.cell.compiler == name) for name in compilers)
-    shape = _Panel(left=0.72, width=4.1, right=1.35, height=max(2.6, 0.4 + 0.19 * longest))
+    shape = _Panel(left=0.72, width=3.95, right=1.75, height=max(2.6, 0.4 + 0.19 * longest))
     figure, panels = _panels(len(compilers), shape)
     logarithmic = _spans_decades(curves)
     for axes, compiler in zip(panels, compilers, strict=True):
@@ -230,12 +230,15 @@ def _label_ends(axes: Axes) -> None:
                 "alpha": 0.6,
                 "shrinkA": 1,
                 "shrinkB": 1,
+                "relpos": (0, 0.5),
             },
         )
 
 
 def _spread(places: Sequence[float], gap: float) -> list[float]:
-    """Moves sorted places until neighbours are a gap apart; those that touch are centred on where they belong."""
+    """Moves sorted places until neighbours are a gap apart; those that touch are centred on where they
+    belong.
+    """
     clusters: list[list[float]] = []
     for place in places:
         clusters.append([place])
@@ -267,8 +270,8 @@ def _ratios(result: KernelResult) -> Picture | None:
         # Room at the right for the numbers beside the bars.
         axes.set_xlim(low, high + 0.16 * (high - low))
     caption = (
-        f"{result.kernel.title}: time ratio to the baseline of the same compiler, with its 95 % interval; left of 1 is "
-        "faster. The shaded band is the noise floor: within it nothing can be told."
+        f"{result.kernel.title}: time ratio to the baseline of the same compiler, with its 95 % interval; "
+        "left of 1 is faster. The shaded band is the noise floor: within it nothing can be told."
     )
     return Picture(f"{result.kernel.name}-ratios", figure, caption, _ratio_words(result.kernel, groups))
 
@@ -310,21 +313,19 @@ def _draw_bar(axes: Axes, place: int, row: Row) -> None:
 
 def _sweep_words(kernel: Kernel, curves: Sequence[Curve]) -> str:
     unit = kernel.sweep_metric.unit if kernel.sweep_metric else ""
-    parts = [
-        f"{curve.cell.compiler} {words.label(kernel, curve.cell.measured)}: {curve.points[0][1]:.3g} {unit} at "
-        f"{bytes_text(curve.points[0][0])}, {curve.points[-1][1]:.3g} {unit} at {bytes_text(curve.points[-1][0])}"
-        for curve in curves
-    ]
+    parts = []
+    for curve in curves:
+        ends = [f"{y:.3g} {unit} at {bytes_text(x)}" for x, y in (curve.points[0], curve.points[-1])]
+        parts.append(f"{curve.cell.compiler} {words.label(kernel, curve.cell.measured)}: {', '.join(ends)}")
     return "Line chart. " + "; ".join(parts) + "."
 
 
 def _ratio_words(kernel: Kernel, groups: Sequence[Group]) -> str:
-    parts = [
-        f"{group.compiler} {words.label(kernel, row.cell.measured)} {words.ratio_text(row.time_ratio)} ({row.verdict})"
-        for group in groups
-        for row in group.ranked
-        if row.time_ratio is not None
-    ]
+    parts = []
+    for group in groups:
+        for row in (row for row in group.ranked if row.time_ratio is not None):
+            name = f"{group.compiler} {words.label(kernel, row.cell.measured)}"
+            parts.append(f"{name} {words.ratio_text(row.time_ratio)} ({row.verdict})")
     return "Bar chart of time ratios. " + "; ".join(parts) + "."
 
 

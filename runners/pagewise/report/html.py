@@ -51,7 +51,9 @@ def write_html(
 
 
 def _inline(picture: Picture) -> dict[str, Any]:
-    """The picture with its fixed colours replaced by the page's variables, and described for those who cannot see."""
+    """The picture with its fixed colours replaced by the page's variables, and described for those who cannot
+    see.
+    """
     svg = picture.svg
     for colour, role in COLOUR_ROLES.items():
         svg = svg.replace(colour, f"var(--{role})")
@@ -68,7 +70,9 @@ def _escaped(text: str) -> str:
 
 
 def _proofs(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, str]]:
-    """A line for each cell that told its pages: asked, seen, the lowest coverage of its runs, how it was read."""
+    """A line for each cell that told its pages: asked, seen, the lowest coverage of its runs, how it was
+    read.
+    """
     methods = {
         (record["kernel"], record["run"]["module"]): record["pages"].get("method", "")
         for record in result.records
@@ -141,6 +145,6 @@ def _provenance(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Software", ", ".join(f"{name} {value or 'not known'}" for name, value in software.items())),
     ]
     if timing:
-        runner = f"{timing['runs']} runs in {clock_text(timing['wall_seconds'])}, of which {percent_text(timing['own_share'])}"
-        told.append(("Time", f"{runner} are the runner's own"))
+        runs = f"{timing['runs']} runs in {clock_text(timing['wall_seconds'])}"
+        told.append(("Time", f"{runs}, of which {percent_text(timing['own_share'])} are the runner's own"))
     return told

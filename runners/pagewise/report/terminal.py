@@ -35,8 +35,8 @@ def print_result(console: Console, result: Result, kernels: Sequence[KernelResul
     timing = result.manifest["timing"]
     if timing:
         console.print(
-            f"{result.manifest['rounds_done']} of {result.manifest['rounds']} rounds, {timing['runs']} runs in "
-            f"{clock_text(timing['wall_seconds'])}; the runner's own share of the time: "
+            f"{result.manifest['rounds_done']} of {result.manifest['rounds']} rounds, "
+            f"{timing['runs']} runs in {clock_text(timing['wall_seconds'])}; the runner's own share of the time: "
             f"{percent_text(timing['own_share'])}.",
             highlight=False,
         )

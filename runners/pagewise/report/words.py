@@ -71,10 +71,10 @@ def change(measured: Ratio) -> str:
 def floor_text(group: Group) -> str:
     """The noise floor of a group, as a sentence."""
     if group.floor is None or group.repeated is None:
-        return "No noise floor: the baseline was not measured twice in three rounds at least, so nothing is ranked."
+        return "No noise floor, hence no verdicts: that takes three rounds with the baseline in them."
     return (
-        f"Noise floor {percent_text(group.floor)}: the baseline against itself (A/A) over {group.repeated.pairs} rounds; "
-        "a smaller difference means nothing."
+        f"Noise floor {percent_text(group.floor)}: the baseline against itself (A/A) over "
+        f"{group.repeated.pairs} rounds; a smaller difference means nothing."
     )
 
 
@@ -125,13 +125,13 @@ def machine_notes(manifest: Mapping[str, Any]) -> list[str]:
     host = manifest["host"]
     if host["virtual_machine"]:
         notes.append(
-            f"This is a virtual machine ({host['virtual_machine']}): the host's page size bounds what huge pages can do "
-            "for the TLB here; a bare machine may gain more."
+            f"This is a virtual machine ({host['virtual_machine']}): the host's page size bounds "
+            "what huge pages can do for the TLB here; a bare machine may gain more."
         )
     if manifest["state"] == "interrupted":
         notes.append(
-            f"The comparison was interrupted in round {min(manifest['rounds_done'] + 1, manifest['rounds'])} of "
-            f"{manifest['rounds']}, or in the sweeps; this is what was measured until then."
+            f"The comparison was interrupted after {manifest['rounds_done']} of {manifest['rounds']} whole rounds; "
+            "this is what was measured until then."
         )
     if manifest["state"] in ("failed", "running"):
         notes.append("The comparison did not come to its end; this is what was measured until then.")

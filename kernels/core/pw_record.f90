@@ -64,7 +64,8 @@ module pw_record
     type, public :: record_t
         character(:), allocatable :: kernel, started
         type(configuration_t) :: configuration
-        integer(i8) :: elements = 0, element_bytes = 0, arrays = 0, working_set = 0, array_spacing = 0
+        integer(i8) :: elements = 0, element_bytes = 0, arrays = 0, working_set = 0
+        integer(i8) :: array_spacing = 0      !< between the starts of the first two arrays; 0 with one array
         real(r8) :: populate_seconds = 0.0_r8
         real(r8), allocatable :: seconds(:)   !< of each timed repetition
         integer(i8) :: passes = 1             !< passes over the working set in one repetition

@@ -345,7 +345,7 @@ contains
         record%arrays = size(wanted%bytes)
         record%working_set = sum(wanted%bytes)
         if (size(kernel%memory) > 1) record%array_spacing = &
-            transfer(kernel%memory(2)%address, 0_c_intptr_t) - transfer(kernel%memory(1)%address, 0_c_intptr_t)
+            abs(transfer(kernel%memory(2)%address, 0_c_intptr_t) - transfer(kernel%memory(1)%address, 0_c_intptr_t))
 
         call kernel%initialise(wanted%elements)
         if (session%sweep) then

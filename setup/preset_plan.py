@@ -1,9 +1,9 @@
-"""Which CMake presets make up an environment, and with which proved compilers: one line each on standard output.
+"""Which CMake presets make up an environment, and with which proved compilers.
 
     preset_plan.py ENVIRONMENT_FILE SETUP_FILE
 
-A line is `<preset> <C compiler> <Fortran compiler>`. Configurations without a proved compiler are named on standard
-error with the reason.
+Prints a line `<preset> <C compiler> <Fortran compiler>` each. Configurations without a proved compiler are
+named on standard error, with the reason.
 """
 
 from __future__ import annotations

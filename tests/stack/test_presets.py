@@ -1,0 +1,408 @@
+"""The way without Spack: CMake presets that build the same configurations, and modules like Spack's.
+
+Real CMake, compilers and Lmod; two configurations are built, in a copy of the checkout.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import jinja2
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+KERNELS = ROOT / "kernels"
+# What Spack's compiler wrapper adds by itself, from the target.
+TARGET_FLAG = "-march=native"
+BUILT = ("gcc-none-hardware-regular", "gcc-thp-hardware-nontemporal")
+
+
+def load_plan() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("preset_plan", ROOT / "setup" / "preset_plan.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+plan = load_plan()
+
+
+def visible_presets() -> list[str]:
+    presets = json.loads((KERNELS / "CMakePresets.json").read_text())["configurePresets"]
+    return [one["name"] for one in presets if not one.get("hidden", False)]
+
+
+def configurations_of_presets() -> list[str]:
+    return [name for name in visible_presets() if not name.endswith("-test")]
+
+
+def resolved(preset: str) -> dict[str, str]:
+    """The cache variables of a preset as CMake itself resolves them; nothing is configured."""
+    out = subprocess.run(
+        ["cmake", "-N", "--preset", preset], cwd=KERNELS, check=True, capture_output=True, text=True
+    ).stdout
+    return dict(re.findall(r'^  (\w+)(?::\w+)?="(.*)"$', out, re.MULTILINE))
+
+
+# The presets themselves
+
+
+def test_presets_are_the_configurations_of_the_default_environment() -> None:
+    wanted = [one.preset for one in plan.configurations(ROOT / "spack.yaml")]
+    assert len(wanted) == 24
+    assert sorted(configurations_of_presets()) == sorted(wanted)
+
+
+def test_the_quick_environment_is_part_of_the_default_one() -> None:
+    quick = [one.preset for one in plan.configurations(ROOT / "envs" / "quick" / "spack.yaml")]
+    assert quick
+    assert set(quick) <= set(configurations_of_presets())
+
+
+@pytest.mark.parametrize("preset", configurations_of_presets())
+def test_a_preset_sets_what_its_name_says(preset: str) -> None:
+    _, hugepages, prefetch, stores = preset.split("-")
+    values = resolved(preset)
+    assert values["PAGEWISE_HUGEPAGES"] == hugepages
+    assert values["PAGEWISE_PREFETCH"] == prefetch
+    assert values["PAGEWISE_STORES"] == stores
+    assert values["BUILD_TESTING"] == "OFF"
+    assert Path(values["CMAKE_INSTALL_PREFIX"]) == ROOT / ".pagewise" / "presets" / preset
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "llvm"])
+def test_test_presets_are_strict(compiler: str) -> None:
+    values = resolved(f"{compiler}-test")
+    assert values["BUILD_TESTING"] == "ON"
+    assert values["PAGEWISE_WERROR"] == "ON"
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "llvm"])
+def test_flags_are_those_of_the_toolchain(compiler: str) -> None:
+    content = yaml.safe_load((ROOT / "envs" / "toolchains" / f"{compiler}.yaml").read_text())
+    specs = " ".join(
+        entry if isinstance(entry, str) else entry["spec"]
+        for toolchain in content["toolchains"].values()
+        for entry in ([toolchain] if isinstance(toolchain, str) else toolchain)
+    )
+    values = resolved(f"{compiler}-none-hardware-regular")
+    for spack_name, cmake_name in (("cflags", "CMAKE_C_FLAGS"), ("fflags", "CMAKE_Fortran_FLAGS")):
+        found = re.search(rf"{spack_name}==?(\"[^\"]*\"|'[^']*'|\S+)", specs)
+        assert found is not None
+        toolchain_flags = found.group(1).strip("\"'").split()
+        preset_flags = values[cmake_name].split()
+        assert TARGET_FLAG in preset_flags
+        preset_flags.remove(TARGET_FLAG)
+        assert preset_flags == toolchain_flags
+
+
+# The plan
+
+
+@pytest.mark.parametrize(
+    ("spec", "preset"),
+    [
+        (
+            "pagewise-micro@develop hugepages=thp prefetch=block stores=regular %pagewise-gcc",
+            "gcc-thp-block-regular",
+        ),
+        (
+            "pagewise-micro stores=nontemporal hugepages=none prefetch=hardware %c,fortran=llvm@22",
+            "llvm-none-hardware-nontemporal",
+        ),
+    ],
+)
+def test_a_spec_names_its_preset(spec: str, preset: str) -> None:
+    assert plan.configuration(spec).preset == preset
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("pagewise-micro hugepages=thp prefetch=block stores=regular", "neither gcc nor llvm"),
+        ("pagewise-micro hugepages=thp %gcc", "prefetch and stores"),
+    ],
+)
+def test_a_spec_that_leaves_something_open_is_refused(spec: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        plan.configuration(spec)
+
+
+# A build, its modules, and Lmod
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout with an environment of two configurations, built and installed."""
+    for tool in ("cmake", "ninja", "gcc", "gfortran"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is missing")
+    root = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(KERNELS, root / "kernels")
+    (root / "setup").mkdir()
+    for name in ("presets", "preset_plan.py"):
+        shutil.copy2(ROOT / "setup" / name, root / "setup" / name)
+    environment = root / "envs" / "two" / "spack.yaml"
+    environment.parent.mkdir(parents=True)
+    environment.write_text(
+        textwrap.dedent("""\
+            spack:
+              specs:
+              - pagewise-micro hugepages=none prefetch=hardware stores=regular %gcc
+              - pagewise-micro hugepages=thp prefetch=hardware stores=nontemporal %gcc
+              - pagewise-micro hugepages=thp prefetch=hardware stores=nontemporal %llvm
+            """)
+    )
+    python = root / ".pagewise" / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    compilers = [
+        {
+            "name": "gcc",
+            "c": shutil.which("gcc"),
+            "fortran": shutil.which("gfortran"),
+            "entered": True,
+            "reason": None,
+        },
+        {"name": "llvm", "c": None, "fortran": None, "entered": False, "reason": "no flang"},
+    ]
+    (root / ".pagewise" / "setup.json").write_text(json.dumps({"compilers": compilers}))
+    done = presets(root, "two")
+    assert done.returncode == 0, done.stderr
+    assert "llvm are left out: no flang" in done.stderr
+    return root
+
+
+def presets(root: Path, environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [root / "setup" / "presets", environment], check=False, capture_output=True, text=True, timeout=600
+    )
+
+
+def lua_files(tree: Path) -> list[str]:
+    return sorted(str(file.relative_to(tree)) for file in tree.rglob("*.lua"))
+
+
+Lmod = Callable[[str], str]
+
+
+@pytest.fixture
+def lmod(checkout: Path, tmp_path: Path) -> Lmod:
+    """Run shell commands after `module use` of the installed tree, in an otherwise clean shell."""
+    package = Path(os.environ.get("LMOD_PKG", "/usr/share/lmod/lmod"))
+    init = package / "init" / "bash"
+    if not init.exists():
+        pytest.skip("Lmod is missing")
+    tree = checkout / ".pagewise" / "modules" / "two"
+
+    def run(commands: str) -> str:
+        script = f"source {init}; module use {tree}; set -e; {commands}"
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-c", script],
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LMOD_PAGER": "none"},
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        return done.stdout
+
+    return run
+
+
+def settings(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^(PAGEWISE_\w+)=(.*)$", text, re.MULTILINE))
+
+
+def names(tree: Path) -> tuple[str, str]:
+    """The modules of the two configurations: base pages, transparent huge pages."""
+    files = [file.removesuffix(".lua") for file in lua_files(tree)]
+    assert len(files) == 2
+    return files[0], files[1]
+
+
+def test_modules_are_named_after_their_configuration(checkout: Path) -> None:
+    tree = checkout / ".pagewise" / "modules" / "two"
+    version = subprocess.run(
+        ["gfortran", "-dumpfullversion"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    assert names(tree) == (
+        f"pagewise-micro/develop/gcc-{version}/none/hardware-regular",
+        f"pagewise-micro/develop/gcc-{version}/thp/hardware-nontemporal",
+    )
+
+
+def test_a_module_sets_the_configuration(checkout: Path, lmod: Lmod) -> None:
+    tree = checkout / ".pagewise" / "modules" / "two"
+    _, thp = names(tree)
+    out = lmod(f"module load {thp}; env; command -v pw-schoenauer_triad")
+    found = settings(out)
+    prefix = checkout / ".pagewise" / "presets" / BUILT[1]
+    assert re.fullmatch(r"[0-9a-f]{64}", found.pop("PAGEWISE_HASH"))
+    assert re.fullmatch(r"[a-z0-9_]+", found.pop("PAGEWISE_TARGET"))
+    assert found == {
+        "PAGEWISE_PACKAGE": "pagewise-micro",
+        "PAGEWISE_VERSION": "develop",
+        "PAGEWISE_COMPILER": thp.split("/")[2],
+        "PAGEWISE_HUGEPAGES": "thp",
+        "PAGEWISE_PREFETCH": "hardware",
+        "PAGEWISE_STORES": "nontemporal",
+        "PAGEWISE_OPENMP": "on",
+        "PAGEWISE_PAPI": "off",
+        "PAGEWISE_BUILDER": "cmake",
+        "PAGEWISE_PREFIX": str(prefix),
+    }
+    assert out.splitlines()[-1] == str(prefix / "bin" / "pw-schoenauer_triad")
+
+
+def test_a_loaded_program_runs_and_says_what_it_is(checkout: Path, lmod: Lmod, tmp_path: Path) -> None:
+    none, _ = names(checkout / ".pagewise" / "modules" / "two")
+    record = tmp_path / "record.jsonl"
+    lmod(f"module load {none}; pw-schoenauer_triad --working-set 1MiB --repetitions 1 --record {record}")
+    content = json.loads(record.read_text())
+    assert content["status"] == "ok"
+    assert content["configuration"]["hugepages"] == "none"
+    assert content["configuration"]["compiler"] == none.split("/")[2]
+
+
+def test_loading_another_configuration_swaps(checkout: Path, lmod: Lmod) -> None:
+    none, thp = names(checkout / ".pagewise" / "modules" / "two")
+    out = lmod(f"module load {none}; module load {thp}; module --terse list; echo PATH=$PATH")
+    assert f"\n{thp}" in out and f"\n{none}" not in out
+    assert BUILT[0] not in out.splitlines()[-1]
+    assert BUILT[1] in out.splitlines()[-1]
+
+
+def test_whatis_and_help_tell_the_configuration(checkout: Path, lmod: Lmod) -> None:
+    _, thp = names(checkout / ".pagewise" / "modules" / "two")
+    for command in ("whatis", "help", "spider"):
+        assert "pagewise-micro" in lmod(f"module {command} {thp}"), command
+    whatis = lmod(f"module whatis {thp}")
+    for fact in ("develop", thp.split("/")[2], "thp", "hardware", "nontemporal", "cmake"):
+        assert re.search(rf": {re.escape(fact)}\b", whatis), fact
+
+
+def test_hashes_tell_configurations_apart_and_not_places(checkout: Path, tmp_path: Path) -> None:
+    tree = checkout / ".pagewise" / "modules" / "two"
+    hashes = [re.search(r"Hash: (\w+)", (tree / f"{name}.lua").read_text())[1] for name in names(tree)]
+    assert hashes[0] != hashes[1]
+    build = tmp_path / "build"
+    subprocess.run(
+        ["cmake", "--preset", BUILT[0], "-B", build, "--install-prefix", tmp_path / "elsewhere"],
+        cwd=checkout / "kernels",
+        check=True,
+        capture_output=True,
+    )
+    assert hashes[0] in (build / "pagewise-micro.lua.in").read_text()
+
+
+class Prefix(str):
+    """A prefix as Spack's templates see it."""
+
+    __slots__ = ()
+
+    @property
+    def bin(self) -> str:
+        return f"{self}/bin"
+
+
+class Spec(SimpleNamespace):
+    """As much of a Spack spec as the module template reads."""
+
+    def __getitem__(self, language: str) -> SimpleNamespace:
+        return self.compiler
+
+    def dag_hash(self) -> str:
+        return self.hash
+
+
+def spack_module(facts: dict[str, str]) -> str:
+    """What Spack's template makes of these facts."""
+    name, version = facts["COMPILER"].split("-")
+    variants = {key: SimpleNamespace(value=facts[key.upper()]) for key in ("hugepages", "prefetch", "stores")}
+    variants |= {key: SimpleNamespace(value=facts[key.upper()] == "on") for key in ("openmp", "papi")}
+    spec = Spec(
+        name=facts["PACKAGE"],
+        version=facts["VERSION"],
+        variants=variants,
+        target=facts["TARGET"],
+        hash=facts["HASH"],
+        prefix=Prefix(facts["PREFIX"]),
+        compiler=SimpleNamespace(name=name, version=version),
+    )
+    # As spack.tengine does.
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ROOT / "modulefiles"), trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template("configuration.lua").render(spec=spec, short_description="Kernels.")
+
+
+def test_a_module_is_as_spack_would_write_it(checkout: Path) -> None:
+    """All that a module does, the help text aside, is the same but for the builder."""
+    tree = checkout / ".pagewise" / "modules" / "two"
+    for name in names(tree):
+        ours = (tree / f"{name}.lua").read_text()
+        theirs = spack_module(dict(re.findall(r'setenv\("PAGEWISE_(\w+)", "(.*)"\)', ours)))
+        statement = re.compile(r"^\w+\(\".*\"\)$", re.MULTILINE)
+        expected = [line.replace("spack", "cmake") for line in statement.findall(theirs)]
+        assert len(expected) > 20
+        assert statement.findall(ours) == expected
+
+
+# Building again; these change the checkout, so they come last
+
+
+def test_a_second_build_does_nothing(checkout: Path) -> None:
+    live = checkout / ".pagewise" / "modules" / "two"
+    before = live.readlink()
+    start = time.monotonic()
+    done = presets(checkout, "two")
+    assert done.returncode == 0 and "two is built" in done.stdout
+    assert time.monotonic() - start < 3
+    assert live.readlink() == before
+
+
+def test_an_unknown_environment_is_named(checkout: Path) -> None:
+    done = presets(checkout, "three")
+    assert done.returncode == 4
+    assert "'three'" in done.stderr and "remedy" in done.stderr
+
+
+def test_a_build_that_fails_leaves_the_modules_alone(checkout: Path) -> None:
+    live = checkout / ".pagewise" / "modules" / "two"
+    before = live.readlink()
+    source = checkout / "kernels" / "core" / "pw_kinds.f90"
+    text = source.read_text()
+    source.write_text(text + "this is no Fortran\n")
+    done = presets(checkout, "two")
+    source.write_text(text)
+    assert done.returncode == 4
+    assert "cannot be built" in done.stderr and ".log" in done.stderr
+    assert live.readlink() == before
+    assert len(lua_files(live)) == 2
+
+
+def test_an_edit_is_built_and_swapped_in_whole(checkout: Path) -> None:
+    live = checkout / ".pagewise" / "modules" / "two"
+    before = live.readlink()
+    source = checkout / "kernels" / "cmake" / "module.lua.in"
+    source.write_text(source.read_text() + "-- edited\n")
+    done = presets(checkout, "two")
+    assert done.returncode == 0, done.stderr
+    assert live.readlink() != before and not before.exists()
+    assert all((live / file).read_text().endswith("-- edited\n") for file in lua_files(live))

@@ -2,8 +2,8 @@
 
     preset_plan.py ENVIRONMENT_FILE SETUP_FILE
 
-Prints a line `<preset> <C compiler> <Fortran compiler>` each. Configurations without a proved compiler are
-named on standard error, with the reason.
+Prints a line `<preset> <C compiler> <Fortran compiler> <version>` each. Configurations without a proved
+compiler are named on standard error, with the reason.
 """
 
 from __future__ import annotations
@@ -82,26 +82,30 @@ def configurations(environment_file: Path) -> list[Configuration]:
     return list(dict.fromkeys(wanted))
 
 
-def compilers(setup_file: Path) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """C and Fortran compiler of each name that was proved, and for the other names why not."""
-    proved: dict[str, tuple[str, str]] = {}
+def compilers(setup_file: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """C and Fortran compiler and version of each name that was proved, and for the other names why not."""
+    proved: dict[str, str] = {}
     refused: dict[str, str] = {}
     for found in json.loads(setup_file.read_text())["compilers"]:
         if found["entered"]:
-            proved.setdefault(found["name"], (found["c"], found["fortran"]))
+            proved.setdefault(found["name"], f"{found['c']} {found['fortran']} {found['version']}")
         else:
             refused[found["name"]] = found["reason"]
     return proved, refused
 
 
 def main(environment_file: Path, setup_file: Path) -> int:
-    """Print the plan; exit code 4 if nothing of it can be built."""
+    """Print the plan; exit code 4 if there is none, or nothing of it can be built."""
     proved, refused = compilers(setup_file)
-    wanted = configurations(environment_file)
+    try:
+        wanted = configurations(environment_file)
+    except ValueError as error:
+        print(f"presets: {environment_file}: {error}", file=sys.stderr)
+        return 4
     for name in sorted({one.compiler for one in wanted} - proved.keys()):
         reason = refused.get(name, "it was not found")
         print(f"presets: the configurations of {name} are left out: {reason}", file=sys.stderr)
-    lines = [f"{one.preset} {' '.join(proved[one.compiler])}" for one in wanted if one.compiler in proved]
+    lines = [f"{one.preset} {proved[one.compiler]}" for one in wanted if one.compiler in proved]
     print("\n".join(lines))
     return 0 if lines else 4
 

@@ -145,6 +145,11 @@ def test_a_spec_that_leaves_something_open_is_refused(spec: str, complaint: str)
 # A build, its modules, and Lmod
 
 
+def compiler_version() -> str:
+    done = subprocess.run(["gfortran", "-dumpfullversion"], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the checkout with an environment of two configurations, built and installed."""
@@ -154,7 +159,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("checkout")
     shutil.copytree(KERNELS, root / "kernels")
     (root / "setup").mkdir()
-    for name in ("presets", "preset_plan.py"):
+    for name in ("presets", "preset_plan.py", "messages.sh"):
         shutil.copy2(ROOT / "setup" / name, root / "setup" / name)
     environment = root / "envs" / "two" / "spack.yaml"
     environment.parent.mkdir(parents=True)
@@ -174,12 +179,13 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compilers = [
         {
             "name": "gcc",
+            "version": compiler_version(),
             "c": shutil.which("gcc"),
             "fortran": shutil.which("gfortran"),
             "entered": True,
             "reason": None,
         },
-        {"name": "llvm", "c": None, "fortran": None, "entered": False, "reason": "no flang"},
+        {"name": "llvm", "version": "22", "entered": False, "reason": "no flang"},
     ]
     (root / ".pagewise" / "setup.json").write_text(json.dumps({"compilers": compilers}))
     done = presets(root, "two")
@@ -238,12 +244,9 @@ def names(tree: Path) -> tuple[str, str]:
 
 def test_modules_are_named_after_their_configuration(checkout: Path) -> None:
     tree = checkout / ".pagewise" / "modules" / "two"
-    version = subprocess.run(
-        ["gfortran", "-dumpfullversion"], check=True, capture_output=True, text=True
-    ).stdout.strip()
     assert names(tree) == (
-        f"pagewise-micro/develop/gcc-{version}/none/hardware-regular",
-        f"pagewise-micro/develop/gcc-{version}/thp/hardware-nontemporal",
+        f"pagewise-micro/develop/gcc-{compiler_version()}/none/hardware-regular",
+        f"pagewise-micro/develop/gcc-{compiler_version()}/thp/hardware-nontemporal",
     )
 
 
@@ -375,6 +378,15 @@ def test_a_second_build_does_nothing(checkout: Path) -> None:
     assert done.returncode == 0 and "two is built" in done.stdout
     assert time.monotonic() - start < 3
     assert live.readlink() == before
+
+
+def test_an_environment_that_leaves_something_open_is_no_traceback(checkout: Path) -> None:
+    file = checkout / "envs" / "open" / "spack.yaml"
+    file.parent.mkdir()
+    file.write_text("spack:\n  specs: [pagewise-micro hugepages=thp %gcc]\n")
+    done = presets(checkout, "open")
+    assert done.returncode == 4
+    assert "does not name prefetch and stores" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_an_unknown_environment_is_named(checkout: Path) -> None:

@@ -116,7 +116,7 @@ def read_catalog(tree: Path, init: Path) -> Catalog:
 
 
 def _kernels_of(configuration: Configuration, read: dict[bytes, Kernel]) -> dict[str, Kernel]:
-    """The kernels of an installation, by name; a file with the same content as another is not parsed again."""
+    """The kernels of an installation by name; equal files are parsed once."""
     kernels = {}
     for file in sorted((Path(configuration.prefix) / "share" / "pagewise" / "kernels").glob("*.yaml")):
         content = file.read_bytes()

@@ -96,9 +96,12 @@ def list_(environment: str, modules: Path | None) -> None:
 def run(environment: str, modules: Path | None, module: str, command: Sequence[str]) -> NoReturn:
     """Load MODULE and run a program in it: pagewise run MODULE -- pw-schoenauer_triad --sweep.
 
-    MODULE is a name, or its part from the compiler on (gcc-12.2.0/thp/hardware-regular), or a glob that fits
-    one.
+    MODULE is a name, its end (gcc-12.2.0/thp/hardware-regular), or a glob that fits one.
     """
+    if command[0] == "--":
+        command = command[1:]
+    if not command:
+        raise click.UsageError("name the program after --")
     entries = _catalog(environment, modules).select_entries([module])
     if len(entries) > 1:
         names = "\n    ".join(entry.configuration.module for entry in entries)
@@ -179,11 +182,11 @@ def run(environment: str, modules: Path | None, module: str, command: Sequence[s
 def compare(**chosen: Any) -> int:
     """Measure kernels in all configurations, interleaved, and say what is faster.
 
-    Every round runs each distinct configuration once in shuffled order, and each compiler's baseline twice
-    (A/A). Ctrl-C keeps and reports what was measured. The machine's settings stay as they are, but for
-    --reserve- hugepages.
+    Every round runs each distinct configuration once in shuffled order, each compiler's baseline twice (A/A).
+    Ctrl-C keeps and reports what was measured. Only --reserve-hugepages changes a setting of the machine.
     """
     from pagewise.comparison import Options, prepare
+    from pagewise.report.terminal import print_summary
     from pagewise.report.write import show, write_files
 
     console = _console()
@@ -195,17 +198,17 @@ def compare(**chosen: Any) -> int:
     comparison = prepare(Options(**chosen, **names), console, _BEGAN)
     result = comparison.measure()
     faults = [] if comparison.ending is None else [comparison.ending]
+    kernels = []
     try:
         comparison.close()
-    except PagewiseError as fault:
-        faults.append(fault)
-    kernels = show(console, result)
-    try:
+        kernels = show(console, result)
         report = write_files(result, kernels)
         comparison.close()
         console.print(f"Report: {report}", highlight=False, soft_wrap=True)
     except PagewiseError as fault:
+        kernels = kernels or show(console, result)
         faults.append(fault)
+    print_summary(console, result)
     for fault in faults:
         text = (
             "interrupted: the above is what was measured"
@@ -220,6 +223,7 @@ def compare(**chosen: Any) -> int:
 @click.argument("result", type=click.Path(path_type=Path))
 def report(result: Path) -> int:
     """Make the table, summary.csv, figures and report.html of a RESULT folder again."""
+    from pagewise.report.terminal import print_summary
     from pagewise.report.write import show, write_files
     from pagewise.result import read_result
 
@@ -227,13 +231,12 @@ def report(result: Path) -> int:
     found = read_result(result)
     kernels = show(console, found)
     console.print(f"Report: {write_files(found, kernels)}", highlight=False, soft_wrap=True)
+    print_summary(console, found)
     return _code(kernels)
 
 
 def _code(kernels: Sequence[Any]) -> int:
-    """1 when a configuration gave a wrong result, wrong pages or crashed; pages that were not to be had are
-    no fault.
-    """
+    """1 when a result or its pages were wrong or a run crashed; pages not to be had are no fault."""
     rows = [row for one in kernels for group in one.groups for row in group.unranked]
     return _INVALID if any(row.is_fault for row in rows) else 0
 

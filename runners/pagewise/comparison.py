@@ -61,9 +61,7 @@ class Options:
 
 @dataclass
 class Comparison:
-    """A comparison under way. `began` is the clock's reading at the program's start, for the runner's own
-    share.
-    """
+    """A comparison under way. `began` is the clock's reading when the program started."""
 
     options: Options
     console: Console
@@ -82,8 +80,7 @@ class Comparison:
     ending: PagewiseError | Interrupted | None = None
 
     def measure(self) -> Result:
-        """Runs all rounds and sweeps. An interrupt or a refusal of the system is kept in `ending`, not
-        raised.
+        """Runs all rounds and sweeps. What ends them early is kept in `ending`, not raised.
 
         Whatever ends it, the records so far are in the folder and in the result, and the page pool is put
         back.
@@ -98,14 +95,15 @@ class Comparison:
         return Result(self.folder, self.manifest, self.subjects, self.records, self.skipped)
 
     def close(self) -> None:
-        """Writes how the comparison ended and what share of the time was the runner's own. Raises
-        RefusedError.
+        """Writes how it ended and what share of the time so far was the runner's own. Raises RefusedError.
+
+        May be called again, after more of the runner's own work.
         """
         state = {Interrupted: "interrupted", type(None): "complete"}.get(type(self.ending), "failed")
         wall = time.monotonic() - self.began
         self.manifest |= {
             "state": state,
-            "finished": utc_text(),
+            "finished": self.manifest["finished"] or utc_text(),
             "timing": {
                 "wall_seconds": round(wall, 3),
                 "kernel_seconds": round(self.kernel_seconds, 3),

@@ -82,9 +82,7 @@ def print_findings(console: Console, findings: list[Finding]) -> None:
 
 
 def measure_spread(seconds: float = _NOISE_SECONDS) -> list[float]:
-    """Times of one fixed piece of work, repeated on one core for this long: how steady the machine is right
-    now.
-    """
+    """Times of one fixed piece of work, repeated on one core for this long."""
     data = np.arange(200_000, dtype=np.float64)
     times: list[float] = []
     with place(1).bound():

@@ -1,6 +1,4 @@
-"""Errors for people: what went wrong, where, and what to do. The command line prints them without a
-traceback.
-"""
+"""Errors for people: what went wrong, where, and what to do; printed without a traceback."""
 
 from __future__ import annotations
 

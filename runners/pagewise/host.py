@@ -145,7 +145,7 @@ def _governors(root: Path) -> list[str] | None:
 
 
 def _virtual_machine(root: Path) -> str | None:
-    """The product or hypervisor name, `unnamed hypervisor` where only the CPU flag tells, None on bare metal."""
+    """The product or hypervisor name (`unnamed hypervisor` by the CPU flag alone), None on bare metal."""
     product = " ".join(
         filter(None, (read(root / f"sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name")))
     )

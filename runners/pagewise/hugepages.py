@@ -1,4 +1,4 @@
-"""Reserves 2 MiB pages for as long as a comparison lasts, when the user asks by name, and puts the pool back."""
+"""Reserves 2 MiB pages while a comparison lasts, when the user asks by name; puts the pool back."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ class Pool:
         return self._number("free_hugepages")
 
     def resize(self, pages: int) -> None:
-        """Asks the kernel for this many pages; it may grant fewer. Raises RefusedError when it may not be
-        asked.
-        """
+        """Asks for this many pages; the kernel may grant fewer. Raises RefusedError."""
         file = self.folder / "nr_hugepages"
         try:
             file.write_text(f"{pages}\n", encoding="ascii")
@@ -70,9 +68,7 @@ class Reservation:
 
 
 def pages_needed(argument_lists: Iterable[Sequence[str]]) -> int:
-    """Pages for the largest `--working-set` among the kernels' arguments, with a margin for each array's
-    rounding.
-    """
+    """Pages for the largest `--working-set` among the kernels' arguments, with a margin."""
     largest = 0
     for arguments in argument_lists:
         sizes = [parse_bytes(value) for name, value in _pairs(arguments) if name == "--working-set"]

@@ -16,9 +16,7 @@ from pagewise.schemas import faults
 
 @dataclass(frozen=True)
 class Metric:
-    """A measured quantity: the record's field under `metrics`, its label, unit, convention and better
-    direction.
-    """
+    """A measured quantity: the record's field under `metrics`, and how to name and read it."""
 
     field: str
     label: str
@@ -47,7 +45,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel: what it is, what it feels, how it is measured. `data` is the file's content as it was read."""
+    """A kernel: what it is, what it feels, how it is measured. `data` is the file's content."""
 
     name: str
     group: str

@@ -33,9 +33,7 @@ _SIGNAL_BASE = 128
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave: its records (one at least), its time as hyperfine took it, and what it said if it
-    failed.
-    """
+    """What a run gave: its records (one at least), its time as hyperfine took it, its output."""
 
     records: list[Record]
     wall_seconds: float | None

@@ -31,9 +31,7 @@ class Loaded:
 
 
 def find_init(facts: Mapping[str, Any] | None, environ: Mapping[str, str] = os.environ) -> Path:
-    """Lmod's start-up file for bash: as the set-up found it, by LMOD_PKG, or in a usual place. Raises
-    SetupError.
-    """
+    """Lmod's start-up file for bash: the set-up's, by LMOD_PKG, or in a usual place. Raises SetupError."""
     candidates = [Path((facts or {}).get("lmod", {}).get("init") or "/nonexistent")]
     if package := environ.get("LMOD_PKG"):
         candidates.append(Path(package) / "init" / "bash")

@@ -12,7 +12,7 @@ from pagewise.errors import FormatError, SetupError
 
 
 def project_root(environ: Mapping[str, str] = os.environ) -> Path:
-    """The checkout: PAGEWISE_ROOT (set by the wrapper), else the nearest folder upwards that has `.pagewise`."""
+    """The checkout: PAGEWISE_ROOT (the wrapper sets it), else the nearest folder up with `.pagewise`."""
     if named := environ.get("PAGEWISE_ROOT"):
         return Path(named)
     here = Path.cwd()

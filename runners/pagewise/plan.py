@@ -1,6 +1,4 @@
-"""Plans a comparison: which configurations are distinct to a kernel, and in which order they run. Pure
-functions.
-"""
+"""Plans a comparison: the distinct configurations of a kernel, the order of runs. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ Series = Literal["compare", "aa", "sweep"]
 
 @dataclass(frozen=True)
 class Cell:
-    """A distinct configuration of a kernel: the one that is measured, and all that it stands for (itself
-    too).
-    """
+    """A distinct configuration of a kernel: the one measured, and all it stands for (itself too)."""
 
     measured: Configuration
     stands_for: tuple[Configuration, ...]
@@ -57,9 +53,7 @@ class Subject:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], configurations: Mapping[str, Configuration]) -> Subject:
-        """Reads what `to_dict` wrote; configurations by module. Raises KeyError for a module that is not
-        among them.
-        """
+        """Reads what `to_dict` wrote; configurations by module. Raises KeyError for an unknown one."""
         cells = tuple(
             Cell(
                 configurations[cell["measured"]],
@@ -73,7 +67,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Step:
-    """One run to be made: of which kernel and cell, in which series and round, at which place of the round."""
+    """One run to be made: kernel and cell, series, round, and place in the round."""
 
     kernel: Kernel
     cell: Cell

@@ -14,9 +14,7 @@ from pagewise.units import clock_text
 
 
 class TimeLeft:
-    """Estimates the seconds that the steps ahead take, from what the same kernel and configuration took
-    before.
-    """
+    """Estimates the seconds that the steps ahead take, from what such steps took before."""
 
     def __init__(self) -> None:
         self._took: dict[tuple[str, str, str], list[float]] = {}
@@ -26,9 +24,7 @@ class TimeLeft:
         self._took.setdefault(self._key(step), []).append(seconds)
 
     def estimate(self, ahead: Sequence[Step]) -> float | None:
-        """Seconds for these steps; a step not seen before counts as the mean of its kernel and series, or of
-        all.
-        """
+        """Seconds for these steps; one not seen before counts as the mean of its kernel, or of all."""
         if not self._took:
             return None
         known = {key: sum(values) / len(values) for key, values in self._took.items()}

@@ -62,9 +62,7 @@ def parse_record(line: bytes) -> tuple[Record | None, str | None]:
 
 
 class RecordWriter:
-    """Appends records to a file. Each is on the disk before `append` returns; a failed append leaves no half
-    line.
-    """
+    """Appends records to a file: each is on the disk before `append` returns, whole or not at all."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

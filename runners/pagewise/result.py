@@ -21,7 +21,7 @@ SCHEMA = "pagewise.manifest/1"
 
 @dataclass(frozen=True)
 class Result:
-    """What a folder holds: its manifest, what was compared, the valid records, and the lines that are none."""
+    """What a folder holds: manifest, what was compared, the valid records, the lines that are none."""
 
     folder: Path
     manifest: dict[str, Any]
@@ -31,7 +31,7 @@ class Result:
 
 
 def create_folder(results: Path, name: str, now: datetime) -> Path:
-    """Makes `results/<utc>-<name>` (with -2, -3 if it is there already). Raises RefusedError, SelectionError."""
+    """Makes `results/<utc>-<name>`, with -2 if that is there. Raises RefusedError, SelectionError."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise SelectionError(
             f"{name!r} is no name for a folder",
@@ -81,9 +81,7 @@ def keep_log(folder: Path, name: str, text: str) -> str | None:
 
 
 def read_result(folder: Path) -> Result:
-    """Reads a folder. Bad lines among the records are named and left out; raises FormatError for a bad
-    manifest.
-    """
+    """Reads a folder; bad lines among the records are named, not read. Raises FormatError."""
     file = folder / MANIFEST
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))

@@ -20,7 +20,7 @@ def validator(name: str) -> Draft202012Validator:
 
 
 def faults(name: str, data: Any) -> list[str]:
-    """All faults of the data against the schema, as `place: what`, sorted by place; empty when it is valid."""
+    """All faults of the data against the schema, as `place: what`, sorted; empty when it is valid."""
     found = sorted(
         validator(name).iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path]
     )

@@ -1,151 +1,12 @@
-"""Stand-ins: a module tree that real Lmod loads, with kernels that are small scripts."""
+"""Fixtures: stages with stand-in modules and kernels (see stage.py)."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-import yaml
 
-ROOT = Path(__file__).parents[2]
-RUNNERS = ROOT / "runners"
-sys.path.insert(0, str(RUNNERS))
-
-FAKE = Path(__file__).with_name("fake_kernel.py")
-
-TRIAD = {
-    "schema": "pagewise.kernel/1",
-    "name": "triad",
-    "group": "memory",
-    "title": "Vector triad",
-    "summary": "Bandwidth of a(i) = b(i) + c(i) * d(i).",
-    "equation": "a(i) = b(i) + c(i) * d(i)",
-    "executable": "pw-triad",
-    "feels": ["compiler", "hugepages", "prefetch", "stores"],
-    "metrics": [
-        {
-            "field": "bandwidth_stream_gb_per_s",
-            "label": "Bandwidth",
-            "unit": "GB/s",
-            "convention": "stream",
-            "better": "higher",
-        },
-        {
-            "field": "bandwidth_hardware_gb_per_s",
-            "label": "Bandwidth",
-            "unit": "GB/s",
-            "convention": "hardware",
-            "better": "higher",
-        },
-    ],
-    "traffic": {"loads": 3, "stores": 1, "write_allocate": 1, "flops": 2, "element_bytes": 8},
-    "compare": {"arguments": ["--working-set", "64MiB", "--repetitions", "5"]},
-    "sweep": {"arguments": ["--sweep"], "x": "working_set_bytes", "y": "bandwidth_stream_gb_per_s"},
-}
-CHASE = {
-    "schema": "pagewise.kernel/1",
-    "name": "chase",
-    "group": "memory",
-    "title": "Pointer chase",
-    "summary": "Latency by working set.",
-    "executable": "pw-chase",
-    "feels": ["compiler", "hugepages"],
-    "metrics": [{"field": "latency_ns", "label": "Latency", "unit": "ns", "better": "lower"}],
-    "compare": {"arguments": ["--working-set", "64MiB"]},
-}
-ALL_LABELS = [
-    (pages, prefetch, stores)
-    for pages in ("none", "thp", "hugetlbfs")
-    for prefetch, stores in (
-        ("hardware", "regular"),
-        ("software", "regular"),
-        ("block", "regular"),
-        ("hardware", "nontemporal"),
-    )
-]
-
-
-@dataclass
-class Stage:
-    """A folder with a module tree and prefixes, and the way to run pagewise over it."""
-
-    folder: Path
-    environment: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def modules(self) -> Path:
-        return self.folder / "modules"
-
-    @property
-    def results(self) -> Path:
-        return self.folder / "results"
-
-    def add(self, compiler: str, label: tuple[str, str, str], kernels: Iterable[dict], **behaviour: str) -> str:
-        """A configuration with its module, prefix and kernels; PW_FAKE_* from the behaviour. The module's name."""
-        hugepages, prefetch, stores = label
-        name = f"pagewise-micro/0.1.0/{compiler}/{hugepages}/{prefetch}-{stores}"
-        prefix = self.folder / "opt" / name.replace("/", "-")
-        (prefix / "bin").mkdir(parents=True)
-        (prefix / "share/pagewise/kernels").mkdir(parents=True)
-        for kernel in kernels:
-            program = prefix / "bin" / kernel["executable"]
-            program.write_text(f"#!{sys.executable} -SE\n" + FAKE.read_text())
-            program.chmod(0o755)
-            (prefix / f"share/pagewise/kernels/{kernel['name']}.yaml").write_text(yaml.safe_dump(kernel))
-        facts = {
-            "PACKAGE": "pagewise-micro",
-            "VERSION": "0.1.0",
-            "COMPILER": compiler,
-            "HUGEPAGES": hugepages,
-            "PREFETCH": prefetch,
-            "STORES": stores,
-            "OPENMP": "on",
-            "PAPI": "off",
-            "TARGET": "x86_64",
-            "HASH": f"{abs(hash(name)):x}",
-            "BUILDER": "cmake",
-            "PREFIX": str(prefix),
-        }
-        lines = [f'setenv("PAGEWISE_{key}", "{value}")' for key, value in facts.items()]
-        lines += [f'setenv("PW_FAKE_{key.upper()}", "{value}")' for key, value in behaviour.items()]
-        self.module(name, [f'prepend_path("PATH", "{prefix}/bin")', 'family("pagewise")', *lines])
-        return name
-
-    def module(self, name: str, lines: Iterable[str]) -> Path:
-        file = self.modules / f"{name}.lua"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("\n".join(lines) + "\n")
-        return file
-
-    def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "pagewise", *arguments]
-
-    def variables(self) -> dict[str, str]:
-        return {
-            **os.environ,
-            "PYTHONPATH": str(RUNNERS),
-            "PAGEWISE_ROOT": str(self.folder),
-            "PAGEWISE_MODULES": str(self.modules),
-            "COLUMNS": "120",
-            **self.environment,
-        }
-
-    def run(self, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*arguments), env=self.variables(), cwd=self.folder, capture_output=True, text=True, timeout=timeout
-        )
-
-    def compare(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.run("compare", "--results", str(self.results), *arguments)
-
-    def result(self) -> Path:
-        """The newest result's folder."""
-        return max(self.results.iterdir())
+from stage import CHASE, TRIAD, Stage
 
 
 @pytest.fixture
@@ -160,8 +21,3 @@ def small(stage: Stage) -> Stage:
     stage.add("gcc-12.2.0", ("thp", "hardware", "regular"), [TRIAD, CHASE], factor="0.8")
     stage.add("gcc-12.2.0", ("none", "software", "regular"), [TRIAD, CHASE])
     return stage
-
-
-@pytest.fixture
-def make_stage(tmp_path: Path) -> Callable[[], Stage]:
-    return lambda: Stage(tmp_path)

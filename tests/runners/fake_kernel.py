@@ -1,7 +1,8 @@
 """A stand-in for a kernel: writes records as pw-<kernel> does, after a moment's sleep.
 
 Its configuration comes from the PAGEWISE_* variables of the module, as does how it behaves:
-PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, crash, hang, usage, silent) and PW_FAKE_FACTOR (its slowness).
+PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, crash, hang, usage, silent), PW_FAKE_FACTOR (slowness),
+PW_FAKE_SLEEP (seconds).
 """
 
 import datetime
@@ -33,36 +34,62 @@ def record(size: int, factor: float) -> dict:
         "started": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "status": "ok",
         "configuration": {
-            "version": "0.1.0", "compiler": os.environ["PAGEWISE_COMPILER"], "compiler_version": "fake",
-            "compiler_options": "", "hugepages": policy, "prefetch": os.environ["PAGEWISE_PREFETCH"],
-            "stores": os.environ["PAGEWISE_STORES"], "openmp": True, "papi": False,
+            "version": "0.1.0",
+            "compiler": os.environ["PAGEWISE_COMPILER"],
+            "compiler_version": "fake",
+            "compiler_options": "",
+            "hugepages": policy,
+            "prefetch": os.environ["PAGEWISE_PREFETCH"],
+            "stores": os.environ["PAGEWISE_STORES"],
+            "openmp": True,
+            "papi": False,
         },
         "options": {"threads": int(option("--threads", "1"))},
         "sizes": {
-            "elements": size // 32, "element_bytes": 8, "arrays": 4, "working_set_bytes": size, "array_spacing_bytes": 0,
+            "elements": size // 32,
+            "element_bytes": 8,
+            "arrays": 4,
+            "working_set_bytes": size,
+            "array_spacing_bytes": 0,
         },
         "seconds": {"populate": size / 2e9 if policy == "none" else size / 8e9, "repetitions": seconds},
         "passes_per_repetition": 1,
         "traffic": {"bytes_stream": size, "bytes_hardware": size * 1.25, "flops": size / 16},
-        "metrics": {"bandwidth_stream_gb_per_s": size / median / 1e9, "bandwidth_hardware_gb_per_s": 1.25 * size / median / 1e9,
-                    "latency_ns": 1e9 * median / 1e3},
+        "metrics": {
+            "bandwidth_stream_gb_per_s": size / median / 1e9,
+            "bandwidth_hardware_gb_per_s": 1.25 * size / median / 1e9,
+            "latency_ns": 1e9 * median / 1e3,
+        },
         "validation": {"passed": True, "method": "closed form", "error": 0.0, "tolerance": 0.0},
         "pages": {
-            "policy": policy, "page_size_requested_bytes": page, "page_size_observed_bytes": page,
-            "huge_coverage": huge / size, "base_page_size_bytes": 4096, "method": "smaps",
+            "policy": policy,
+            "page_size_requested_bytes": page,
+            "page_size_observed_bytes": page,
+            "huge_coverage": huge / size,
+            "base_page_size_bytes": 4096,
+            "method": "smaps",
             "arrays": [{"name": "a", "bytes": size, "huge_bytes": huge, "page_size_observed_bytes": page}],
         },
-        "page_faults": {"populate_minor": size // page, "populate_major": 0, "compute_minor": 0, "compute_major": 0},
+        "page_faults": {
+            "populate_minor": size // page,
+            "populate_major": 0,
+            "compute_minor": 0,
+            "compute_major": 0,
+        },
         "counters": {"unavailable": "built without PAPI"},
         "placement": {"threads": 1, "cpus": sorted(os.sched_getaffinity(0)), "numa_nodes": [0]},
         "host": {"hostname": "fake", "cpu": "fake", "kernel": "6.0", "base_page_size_bytes": 4096},
-    }  # fmt: skip
+    }
 
 
 def failed(size: int, status: str, exit_code: int, message: str, remedy: str) -> dict:
     kept = ("schema", "kernel", "started", "configuration", "options")
     failure = {"exit_code": exit_code, "message": message, "remedy": remedy}
-    return {**{key: value for key, value in record(size, 1.0).items() if key in kept}, "status": status, "failure": failure}
+    return {
+        **{key: value for key, value in record(size, 1.0).items() if key in kept},
+        "status": status,
+        "failure": failure,
+    }
 
 
 def curve_factor(size: int) -> float:
@@ -80,17 +107,34 @@ def main() -> int:
     if mode == "hang":
         time.sleep(600)
     if mode == "usage":
-        print("pw-fake: error: unknown option --repetitions\n  remedy: --help", file=sys.stderr)
+        print(
+            "pw-fake: error: unknown option --repetitions\n  remedy: --help",
+            file=sys.stderr,
+        )
         return 2
     if mode == "silent":
         return 0
     records, code = [], 0
     if mode == "pages":
-        print("pw-fake: error: 32 huge pages of 2048 KiB are missing\n  remedy: sysctl vm.nr_hugepages=32", file=sys.stderr)
-        records = [failed(size, "pages_unavailable", 3, "32 huge pages of 2048 KiB are missing", "sysctl vm.nr_hugepages=32")]
+        print(
+            "pw-fake: error: 32 huge pages of 2048 KiB are missing\n  remedy: sysctl vm.nr_hugepages=32",
+            file=sys.stderr,
+        )
+        records = [
+            failed(
+                size,
+                "pages_unavailable",
+                3,
+                "32 huge pages of 2048 KiB are missing",
+                "sysctl vm.nr_hugepages=32",
+            )
+        ]
         code = 3
     elif mode == "check_failed":
-        records, code = [failed(size, "check_failed", 1, "sum is 3, not 4", "report this compiler")], 1
+        records, code = (
+            [failed(size, "check_failed", 1, "sum is 3, not 4", "report this compiler")],
+            1,
+        )
     elif "--sweep" in sys.argv:
         sizes = [int(8192 * 2 ** (step / 2)) for step in range(29)]
         records = [record(one, factor * curve_factor(one)) for one in sizes]

@@ -77,7 +77,9 @@ class Picture:
         """The picture as an SVG element, without XML prolog. Same figure, same text."""
         buffer = io.StringIO()
         with mpl.rc_context({**_STYLE, "svg.hashsalt": self.stem}):
-            self.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+            self.figure.savefig(
+                buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Type", "Format"))
+            )
         text = buffer.getvalue()
         return text[text.index("<svg") :]
 
@@ -90,7 +92,7 @@ class Picture:
 
 
 def pictures(results: Sequence[KernelResult], manifest: Mapping[str, Any]) -> dict[str, list[Picture]]:
-    """The pictures of each kernel, by its name: the sweep if there is one, and the ratios if there are any."""
+    """The pictures of each kernel by name: its sweep and its ratios, as far as there are any."""
     with mpl.rc_context(_STYLE):
         made = {result.kernel.name: [_sweep(result, manifest), _ratios(result)] for result in results}
     return {name: [picture for picture in found if picture is not None] for name, found in made.items()}
@@ -107,7 +109,7 @@ class _Panel:
 
 
 def _panels(count: int, panel: _Panel) -> tuple[Figure, list[Axes]]:
-    """Panels side by side, placed by inches: matplotlib's own layouts draw everything twice to find the room."""
+    """Panels side by side, placed by inches: matplotlib's own layouts draw all twice to find room."""
     above, below = 0.38, 0.52
     across, high = panel.left + panel.width + panel.right, above + panel.height + below
     figure = Figure(figsize=(across * count, high))
@@ -236,9 +238,7 @@ def _label_ends(axes: Axes) -> None:
 
 
 def _spread(places: Sequence[float], gap: float) -> list[float]:
-    """Moves sorted places until neighbours are a gap apart; those that touch are centred on where they
-    belong.
-    """
+    """Moves sorted places until neighbours are a gap apart, centred on where they belong."""
     clusters: list[list[float]] = []
     for place in places:
         clusters.append([place])

@@ -32,11 +32,15 @@ def print_result(console: Console, result: Result, kernels: Sequence[KernelResul
         )
         for skipped in result.skipped:
             console.print(Text(f"  {skipped}"))
+
+
+def print_summary(console: Console, result: Result) -> None:
+    """Prints in one line how much was measured, and what share of the time was the runner's own."""
     timing = result.manifest["timing"]
     if timing:
         console.print(
             f"{result.manifest['rounds_done']} of {result.manifest['rounds']} rounds, "
-            f"{timing['runs']} runs in {clock_text(timing['wall_seconds'])}; the runner's own share of the time: "
+            f"{timing['runs']} runs in {clock_text(timing['wall_seconds'])}; the runner's own share: "
             f"{percent_text(timing['own_share'])}.",
             highlight=False,
         )

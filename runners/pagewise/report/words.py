@@ -130,8 +130,8 @@ def machine_notes(manifest: Mapping[str, Any]) -> list[str]:
         )
     if manifest["state"] == "interrupted":
         notes.append(
-            f"The comparison was interrupted after {manifest['rounds_done']} of {manifest['rounds']} whole rounds; "
-            "this is what was measured until then."
+            f"The comparison was interrupted after {manifest['rounds_done']} of {manifest['rounds']} "
+            "whole rounds; this is what was measured until then."
         )
     if manifest["state"] in ("failed", "running"):
         notes.append("The comparison did not come to its end; this is what was measured until then.")

@@ -1,0 +1,138 @@
+"""Configurations, subjects and records made in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pagewise.configuration import Configuration
+from pagewise.kernel import Kernel
+from pagewise.plan import Subject, subject
+from stage import CHASE, TRIAD
+
+HUGE = 2 * 1024 * 1024
+
+
+def kernel(data: dict[str, Any] = TRIAD, **changes: Any) -> Kernel:
+    return Kernel.from_dict({**data, **changes}, "test")
+
+
+def chase() -> Kernel:
+    return kernel(CHASE)
+
+
+def configuration(
+    compiler: str = "gcc-12.2.0",
+    label: tuple[str, str, str] = ("none", "hardware", "regular"),
+    **changes: str,
+) -> Configuration:
+    hugepages, prefetch, stores = label
+    facts = {
+        "module": f"pagewise-micro/0.1.0/{compiler}/{hugepages}/{prefetch}-{stores}",
+        "package": "pagewise-micro",
+        "version": "0.1.0",
+        "compiler": compiler,
+        "hugepages": hugepages,
+        "prefetch": prefetch,
+        "stores": stores,
+        "openmp": "on",
+        "papi": "off",
+        "target": "x86_64",
+        "hash": "abc",
+        "builder": "spack",
+        "prefix": "/opt",
+        "digest": "0" * 64,
+    }
+    return Configuration(**{**facts, **changes})
+
+
+def subject_of(one: Kernel, *configurations: Configuration) -> Subject:
+    return subject(one, configurations, "none/hardware-regular")
+
+
+def record(
+    one: Configuration,
+    seconds: float | list[float],
+    *,
+    number: int = 1,
+    series: str = "compare",
+    kernel: str = "triad",
+    **changes: Any,
+) -> dict[str, Any]:
+    huge = one.hugepages != "none"
+    page = HUGE if huge else 4096
+    made: dict[str, Any] = {
+        "schema": "pagewise.record/1",
+        "kernel": kernel,
+        "started": "2026-01-02T03:04:05Z",
+        "status": "ok",
+        "configuration": {
+            "version": "0.1.0",
+            "compiler": one.compiler,
+            "compiler_version": "c",
+            "compiler_options": "-O2",
+            "hugepages": one.hugepages,
+            "prefetch": one.prefetch,
+            "stores": one.stores,
+            "openmp": True,
+            "papi": False,
+        },
+        "options": {"threads": 1, "first_touch": "parallel"},
+        "sizes": {
+            "elements": 1000,
+            "element_bytes": 8,
+            "arrays": 4,
+            "working_set_bytes": 32000,
+            "array_spacing_bytes": 0,
+        },
+        "seconds": {"populate": 0.1, "repetitions": seconds if isinstance(seconds, list) else [seconds]},
+        "passes_per_repetition": 1,
+        "traffic": {"bytes_stream": 1.0, "bytes_hardware": 1.25, "flops": 2},
+        "metrics": {
+            "bandwidth_stream_gb_per_s": 10.0,
+            "bandwidth_hardware_gb_per_s": 12.5,
+            "latency_ns": 3.0,
+        },
+        "validation": {"passed": True, "method": "closed form", "error": 0.0, "tolerance": 1e-12},
+        "pages": {
+            "policy": one.hugepages,
+            "page_size_requested_bytes": page,
+            "page_size_observed_bytes": page,
+            "huge_coverage": 1.0 if huge else 0.0,
+            "base_page_size_bytes": 4096,
+            "method": "smaps",
+            "arrays": [{"name": "a", "bytes": 8000, "huge_bytes": 0, "page_size_observed_bytes": page}],
+        },
+        "page_faults": {"populate_minor": 1, "populate_major": 0, "compute_minor": 0, "compute_major": 0},
+        "counters": {"unavailable": "built without PAPI"},
+        "placement": {"threads": 1, "cpus": [0], "numa_nodes": [0]},
+        "host": {"hostname": "h", "cpu": "c", "kernel": "6.1", "base_page_size_bytes": 4096},
+        "run": {
+            "module": one.module,
+            "hash": one.hash,
+            "builder": one.builder,
+            "round": number,
+            "position": 1,
+            "series": series,
+            "wall_seconds": 0.5,
+            "exit_code": 0,
+            "command": ["pw-triad"],
+        },
+    }
+    return {**made, **changes}
+
+
+def failed_record(
+    one: Configuration,
+    status: str,
+    message: str,
+    *,
+    number: int = 1,
+    remedy: str = "do that",
+) -> dict[str, Any]:
+    made = record(one, 1.0, number=number)
+    kept = {key: made[key] for key in ("schema", "kernel", "started", "configuration", "run")}
+    return {
+        **kept,
+        "status": status,
+        "failure": {"exit_code": 3, "message": message, "remedy": remedy},
+    }

@@ -1,0 +1,166 @@
+"""From records to rows and verdicts; what must never be ranked."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from builders import chase, configuration, failed_record, kernel, record, subject_of
+from pagewise.compare.analysis import analyse
+from pagewise.compare.validity import invalid_reason
+
+BASE = configuration()
+THP = configuration(label=("thp", "hardware", "regular"))
+POOL = configuration(label=("hugetlbfs", "hardware", "regular"))
+LLVM = configuration("llvm-22.1.8")
+NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
+
+
+def rounds(one, factor: float, series: str = "compare", skew: int = 0):
+    """Seven rounds which drift by half; the noise of a series is another's, shifted."""
+    return [
+        record(
+            one,
+            factor * (1 + number / 14) * NOISE[(number + skew) % 7],
+            number=number,
+            series=series,
+        )
+        for number in range(1, 8)
+    ]
+
+
+def group(*records, configurations=(BASE, THP)):
+    return analyse([subject_of(kernel(), *configurations)], records, seed=1)[0].groups[0]
+
+
+def row(found, one):
+    return next(row for row in (*found.ranked, *found.unranked) if row.cell.measured == one)
+
+
+BASELINES = [*rounds(BASE, 1.0), *rounds(BASE, 1.0, "aa", skew=3)]
+
+
+def test_a_faster_configuration_is_seen_through_drift():
+    found = row(group(*BASELINES, *rounds(THP, 0.9, skew=1)), THP)
+    assert found.verdict == "faster"
+    assert found.time_ratio.pairs == 7
+    assert found.time_ratio.median == pytest.approx(0.9, abs=0.01)
+    assert found.time_ratio.low < 0.9 < found.time_ratio.high
+
+
+def test_an_equal_configuration_cannot_be_told():
+    assert row(group(*BASELINES, *rounds(THP, 1.0, skew=2)), THP).verdict == "cannot tell"
+
+
+def test_time_is_that_of_one_pass_of_the_median_repetition():
+    two = record(BASE, [4.0, 100.0, 2.0], passes_per_repetition=2)
+    assert row(group(two), BASE).seconds == pytest.approx(2.0)
+
+
+def test_without_repeated_baseline_nothing_is_ranked_as_faster():
+    found = group(*rounds(BASE, 1.0), *rounds(THP, 0.5))
+    assert found.floor is None
+    assert row(found, THP).verdict == "cannot tell"
+
+
+def test_a_failed_check_spoils_the_configuration():
+    bad = failed_record(THP, "check_failed", "sum is 3, not 4", number=7)
+    found = group(*BASELINES, *rounds(THP, 0.5)[:6], bad)
+    spoiled = row(found, THP)
+    assert spoiled in found.unranked and spoiled.is_fault
+    assert "failed its check" in spoiled.invalid and "1 of 7 runs" in spoiled.invalid
+    assert spoiled.time_ratio is None and spoiled.verdict == "cannot tell"
+
+
+def test_a_crash_spoils_the_configuration():
+    spoiled = row(group(*BASELINES, failed_record(THP, "failed", "crashed by SIGSEGV")), THP)
+    assert spoiled.invalid == "crashed by SIGSEGV" and spoiled.is_fault
+
+
+def test_missing_pages_are_told_with_the_remedy_and_are_no_fault():
+    missing = row(
+        group(*BASELINES, failed_record(THP, "pages_unavailable", "the pool is empty")),
+        THP,
+    )
+    assert "the pool is empty" in missing.invalid
+    assert missing.remedy == "do that" and not missing.is_fault
+
+
+def test_a_run_on_wrong_pages_is_left_out_and_told():
+    records = rounds(THP, 0.9, skew=1)
+    records[3]["pages"]["huge_coverage"] = 0.6
+    found = row(group(*BASELINES, *records), THP)
+    assert found.runs == 6 and found.time_ratio.pairs == 6
+    assert "1 of 7 runs left out" in found.note
+
+
+def test_wrong_pages_in_most_runs_are_not_ranked():
+    records = rounds(THP, 0.9)
+    for one in records[:4]:
+        one["pages"]["huge_coverage"] = 0.6
+    found = group(*BASELINES, *records)
+    assert row(found, THP) in found.unranked
+    assert row(found, THP).pages.coverage == 0.6
+
+
+def test_an_invalid_baseline_leaves_no_ratios():
+    bad = [{**one, "validation": {"passed": False, "method": "sum"}} for one in BASELINES]
+    found = group(*bad, *rounds(THP, 0.5))
+    assert found.baseline is None
+    assert row(found, THP).time_ratio is None and row(found, THP).verdict == "cannot tell"
+
+
+def test_what_was_not_measured_is_shown():
+    found = group(*BASELINES)
+    assert "not measured" in row(found, THP).invalid
+
+
+@pytest.mark.parametrize(
+    ("one", "pages", "told"),
+    [
+        (BASE, {"huge_coverage": 0.001}, "none were wanted"),
+        (THP, {"huge_coverage": 0.9899}, "at least 99%"),
+        (THP, {"page_size_observed_bytes": 65536}, "64 KiB observed, 2 MiB requested"),
+        (POOL, {"policy": "thp"}, "used the policy thp"),
+    ],
+)
+def test_pages_that_were_not_asked_for_are_invalid(one, pages, told):
+    bad = copy.deepcopy(record(one, 1.0))
+    bad["pages"] |= pages
+    assert told in invalid_reason(bad)
+
+
+@pytest.mark.parametrize("one", [BASE, THP, POOL])
+def test_pages_as_asked_are_valid(one):
+    assert invalid_reason(record(one, 1.0)) is None
+    nearly = copy.deepcopy(record(one, 1.0))
+    nearly["pages"]["huge_coverage"] = 0.99 if one is not BASE else 0.0
+    assert invalid_reason(nearly) is None
+
+
+def test_compilers_are_compared_at_their_baselines():
+    records = [*BASELINES, *rounds(LLVM, 0.8, skew=2), *rounds(LLVM, 0.8, "aa", skew=4)]
+    versus = analyse([subject_of(kernel(), BASE, LLVM)], records, seed=1)[0].versus
+    assert [(one.compiler, one.reference, one.verdict) for one in versus] == [
+        ("llvm-22.1.8", "gcc-12.2.0", "faster")
+    ]
+
+
+def test_a_merged_cell_stands_for_all():
+    software = configuration(label=("none", "software", "regular"))
+    records = [record(BASE, 1.0, kernel="chase")]
+    groups = analyse([subject_of(chase(), BASE, software)], records, seed=1)[0].groups
+    assert [c.prefetch for c in groups[0].ranked[0].cell.stands_for] == [
+        "hardware",
+        "software",
+    ]
+
+
+def test_curves_hold_valid_points_in_order():
+    points = [record(BASE, 1.0, series="sweep") for _ in range(3)]
+    for one, size in zip(points, (64, 8, 32), strict=True):
+        one["sizes"] = {**one["sizes"], "working_set_bytes": size}
+    points[2]["validation"] = {"passed": False, "method": "sum"}
+    curve = analyse([subject_of(kernel(), BASE)], points, seed=1)[0].curves[0]
+    assert [x for x, _ in curve.points] == [8.0, 64.0] and curve.left_out == 1

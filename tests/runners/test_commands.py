@@ -1,0 +1,382 @@
+"""The command line over real Lmod and real hyperfine, with stand-in kernels."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from pagewise.result import read_result
+from stage import ALL_LABELS, CHASE, TRIAD, Stage
+
+BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
+
+
+def records(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+
+
+def test_a_comparison_from_modules_to_report(small: Stage):
+    done = small.compare("--rounds", "4", "--name", "first", "--seed", "5")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for told in (
+        "Vector triad",
+        "Noise floor",
+        "95 % interval",
+        "2 MiB 100 %",
+        "faster",
+        "runner's own share",
+    ):
+        assert told in done.stdout
+    folder = small.result()
+    assert folder.name.endswith("Z-first")
+    result = read_result(folder)
+    assert result.skipped == []
+    assert result.manifest["state"] == "complete" and result.manifest["rounds_done"] == 4
+    assert 0 < result.manifest["timing"]["own_share"] < 1
+    assert result.manifest["placement"]["environment"]["OMP_PROC_BIND"] == "close"
+    assert all(len(entry["digest"]) == 64 for entry in result.manifest["configurations"])
+    # Triad: 3 configurations and the baseline again; chase: 2 and again; 4 rounds; and 3 sweeps.
+    runs = {(r["kernel"], r["run"]["module"], r["run"]["series"], r["run"]["round"]) for r in result.records}
+    assert len(runs) == 4 * (4 + 3) + 3
+    assert all(r["placement"]["cpus"] == result.manifest["placement"]["cpus"] for r in result.records)
+    for name in ("triad-sweep", "triad-ratios", "chase-ratios"):
+        assert (folder / "figures" / f"{name}.svg").read_text().startswith("<svg")
+        assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    page = (folder / "report.html").read_text()
+    assert (
+        "<script" not in page
+        and "https://" not in page
+        and "http://" not in page.replace("http://www.w3.org", "")
+    )
+    assert page.count("<svg") == 3 and "prefers-color-scheme: dark" in page
+    rows = list(csv.DictReader((folder / "summary.csv").open()))
+    assert len(rows) == 6
+    thp = next(row for row in rows if row["kernel"] == "triad" and row["hugepages"] == "thp")
+    assert thp["verdict"] == "faster" and float(thp["time_ratio"]) == pytest.approx(0.8, abs=0.03)
+    software = next(row for row in rows if row["kernel"] == "chase" and row["prefetch"] == "software")
+    assert software["measured_as"].endswith("none/hardware-regular")
+
+
+def test_a_report_is_made_again_from_the_folder_alone(small: Stage):
+    small.compare("--rounds", "3", "--no-sweep")
+    folder = small.result()
+    made = {name: (folder / name).read_bytes() for name in ("report.html", "summary.csv")}
+    for name in made:
+        (folder / name).unlink()
+    moved = folder.rename(small.folder / "moved")
+    subprocess.run(["rm", "-r", small.modules, small.folder / "opt"], check=True)
+    again = small.run("report", str(moved))
+    assert again.returncode == 0, again.stderr
+    assert {name: (moved / name).read_bytes() for name in made} == made
+
+
+def test_a_truncated_record_is_named_and_the_rest_is_reported(small: Stage):
+    small.compare("--rounds", "3", "--no-sweep", "--kernels", "triad")
+    file = small.result() / "records.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(b'{"kernel": "odd"}\n' + whole[:-40])
+    again = small.run("report", str(small.result()))
+    assert again.returncode == 0
+    lines = whole.count(b"\n") + 1
+    assert "records.jsonl, line 1:" in again.stdout and "'schema' is a required property" in again.stdout
+    assert f"records.jsonl, line {lines}: the line is cut short" in again.stdout
+    assert "Vector triad" in again.stdout
+
+
+def test_list_shows_configurations_and_kernels(small: Stage):
+    small.module("pagewise-micro/0.1.0/broken", ['setenv("PAGEWISE_PACKAGE", "pagewise-micro")'])
+    small.module("pagewise-micro/0.1.0/worse", ["this is no lua"])
+    small.module("foreign/1.0", ['setenv("OTHER", "1")'])
+    done = small.run("list")
+    assert done.returncode == 0, done.stderr
+    assert "thp" in done.stdout and "triad" in done.stdout and "compiler, hugepages" in done.stdout
+    assert "broken: pagewise-micro/0.1.0/broken: the module does not set PAGEWISE_VERSION" in done.stdout
+    assert "broken: pagewise-micro/0.1.0/worse: module load failed" in done.stdout
+    assert "foreign" not in done.stdout
+
+
+def test_run_executes_in_the_module(small: Stage):
+    done = small.run(
+        "run",
+        "gcc-12.2.0/thp/*",
+        "--",
+        "sh",
+        "-c",
+        "echo $PAGEWISE_HUGEPAGES $1; exit 7",
+        "x",
+        "--help",
+    )
+    assert (done.returncode, done.stdout) == (7, "thp --help\n")
+    several = small.run("run", "gcc-12.2.0/none/*", "--", "true")
+    assert several.returncode == 2 and "fits several modules" in several.stderr
+    nothing = small.run("run", "icc/*", "--", "true")
+    assert nothing.returncode == 2 and "no configuration fits 'icc/*'" in nothing.stderr
+    unknown = small.run("run", "gcc-12.2.0/thp/*", "--", "pw-nothing")
+    assert unknown.returncode == 2 and "no program 'pw-nothing'" in unknown.stderr
+
+
+@pytest.mark.parametrize("command", [(), ("doctor",), ("list",), ("run",), ("compare",), ("report",)])
+def test_help_is_everywhere(stage: Stage, command):
+    done = stage.run(*command, "--help")
+    assert done.returncode == 0 and "Usage:" in done.stdout
+
+
+def test_doctor_tells_lacks_with_remedies(small: Stage):
+    (small.folder / ".pagewise").mkdir()
+    (small.folder / ".pagewise/setup.json").write_text(
+        json.dumps(
+            {
+                "schema": "pagewise.setup/1",
+                "spack": {"available": False, "reason": "no network", "remedy": "set PAGEWISE_SPACK_URL"},
+                "compilers": [
+                    {
+                        "name": "gcc",
+                        "version": "12.2.0",
+                        "entered": True,
+                        "reason": None,
+                        "proof": [{"program": "Fortran OpenMP", "ok": True, "detail": ""}],
+                    },
+                    {
+                        "name": "llvm",
+                        "version": "14",
+                        "entered": False,
+                        "reason": "no OpenMP",
+                        "proof": [{"program": "C OpenMP", "ok": False, "detail": "omp.h not found"}],
+                    },
+                ],
+                "missing": [
+                    {"package": "papi", "needed_for": "counters", "remedy": "apt-get install libpapi-dev"}
+                ],
+                "lmod": {},
+            }
+        )
+    )
+    done = small.run("doctor", "--no-noise")
+    assert done.returncode == 0, done.stdout
+    for told in (
+        "proved by running Fortran OpenMP",
+        "left out: no OpenMP C OpenMP: omp.h not found",
+        "remedy: set PAGEWISE_SPACK_URL",
+        "remedy: apt-get install libpapi-dev",
+        "THP",
+        "Ready",
+    ):
+        assert told in done.stdout
+    small.environment["PATH"] = "/nowhere"
+    lacking = small.run("doctor", "--no-noise")
+    assert lacking.returncode == 1
+    assert "remedy: apt-get install hyperfine" in lacking.stdout and "1 things lack" in lacking.stdout
+
+
+def test_absent_module_tree(stage: Stage):
+    done = stage.compare()
+    assert done.returncode == 3
+    assert "there is no module tree here" in done.stderr and "PAGEWISE_MODULES" in done.stderr
+    del stage.environment  # the default place, by environment
+    stage.environment = {"PAGEWISE_MODULES": ""}
+    done = stage.compare("--env", "quick")
+    assert done.returncode == 3
+    assert ".pagewise/modules/quick" in done.stderr and "make compare ENV=quick" in done.stderr
+    stage.modules.mkdir()
+    assert "no usable module is in this tree" in stage.run("list", "--modules", str(stage.modules)).stderr
+
+
+def test_hyperfine_missing(small: Stage):
+    small.environment["PATH"] = "/nowhere"
+    done = small.compare()
+    assert done.returncode == 3
+    assert "hyperfine is not here" in done.stderr and "apt-get install hyperfine" in done.stderr
+    assert not small.results.exists()
+
+
+def test_bad_kernel_file(small: Stage):
+    file = next((small.folder / "opt").glob("*/share/pagewise/kernels/triad.yaml"))
+    file.write_text(file.read_text().replace("feels:", "fells:"))
+    done = small.compare()
+    assert done.returncode == 3
+    assert str(file) in done.stderr and "'feels' is a required property" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--kernels", "fft"), "no kernel fits fft"),
+        (("--configurations", "icc*"), "no configuration fits 'icc*'"),
+        (("--baseline", "thp/block-regular"), "these do: none does"),
+        (
+            ("--baseline", "*"),
+            "these do: none/hardware-regular, none/software-regular, thp/hardware-regular",
+        ),
+        (("--threads", "4000"), "4000 threads were asked for"),
+        (("--rounds", "0"), "0 is not in the range"),
+        (("--name", "a/b"), "no name for a folder"),
+    ],
+)
+def test_wrong_usage(small: Stage, arguments, told):
+    done = small.compare(*arguments)
+    assert done.returncode == 2
+    assert told in " ".join(done.stderr.split()), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_selection_measures_the_baseline_too(small: Stage):
+    done = small.compare(
+        "--rounds",
+        "3",
+        "--kernels",
+        "memory/tri*",
+        "--configurations",
+        "*/thp/*",
+        "--no-sweep",
+    )
+    assert done.returncode == 0, done.stderr
+    assert {r["run"]["module"].split("/", 3)[3] for r in records(small.result())} == {
+        "none/hardware-regular",
+        "thp/hardware-regular",
+    }
+
+
+def test_another_baseline(small: Stage):
+    done = small.compare("--rounds", "3", "--kernels", "triad", "--baseline", "thp/*", "--no-sweep")
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader((small.result() / "summary.csv").open()))
+    assert [row["hugepages"] for row in rows if row["is_baseline"] == "True"] == ["thp"]
+    assert all(row["verdict"] == "slower" for row in rows if row["hugepages"] == "none")
+
+
+INVALID = {
+    "crash": "crashed by SIGSEGV",
+    "check_failed": "the result failed its check: sum is 3, not 4",
+    "wrong_pages": "wrong pages: 50.0% on huge pages",
+    "usage": "unknown option --repetitions",
+    "silent": "ended well but wrote no valid record",
+    "hang": "ended after 1 s, the limit of a run",
+    "pages": "32 huge pages of 2048 KiB are missing",
+}
+
+
+def test_invalid_configurations_are_shown_and_never_ranked(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [TRIAD])
+    labels = dict(zip(INVALID, [label for label in ALL_LABELS if label[0] != "none"], strict=False))
+    modules = {
+        mode: stage.add("gcc-12.2.0", labels[mode], [TRIAD], mode=mode, factor="0.1") for mode in INVALID
+    }
+    done = stage.compare("--rounds", "3", "--limit", "1", "--no-sweep")
+    assert done.returncode == 1, done.stdout + done.stderr
+    rows = {row["module"]: row for row in csv.DictReader((stage.result() / "summary.csv").open())}
+    for mode, told in INVALID.items():
+        row = rows[modules[mode]]
+        assert told in row["invalid"], mode
+        assert (row["verdict"], row["time_ratio"]) == ("", "")
+        assert told in done.stdout
+        tried = [r for r in records(stage.result()) if r["run"]["module"] == modules[mode]]
+        assert len(tried) == (3 if mode == "wrong_pages" else 1), mode
+        if mode == "crash":
+            assert "about to crash" in (stage.result() / tried[0]["run"]["log"]).read_text()
+    assert "remedy: sysctl vm.nr_hugepages=32" in done.stdout
+
+
+def test_pages_that_cannot_be_had_are_no_failure(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [CHASE])
+    stage.add("gcc-12.2.0", THP, [CHASE], mode="pages")
+    done = stage.compare("--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    assert "not ranked: gcc-12.2.0: thp" in done.stdout
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_keeps_and_reports_what_was_measured(stage: Stage, number, code):
+    stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
+    stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
+    process = subprocess.Popen(
+        stage.command("compare", "--results", str(stage.results), "--rounds", "1000"),
+        env=stage.variables(),
+        cwd=stage.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(
+        lambda: (
+            stage.results.exists()
+            and (files := list(stage.results.glob("*/records.jsonl")))
+            and files[0].read_bytes().count(b"\n") >= 13
+        )
+    )
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=30)
+    assert process.returncode == code, errors
+    assert "interrupted" in errors and "Vector triad" in output and "Noise floor" in output
+    result = read_result(stage.result())
+    assert result.skipped == [] and len(result.records) >= 13
+    assert result.manifest["state"] == "interrupted" and result.manifest["rounds_done"] >= 4
+    assert (stage.result() / "report.html").exists()
+    assert not programs_below(stage.folder)
+
+
+def programs_below(folder: Path) -> list[str]:
+    """Processes that still run a program of this folder."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = file.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if f"{folder}/opt" in command:
+            found.append(command)
+    return found
+
+
+def wait_for(condition, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small file system")
+def test_a_full_disk_loses_nothing(small: Stage):
+    small.results.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small.results], check=True)
+    try:
+        done = small.compare("--rounds", "50", "--no-sweep")
+        assert done.returncode == 4, done.stdout + done.stderr
+        assert "No space left on device" in done.stderr and "all records before it are kept" in done.stderr
+        assert "pagewise report" in done.stderr and "Vector triad" in done.stdout
+        assert "Traceback" not in done.stderr
+        file = small.result() / "records.jsonl"
+        lines = file.read_bytes()
+        assert lines.endswith(b"\n") and lines.count(b"\n") > 10
+        assert read_result(small.result()).skipped == []
+    finally:
+        subprocess.run(["umount", small.results], check=True)
+
+
+def test_unwritable_results(small: Stage):
+    small.results.write_text("a file, not a folder")
+    done = small.compare()
+    assert done.returncode == 4
+    assert "the results folder cannot be made" in done.stderr and "--results" in done.stderr
+
+
+def test_report_of_what_is_no_result(stage: Stage):
+    done = stage.run("report", str(stage.folder))
+    assert done.returncode == 3 and "has no manifest.json" in done.stderr
+    (stage.folder / "manifest.json").write_text('{"schema": "pagewise.manifest/1"}')
+    done = stage.run("report", str(stage.folder))
+    assert done.returncode == 3 and "'seed' is a required property" in done.stderr
+
+
+def test_two_builds_that_describe_a_kernel_differently(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [CHASE])
+    stage.add("gcc-12.2.0", THP, [{**CHASE, "feels": ["hugepages"]}])
+    done = stage.run("list")
+    assert done.returncode == 3 and "two builds describe the kernel chase differently" in done.stderr

@@ -1,0 +1,95 @@
+"""Merging by what a kernel feels, and the order of runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+from builders import chase, configuration, kernel, subject_of
+from pagewise.plan import order_of_round, order_of_sweeps
+from stage import ALL_LABELS
+
+COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
+ALL = [configuration(compiler, label) for compiler in COMPILERS for label in ALL_LABELS]
+
+
+def test_a_kernel_that_feels_all_has_a_cell_each():
+    one = subject_of(kernel(), *ALL)
+    assert len(one.cells) == 24
+    assert all(len(cell.stands_for) == 1 for cell in one.cells)
+
+
+def test_equal_configurations_are_merged_and_none_is_lost():
+    one = subject_of(chase(), *reversed(ALL))
+    assert len(one.cells) == 6
+    assert sorted(c.module for cell in one.cells for c in cell.stands_for) == sorted(c.module for c in ALL)
+    for cell in one.cells:
+        assert len({(c.compiler, c.hugepages) for c in cell.stands_for}) == 1
+        assert cell.measured.label.endswith("/hardware-regular")
+
+
+def test_prefetch_felt_but_not_stores():
+    one = subject_of(kernel(feels=["compiler", "hugepages", "prefetch"]), *ALL)
+    assert len(one.cells) == 18
+    merged = [cell for cell in one.cells if len(cell.stands_for) == 2]
+    assert {cell.measured.prefetch for cell in merged} == {"hardware"}
+
+
+def test_different_builds_are_never_merged():
+    spack, cmake = configuration(), configuration(builder="cmake", module="other")
+    assert len(subject_of(chase(), spack, cmake).cells) == 2
+
+
+def test_the_baseline_of_each_compiler_is_known():
+    one = subject_of(chase(), *ALL)
+    assert [cell.measured.module for cell in one.cells if cell.is_baseline] == [
+        configuration(compiler).module for compiler in COMPILERS
+    ]
+
+
+def test_a_round_is_a_permutation_with_the_baselines_twice():
+    subjects = [subject_of(kernel(), *ALL), subject_of(chase(), *ALL)]
+    steps = order_of_round(subjects, 1, seed=1)
+    seen = Counter((s.kernel.name, s.cell.measured.module, s.series) for s in steps)
+    assert set(seen.values()) == {1}
+    assert len(steps) == 24 + 2 + 6 + 2
+    assert {key for key in seen if key[2] == "aa"} == {
+        (name, configuration(compiler).module, "aa") for name in ("triad", "chase") for compiler in COMPILERS
+    }
+    assert [step.position for step in steps] == list(range(1, len(steps) + 1))
+
+
+def test_rounds_differ_and_seeds_differ_and_both_can_be_had_again():
+    subjects = [subject_of(kernel(), *ALL)]
+
+    def modules(number: int, seed: int) -> list[str]:
+        return [step.cell.measured.module for step in order_of_round(subjects, number, seed)]
+
+    assert modules(1, 1) == modules(1, 1)
+    assert len({tuple(modules(number, 1)) for number in range(1, 8)}) == 7
+    assert modules(1, 1) != modules(1, 2)
+
+
+def test_no_place_in_the_round_is_kept_for_anyone():
+    """Over many rounds each configuration comes first about equally often."""
+    subjects = [subject_of(chase(), *ALL)]
+    first = Counter(order_of_round(subjects, number, 1)[0].cell.measured.module for number in range(1, 401))
+    assert len(first) == 6
+    # Baselines are in a round twice: 2 of 8 places, the others 1 of 8.
+    assert all(
+        30 <= first[cell.measured.module] / (2 if cell.is_baseline else 1) <= 75 for cell in subjects[0].cells
+    )
+
+
+def test_the_runs_of_a_kernel_lie_together_in_a_round():
+    subjects = [subject_of(kernel(), *ALL), subject_of(chase(), *ALL)]
+    names = [step.kernel.name for step in order_of_round(subjects, 3, 1)]
+    assert sum(a != b for a, b in pairwise(names)) == 1
+
+
+def test_sweeps_are_of_kernels_that_have_one():
+    steps = order_of_sweeps([subject_of(kernel(), *ALL), subject_of(chase(), *ALL)], seed=1)
+    assert {step.kernel.name for step in steps} == {"triad"}
+    assert len(steps) == 24
+    assert steps[0].arguments == ("--sweep",)
+    assert steps != order_of_sweeps([subject_of(kernel(), *ALL)], seed=2)

@@ -1,0 +1,128 @@
+"""Each schema takes what is right and names what is wrong."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from builders import configuration, failed_record, record
+from pagewise.errors import FormatError
+from pagewise.kernel import Kernel
+from pagewise.schemas import faults
+from stage import CHASE, ROOT, TRIAD
+
+GOOD = record(configuration(), 1.0)
+
+
+def changed(data: dict, path: str, value: object) -> dict:
+    data = copy.deepcopy(data)
+    *parents, last = path.split(".")
+    part = data
+    for name in parents:
+        part = part[int(name)] if name.isdigit() else part[name]
+    if value is DELETED:
+        del part[last]
+    else:
+        part[last] = value
+    return data
+
+
+DELETED = object()
+
+
+@pytest.mark.parametrize("name", ["record", "kernel", "manifest"])
+def test_the_schemas_are_schemas(name):
+    file = ROOT / "runners" / "pagewise" / "schema" / f"{name}-1.json"
+    Draft202012Validator.check_schema(json.loads(file.read_text()))
+
+
+def test_good_records_are_good():
+    assert faults("record", GOOD) == []
+    assert faults("record", failed_record(configuration(), "pages_unavailable", "no pages")) == []
+    assert faults("record", failed_record(configuration(), "failed", "crashed by SIGSEGV")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "place"),
+    [
+        ("schema", "pagewise.record/2", "schema"),
+        ("kernel", DELETED, "(top)"),
+        ("status", "fine", "status"),
+        ("started", "yesterday", "started"),
+        ("seconds.repetitions", [], "seconds.repetitions"),
+        ("seconds.repetitions", [0.0], "seconds.repetitions.0"),
+        ("seconds.repetitions", ["1"], "seconds.repetitions.0"),
+        ("pages", DELETED, "(top)"),
+        ("pages.huge_coverage", 1.5, "pages.huge_coverage"),
+        ("pages.arrays.0.bytes", -1, "pages.arrays.0.bytes"),
+        ("validation.passed", "yes", "validation.passed"),
+        ("metrics.latency_ns", "3", "metrics.latency_ns"),
+        ("run.series", "other", "run.series"),
+        ("surprise", 1, "(top)"),
+        ("sizes.surprise", 1, "sizes"),
+        ("counters", {"unavailable": "x", "cycles": 3}, "counters"),
+    ],
+)
+def test_a_bad_record_is_told_with_its_place(path, value, place):
+    found = faults("record", changed(GOOD, path, value))
+    assert found
+    assert any(fault.startswith(place + ":") for fault in found), found
+
+
+def test_a_failed_record_tells_why():
+    bad = failed_record(configuration(), "check_failed", "sum is wrong")
+    del bad["failure"]
+    assert faults("record", bad)
+
+
+@pytest.mark.parametrize("data", [TRIAD, CHASE])
+def test_good_kernels_are_good(data):
+    assert Kernel.from_dict(data, "x").name == data["name"]
+
+
+def test_the_kernels_of_this_project_are_good():
+    files = sorted((ROOT / "kernels").glob("m*/*/kernel.yaml"))
+    for file in files:
+        assert Kernel.from_file(file).sweep_metric is not None, file
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "told"),
+    [
+        ("name", DELETED, "'name' is a required property"),
+        ("feels", ["colour"], "feels.0: 'colour' is not one of"),
+        ("metrics", [], "metrics: [] should be non-empty"),
+        ("metrics.0.better", "more", "metrics.0.better"),
+        ("compare.arguments", "--sweep", "compare.arguments"),
+        ("compare.arguments", [1], "compare.arguments.0: 1 is not of type 'string'"),
+        ("executable", "rm", "executable"),
+        ("colour", "red", "'colour' was unexpected"),
+    ],
+)
+def test_a_bad_kernel_names_file_and_fault(tmp_path: Path, path, value, told):
+    file = tmp_path / "triad.yaml"
+    file.write_text(yaml.safe_dump(changed(TRIAD, path, value)))
+    with pytest.raises(FormatError) as caught:
+        Kernel.from_file(file)
+    assert str(file) in str(caught.value)
+    assert told in str(caught.value)
+
+
+def test_every_fault_is_told_at_once(tmp_path: Path):
+    with pytest.raises(FormatError) as caught:
+        Kernel.from_dict({**TRIAD, "feels": ["colour"], "group": 7}, "here")
+    assert "feels.0" in str(caught.value) and "group" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1\n- 2\n", "\x00"])
+def test_what_is_no_yaml_mapping_is_told(tmp_path: Path, text):
+    file = tmp_path / "bad.yaml"
+    file.write_text(text)
+    with pytest.raises(FormatError, match=r"cannot be read|no mapping") as caught:
+        Kernel.from_file(file)
+    assert str(file) in str(caught.value)

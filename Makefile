@@ -1,0 +1,51 @@
+# The project's commands; `make` alone tells them.
+ENV ?= default
+KERNELS ?=
+ROUNDS ?=
+RESERVE_HUGEPAGES ?=
+BUILDER ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup stack compare check test test-packages lock clean
+
+help:
+	@echo 'make compare    set up, build, compare, report'
+	@echo '                ENV=default|quick|...  KERNELS=schoenauer_triad,...  ROUNDS=n  RESERVE_HUGEPAGES=1'
+	@echo '                BUILDER=auto|spack|cmake (auto: CMake presets where Spack cannot be had)'
+	@echo 'make setup      what this machine lacks: system packages, Spack, Python environment, detected compilers'
+	@echo 'make stack      set up, and build the environment ENV with its modules'
+	@echo 'make check      kernels with both compilers, the runner, linters'
+	@echo 'make test       check, and Spack, Lmod and the whole way from concretizing to the report'
+	@echo 'make test-packages   the tests in the recipes, on what is installed of ENV'
+	@echo 'make clean      remove what was built; Spack and the Python environment stay'
+
+setup:
+	@setup/bootstrap run
+
+stack: setup
+	@BUILDER='$(BUILDER)' setup/build '$(ENV)'
+
+compare: stack
+	@./pagewise compare --env '$(ENV)' $(if $(KERNELS),--kernels '$(KERNELS)') $(if $(ROUNDS),--rounds '$(ROUNDS)') \
+	    $(if $(RESERVE_HUGEPAGES),--reserve-hugepages)
+
+check:
+	@setup/bootstrap run test
+	@tests/check
+
+test: check
+	@tests/all
+
+test-packages: stack
+	@setup/test-packages '$(ENV)'
+
+# Pin the Python environment anew; needs uv.
+lock:
+	@cd setup && uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	    --custom-compile-command 'make lock' --extra dev ../runners/pyproject.toml requirements.in -o requirements.lock
+
+clean:
+	@rm -rf .pagewise/build .pagewise/presets .pagewise/opt .pagewise/stage .pagewise/modules .pagewise/module-trees \
+	    .pagewise/stamps/solved-* .pagewise/stamps/installed-* .pagewise/spack-tests
+	@find . -path ./.pagewise -prune -o \( -name spack.lock -o -name .spack-env -o -name __pycache__ \) -prune \
+	    -exec rm -rf {} +

@@ -1,0 +1,35 @@
+{#- A configuration's module: its own settings only. The facts' order is that of `module whatis` and `module help`. -#}
+{%- set compiler = spec["fortran"].name ~ "-" ~ spec["fortran"].version -%}
+{%- set facts = [("Name", "PACKAGE", spec.name), ("Version", "VERSION", spec.version), ("Compiler", "COMPILER", compiler)] -%}
+{%- for label, variant in [("Hugepages", "hugepages"), ("Prefetch", "prefetch"), ("Stores", "stores")] if variant in spec.variants -%}
+{%- set _ = facts.append((label, variant | upper, spec.variants[variant].value)) -%}
+{%- endfor -%}
+{%- for label, variant in [("OpenMP", "openmp"), ("PAPI", "papi")] if variant in spec.variants -%}
+{%- set _ = facts.append((label, variant | upper, "on" if spec.variants[variant].value else "off")) -%}
+{%- endfor -%}
+{%- set _ = facts.append(("Target", "TARGET", spec.target)) -%}
+{%- set _ = facts.append(("Hash", "HASH", spec.dag_hash())) -%}
+{%- set _ = facts.append(("Builder", "BUILDER", "spack")) -%}
+-- {{ spec.name }}, built by Spack.
+{% for label, variable, value in facts %}
+whatis("{{ label }}: {{ value }}")
+{% endfor %}
+
+help([[
+{{ short_description }}
+
+{% for label, variable, value in facts %}
+  {{ "%-10s" | format(label | lower if label != "Name" else "package") }} {{ value }}
+{% endfor %}
+  prefix     {{ spec.prefix }}
+
+Loading another configuration swaps this one out.
+]])
+
+family("pagewise")
+
+prepend_path("PATH", "{{ spec.prefix.bin }}")
+{% for label, variable, value in facts %}
+setenv("PAGEWISE_{{ variable }}", "{{ value }}")
+{% endfor %}
+setenv("PAGEWISE_PREFIX", "{{ spec.prefix }}")

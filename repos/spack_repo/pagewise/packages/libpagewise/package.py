@@ -1,0 +1,30 @@
+from pathlib import Path
+
+from spack_repo.pagewise.build_systems.kernels import KernelsPackage
+
+from spack.package import *
+
+
+class Libpagewise(KernelsPackage):
+    """Page policies and their proof, measured regions, timers and result records for kernels of pagewise.
+
+    Built from the checkout only (develop:).
+    """
+
+    rooms = ("core", "pages", "region")
+
+    version("develop")
+
+    depends_on("papi", when="+papi")
+
+    def cmake_args(self):
+        return [
+            *super().cmake_args(),
+            self.define("PAGEWISE_LIBRARY", True),
+            self.define("PAGEWISE_MICRO", False),
+        ]
+
+    def test_package(self):
+        """the archive, its Fortran modules and its CMake package are installed"""
+        for pattern in ("lib*/libpagewise.a", "include/pagewise/*.mod", "lib*/cmake/pagewise/pagewiseConfig.cmake"):
+            assert list(Path(self.prefix).glob(pattern)), f"{self.prefix} has no {pattern}"

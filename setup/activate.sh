@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# To be sourced in bash or zsh: Spack with the project's settings as a shell function, Lmod's `module`, and the live module
+# trees of all environments that are built. `spack env activate .` and `module load pagewise-micro/...` work then.
+
+# Where this file is: bash and zsh tell it in different ways.
+if [ -n "${BASH_VERSION:-}" ]; then
+    PAGEWISE_ROOT="${BASH_SOURCE[0]}"
+else
+    # shellcheck disable=SC2296
+    PAGEWISE_ROOT="${(%):-%x}"
+fi
+PAGEWISE_ROOT="$(cd -- "$(dirname -- "$(readlink -f -- "${PAGEWISE_ROOT}")")/.." && pwd)"
+export PAGEWISE_ROOT
+
+. "${PAGEWISE_ROOT}/setup/spack-env.sh"
+if [ -f "${PAGEWISE_ROOT}/.pagewise/spack/share/spack/setup-env.sh" ]; then
+    # It writes to and reads from modules of Spack's own otherwise, which takes seconds.
+    SPACK_SKIP_MODULES=1 . "${PAGEWISE_ROOT}/.pagewise/spack/share/spack/setup-env.sh"
+fi
+
+if ! command -v module >/dev/null 2>&1; then
+    if [ -n "${ZSH_VERSION:-}" ]; then pagewise_shell=zsh; else pagewise_shell=bash; fi
+    pagewise_lmod="${LMOD_PKG:-/usr/share/lmod/lmod}/init/${pagewise_shell}"
+    if [ -f "${pagewise_lmod}" ]; then
+        . "${pagewise_lmod}"
+    else
+        printf 'pagewise: Lmod is missing: %s is not there\n  remedy: apt-get install lmod, or set LMOD_PKG\n' \
+            "${pagewise_lmod}" >&2
+    fi
+    unset pagewise_shell pagewise_lmod
+fi
+if command -v module >/dev/null 2>&1; then
+    for pagewise_tree in $(find "${PAGEWISE_ROOT}/.pagewise/modules" -mindepth 1 -maxdepth 1 -name '[a-z]*' -not -name '*.new' | sort -r); do
+        module use "${pagewise_tree}"
+    done
+    unset pagewise_tree
+fi

@@ -1,0 +1,330 @@
+"""What this machine brings for Spack: compilers, proved by running what they compile, and packages.
+
+    detect.py ROOT
+
+Writes ROOT/.pagewise/setup.json (read by `pagewise doctor`) and ROOT/.pagewise/detected/packages.yaml (included by the
+environments as their site). Standard library only: it runs where the Python environment could not be made, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+SUM_OF_SQUARES = "333833500"
+SECONDS_FOR_A_PROGRAM = 60
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that a compiler must compile into one that prints the right answer."""
+
+    title: str
+    source: str
+    language: str
+    answer: str
+    options: tuple[str, ...] = ()
+
+
+PROGRAMS = (
+    Program("C", "c.c", "c", SUM_OF_SQUARES),
+    Program("Fortran", "fortran.f90", "fortran", SUM_OF_SQUARES),
+    Program("C OpenMP", "c_openmp.c", "c", f"2 {SUM_OF_SQUARES}", ("-fopenmp",)),
+    Program("Fortran OpenMP", "fortran_openmp.f90", "fortran", f"2 {SUM_OF_SQUARES}", ("-fopenmp",)),
+)
+
+
+@dataclass
+class Compiler:
+    """One compiler of C and Fortran, and whether it entered."""
+
+    name: str
+    version: str
+    c: str
+    cxx: str | None
+    fortran: str | None
+    entered: bool = False
+    reason: str | None = None
+    proof: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class External:
+    """A package that the system has."""
+
+    name: str
+    version: str
+    prefix: str
+    known_to_spack: bool
+
+
+def output_of(*command: str) -> str:
+    """The standard output of a command, empty when it cannot be run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_FOR_A_PROGRAM, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
+
+
+def programs_named(pattern: str) -> Iterator[tuple[re.Match[str], Path]]:
+    """The executables on PATH whose name matches, each name once, as the shell would find it."""
+    seen: set[str] = set()
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        try:
+            entries = sorted(Path(folder).iterdir())
+        except OSError:
+            continue
+        for entry in entries:
+            match = re.fullmatch(pattern, entry.name)
+            if match and entry.name not in seen and os.access(entry, os.X_OK) and not entry.is_dir():
+                seen.add(entry.name)
+                yield match, entry
+
+
+def version_key(version: str) -> list[int]:
+    """For ordering versions by number."""
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def compilers_of(
+    name: str, c: str, companions: dict[str, tuple[str, ...]], version_of: Callable[[Path], str]
+) -> list[Compiler]:
+    """The compilers of one family on PATH, newest first; a version by its most particular name only."""
+    found: dict[str, Compiler] = {}
+    for match, path in programs_named(rf"{c}(-\d+)?"):
+        version = version_of(path)
+        if not version:
+            continue
+        suffix = match.group(1) or ""
+        others = {}
+        for language, stems in companions.items():
+            beside = (path.with_name(stem + suffix) for stem in stems)
+            others[language] = next((str(one) for one in beside if os.access(one, os.X_OK)), None)
+        candidate = Compiler(name, version, str(path), others["cxx"], others["fortran"])
+        known = found.get(version)
+        if known is None or (candidate.fortran and (not known.fortran or suffix)):
+            found[version] = candidate
+    return sorted(found.values(), key=lambda one: version_key(one.version), reverse=True)
+
+
+def gcc_version(path: Path) -> str:
+    """The version of a gcc; empty for a clang that answers to the name."""
+    text = output_of(str(path), "--version")
+    return "" if "clang" in text else output_of(str(path), "-dumpfullversion").strip()
+
+
+def clang_version(path: Path) -> str:
+    """The version of a clang."""
+    match = re.search(r"clang version (\d+(?:\.\d+)+)", output_of(str(path), "--version"))
+    return match.group(1) if match else ""
+
+
+def prove(compiler: Compiler, sources: Path) -> None:
+    """Compile and run the programs, and let the compiler enter when all print the right answer."""
+    drivers = {"c": compiler.c, "fortran": compiler.fortran}
+    for program in PROGRAMS:
+        driver = drivers[program.language]
+        if driver is None:
+            compiler.proof.append({"program": program.title, "ok": False, "detail": "there is no compiler for it"})
+            continue
+        ok, detail = prove_program(driver, program, sources)
+        compiler.proof.append({"program": program.title, "ok": ok, "detail": detail})
+    failed = [entry for entry in compiler.proof if not entry["ok"]]
+    compiler.entered = not failed
+    if failed:
+        compiler.reason = "; ".join(f"{entry['program']}: {entry['detail']}" for entry in failed)
+
+
+def prove_program(driver: str, program: Program, sources: Path) -> tuple[bool, str]:
+    """Whether a driver compiles a program into one that runs and prints the answer, and what was seen."""
+    with tempfile.TemporaryDirectory(prefix="pagewise-proof-") as folder:
+        binary = Path(folder, "proof")
+        command = [driver, "-O2", *program.options, str(sources / program.source), "-o", str(binary)]
+        try:
+            compiled = subprocess.run(
+                command, capture_output=True, text=True, cwd=folder, timeout=SECONDS_FOR_A_PROGRAM, check=False
+            )
+            if compiled.returncode != 0:
+                lines = compiled.stderr.strip().splitlines() or [f"exit code {compiled.returncode}"]
+                told = next((line for line in lines if "error" in line), lines[-1])
+                return False, f"does not compile: {told.strip()}"
+            ran = subprocess.run(
+                [str(binary)], capture_output=True, text=True, timeout=SECONDS_FOR_A_PROGRAM, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as fault:
+            return False, f"cannot be run: {fault}"
+    printed = " ".join(ran.stdout.split())
+    if ran.returncode != 0 or printed != program.answer:
+        lines = ran.stderr.strip().splitlines()
+        told = f": {lines[-1]}" if lines else ""
+        return False, f"compiled, ended with exit code {ran.returncode}, printed '{printed}', not '{program.answer}'{told}"
+    return True, f"printed {printed}"
+
+
+def proved_compilers(sources: Path) -> list[Compiler]:
+    """All compilers found. Of each family the newest that stands the proof enters; older ones are left out."""
+    families = (
+        compilers_of("gcc", "gcc", {"cxx": ("g++",), "fortran": ("gfortran",)}, gcc_version),
+        compilers_of("llvm", "clang", {"cxx": ("clang++",), "fortran": ("flang", "flang-new")}, clang_version),
+    )
+    for family in families:
+        entered: Compiler | None = None
+        for compiler in family:
+            if entered is None:
+                prove(compiler, sources)
+                entered = compiler if compiler.entered else None
+            else:
+                compiler.reason = f"{entered.name} {entered.version} is newer; a folder in envs/sites can name both"
+    return [compiler for family in families for compiler in family]
+
+
+def version_in(pattern: str, text: str) -> str | None:
+    """The first group of the pattern in the text."""
+    match = re.search(pattern, text)
+    return match.group(1) if match else None
+
+
+def defined(header: str, *names: str) -> str | None:
+    """A version that a system header defines: one string, or numbers to be joined by dots."""
+    file = next(iter(sorted(Path("/usr/include").glob(header))), None)
+    text = file.read_text(encoding="utf-8", errors="replace") if file else ""
+    values = [version_in(rf'#\s*define\s+{name}\s+\D*?(\d[\d.]*)', text) for name in names]
+    return None if None in values else ".".join(value for value in values if value)
+
+
+def externals() -> list[External]:
+    """The packages that the system has, of those which this project or its users' recipes ask for."""
+    tools = {"cmake": r"version (\d[\d.]*)", "ninja": r"(\d[\d.]*)", "gmake": r"GNU Make (\d[\d.]*)"}
+    found: list[tuple[str, str | None, str, bool]] = []
+    for name, pattern in tools.items():
+        path = shutil.which(name) or (shutil.which("make") if name == "gmake" else None)
+        if path:
+            version = version_in(pattern, output_of(path, "--version"))
+            found.append((name, version, str(Path(path).parent.parent), True))
+    papi = None
+    if (header := Path("/usr/include/papi.h")).exists():
+        papi = version_in(r"PAPI_VERSION\s+PAPI_VERSION_NUMBER\(\s*(\d+,\s*\d+,\s*\d+)", header.read_text(encoding="utf-8"))
+    found.append(("papi", re.sub(r",\s*", ".", papi) if papi else None, "/usr", True))
+    # No recipe here needs these yet, and each external costs time in every solve.
+    hdf5 = defined("hdf5/serial/H5public.h", "H5_VERS_MAJOR", "H5_VERS_MINOR", "H5_VERS_RELEASE")
+    found.append(("hdf5", hdf5, "/usr", False))
+    found.append(("hwloc", version_in(r"hwloc-\S+ (\d[\d.]*)", output_of("hwloc-info", "--version")) , "/usr", False))
+    found.append(("hyperfine", version_in(r"(\d[\d.]*)", output_of("hyperfine", "--version")), "/usr", False))
+    return [External(name, version, prefix, known) for name, version, prefix, known in found if version]
+
+
+def packages_yaml(compilers: list[Compiler], packages: list[External]) -> dict[str, Any]:
+    """Spack's packages section: what entered."""
+    section: dict[str, Any] = {}
+    for compiler in compilers:
+        if compiler.entered:
+            languages = "c,c++,fortran" if compiler.cxx else "c,fortran"
+            spec = {
+                "gcc": f"gcc@={compiler.version} languages='{languages}'",
+                "llvm": f"llvm@={compiler.version} +clang+flang~lld~lldb",
+            }[compiler.name]
+            drivers = {"c": compiler.c, "cxx": compiler.cxx, "fortran": compiler.fortran}
+            section[compiler.name] = {
+                "externals": [
+                    {
+                        "spec": spec,
+                        "prefix": str(Path(compiler.c).resolve().parent.parent),
+                        "extra_attributes": {"compilers": {key: value for key, value in drivers.items() if value}},
+                    }
+                ]
+            }
+    for package in packages:
+        if package.known_to_spack:
+            section[package.name] = {
+                "externals": [{"spec": f"{package.name}@={package.version}", "prefix": package.prefix}]
+            }
+    return {"packages": section}
+
+
+def spack_facts(state: Path) -> dict[str, Any]:
+    """Which Spack there is, or why there is none (written by get-spack)."""
+    lack = state / "no-spack"
+    if lack.exists():
+        reason, remedy = lack.read_text(encoding="utf-8").splitlines()[:2]
+        return {"available": False, "reason": reason, "remedy": remedy}
+    root = (state / "spack").resolve()
+    if not (root / "bin/spack").exists():
+        return {"available": False, "reason": "Spack was not fetched", "remedy": "make setup"}
+    if not (state / "venv/bin/python").exists():
+        reason = "the Python environment with Spack's solver (clingo) could not be made"
+        return {"available": False, "reason": reason, "remedy": f"see {state}/logs/python.log, then make setup"}
+    init = (root / "lib/spack/spack/__init__.py").read_text(encoding="utf-8")
+
+    def git(repository: Path, *arguments: str) -> str | None:
+        return output_of("git", "-C", str(repository), *arguments).strip() or None
+
+    return {
+        "available": True,
+        "root": str(root),
+        "version": version_in(r'__version__ = "([^"]+)"', init),
+        "tree": git(root, "rev-parse", "HEAD^{tree}"),
+        "packages_commit": git(state / "spack-packages", "rev-parse", "HEAD"),
+        "url": git(root, "config", "remote.origin.url"),
+        "packages_url": git(state / "spack-packages", "config", "remote.origin.url"),
+    }
+
+
+def missing_packages(state: Path) -> list[dict[str, str]]:
+    """What system-packages could not install."""
+    file = state / "missing.tsv"
+    rows = (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()) if file.exists() else ()
+    return [dict(zip(("package", "needed_for", "remedy"), row, strict=True)) for row in rows]
+
+
+def lmod_init() -> str | None:
+    """Lmod's file for bash."""
+    named = os.environ.get("LMOD_PKG")
+    places = [Path(named, "init/bash")] if named else []
+    places.append(Path("/usr/share/lmod/lmod/init/bash"))
+    return next((str(place) for place in places if place.exists()), None)
+
+
+def write(file: Path, content: dict[str, Any]) -> None:
+    """Write JSON (which YAML comprises) in one step."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.with_name(file.name + ".new")
+    aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    aside.replace(file)
+
+
+def main(root: Path) -> None:
+    """Detect, prove, write."""
+    state = root / ".pagewise"
+    compilers = proved_compilers(root / "setup" / "proof")
+    packages = externals()
+    write(state / "detected" / "packages.yaml", packages_yaml(compilers, packages))
+    write(
+        state / "setup.json",
+        {
+            "schema": "pagewise.setup/1",
+            "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "spack": spack_facts(state),
+            "compilers": [asdict(compiler) for compiler in compilers],
+            "externals": [{"name": p.name, "version": p.version, "prefix": p.prefix} for p in packages],
+            "missing": missing_packages(state),
+            "lmod": {"init": lmod_init()},
+        },
+    )
+    for compiler in compilers:
+        verdict = "entered" if compiler.entered else f"left out: {compiler.reason}"
+        print(f"setup: {compiler.name} {compiler.version} ({compiler.c}): {verdict}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())

@@ -1,0 +1,10 @@
+! Prints the sum of squares 1..1000 computed into an array and read back.
+program proof
+    use, intrinsic :: iso_fortran_env, only: real64
+    implicit none
+    real(real64), allocatable :: a(:)
+    integer :: i
+
+    a = [(real(i, real64)**2, i=1, 1000)]
+    print '(i0)', nint(sum(a))
+end program proof

@@ -1,0 +1,20 @@
+! Prints the threads that took part, of 2, and the sum of squares 1..1000 that they computed into an array.
+program proof
+    use, intrinsic :: iso_fortran_env, only: real64
+    use omp_lib, only: omp_set_dynamic
+    implicit none
+    real(real64) :: a(1000)
+    integer :: i, threads
+
+    call omp_set_dynamic(.false.)
+    threads = 0
+    !$omp parallel num_threads(2) reduction(+: threads)
+    threads = 1
+    !$omp do schedule(static)
+    do i = 1, size(a)
+        a(i) = real(i, real64)**2
+    end do
+    !$omp end do
+    !$omp end parallel
+    print '(i0,1x,i0)', threads, nint(sum(a))
+end program proof

@@ -191,6 +191,7 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
         )
     placement = place(options.threads)
     subjects = choose(catalog, options)
+    _check_programs(catalog, subjects)
     measured = {
         configuration.module for one in subjects for cell in one.cells for configuration in cell.stands_for
     }
@@ -229,6 +230,18 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
     }
     write_manifest(folder, manifest)
     return Comparison(options, console, began, entries, subjects, placement, hyperfine, manifest, folder)
+
+
+def _check_programs(catalog: Catalog, subjects: Sequence[Subject]) -> None:
+    entries = {entry.configuration.module: entry for entry in catalog.entries}
+    for one in subjects:
+        for cell in one.cells:
+            if entries[cell.measured.module].program(one.kernel.executable) is None:
+                raise SetupError(
+                    f"the module tells of {one.kernel.name} but brings no {one.kernel.executable}",
+                    where=cell.measured.module,
+                    remedy="build the environment again",
+                )
 
 
 def choose(catalog: Catalog, options: Options) -> list[Subject]:

@@ -89,14 +89,8 @@ class Launcher:
         return Outcome([{**record, "run": run} for record in records], wall, said, skipped)
 
     def command(self, step: Step, entry: Entry, written: Path) -> list[str]:
-        """The kernel's command line. Raises SetupError when the module does not bring the program."""
-        program = entry.program(step.kernel.executable)
-        if program is None:
-            raise SetupError(
-                f"the module brings no {step.kernel.executable}",
-                where=entry.configuration.module,
-                remedy="build the environment again",
-            )
+        """The kernel's command line; the program's path as the module's PATH finds it."""
+        program = entry.program(step.kernel.executable) or step.kernel.executable
         threads = ["--threads", str(self.placement.threads)]
         return [program, *step.arguments, *threads, "--record", str(written)]
 

@@ -47,7 +47,7 @@ def clock_text(seconds: float) -> str:
 
 def number_text(value: float) -> str:
     """A measured value with three figures, large ones in powers of ten: `45.2`, `0.981`, `2.31e+07`."""
-    return f"{value:.2e}" if abs(value) >= 1e6 else _three(value)
+    return f"{value:.2e}" if abs(value) >= 1e6 else _figures(value)
 
 
 def percent_text(share: float) -> str:
@@ -56,7 +56,9 @@ def percent_text(share: float) -> str:
 
 
 def _three(value: float) -> str:
-    if value == int(value) and abs(value) < 1000:
-        return str(int(value))
+    return str(int(value)) if value == int(value) and abs(value) < 1000 else _figures(value)
+
+
+def _figures(value: float) -> str:
     magnitude = abs(value)
     return f"{value:.0f}" if magnitude >= 100 else f"{value:.1f}" if magnitude >= 10 else f"{value:.2f}"

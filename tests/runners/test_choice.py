@@ -1,0 +1,150 @@
+"""What is measured: selection by kernels, configurations and baseline, from a catalog that real Lmod gave."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from pagewise.catalog import Catalog, read_catalog
+from pagewise.comparison import Options, choose
+from pagewise.errors import RefusedError, SelectionError
+from pagewise.lmod import find_init, load_each
+from pagewise.placement import place
+from pagewise.plan import Subject
+from pagewise.result import create_folder
+from stage import CHASE, TRIAD, Stage
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    stage = Stage(tmp_path_factory.mktemp("catalog"))
+    for compiler in ("gcc-12.2.0", "llvm-22.1.8"):
+        for label in (
+            ("none", "hardware", "regular"),
+            ("thp", "hardware", "regular"),
+            ("none", "block", "regular"),
+        ):
+            stage.add(compiler, label, [TRIAD, CHASE])
+    return read_catalog(stage.modules, find_init(None, {}))
+
+
+def options(**changes: object) -> Options:
+    given = {
+        "environment": "default",
+        "modules": None,
+        "kernels": (),
+        "configurations": (),
+        "rounds": 3,
+        "threads": 1,
+        "reserve": False,
+        "baseline": "none/hardware-regular",
+        "sweep": False,
+        "seed": 1,
+        "name": "x",
+        "results": Path("results"),
+        "limit": 10.0,
+    }
+    return Options(**{**given, **changes})
+
+
+def measured(subjects: list[Subject]) -> set[str]:
+    return {f"{c.measured.compiler}/{c.measured.label}" for one in subjects for c in one.cells}
+
+
+def test_all_by_default(catalog: Catalog):
+    subjects = choose(catalog, options())
+    assert [(one.kernel.name, len(one.cells)) for one in subjects] == [("chase", 4), ("triad", 6)]
+
+
+@pytest.mark.parametrize("pattern", ["triad", "tri*", "memory/triad"])
+def test_kernels_by_name_glob_and_group(catalog: Catalog, pattern):
+    assert [one.kernel.name for one in choose(catalog, options(kernels=(pattern,)))] == ["triad"]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["gcc-*/thp/*", "pagewise-micro/*/gcc*/thp/*", "gcc-12.2.0/thp/hardware-regular"]
+)
+def test_the_baseline_of_a_chosen_compiler_is_measured_too(catalog: Catalog, pattern):
+    subjects = choose(catalog, options(kernels=("triad",), configurations=(pattern,)))
+    assert measured(subjects) == {"gcc-12.2.0/none/hardware-regular", "gcc-12.2.0/thp/hardware-regular"}
+
+
+def test_another_baseline(catalog: Catalog):
+    subjects = choose(catalog, options(baseline="thp/*"))
+    assert {c.measured.label for one in subjects for c in one.cells if c.is_baseline} == {
+        "thp/hardware-regular"
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"kernels": ("fft",)}, "no kernel fits fft"),
+        ({"configurations": ("icc*",)}, "no configuration fits 'icc\\*'"),
+        ({"baseline": "thp/block-regular"}, "these do: none does"),
+        ({"baseline": "none/*"}, "these do: none/block-regular, none/hardware-regular"),
+    ],
+)
+def test_what_fits_nothing_is_told(catalog: Catalog, changes, told):
+    with pytest.raises(SelectionError, match=told):
+        choose(catalog, options(**changes))
+
+
+def test_the_environment_is_that_of_the_module_and_of_no_other(catalog: Catalog, monkeypatch):
+    monkeypatch.setenv("LD_PRELOAD_OF_MINE", "1")
+    found = {entry.configuration.label: entry.environment for entry in catalog.entries}
+    for label, environment in found.items():
+        assert environment["PAGEWISE_HUGEPAGES"] == label.split("/")[0]
+        assert environment["PATH"].startswith(environment["PAGEWISE_PREFIX"] + "/bin:")
+        assert sum("/opt/pagewise-micro" in part for part in environment["PATH"].split(":")) == 1
+        assert not any(name.startswith(("BASH_FUNC", "_ModuleTable")) for name in environment)
+        assert "LD_PRELOAD_OF_MINE" not in environment
+
+
+def test_a_module_that_does_not_load_says_why(stage: Stage):
+    stage.module("needs", ['depends_on("nowhere/1.0")'])
+    stage.module("fine", ['setenv("VALUE", "a=b\\\\nc")'])
+    needs, fine, absent = load_each(find_init(None, {}), stage.modules, ["needs", "fine", "absent"])
+    assert needs.environment is None and "nowhere/1.0" in needs.message
+    assert fine.environment is not None and fine.environment["VALUE"] == "a=b; $c"
+    assert absent.environment is None and "absent" in absent.message
+
+
+def fake_machine(root: Path, nodes: list[str], siblings: dict[int, str]) -> Path:
+    for number, cpus in enumerate(nodes):
+        folder = root / f"sys/devices/system/node/node{number}"
+        folder.mkdir(parents=True)
+        (folder / "cpulist").write_text(cpus)
+    for cpu, text in siblings.items():
+        folder = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(text)
+    return root
+
+
+def test_threads_get_a_core_each_on_one_node(tmp_path: Path):
+    """Two nodes of two cores with two hardware threads each: CPUs 0-3 first threads, 4-7 their siblings."""
+    root = fake_machine(
+        tmp_path, ["0-1,4-5", "2-3,6-7"], {cpu: f"{cpu % 4},{cpu % 4 + 4}" for cpu in range(8)}
+    )
+    everything = set(range(8))
+    assert place(1, everything, root).cpus == (1,)
+    assert place(2, everything, root).cpus == (0, 1)
+    assert place(3, everything, root).cpus == (1, 2, 3)
+    assert place(2, {2, 3, 6, 7}, root).cpus == (2, 3)
+    assert place(1, {5}, root).cpus == (5,)
+    with pytest.raises(SelectionError, match="may use 1 physical cores"):
+        place(2, {1, 5}, root)
+
+
+def test_folders_of_one_second_do_not_meet(tmp_path: Path):
+    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+    names = [create_folder(tmp_path, "run", now).name for _ in range(3)]
+    assert names == ["20260102T030405Z-run", "20260102T030405Z-run-2", "20260102T030405Z-run-3"]
+    with pytest.raises(SelectionError, match="no name for a folder"):
+        create_folder(tmp_path, "a/b", now)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RefusedError, match="cannot be made"):
+        create_folder(tmp_path / "file", "run", now)

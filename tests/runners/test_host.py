@@ -1,0 +1,99 @@
+"""What the machine tells, and what doctor makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pagewise.doctor import measure_spread, noise_finding
+from pagewise.host import chosen, cpu_list, read_host
+from pagewise.progress import TimeLeft
+from pagewise.units import bytes_text, clock_text, number_text, parse_bytes, seconds_text
+
+
+def write(root: Path, name: str, text: str) -> None:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text(text)
+
+
+def test_a_machine_as_its_files_tell(tmp_path: Path):
+    thp, cpu = "sys/kernel/mm/transparent_hugepage", "sys/devices/system/cpu"
+    for name, text in {
+        "proc/cpuinfo": "model name\t: Zen 4\nflags\t\t: fpu hypervisor avx\n",
+        "proc/meminfo": "MemTotal:        1024 kB\n",
+        "sys/class/dmi/id/sys_vendor": "QEMU\n",
+        "sys/class/dmi/id/product_name": "Standard PC\n",
+        f"{thp}/enabled": "always [madvise] never\n",
+        f"{thp}/defrag": "always defer [defer+madvise] madvise never\n",
+        f"{thp}/hugepages-64kB/enabled": "[always] inherit madvise never\n",
+        "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "12\n",
+        "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages": "7\n",
+        f"{cpu}/online": "0-3\n",
+        f"{cpu}/smt/active": "1\n",
+        f"{cpu}/cpu0/cpufreq/scaling_governor": "powersave\n",
+        f"{cpu}/cpu0/cache/index0/type": "Data\n",
+        f"{cpu}/cpu0/cache/index0/size": "32K\n",
+        f"{cpu}/cpu0/cache/index0/level": "1\n",
+        f"{cpu}/cpu0/cache/index0/shared_cpu_list": "0,2\n",
+        f"{cpu}/cpu0/cache/index1/type": "Instruction\n",
+        "proc/sys/kernel/perf_event_paranoid": "3\n",
+        "sys/bus/event_source/devices/cpu/type": "4\n",
+    }.items():
+        write(tmp_path, name, text)
+    host = read_host(tmp_path)
+    assert host["cpu"] == "Zen 4" and host["memory_bytes"] == 1024 * 1024 and host["cpus"] == 4
+    assert host["thp"] == {"enabled": "madvise", "defrag": "defer+madvise", "sizes": {"64kB": "always"}}
+    assert host["pools"] == [{"page_bytes": 2097152, "total": 12, "free": 7}]
+    assert host["governors"] == ["powersave"] and host["smt"] is True
+    assert host["caches"] == [{"level": 1, "bytes": 32768, "shared_by": 2}]
+    assert host["virtual_machine"] == "QEMU Standard PC"
+    assert host["pmu"] is True and host["perf_event_paranoid"] == 3
+
+
+def test_a_machine_that_tells_nothing(tmp_path: Path):
+    host = read_host(tmp_path)
+    assert host["thp"] is None and host["pools"] == [] and host["virtual_machine"] is None
+    assert host["smt"] is None and host["governors"] is None and host["pmu"] is False
+
+
+def test_a_server_of_a_cloud_is_no_virtual_machine_when_it_is_metal(tmp_path: Path):
+    write(tmp_path, "sys/class/dmi/id/sys_vendor", "Amazon EC2")
+    write(tmp_path, "sys/class/dmi/id/product_name", "c6g.metal")
+    assert read_host(tmp_path)["virtual_machine"] is None
+    write(tmp_path, "sys/class/dmi/id/product_name", "c6g.large")
+    assert read_host(tmp_path)["virtual_machine"] == "Amazon EC2 c6g.large"
+
+
+def test_notations():
+    assert cpu_list("0-2,7") == [0, 1, 2, 7] and cpu_list("") == []
+    assert chosen("always [never]") == "never" and chosen(None) is None
+    assert parse_bytes("256MiB") == 2**28 and parse_bytes("1.5 kB") == 1500 and parse_bytes("4096") == 4096
+    for wrong in ("lots", "1XB", "-1", ""):
+        with pytest.raises(ValueError, match="not a size"):
+            parse_bytes(wrong)
+    assert [bytes_text(n) for n in (512, 4096, 1.5 * 2**30, 2**41)] == ["512 B", "4 KiB", "1.50 GiB", "2 TiB"]
+    assert [seconds_text(s) for s in (2.5, 0.0123, 4.56e-5, 7e-9)] == ["2.50 s", "12.3 ms", "45.6 µs", "7 ns"]
+    assert clock_text(67) == "1:07" and clock_text(3723) == "1:02:03"
+    assert number_text(45.0) == "45.0" and number_text(23_100_000) == "2.31e+07"
+
+
+def test_noise_is_measured_and_judged():
+    times = measure_spread(0.1)
+    assert len(times) > 3 and min(times) > 0
+    assert noise_finding([1.0] * 50).state == "good"
+    shaky = noise_finding([1.0, 1.5] * 25)
+    assert shaky.state == "note" and "40.0 %" in shaky.detail and shaky.remedy
+
+
+def test_time_left_is_that_of_the_steps_ahead():
+    from builders import chase, configuration, kernel, subject_of
+    from pagewise.plan import order_of_round
+
+    subjects = [subject_of(kernel(), configuration()), subject_of(chase(), configuration())]
+    steps = order_of_round(subjects, 1, 1)
+    left = TimeLeft()
+    assert left.estimate(steps) is None
+    for step in steps:
+        left.add(step, 2.0 if step.kernel.name == "triad" else 0.5)
+    assert left.estimate(steps) == pytest.approx(2 * 2.0 + 2 * 0.5)

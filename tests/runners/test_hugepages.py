@@ -1,0 +1,163 @@
+"""The page pool: reserved when asked for, and put back whatever happens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pagewise.errors import Interrupted, RefusedError
+from pagewise.hugepages import MARGIN_PAGES, Pool, pages_needed, pools_of, reserved
+from pagewise.signals import interruptible
+from stage import RUNNERS, TRIAD, Stage
+from test_commands import BASE, wait_for
+
+MACHINE = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+
+
+class FakePool(Pool):
+    """A pool in a folder: a kernel that grants at most `limit` pages, more after compaction."""
+
+    def resize(self, pages: int) -> None:
+        limit = self.folder / "limit"
+        granted = min(pages, int(limit.read_text())) if limit.exists() else pages
+        used = self.total() - self.free()
+        super().resize(granted)
+        (self.folder / "free_hugepages").write_text(str(max(0, granted - used)))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "sys/kernel/mm/hugepages/hugepages-2048kB"
+    folder.mkdir(parents=True)
+    (folder / "nr_hugepages").write_text("10\n")
+    (folder / "free_hugepages").write_text("4\n")
+    (tmp_path / "proc/sys/vm").mkdir(parents=True)
+    (tmp_path / "proc/sys/vm/compact_memory").write_text("")
+    return tmp_path
+
+
+@pytest.fixture
+def pool(root: Path) -> Pool:
+    return FakePool(root / "sys/kernel/mm/hugepages/hugepages-2048kB")
+
+
+def test_free_pages_are_added_to_those_in_use(root: Path, pool: Pool):
+    with reserved([pool], 100, root) as reservation:
+        assert (pool.total(), pool.free()) == (106, 100)
+        assert (reservation.before, reservation.needed, reservation.now) == (10, 100, 106)
+    assert pool.total() == 10
+
+
+def test_enough_free_pages_change_nothing(root: Path, pool: Pool):
+    with reserved([pool], 3, root):
+        assert pool.total() == 10
+    assert pool.total() == 10
+
+
+@pytest.mark.parametrize("fault", [ValueError("x"), Interrupted(signal.SIGINT), KeyboardInterrupt()])
+def test_a_failure_puts_the_pool_back(root: Path, pool: Pool, fault):
+    with pytest.raises(type(fault)), reserved([pool], 100, root):
+        raise fault
+    assert pool.total() == 10
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_puts_the_pool_back_and_a_second_one_does_not_hinder(root: Path, pool: Pool, number):
+    with pytest.raises(Interrupted) as caught, interruptible(), reserved([pool], 100, root):
+        try:
+            os.kill(os.getpid(), number)
+        finally:
+            os.kill(os.getpid(), number)
+    assert caught.value.exit_code == 128 + number
+    assert pool.total() == 10
+
+
+def test_too_few_pages_are_refused_and_given_back(root: Path, pool: Pool):
+    (pool.folder / "limit").write_text("50")
+    with pytest.raises(RefusedError, match="granted 44 of 100") as caught, reserved([pool], 100, root):
+        pytest.fail("the block must not run")
+    assert "compact_memory" in str(caught.value) and "hugepages=100" in str(caught.value)
+    assert (root / "proc/sys/vm/compact_memory").read_text() == "1\n"
+    assert pool.total() == 10
+
+
+def test_the_pools_of_the_nodes_in_use(tmp_path: Path):
+    for number in (0, 1):
+        folder = tmp_path / f"sys/devices/system/node/node{number}"
+        (folder / "hugepages/hugepages-2048kB").mkdir(parents=True)
+        (folder / "cpulist").write_text(f"{2 * number}-{2 * number + 1}")
+    assert [pool.folder.parts[-3] for pool in pools_of([2], tmp_path)] == ["node1"]
+    assert [pool.folder.parts[-3] for pool in pools_of([0, 3], tmp_path)] == ["node0", "node1"]
+
+
+def test_a_kernel_without_pools(tmp_path: Path):
+    with pytest.raises(RefusedError, match="offers no pool"), reserved(pools_of([0], tmp_path), 1, tmp_path):
+        pytest.fail("the block must not run")
+
+
+def test_pages_for_the_largest_working_set():
+    assert (
+        pages_needed([("--working-set", "64MiB"), ("--working-set=1GiB", "--repetitions", "3")])
+        == 512 + MARGIN_PAGES
+    )
+    assert pages_needed([("--working-set", "3000000")]) == 2 + MARGIN_PAGES
+    assert pages_needed([("--sweep",)]) == 256 + MARGIN_PAGES
+
+
+def test_who_is_not_root_is_told(monkeypatch, pool: Pool):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(RefusedError, match="only root may reserve"), reserved([pool], 1):
+        pytest.fail("the block must not run")
+
+
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0 or not os.access(MACHINE, os.W_OK), reason="only root changes the machine's pool"
+)
+
+
+@needs_root
+def test_this_machines_pool_is_put_back():
+    before = MACHINE.read_text()
+    with reserved(pools_of([min(os.sched_getaffinity(0))]), 2) as reservation:
+        assert int(MACHINE.read_text()) == reservation.now >= 2
+    assert MACHINE.read_text() == before
+
+
+@needs_root
+def test_an_interrupted_comparison_puts_this_machines_pool_back(stage: Stage):
+    before = MACHINE.read_text()
+    small = {**TRIAD, "compare": {"arguments": ["--working-set", "8MiB"]}}
+    del small["sweep"]
+    stage.add("gcc-12.2.0", BASE, [small], sleep="0.02")
+    stage.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [small], sleep="0.02")
+    process = subprocess.Popen(
+        stage.command("compare", "--results", str(stage.results), "--rounds", "1000", "--reserve-hugepages"),
+        env=stage.variables(),
+        cwd=stage.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(lambda: any(file.stat().st_size for file in stage.results.glob("*/records.jsonl")))
+    assert int(MACHINE.read_text()) >= 4 + MARGIN_PAGES
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert MACHINE.read_text() == before
+
+
+def test_a_pool_that_may_not_be_changed_is_told():
+    """As another user would see it: the file is read-only for real, in a process without root's rights."""
+    code = (
+        "import os, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path; from pagewise.hugepages import Pool\n"
+        "os.geteuid() == 0 and os.setuid(65534)\n"
+        "Pool(Path('/sys/kernel/mm/hugepages/hugepages-2048kB')).resize(0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(RUNNERS)], capture_output=True, text=True)
+    assert done.returncode != 0 and "the page pool cannot be changed" in done.stderr

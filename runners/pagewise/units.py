@@ -46,8 +46,11 @@ def clock_text(seconds: float) -> str:
 
 
 def number_text(value: float) -> str:
-    """A measured value with three figures, large ones in powers of ten: `45.2`, `0.981`, `2.31e+07`."""
-    return f"{value:.2e}" if abs(value) >= 1e6 else _figures(value)
+    """A measured value with three figures, large ones with powers of a thousand: `45.2`, `0.98`, `23.1e6`."""
+    exponent = 0
+    while abs(value) >= 1e6 or (exponent and abs(value) >= 1e3):
+        value, exponent = value / 1e3, exponent + 3
+    return f"{_figures(value)}e{exponent}" if exponent else _figures(value)
 
 
 def percent_text(share: float) -> str:

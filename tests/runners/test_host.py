@@ -75,7 +75,9 @@ def test_notations():
     assert [bytes_text(n) for n in (512, 4096, 1.5 * 2**30, 2**41)] == ["512 B", "4 KiB", "1.50 GiB", "2 TiB"]
     assert [seconds_text(s) for s in (2.5, 0.0123, 4.56e-5, 7e-9)] == ["2.50 s", "12.3 ms", "45.6 µs", "7 ns"]
     assert clock_text(67) == "1:07" and clock_text(3723) == "1:02:03"
-    assert number_text(45.0) == "45.0" and number_text(23_100_000) == "2.31e+07"
+    assert (
+        number_text(45.0) == "45.0" and number_text(23_100_000) == "23.1e6" and number_text(4.5e9) == "4.50e9"
+    )
 
 
 def test_noise_is_measured_and_judged():

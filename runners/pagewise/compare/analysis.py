@@ -219,12 +219,14 @@ def _versus(
 
 
 def _curve(kernel: Kernel, cell: Cell, records: Sequence[Record]) -> Curve:
+    """The valid points by x; a kernel that rounds sizes may give several at one x, and their median counts."""
     sweep = kernel.sweep
-    points = []
-    for record in records:
-        if sweep is not None and invalid_reason(record) is None and sweep.y in record["metrics"]:
-            points.append((float(record["sizes"][sweep.x]), float(record["metrics"][sweep.y])))
-    return Curve(cell, tuple(sorted(points)), len(records) - len(points))
+    at: dict[float, list[float]] = {}
+    valid = [record for record in records if invalid_reason(record) is None]
+    for record in valid if sweep is not None else ():
+        if sweep.y in record["metrics"]:
+            at.setdefault(float(record["sizes"][sweep.x]), []).append(float(record["metrics"][sweep.y]))
+    return Curve(cell, tuple((x, median(at[x])) for x in sorted(at)), len(records) - len(valid))
 
 
 def _times(records: Iterable[Record]) -> dict[int, float]:

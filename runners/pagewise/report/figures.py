@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from pagewise.compare.analysis import Curve, Group, KernelResult, Row
 from pagewise.kernel import Kernel
 from pagewise.report import words
-from pagewise.units import bytes_text, percent_text
+from pagewise.units import bytes_text, number_text, percent_text
 
 # The report replaces these colours by CSS variables of the same role, so that pictures follow light and dark.
 INK, FAINT, PAPER, SHADE = "#1c2430", "#8a93a0", "#fdfefd", "#e4e8ee"
@@ -98,6 +98,10 @@ def pictures(results: Sequence[KernelResult], manifest: Mapping[str, Any]) -> di
     return {name: [picture for picture in found if picture is not None] for name, found in made.items()}
 
 
+# Inches of a panel that stands alone, and of one that has a neighbour.
+_WIDE, _NARROW = 6.0, 3.95
+
+
 @dataclass(frozen=True)
 class _Panel:
     """Inches of a panel: its axes and the room beside them for labels."""
@@ -133,7 +137,12 @@ def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
         return None
     compilers = list(dict.fromkeys(curve.cell.compiler for curve in curves))
     longest = max(sum(1 for curve in curves if curve.cell.compiler == name) for name in compilers)
-    shape = _Panel(left=0.72, width=3.95, right=1.75, height=max(2.6, 0.4 + 0.19 * longest))
+    shape = _Panel(
+        left=0.72,
+        width=_WIDE if len(compilers) == 1 else _NARROW,
+        right=1.75,
+        height=max(2.6, 0.4 + 0.19 * longest),
+    )
     figure, panels = _panels(len(compilers), shape)
     logarithmic = _spans_decades(curves)
     for axes, compiler in zip(panels, compilers, strict=True):
@@ -160,7 +169,7 @@ def _draw_curves(axes: Axes, kernel: Kernel, curves: Sequence[Curve], logarithmi
     axes.set_xscale("log", base=2)
     if logarithmic:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick_text(value)))
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_minor_formatter(NullFormatter())
     for curve in curves:
@@ -261,7 +270,10 @@ def _ratios(result: KernelResult) -> Picture | None:
     longest = max(sum(1 for row in group.ranked if row.time_ratio) for group in groups)
     names = [words.label(result.kernel, row.cell.measured) for group in groups for row in group.ranked]
     left = 0.25 + 0.075 * max(len(name) for name in names)
-    figure, panels = _panels(len(groups), _Panel(left, width=3.9, right=0.3, height=0.24 * longest + 0.12))
+    figure, panels = _panels(
+        len(groups),
+        _Panel(left, width=_WIDE if len(groups) == 1 else _NARROW, right=0.3, height=0.24 * longest + 0.12),
+    )
     for axes, group in zip(panels, groups, strict=True):
         _draw_ratios(axes, result.kernel, group)
     ends = [end for axes in panels for end in axes.get_xlim()]
@@ -333,6 +345,10 @@ def _spans_decades(curves: Sequence[Curve]) -> bool:
     """Whether the values differ so much that a linear axis would flatten the small ones."""
     values = [value for curve in curves for _, value in curve.points if value > 0]
     return bool(values) and max(values) / min(values) > 5
+
+
+def _tick_text(value: float) -> str:
+    return number_text(value).replace(".00", "").replace(".0", "") if value >= 1e6 else f"{value:g}"
 
 
 def _colour(policy: str) -> str:

@@ -77,7 +77,7 @@ def print_findings(console: Console, findings: list[Finding]) -> None:
             console.print(Text(f"      remedy: {finding.remedy}"), soft_wrap=True)
     lacks = sum(finding.lacks for finding in findings)
     console.print(
-        f"\n{lacks} things lack for a comparison." if lacks else "\nReady for a comparison.", highlight=False
+        f"\nLacking for a comparison: {lacks}." if lacks else "\nReady for a comparison.", highlight=False
     )
 
 

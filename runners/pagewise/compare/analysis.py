@@ -219,13 +219,14 @@ def _versus(
 
 
 def _curve(kernel: Kernel, cell: Cell, records: Sequence[Record]) -> Curve:
-    """The valid points by x; a kernel that rounds sizes may give several at one x, and their median counts."""
+    """The valid points by x; where a kernel rounds sizes to the same x, the median of them."""
     sweep = kernel.sweep
     at: dict[float, list[float]] = {}
     valid = [record for record in records if invalid_reason(record) is None]
     for record in valid if sweep is not None else ():
         if sweep.y in record["metrics"]:
-            at.setdefault(float(record["sizes"][sweep.x]), []).append(float(record["metrics"][sweep.y]))
+            size = float(record["sizes"][sweep.x])
+            at.setdefault(size, []).append(float(record["metrics"][sweep.y]))
     return Curve(cell, tuple((x, median(at[x])) for x in sorted(at)), len(records) - len(valid))
 
 

@@ -35,7 +35,7 @@ def write_html(
     text = environment.get_template("report.html.jinja").render(
         title=f"pagewise: {result.manifest['name']} on {result.manifest['host']['hostname']}",
         headline=words.headline(kernels),
-        notes=words.machine_notes(result.manifest),
+        notes=words.notes(result.manifest, kernels),
         manifest=result.manifest,
         kernels=kernels,
         pictures={name: [_inline(picture) for picture in found] for name, found in pictures.items()},

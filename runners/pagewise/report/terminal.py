@@ -24,7 +24,7 @@ def print_result(console: Console, result: Result, kernels: Sequence[KernelResul
     """Prints all tables, the rows that are missing, and what it means."""
     for one in kernels:
         _print_kernel(console, one)
-    for note in words.machine_notes(result.manifest):
+    for note in words.notes(result.manifest, kernels):
         console.print(Text("note: " + note, style="yellow"))
     if result.skipped:
         console.print(

@@ -17,6 +17,8 @@ POLICY_NAMES = {
     "thp": "transparent huge pages",
     "hugetlbfs": "huge pages of the reserved pool",
 }
+# A noise floor above this hides most of what page sizes do.
+_UNSTEADY = 0.1
 _FACTORS = {"hugepages": "Pages", "prefetch": "Prefetch", "stores": "Stores"}
 
 
@@ -107,9 +109,8 @@ def headline(results: Sequence[KernelResult]) -> str:
         if told:
             value, row = min(told, key=lambda pair: pair[1].time_ratio.median if pair[1].time_ratio else 1.0)
             assert row.time_ratio is not None
-            parts.append(
-                f"{result.kernel.title}: {POLICY_NAMES.get(value, value)} take {change(row.time_ratio)}"
-            )
+            effect = f"{POLICY_NAMES.get(value, value)} take {change(row.time_ratio)} ({row.cell.compiler})"
+            parts.append(f"{result.kernel.title}: {effect}")
         elif effects:
             parts.append(f"{result.kernel.title}: no difference that can be told")
     if not parts:
@@ -119,25 +120,31 @@ def headline(results: Sequence[KernelResult]) -> str:
     return "; ".join(parts) + "."
 
 
-def machine_notes(manifest: Mapping[str, Any]) -> list[str]:
+def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[str]:
     """What of the machine and of the run a reader must know before believing a number."""
-    notes = []
+    told = []
     host = manifest["host"]
+    floors = [group.floor for result in results for group in result.groups if group.floor is not None]
+    if floors and max(floors) > _UNSTEADY:
+        told.append(
+            f"The machine was unsteady: noise floors up to {percent_text(max(floors))}. "
+            "Compare again with nothing else running, or with more --rounds."
+        )
     if host["virtual_machine"]:
-        notes.append(
+        told.append(
             f"This is a virtual machine ({host['virtual_machine']}): the host's page size bounds "
             "what huge pages can do for the TLB here; a bare machine may gain more."
         )
     if manifest["state"] == "interrupted":
-        notes.append(
+        told.append(
             f"The comparison was interrupted after {manifest['rounds_done']} of {manifest['rounds']} "
             "whole rounds; this is what was measured until then."
         )
     if manifest["state"] in ("failed", "running"):
-        notes.append("The comparison did not come to its end; this is what was measured until then.")
+        told.append("The comparison did not come to its end; this is what was measured until then.")
     if manifest["provenance"]["project_dirty"]:
-        notes.append("The checkout had changes that are not committed.")
-    return notes
+        told.append("The checkout had changes that are not committed.")
+    return told
 
 
 def verdict_class(row_verdict: Verdict) -> str:
@@ -173,6 +180,8 @@ def _effect(result: KernelResult, variant: str, value: str) -> str:
     rows = [row for row in _single(result, variant, value) if row.time_ratio is not None]
     if not rows:
         return f"{value} was not measured" if variant == "hugepages" else ""
+    if all(row.verdict == "cannot tell" for row in rows):
+        return f"{value}: cannot tell"
     told = []
     for row in rows:
         assert row.time_ratio is not None

@@ -1,0 +1,139 @@
+"""What reports say, and that the pictures are legible."""
+
+from __future__ import annotations
+
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from builders import chase, configuration, failed_record, kernel, record, subject_of
+from pagewise.compare.analysis import KernelResult, analyse
+from pagewise.provenance import provenance
+from pagewise.report import words
+from pagewise.report.figures import _spread
+from stage import ROOT
+
+COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
+NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
+MANIFEST = {
+    "host": {"virtual_machine": None},
+    "state": "complete",
+    "rounds": 7,
+    "rounds_done": 7,
+    "provenance": {"project_dirty": False},
+}
+
+
+def result(factors: dict[str, float], noise: float = 1.0) -> KernelResult:
+    """Base pages at 1 s with each compiler, thp at the compiler's factor, an empty pool for hugetlbfs."""
+    configurations, records = [], []
+    for shift, (compiler, factor) in enumerate(factors.items()):
+        base, thp, pool = (
+            configuration(compiler, (pages, "hardware", "regular")) for pages in ("none", "thp", "hugetlbfs")
+        )
+        configurations += [base, thp, pool]
+        for number in range(1, 8):
+            wave = [NOISE[(number + shift + step) % 7] ** noise for step in (0, 2, 4)]
+            records.append(record(base, wave[0], number=number))
+            records.append(record(base, wave[1], number=number, series="aa"))
+            records.append(record(thp, factor * wave[2], number=number))
+        records.append(failed_record(pool, "pages_unavailable", "the pool is empty"))
+    return analyse([subject_of(kernel(), *configurations)], records, seed=1)[0]
+
+
+def test_effects_are_said_in_plain_words():
+    told = dict(words.factor_sentences(result(dict(zip(COMPILERS, (0.8, 1.305), strict=True)))))
+    assert told["Pages"] == (
+        "thp: 20 % less time (gcc-12.2.0), 30 % more time (llvm-22.1.8); hugetlbfs was not measured."
+    )
+    assert "llvm-22.1.8 against gcc-12.2.0: cannot tell" in told["Compiler"]
+    assert "Prefetch" not in told
+
+
+def test_what_cannot_be_told_is_not_told():
+    found = result({"gcc-12.2.0": 1.0})
+    assert dict(words.factor_sentences(found))["Pages"].startswith("thp: cannot tell;")
+    assert words.headline([found]) == "Vector triad: no difference that can be told."
+    assert "Nothing can be said" in words.headline([])
+
+
+def test_the_headline_is_the_verdict():
+    found = words.headline([result({"gcc-12.2.0": 0.8})])
+    assert found == "Vector triad: transparent huge pages take 20 % less time (gcc-12.2.0)."
+
+
+def test_notes_on_machine_and_noise():
+    assert words.notes(MANIFEST, [result({"gcc-12.2.0": 0.8})]) == []
+    steady = {**MANIFEST, "host": {"virtual_machine": "KVM"}, "state": "interrupted", "rounds_done": 3}
+    machine, interrupted = words.notes(steady, [])
+    assert "virtual machine (KVM)" in machine and "after 3 of 7 whole rounds" in interrupted
+    assert "unsteady" in words.notes(MANIFEST, [result({"gcc-12.2.0": 0.8}, noise=30)])[0]
+
+
+def test_labels_name_only_what_differs():
+    told = [
+        words.label(kernel(), configuration(label=label))
+        for label in (
+            ("none", "hardware", "regular"),
+            ("thp", "software", "regular"),
+            ("thp", "hardware", "nontemporal"),
+        )
+    ]
+    assert told == ["none", "thp software", "thp nontemporal"]
+    assert words.label(chase(), configuration(label=("thp", "software", "regular"))) == "thp"
+    assert words.label(kernel(feels=["prefetch"]), configuration()) == "as built"
+
+
+def test_coverage_is_never_rounded_up():
+    thp = configuration(label=("thp", "hardware", "regular"))
+    one = record(thp, 1.0)
+    one["pages"]["huge_coverage"] = 0.99999
+    rows = analyse([subject_of(kernel(), configuration(), thp)], [one], seed=1)[0].groups[0].ranked
+    assert [words.pages_text(row) for row in rows] == ["2 MiB 99.9 %"]
+
+
+@pytest.mark.parametrize("places", [[0.1, 0.5, 0.9], [0.3, 0.3, 0.3], [0.0, 0.01, 0.02, 0.5, 0.51], []])
+def test_labels_beside_lines_do_not_overlap(places):
+    spread = _spread(places, 0.05)
+    assert len(spread) == len(places) and spread == sorted(spread)
+    assert all(b - a >= 0.05 - 1e-9 for a, b in pairwise(spread))
+    if places == [0.1, 0.5, 0.9]:
+        assert spread == pytest.approx(places)
+    if places == [0.3, 0.3, 0.3]:
+        assert spread == pytest.approx([0.25, 0.3, 0.35])
+
+
+def test_provenance_of_a_checkout(tmp_path: Path):
+    def git(*arguments: str) -> None:
+        identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        subprocess.run(["git", "-C", tmp_path, *identity, *arguments], check=True, capture_output=True)
+
+    assert provenance(tmp_path, "quick", None)["project_commit"] is None
+    git("init", "-q")
+    lock = tmp_path / "envs/quick/spack.lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("{}")
+    git("add", ".")
+    git("commit", "-qm", "x")
+    facts = {"spack": {"version": "1.1.0", "tree": "t", "packages_commit": "p"}}
+    found = provenance(tmp_path, "quick", facts)
+    assert found["project_dirty"] is False and len(found["project_commit"]) == 40
+    assert (found["spack_tree"], found["packages_commit"]) == ("t", "p")
+    assert found["lockfile"] == "envs/quick/spack.lock"
+    assert found["lockfile_sha256"] == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+    lock.write_text("{ }")
+    assert provenance(tmp_path, "quick", facts)["project_dirty"] is True
+
+
+def test_the_wrapper_says_how_to_set_up(tmp_path: Path):
+    wrapper = tmp_path / "pagewise"
+    wrapper.write_bytes((ROOT / "pagewise").read_bytes())
+    wrapper.chmod(0o755)
+    done = subprocess.run([wrapper, "list"], capture_output=True, text=True)
+    assert (
+        done.returncode == 3
+        and "not set up yet" in done.stderr
+        and f"make -C {tmp_path} setup" in done.stderr
+    )

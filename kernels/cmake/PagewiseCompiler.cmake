@@ -27,7 +27,7 @@ if(PAGEWISE_WERROR)
 endif()
 
 if(PAGEWISE_OPENMP)
-    find_package(OpenMP REQUIRED COMPONENTS C Fortran)
+    find_package(OpenMP REQUIRED COMPONENTS Fortran)
 endif()
 
 # Warnings, and threads where they are wanted, for the sources of a target of ours.

@@ -1,4 +1,4 @@
-# The library libpagewise: core, pages and region, with its Fortran modules and C headers.
+# The library libpagewise: core, pages, region and harness, with its Fortran modules and C headers.
 add_library(pagewise STATIC)
 add_library(pagewise::pagewise ALIAS pagewise)
 pagewise_compile(pagewise)
@@ -7,15 +7,15 @@ set_target_properties(pagewise PROPERTIES Fortran_MODULE_DIRECTORY ${_modules})
 target_include_directories(
     pagewise PUBLIC $<BUILD_INTERFACE:${_modules}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/pagewise>
 )
-foreach(_room core pages region)
+foreach(_room core pages region harness)
     add_subdirectory(${_room})
 endforeach()
 
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/pagewiseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-file(
-    WRITE ${PROJECT_BINARY_DIR}/pagewiseConfig.cmake
-    "include(\${CMAKE_CURRENT_LIST_DIR}/pagewiseTargets.cmake)\nset(PAGEWISE_PAPI ${PAGEWISE_PAPI})\n"
+configure_package_config_file(
+    cmake/pagewiseConfig.cmake.in ${PROJECT_BINARY_DIR}/pagewiseConfig.cmake
+    INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/pagewise
 )
 set(_config ${CMAKE_INSTALL_LIBDIR}/cmake/pagewise)
 install(TARGETS pagewise EXPORT pagewiseTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -59,31 +59,47 @@ function(pagewise_kernel_source prefetch stores result)
     message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR} has no source for prefetch=${prefetch} stores=${stores}")
 endfunction()
 
-# The executable `target` of the kernel in the current folder with the given prefetch and stores, and further sources.
-function(pagewise_kernel_executable target prefetch stores)
-    pagewise_kernel_source(${prefetch} ${stores} _source)
-    add_library(${target}-kernel OBJECT ${_source})
+# The object library `result` with the module pw_build of a build with the given prefetch and stores.
+function(pagewise_build_facts prefetch stores result)
+    set(_target pagewise-build-${prefetch}-${stores})
+    if(NOT TARGET ${_target})
+        set(_folder ${PROJECT_BINARY_DIR}/${_target})
+        configure_file(${PROJECT_SOURCE_DIR}/harness/pw_build.f90.in ${_folder}/pw_build.f90)
+        add_library(${_target} OBJECT ${_folder}/pw_build.f90)
+        pagewise_compile(${_target})
+        set_target_properties(${_target} PROPERTIES Fortran_MODULE_DIRECTORY ${_folder})
+        target_include_directories(${_target} PUBLIC ${_folder})
+        target_link_libraries(${_target} PUBLIC pagewise::pagewise)
+    endif()
+    set(${result} ${_target} PARENT_SCOPE)
+endfunction()
+
+# The executable `target` of the kernel in the current folder, built as the given prefetch and stores, with the timed code
+# in `source` and further sources.
+function(pagewise_kernel_executable target prefetch stores source)
+    add_library(${target}-kernel OBJECT ${source})
     pagewise_compile(${target}-kernel)
     target_include_directories(${target}-kernel PRIVATE ${PROJECT_SOURCE_DIR}/harness)
-    target_link_libraries(${target}-kernel PRIVATE pagewise::pagewise)
     if(prefetch STREQUAL "compiler")
         target_compile_options(${target}-kernel PRIVATE ${pagewise_compiler_prefetch})
     endif()
 
-    set(_build ${CMAKE_CURRENT_BINARY_DIR}/${target}.build)
-    configure_file(${PROJECT_SOURCE_DIR}/harness/pw_build.f90.in ${_build}/pw_build.f90)
-    add_executable(${target} main.f90 ${ARGN} ${_build}/pw_build.f90 $<TARGET_OBJECTS:${target}-kernel>)
+    pagewise_build_facts(${prefetch} ${stores} _facts)
+    add_executable(${target} main.f90 ${ARGN})
     pagewise_compile(${target})
+    set_target_properties(
+        ${target} PROPERTIES Fortran_MODULE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}.modules LINKER_LANGUAGE Fortran
+    )
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/harness)
-    set_target_properties(${target} PROPERTIES Fortran_MODULE_DIRECTORY ${_build} LINKER_LANGUAGE Fortran)
-    target_link_libraries(${target} PRIVATE pagewise_harness)
+    target_link_libraries(${target} PRIVATE ${target}-kernel ${_facts} pagewise::pagewise)
 endfunction()
 
 # Build and install the kernel in the current folder; with tests, build and run it in every variant. Arguments: sources
 # that all variants share, besides main.f90.
 function(pagewise_micro_kernel)
     get_filename_component(_kernel ${CMAKE_CURRENT_SOURCE_DIR} NAME)
-    pagewise_kernel_executable(pw-${_kernel} ${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} ${ARGN})
+    pagewise_kernel_source(${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} _source)
+    pagewise_kernel_executable(pw-${_kernel} ${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} ${_source} ${ARGN})
     install(TARGETS pw-${_kernel} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     install(FILES kernel.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/pagewise/kernels RENAME ${_kernel}.yaml)
     if(BUILD_TESTING)

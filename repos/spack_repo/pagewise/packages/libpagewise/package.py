@@ -11,7 +11,7 @@ class Libpagewise(KernelsPackage):
     Built from the checkout only (develop:).
     """
 
-    rooms = ("core", "pages", "region")
+    rooms = ("core", "pages", "region", "harness")
 
     version("develop")
 

@@ -16,7 +16,7 @@ class PagewiseMicro(KernelsPackage):
     Built from the checkout only (develop:).
     """
 
-    rooms = ("harness", "micro")
+    rooms = ("micro",)
 
     version("develop")
 

@@ -112,10 +112,7 @@ def _machine(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Reserved pools", "; ".join(pools) or "none"),
         ("Governor", ", ".join(host["governors"] or []) or "not told"),
         ("Hardware counters", "yes" if host["pmu"] else "no"),
-        (
-            "Placement",
-            f"{manifest['threads']} threads on CPUs {', '.join(map(str, manifest['placement']['cpus']))}",
-        ),
+        ("Threads", f"{manifest['threads']}, on CPU {', '.join(map(str, manifest['placement']['cpus']))}"),
     ]
     if manifest["pool"]:
         told.append(("Reserved for this", f"{manifest['pool']['needed']} pages of 2 MiB, then put back"))

@@ -1,0 +1,121 @@
+"""The whole way, as a newcomer walks it: `make compare` to a result that others can read."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = ROOT / "runners" / "pagewise" / "schema"
+KERNELS = {"pointer_chase", "random_access", "schoenauer_triad"}
+
+
+def make(root: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """`make` in a checkout, with further environment variables; standard output and error together."""
+    return subprocess.run(
+        ["make", "--no-print-directory", "-C", str(root), *arguments],
+        # A make that runs the tests hands its own variables on in MAKEFLAGS.
+        env={name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | settings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def new_result(root: Path, before: set[Path]) -> Path:
+    """The result's folder that was not there before."""
+    made = set((root / "results").glob("*")) - before
+    assert len(made) == 1, f"one new result is expected: {made}"
+    return made.pop()
+
+
+def records_of(result: Path) -> list[dict]:
+    """All records of a result, each checked against the schema."""
+    validator = Draft202012Validator(json.loads((SCHEMA / "record-1.json").read_text()))
+    records = [json.loads(line) for line in (result / "records.jsonl").read_text().splitlines()]
+    for record in records:
+        validator.validate(record)
+    return records
+
+
+@pytest.fixture(scope="module")
+def quick(spack_ready: None) -> tuple[Path, str]:
+    """The result of the quick environment, three rounds, and what the command printed."""
+    results = ROOT / "results"
+    before = set(results.glob("*"))
+    done = make(ROOT, "compare", "ENV=quick", "ROUNDS=3", "BUILDER=spack")
+    assert done.returncode == 0, done.stdout
+    return new_result(ROOT, before), done.stdout
+
+
+def test_every_kernel_is_measured_on_the_pages_of_its_configuration(quick: tuple[Path, str]) -> None:
+    records = records_of(quick[0])
+    assert {record["kernel"] for record in records} == KERNELS
+    for record in records:
+        assert record["status"] == "ok", record
+        assert record["validation"]["passed"]
+        policy = record["configuration"]["hugepages"]
+        assert policy == record["pages"]["policy"]
+        assert f"/{policy}/" in record["run"]["module"]
+        if policy == "none":
+            assert record["pages"]["huge_coverage"] == 0
+        else:
+            assert record["pages"]["huge_coverage"] >= 0.99
+            assert record["pages"]["page_size_observed_bytes"] > record["pages"]["base_page_size_bytes"]
+
+
+def test_rounds_are_whole_and_the_baseline_runs_twice(quick: tuple[Path, str]) -> None:
+    runs = [(record["kernel"], record["run"]) for record in records_of(quick[0]) if record["run"]["series"] != "sweep"]
+    for kernel in KERNELS:
+        for number in (1, 2, 3):
+            modules = [run["module"] for name, run in runs if name == kernel and run["round"] == number]
+            assert len(modules) == 3, "baseline, its repetition, and thp"
+            assert sum("/none/" in module for module in modules) == 2
+
+
+def test_the_manifest_says_where_all_comes_from(quick: tuple[Path, str]) -> None:
+    manifest = json.loads((quick[0] / "manifest.json").read_text())
+    Draft202012Validator(json.loads((SCHEMA / "manifest-1.json").read_text())).validate(manifest)
+    assert manifest["state"] == "complete"
+    told = json.dumps(manifest["provenance"])
+    assert "c8e4b8166d4aaa26ff0e515265d047b02cae3e2b" in told, "the tree of Spack"
+    assert "119680aeee8ea802c6111b7167583bddef97e82f" in told, "the commit of its recipes"
+
+
+def test_the_summary_and_the_report_hold_what_the_table_says(quick: tuple[Path, str]) -> None:
+    result, printed = quick
+    with (result / "summary.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["kernel"] for row in rows} == KERNELS
+    report = (result / "report.html").read_text()
+    for kernel in KERNELS:
+        assert kernel in printed
+        assert kernel in report
+    for link in ('src="http', 'href="http', "@import", "url(http"):
+        assert link not in report, "the report needs no network"
+    assert list((result / "figures").glob("*.png"))
+
+
+def test_without_spack_the_presets_take_over_and_say_so(tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    nowhere = f"file://{tmp_path}/nowhere.git"
+
+    refused = make(clone, "compare", "ENV=quick", "BUILDER=spack", PAGEWISE_SPACK_URL=nowhere)
+    assert refused.returncode != 0
+    assert nowhere in refused.stdout
+    assert "PAGEWISE_SPACK_URL" in refused.stdout, "what to set"
+    assert not (clone / "results").exists()
+
+    done = make(clone, "compare", "ENV=quick", "ROUNDS=1", "KERNELS=pointer_chase", PAGEWISE_SPACK_URL=nowhere)
+    assert done.returncode == 0, done.stdout
+    assert "falling back" in done.stdout
+    records = records_of(new_result(clone, set()))
+    assert {record["run"]["builder"] for record in records} == {"cmake"}

@@ -6,7 +6,7 @@ RESERVE_HUGEPAGES ?=
 BUILDER ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stack compare check test test-packages lock clean
+.PHONY: help setup setup-tests stack compare check test test-packages lock clean
 
 help:
 	@echo 'make compare    set up, build, compare, report'
@@ -22,6 +22,9 @@ help:
 setup:
 	@setup/bootstrap run
 
+setup-tests:
+	@setup/bootstrap run test
+
 stack: setup
 	@BUILDER='$(BUILDER)' setup/build '$(ENV)'
 
@@ -29,12 +32,13 @@ compare: stack
 	@./pagewise compare --env '$(ENV)' $(if $(KERNELS),--kernels '$(KERNELS)') $(if $(ROUNDS),--rounds '$(ROUNDS)') \
 	    $(if $(RESERVE_HUGEPAGES),--reserve-hugepages)
 
-check:
-	@setup/bootstrap run test
-	@tests/check
+check: setup-tests
+	@tests/lint
+	@tests/kernels
+	@.pagewise/venv/bin/python -m pytest tests/runners
 
 test: check
-	@tests/all
+	@.pagewise/venv/bin/python -m pytest tests/stack $(wildcard tests/e2e)
 
 test-packages: stack
 	@setup/test-packages '$(ENV)'

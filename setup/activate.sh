@@ -22,6 +22,7 @@ if ! command -v module >/dev/null 2>&1; then
     if [ -n "${ZSH_VERSION:-}" ]; then pagewise_shell=zsh; else pagewise_shell=bash; fi
     pagewise_lmod="${LMOD_PKG:-/usr/share/lmod/lmod}/init/${pagewise_shell}"
     if [ -f "${pagewise_lmod}" ]; then
+        # shellcheck source=/dev/null
         . "${pagewise_lmod}"
     else
         printf 'pagewise: Lmod is missing: %s is not there\n  remedy: apt-get install lmod, or set LMOD_PKG\n' \

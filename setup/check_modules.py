@@ -1,6 +1,6 @@
 """Whether a module tree which Spack wrote holds one module for each root of an environment, and nothing else.
 
-    check_modules.py LOCKFILE TREE
+check_modules.py LOCKFILE TREE
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ def faults(lockfile: Path, tree: Path) -> list[str]:
     lock = json.loads(lockfile.read_text(encoding="utf-8"))
     roots = {root["hash"]: root["spec"] for root in lock["roots"]}
     index_file = tree / "module-index.yaml"
-    index = yaml.safe_load(index_file.read_text(encoding="utf-8"))["module_index"] if index_file.exists() else {}
+    index = (
+        yaml.safe_load(index_file.read_text(encoding="utf-8"))["module_index"] if index_file.exists() else {}
+    )
     files = {str(file) for file in (tree / "Core").rglob("*.lua")}
     found = [f"{spec} (hash {hash_}) has no module" for hash_, spec in roots.items() if hash_ not in index]
     for hash_, entry in index.items():
@@ -25,7 +27,9 @@ def faults(lockfile: Path, tree: Path) -> list[str]:
             found.append(f"{entry['use_name']} is no root of the environment")
         elif entry["path"] not in files:
             found.append(f"{entry['use_name']} was not written")
-    found += [f"{file} belongs to no root" for file in sorted(files - {entry["path"] for entry in index.values()})]
+    found += [
+        f"{file} belongs to no root" for file in sorted(files - {entry["path"] for entry in index.values()})
+    ]
     return found
 
 

@@ -2,8 +2,8 @@
 
     detect.py ROOT
 
-Writes ROOT/.pagewise/setup.json (read by `pagewise doctor`) and ROOT/.pagewise/detected/packages.yaml (included by the
-environments as their site). Standard library only: it runs where the Python environment could not be made, too.
+Writes setup.json in ROOT/.pagewise, which `pagewise doctor` reads, and detected/packages.yaml there, the site
+that environments include. JSON is YAML, so that the standard library does for both.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ class External:
 def output_of(*command: str) -> str:
     """The standard output of a command, empty when it cannot be run."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_FOR_A_PROGRAM, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS_FOR_A_PROGRAM, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout
@@ -136,7 +138,9 @@ def prove(compiler: Compiler, sources: Path) -> None:
     for program in PROGRAMS:
         driver = drivers[program.language]
         if driver is None:
-            compiler.proof.append({"program": program.title, "ok": False, "detail": "there is no compiler for it"})
+            compiler.proof.append(
+                {"program": program.title, "ok": False, "detail": "there is no compiler for it"}
+            )
             continue
         ok, detail = prove_program(driver, program, sources)
         compiler.proof.append({"program": program.title, "ok": ok, "detail": detail})
@@ -153,7 +157,12 @@ def prove_program(driver: str, program: Program, sources: Path) -> tuple[bool, s
         command = [driver, "-O2", *program.options, str(sources / program.source), "-o", str(binary)]
         try:
             compiled = subprocess.run(
-                command, capture_output=True, text=True, cwd=folder, timeout=SECONDS_FOR_A_PROGRAM, check=False
+                command,
+                capture_output=True,
+                text=True,
+                cwd=folder,
+                timeout=SECONDS_FOR_A_PROGRAM,
+                check=False,
             )
             if compiled.returncode != 0:
                 lines = compiled.stderr.strip().splitlines() or [f"exit code {compiled.returncode}"]
@@ -168,15 +177,20 @@ def prove_program(driver: str, program: Program, sources: Path) -> tuple[bool, s
     if ran.returncode != 0 or printed != program.answer:
         lines = ran.stderr.strip().splitlines()
         told = f": {lines[-1]}" if lines else ""
-        return False, f"compiled, ended with exit code {ran.returncode}, printed '{printed}', not '{program.answer}'{told}"
+        return (
+            False,
+            f"ended with exit code {ran.returncode}, printed '{printed}', not '{program.answer}'{told}",
+        )
     return True, f"printed {printed}"
 
 
 def proved_compilers(sources: Path) -> list[Compiler]:
-    """All compilers found. Of each family the newest that stands the proof enters; older ones are left out."""
+    """All compilers found. Of each family the newest that stands the proof enters, older ones do not."""
     families = (
         compilers_of("gcc", "gcc", {"cxx": ("g++",), "fortran": ("gfortran",)}, gcc_version),
-        compilers_of("llvm", "clang", {"cxx": ("clang++",), "fortran": ("flang", "flang-new")}, clang_version),
+        compilers_of(
+            "llvm", "clang", {"cxx": ("clang++",), "fortran": ("flang", "flang-new")}, clang_version
+        ),
     )
     for family in families:
         entered: Compiler | None = None
@@ -185,7 +199,9 @@ def proved_compilers(sources: Path) -> list[Compiler]:
                 prove(compiler, sources)
                 entered = compiler if compiler.entered else None
             else:
-                compiler.reason = f"{entered.name} {entered.version} is newer; a folder in envs/sites can name both"
+                compiler.reason = (
+                    f"{entered.name} {entered.version} is newer; a folder in envs/sites can name both"
+                )
     return [compiler for family in families for compiler in family]
 
 
@@ -199,7 +215,7 @@ def defined(header: str, *names: str) -> str | None:
     """A version that a system header defines: one string, or numbers to be joined by dots."""
     file = next(iter(sorted(Path("/usr/include").glob(header))), None)
     text = file.read_text(encoding="utf-8", errors="replace") if file else ""
-    values = [version_in(rf'#\s*define\s+{name}\s+\D*?(\d[\d.]*)', text) for name in names]
+    values = [version_in(rf"#\s*define\s+{name}\s+\D*?(\d[\d.]*)", text) for name in names]
     return None if None in values else ".".join(value for value in values if value)
 
 
@@ -214,12 +230,16 @@ def externals() -> list[External]:
             found.append((name, version, str(Path(path).parent.parent), True))
     papi = None
     if (header := Path("/usr/include/papi.h")).exists():
-        papi = version_in(r"PAPI_VERSION\s+PAPI_VERSION_NUMBER\(\s*(\d+,\s*\d+,\s*\d+)", header.read_text(encoding="utf-8"))
+        papi = version_in(
+            r"PAPI_VERSION\s+PAPI_VERSION_NUMBER\(\s*(\d+,\s*\d+,\s*\d+)", header.read_text(encoding="utf-8")
+        )
     found.append(("papi", re.sub(r",\s*", ".", papi) if papi else None, "/usr", True))
     # No recipe here needs these yet, and each external costs time in every solve.
     hdf5 = defined("hdf5/serial/H5public.h", "H5_VERS_MAJOR", "H5_VERS_MINOR", "H5_VERS_RELEASE")
     found.append(("hdf5", hdf5, "/usr", False))
-    found.append(("hwloc", version_in(r"hwloc-\S+ (\d[\d.]*)", output_of("hwloc-info", "--version")) , "/usr", False))
+    found.append(
+        ("hwloc", version_in(r"hwloc-\S+ (\d[\d.]*)", output_of("hwloc-info", "--version")), "/usr", False)
+    )
     found.append(("hyperfine", version_in(r"(\d[\d.]*)", output_of("hyperfine", "--version")), "/usr", False))
     return [External(name, version, prefix, known) for name, version, prefix, known in found if version]
 
@@ -232,7 +252,7 @@ def packages_yaml(compilers: list[Compiler], packages: list[External]) -> dict[s
             languages = "c,c++,fortran" if compiler.cxx else "c,fortran"
             spec = {
                 "gcc": f"gcc@={compiler.version} languages='{languages}'",
-                "llvm": f"llvm@={compiler.version} +clang+flang~lld~lldb",
+                "llvm": f"llvm@={compiler.version} +clang+flang",
             }[compiler.name]
             drivers = {"c": compiler.c, "cxx": compiler.cxx, "fortran": compiler.fortran}
             section[compiler.name] = {
@@ -240,7 +260,9 @@ def packages_yaml(compilers: list[Compiler], packages: list[External]) -> dict[s
                     {
                         "spec": spec,
                         "prefix": str(Path(compiler.c).resolve().parent.parent),
-                        "extra_attributes": {"compilers": {key: value for key, value in drivers.items() if value}},
+                        "extra_attributes": {
+                            "compilers": {key: value for key, value in drivers.items() if value}
+                        },
                     }
                 ]
             }
@@ -263,7 +285,11 @@ def spack_facts(state: Path) -> dict[str, Any]:
         return {"available": False, "reason": "Spack was not fetched", "remedy": "make setup"}
     if not (state / "venv/bin/python").exists():
         reason = "the Python environment with Spack's solver (clingo) could not be made"
-        return {"available": False, "reason": reason, "remedy": f"see {state}/logs/python.log, then make setup"}
+        return {
+            "available": False,
+            "reason": reason,
+            "remedy": f"see {state}/logs/python.log, then make setup",
+        }
     init = (root / "lib/spack/spack/__init__.py").read_text(encoding="utf-8")
 
     def git(repository: Path, *arguments: str) -> str | None:
@@ -283,7 +309,9 @@ def spack_facts(state: Path) -> dict[str, Any]:
 def missing_packages(state: Path) -> list[dict[str, str]]:
     """What system-packages could not install."""
     file = state / "missing.tsv"
-    rows = (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()) if file.exists() else ()
+    rows = (
+        (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()) if file.exists() else ()
+    )
     return [dict(zip(("package", "needed_for", "remedy"), row, strict=True)) for row in rows]
 
 

@@ -3,6 +3,7 @@
 
 # environment_folder NAME: the folder with the environment's spack.yaml; `default` is the project's root.
 environment_folder() {
+    # shellcheck disable=SC2154
     local folder="${root}/envs/$1" names
     [[ $1 != default ]] || folder="${root}"
     if [[ ! -f ${folder}/spack.yaml ]]; then

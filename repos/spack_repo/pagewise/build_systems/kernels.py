@@ -1,11 +1,11 @@
 """What the packages built from the folder kernels/ have in common."""
 
 import os
+from pathlib import Path
 
-from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
-
-from spack.package import build_system_flags, depends_on, requires, variant
 import spack.store
+from spack.package import build_system_flags, depends_on, requires, variant
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 
 class KernelsPackage(CMakePackage):
@@ -24,7 +24,10 @@ class KernelsPackage(CMakePackage):
     depends_on("fortran", type="build")
     depends_on("cmake@3.20:", type="build")
 
-    requires("platform=linux", msg="page policies and their proof are Linux's (madvise, hugetlbfs, /proc/self/smaps)")
+    requires(
+        "platform=linux",
+        msg="page policies and their proof are Linux's (madvise, hugetlbfs, /proc/self/smaps)",
+    )
 
     # CMake must know the flags of the toolchain: they are part of what records say of a build.
     flag_handler = build_system_flags
@@ -37,17 +40,17 @@ class KernelsPackage(CMakePackage):
         ]
 
     def detect_dev_src_change(self):
-        """Whether a source of this package, not just of kernels/, is younger than its installation.
+        """Whether a source of this package is younger than its installation.
 
-        Spack's own test is any change below dev_path: an edit of one micro-kernel would rebuild the library too.
+        Spack looks at all of dev_path: an edit of one micro-kernel would rebuild the library too.
         """
-        source = self.spec.variants["dev_path"].value
+        source = Path(self.spec.variants["dev_path"].value)
         _, record = spack.store.STORE.db.query_by_spec_hash(self.spec.dag_hash())
-        built = [os.path.join(source, "CMakeLists.txt")]
+        built = [source / "CMakeLists.txt"]
         for room in ("cmake", *self.rooms):
-            for folder, below, files in os.walk(os.path.join(source, room)):
+            for folder, below, files in os.walk(source / room):
                 if "tests" in below:
                     below.remove("tests")
                 # A folder's own time tells of a file that went or was renamed.
-                built += [folder, *(os.path.join(folder, name) for name in files)]
-        return any(os.lstat(path).st_mtime > record.installation_time for path in built)
+                built += [Path(folder), *(Path(folder, name) for name in files)]
+        return any(path.lstat().st_mtime > record.installation_time for path in built)

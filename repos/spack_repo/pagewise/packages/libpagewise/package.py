@@ -1,8 +1,7 @@
 from pathlib import Path
 
-from spack_repo.pagewise.build_systems.kernels import KernelsPackage
-
 from spack.package import *
+from spack_repo.pagewise.build_systems.kernels import KernelsPackage
 
 
 class Libpagewise(KernelsPackage):
@@ -26,5 +25,9 @@ class Libpagewise(KernelsPackage):
 
     def test_package(self):
         """the archive, its Fortran modules and its CMake package are installed"""
-        for pattern in ("lib*/libpagewise.a", "include/pagewise/*.mod", "lib*/cmake/pagewise/pagewiseConfig.cmake"):
+        for pattern in (
+            "lib*/libpagewise.a",
+            "include/pagewise/*.mod",
+            "lib*/cmake/pagewise/pagewiseConfig.cmake",
+        ):
             assert list(Path(self.prefix).glob(pattern)), f"{self.prefix} has no {pattern}"

@@ -1,10 +1,9 @@
 import json
 from pathlib import Path
 
-from spack_repo.pagewise.build_systems.kernels import KernelsPackage
-
-from spack.package import *
 import spack.util.spack_yaml as syaml
+from spack.package import *
+from spack_repo.pagewise.build_systems.kernels import KernelsPackage
 
 #: Exit code of a kernel whose page policy could not be had.
 PAGES_UNAVAILABLE = 3
@@ -32,10 +31,14 @@ class PagewiseMicro(KernelsPackage):
         default="hardware",
         values=("hardware", "compiler", "software", "block"),
         multi=False,
-        description="Who prefetches: the hardware alone, the compiler, the source with a distance, block preload",
+        description="Prefetching: by the hardware alone, the compiler, the source ahead or by blocks",
     )
     variant(
-        "stores", default="regular", values=("regular", "nontemporal"), multi=False, description="Type of the stores"
+        "stores",
+        default="regular",
+        values=("regular", "nontemporal"),
+        multi=False,
+        description="Type of the stores",
     )
 
     for setting in ("+openmp", "~openmp", "+papi", "~papi"):
@@ -59,14 +62,16 @@ class PagewiseMicro(KernelsPackage):
         ]
 
     def test_kernels(self):
-        """every installed kernel runs small, its result is right and its pages are those of the configuration"""
+        """every installed kernel runs small, with the right result on the right pages"""
         descriptions = sorted(Path(self.prefix, "share/pagewise/kernels").glob("*.yaml"))
         programs = {path.name for path in Path(self.prefix.bin).glob("pw-*")}
         kernels = [syaml.load_config(path.read_text(encoding="utf-8")) for path in descriptions]
         assert kernels, f"{self.prefix} holds no kernel"
         assert {kernel["executable"] for kernel in kernels} == programs, "each program has its kernel.yaml"
         for kernel in kernels:
-            with test_part(self, f"test_kernels_{kernel['name']}", purpose=f"run {kernel['executable']} small"):
+            with test_part(
+                self, f"test_kernels_{kernel['name']}", purpose=f"run {kernel['executable']} small"
+            ):
                 self.run_small(kernel)
 
     def run_small(self, kernel):
@@ -84,11 +89,17 @@ class PagewiseMicro(KernelsPackage):
         assert record["status"] == "ok" and record["validation"]["passed"], "the result is not valid"
         built = record["configuration"]
         for variant_name in ("hugepages", "prefetch", "stores"):
-            assert built[variant_name] == self.spec.variants[variant_name].value, f"built with {variant_name}={built[variant_name]}"
+            assert built[variant_name] == self.spec.variants[variant_name].value, (
+                f"built with {variant_name}={built[variant_name]}"
+            )
         for variant_name in ("openmp", "papi"):
-            assert built[variant_name] == self.spec.satisfies(f"+{variant_name}"), f"built with {variant_name}={built[variant_name]}"
+            assert built[variant_name] == self.spec.satisfies(f"+{variant_name}"), (
+                f"built with {variant_name}={built[variant_name]}"
+            )
         huge = record["pages"]["huge_coverage"]
-        assert huge == 0 if self.spec.satisfies("hugepages=none") else huge >= 0.99, f"{huge:.0%} on huge pages"
+        assert huge == 0 if self.spec.satisfies("hugepages=none") else huge >= 0.99, (
+            f"{huge:.0%} on huge pages"
+        )
 
     def machine_lacks_pages(self):
         """Why this machine cannot give the policy's pages, by its own account; None when it can."""

@@ -1,0 +1,12 @@
+from spack.package import *
+from spack_repo.builtin.build_systems.generic import Package
+
+
+class Cmake(Package):
+    """CMake of the site; see gcc."""
+
+    has_code = False
+
+    def setup_dependent_package(self, module, dependent_spec):
+        module.cmake = Executable(self.spec.prefix.bin.cmake)
+        module.ctest = Executable(self.spec.prefix.bin.ctest)

@@ -1,0 +1,36 @@
+from spack.package import *
+from spack_repo.builtin.build_systems.compiler import CompilerPackage
+from spack_repo.builtin.build_systems.generic import Package
+from spack_repo.builtin.packages.gcc.package import Gcc as Builtin
+
+
+class Gcc(Package, CompilerPackage):
+    """GCC of the site: what its users need to know, and nothing of how to build it.
+
+    An external is solved with all conflicts, patches and dependencies of its recipe, whose hash is taken many
+    times: 3 s a solve with the builtin recipes, 0.8 s with those of this repository.
+    """
+
+    has_code = False
+
+    variant(
+        "languages",
+        default="c,c++,fortran",
+        values=("ada", "brig", "c", "c++", "d", "fortran", "go", "java", "jit", "lto", "objc", "obj-c++"),
+        multi=True,
+        description="Languages that it compiles",
+    )
+    provides("c", when="languages=c")
+    provides("cxx", when="languages=c++")
+    provides("fortran", when="languages=fortran")
+
+    compiler_wrapper_link_paths = Builtin.compiler_wrapper_link_paths
+    debug_flags = Builtin.debug_flags
+    opt_flags = Builtin.opt_flags
+    implicit_rpath_libs = Builtin.implicit_rpath_libs
+    stdcxx_libs = Builtin.stdcxx_libs
+    _standard_flag = Builtin._standard_flag
+
+    @classmethod
+    def runtime_constraints(cls, *, spec, pkg):
+        Builtin.runtime_constraints(spec=spec, pkg=pkg)

@@ -1,0 +1,24 @@
+from spack.package import *
+from spack_repo.builtin.build_systems.compiler import CompilerPackage
+from spack_repo.builtin.build_systems.generic import Package
+from spack_repo.builtin.packages.llvm.package import Llvm as Builtin
+
+
+class Llvm(Package, CompilerPackage):
+    """clang and flang of the site: what their users need to know; see gcc."""
+
+    has_code = False
+
+    variant("clang", default=True, description="C and C++")
+    variant("flang", default=False, description="Fortran")
+    variant("lld", default=False, description="Linker")
+    variant("lldb", default=False, description="Debugger")
+    provides("c", "cxx", when="+clang")
+    provides("fortran", when="+flang")
+
+    compiler_wrapper_link_paths = Builtin.compiler_wrapper_link_paths
+    debug_flags = Builtin.debug_flags
+    opt_flags = Builtin.opt_flags
+    implicit_rpath_libs = Builtin.implicit_rpath_libs
+    archspec_name = Builtin.archspec_name
+    _standard_flag = Builtin._standard_flag

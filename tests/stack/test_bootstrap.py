@@ -1,0 +1,174 @@
+"""The set-up's failure paths: wrong content, no network, no Spack, missing packages. No network is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import STATE, copy_checkout, run
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    """A checkout that was never set up."""
+    return copy_checkout(tmp_path / "fresh", "setup", "envs", "spack.yaml")
+
+
+@pytest.fixture
+def other_repository(tmp_path: Path) -> str:
+    """The URL of a repository that has the pinned tags on content of its own."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "file").write_text("not Spack\n")
+    git = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in ("init -q", "add .", "commit -q --no-gpg-sign -m x", "tag v1.1.0", "tag v2025.11.0"):
+        subprocess.run([*git, *command.split()], check=True)
+    return f"file://{folder}"
+
+
+def own_spack(folder: Path, version: str) -> Path:
+    """A folder that looks like a Spack of this version."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "spack").touch(mode=0o755)
+    (folder / "lib" / "spack" / "spack").mkdir(parents=True)
+    (folder / "lib" / "spack" / "spack" / "__init__.py").write_text(f'__version__ = "{version}"\n')
+    return folder
+
+
+def leftovers(checkout: Path) -> list[str]:
+    """What get-spack left of the repositories."""
+    names = (path.name for path in (checkout / ".pagewise").iterdir())
+    return sorted(name for name in names if name.startswith(("spack", "clone")))
+
+
+def test_a_wrong_tree_is_refused_and_removed(fresh: Path, other_repository: str) -> None:
+    done = run(fresh / "setup" / "get-spack", PAGEWISE_SPACK_URL=other_repository, PAGEWISE_USE_SPACK="")
+    assert done.returncode == 4
+    assert "c8e4b8166d4aaa26ff0e515265d047b02cae3e2b is wanted" in done.stdout
+    assert other_repository in done.stdout
+    assert "PAGEWISE_SPACK_URL" in done.stdout
+    assert leftovers(fresh) == []
+
+
+def test_a_wrong_commit_of_the_packages_is_refused(
+    fresh: Path, tmp_path: Path, other_repository: str
+) -> None:
+    own = own_spack(tmp_path / "own", "1.1.0")
+    done = run(
+        fresh / "setup" / "get-spack",
+        PAGEWISE_USE_SPACK=str(own),
+        PAGEWISE_SPACK_PACKAGES_URL=other_repository,
+    )
+    assert done.returncode == 4
+    assert "119680aeee8ea802c6111b7167583bddef97e82f is wanted" in done.stdout
+    assert "PAGEWISE_SPACK_PACKAGES_URL" in done.stdout
+    assert leftovers(fresh) == ["spack"]
+
+
+def test_no_network_is_told_with_what_to_set(fresh: Path, tmp_path: Path) -> None:
+    nowhere = f"file://{tmp_path}/nowhere"
+    done = run(fresh / "setup" / "get-spack", PAGEWISE_SPACK_URL=nowhere, PAGEWISE_USE_SPACK="")
+    assert done.returncode == 4
+    assert f"cannot be cloned from {nowhere}" in done.stdout
+    assert "export PAGEWISE_SPACK_URL=<git URL>" in done.stdout
+    assert leftovers(fresh) == []
+
+
+@pytest.mark.parametrize("version", ["0.23.1", "1.0.4"])
+def test_an_own_spack_that_is_too_old_is_refused(fresh: Path, tmp_path: Path, version: str) -> None:
+    own = own_spack(tmp_path / "own", version)
+    done = run(fresh / "setup" / "get-spack", PAGEWISE_USE_SPACK=str(own))
+    assert done.returncode == 4
+    assert "1.1 is the oldest that will do" in done.stdout
+
+
+def test_an_own_spack_that_is_not_there_is_told(fresh: Path, tmp_path: Path) -> None:
+    done = run(fresh / "setup" / "get-spack", PAGEWISE_USE_SPACK=str(tmp_path / "none"))
+    assert done.returncode == 4
+    assert str(tmp_path / "none") in done.stdout
+
+
+@pytest.fixture
+def without_spack(fresh: Path, tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """A checkout set up where Spack cannot be had, and the settings of that set-up."""
+    # The Python environment is not what is tested here, and would need the network.
+    python_env = fresh / "setup" / "python-env"
+    python_env.write_text(f"#!/bin/sh\nln -sfn {STATE / 'venv'} {fresh}/.pagewise/venv\n")
+    (fresh / "setup" / "system-packages.tsv").write_text("")
+    return fresh, {"PAGEWISE_SPACK_URL": f"file://{tmp_path}/nowhere", "PAGEWISE_USE_SPACK": ""}
+
+
+def test_without_spack_the_set_up_goes_on_and_says_why(without_spack: tuple[Path, dict[str, str]]) -> None:
+    checkout, settings = without_spack
+    done = run(checkout / "setup" / "bootstrap", **settings)
+    assert done.returncode == 0, done.stdout
+    facts = json.loads((checkout / ".pagewise" / "setup.json").read_text())
+    assert facts["spack"]["available"] is False
+    assert "cannot be cloned" in facts["spack"]["reason"]
+    assert "PAGEWISE_SPACK_URL" in facts["spack"]["remedy"]
+    assert any(compiler["entered"] for compiler in facts["compilers"])
+
+
+def test_without_spack_is_an_error_where_it_is_required(without_spack: tuple[Path, dict[str, str]]) -> None:
+    checkout, settings = without_spack
+    done = run(checkout / "setup" / "bootstrap", PAGEWISE_REQUIRE_SPACK="1", **settings)
+    assert done.returncode == 4
+    assert "Spack is required" in done.stdout
+    assert "PAGEWISE_SPACK_URL" in done.stdout
+
+
+def test_the_builder_falls_back_aloud_and_not_when_spack_was_asked_for(fresh: Path) -> None:
+    (fresh / ".pagewise" / "no-spack").write_text("the reason\nthe remedy\n")
+    presets = fresh / "setup" / "presets"
+    presets.write_text("#!/bin/sh\necho presets build $1\n")
+    build = fresh / "setup" / "build"
+
+    fallen = run(build, "quick", BUILDER="auto")
+    assert fallen.returncode == 0
+    for words in ("falling back", "the reason", "the remedy", "presets build quick"):
+        assert words in fallen.stdout
+
+    refused = run(build, "quick", BUILDER="spack")
+    assert refused.returncode == 4
+    for words in ("BUILDER=spack", "the reason", "the remedy"):
+        assert words in refused.stdout
+    assert "presets build" not in refused.stdout
+
+    assert run(build, "quick", BUILDER="ninja").returncode == 4
+
+
+def test_missing_packages_are_listed_with_what_they_are_for(fresh: Path, tmp_path: Path) -> None:
+    # A machine without apt: the tools that the script itself needs, and nothing else.
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("bash", "env", "readlink", "dirname", "sed", "sort", "head", "grep", "mkdir", "cut"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    rows = tmp_path / "rows.tsv"
+    rows.write_text("run\tabacus\tabacus\tcounting beads\nrun\tbash\tbash\tshells\ntest\tlute\tlute\tmusic\n")
+    script = fresh / "setup" / "system-packages"
+    done = run(script, "run", PATH=str(tools), PAGEWISE_SYSTEM_PACKAGES=str(rows))
+    assert done.returncode == 0, done.stdout
+    assert "abacus is missing, needed for counting beads" in done.stdout
+    assert "lute" not in done.stdout
+    missing = (fresh / ".pagewise" / "missing.tsv").read_text()
+    assert missing == "abacus\tcounting beads\tapt-get install abacus\n"
+
+
+def test_a_site_that_does_not_exist_is_refused(without_spack: tuple[Path, dict[str, str]]) -> None:
+    checkout, settings = without_spack
+    done = run(checkout / "setup" / "bootstrap", PAGEWISE_SITE="nonesuch", **settings)
+    assert done.returncode == 4
+    assert "'nonesuch'" in done.stdout
+
+
+def test_a_site_takes_the_place_of_what_is_detected(without_spack: tuple[Path, dict[str, str]]) -> None:
+    checkout, settings = without_spack
+    site = checkout / "envs" / "sites" / "mine"
+    site.mkdir(parents=True)
+    assert run(checkout / "setup" / "bootstrap", PAGEWISE_SITE="mine", **settings).returncode == 0
+    assert os.path.realpath(checkout / ".pagewise" / "site") == str(site)

@@ -1,0 +1,234 @@
+"""Modules made by real Spack, loaded by real Lmod in bash and zsh."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import threading
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+from conftest import ROOT, run
+
+SETTINGS = [
+    "PACKAGE",
+    "VERSION",
+    "COMPILER",
+    "HUGEPAGES",
+    "PREFETCH",
+    "STORES",
+    "OPENMP",
+    "PAPI",
+    "TARGET",
+    "HASH",
+    "BUILDER",
+    "PREFIX",
+]
+SHELLS = ("bash", "zsh")
+
+
+def in_shell(shell: str, checkout: Path, script: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a clean shell after the activation."""
+    flags = {"bash": ["--noprofile", "--norc"], "zsh": ["--no-rcs"]}[shell]
+    return subprocess.run(
+        [shell, *flags, "-c", f". {checkout}/setup/activate.sh && {script}"],
+        env={"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "LMOD_PAGER": "none"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def roots(checkout: Path) -> list[dict]:
+    """The root specs of the quick environment, from its lock file."""
+    lock = json.loads((checkout / "envs" / "quick" / "spack.lock").read_text())
+    return [{**lock["concrete_specs"][root["hash"]]} for root in lock["roots"]]
+
+
+def compiler_of(checkout: Path) -> str:
+    """GCC's name and version as the set-up proved it."""
+    facts = json.loads((checkout / ".pagewise" / "setup.json").read_text())
+    proved = (one for one in facts["compilers"] if one["name"] == "gcc" and one["entered"])
+    return f"gcc-{next(proved)['version']}"
+
+
+def expected(checkout: Path, spec: dict) -> dict[str, str]:
+    """What the module of a spec must set."""
+    parameters = spec["parameters"]
+    target = spec["arch"]["target"]
+    return {
+        "PACKAGE": spec["name"],
+        "VERSION": spec["version"],
+        "COMPILER": compiler_of(checkout),
+        "HUGEPAGES": parameters["hugepages"],
+        "PREFETCH": parameters["prefetch"],
+        "STORES": parameters["stores"],
+        "OPENMP": "on" if parameters["openmp"] else "off",
+        "PAPI": "on" if parameters["papi"] else "off",
+        "TARGET": target["name"] if isinstance(target, dict) else target,
+        "HASH": spec["hash"],
+        "BUILDER": "spack",
+        "PREFIX": str(checkout / ".pagewise" / "opt" / spec["name"] / f"{spec['version']}-{spec['hash']}"),
+    }
+
+
+def module_of(facts: dict[str, str]) -> str:
+    """The module's name, by the project's rule."""
+    configuration = f"{facts['HUGEPAGES']}/{facts['PREFETCH']}-{facts['STORES']}"
+    return f"{facts['PACKAGE']}/{facts['VERSION']}/{facts['COMPILER']}/{configuration}"
+
+
+def modules_in(tree: Path) -> list[str]:
+    """The modules of a tree, by the names that Lmod gives them."""
+    return sorted(str(file.relative_to(tree).with_suffix("")) for file in tree.rglob("*.lua"))
+
+
+def test_one_module_a_configuration_and_nothing_else(built: Path) -> None:
+    names = sorted(module_of(expected(built, spec)) for spec in roots(built))
+    assert len(names) == 2
+    assert modules_in(built / ".pagewise" / "modules" / "quick") == names
+
+
+def test_every_setting_is_in_every_module(built: Path) -> None:
+    for spec in roots(built):
+        facts = expected(built, spec)
+        printed = " ".join(f'"${{PAGEWISE_{name}}}"' for name in SETTINGS)
+        script = f"module load {module_of(facts)} && printf '%s\\n' {printed} \"$PATH\""
+        done = in_shell("bash", built, script)
+        *values, path = done.stdout.splitlines()
+        assert dict(zip(SETTINGS, values, strict=True)) == facts
+        assert path.split(":")[0] == f"{facts['PREFIX']}/bin"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_activate_and_load(built: Path, shell: str) -> None:
+    name = next(one for one in modules_in(built / ".pagewise" / "modules" / "quick") if "/thp/" in one)
+    script = f"cd {built}/envs/quick && spack env activate . && module load {name}"
+    script += " && pw-schoenauer_triad --version"
+    done = in_shell(shell, built, script)
+    assert done.returncode == 0, done.stdout
+    assert "thp" in done.stdout
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_loading_one_swaps_the_other_out(built: Path, shell: str) -> None:
+    first, second = modules_in(built / ".pagewise" / "modules" / "quick")
+    done = in_shell(shell, built, f"module load {first}; module load {second}; echo; module --terse list")
+    assert done.stdout.splitlines().count(second) == 1
+    assert first not in done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("command", ["whatis", "help", "spider"])
+def test_modules_tell_what_they_are(built: Path, command: str) -> None:
+    facts = expected(built, roots(built)[0])
+    told = in_shell("bash", built, f"module {command} {module_of(facts)}").stdout
+    for name in set(SETTINGS) - ({"PREFIX"} if command == "whatis" else set()):
+        assert facts[name] in told, name
+
+
+def test_the_search_finds_the_package(built: Path) -> None:
+    assert "pagewise-micro" in in_shell("bash", built, "module spider pagewise-micro").stdout
+
+
+def test_what_is_not_ours_is_no_module(built: Path) -> None:
+    listed = in_shell("bash", built, "module --terse avail").stdout
+    names = [line for line in listed.splitlines() if "/" in line and not line.startswith("/")]
+    assert names
+    assert all(name.startswith("pagewise-micro/") for name in names)
+
+
+@pytest.fixture
+def changed_modules(built: Path):
+    """The modules' settings, to be edited; they and the live tree are put back."""
+    file = built / "modulefiles" / "modules.yaml"
+    before = file.read_text()
+    yield file
+    file.write_text(before)
+    assert run(built / "setup" / "modules", "quick").returncode == 0
+
+
+def test_two_specs_with_one_name_are_an_error(built: Path, changed_modules: Path) -> None:
+    live = built / ".pagewise" / "modules" / "quick"
+    before, trees = modules_in(live), set((built / ".pagewise" / "module-trees").iterdir())
+    settings = yaml.safe_load(changed_modules.read_text())
+    settings["modules"]["default"]["lmod"]["projections"]["pagewise-micro"] = "{name}/{version}"
+    changed_modules.write_text(yaml.safe_dump(settings))
+    done = run(built / "setup" / "modules", "quick")
+    assert done.returncode == 4
+    assert "Name clashes" in done.stdout
+    assert modules_in(live) == before
+    assert set((built / ".pagewise" / "module-trees").iterdir()) == trees
+
+
+def test_a_module_that_cannot_be_written_is_an_error(built: Path) -> None:
+    template = built / "modulefiles" / "configuration.lua"
+    before = template.read_text()
+    live = built / ".pagewise" / "modules" / "quick"
+    try:
+        template.write_text(before + '{{ spec.variants["nonesuch"].value }}\n')
+        done = run(built / "setup" / "modules", "quick")
+        assert done.returncode == 4
+        assert len(modules_in(live)) == 2
+    finally:
+        template.write_text(before)
+        assert run(built / "setup" / "modules", "quick").returncode == 0
+
+
+def test_a_reader_never_sees_half_a_tree(built: Path, changed_modules: Path) -> None:
+    live = built / ".pagewise" / "modules" / "quick"
+    whole = modules_in(live)
+    seen: set[int] = set()
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            # A path that goes through the link anew each time, as a shell's does.
+            seen.add(sum((live / f"{name}.lua").exists() for name in whole))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    target = live.readlink()
+    changed_modules.write_text(changed_modules.read_text() + "# changed\n")
+    done = run(built / "setup" / "modules", "quick")
+    stop.set()
+    reader.join()
+    assert done.returncode == 0, done.stdout
+    assert live.readlink() != target
+    # Who reads the old tree still may end.
+    assert target.exists()
+    assert seen == {len(whole)}
+    assert modules_in(live) == whole
+
+
+def load_check_modules() -> ModuleType:
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("check_modules", ROOT / "setup" / "check_modules.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_is_wrong_with_a_tree_is_told(tmp_path: Path) -> None:
+    faults = load_check_modules().faults
+    lock, tree = tmp_path / "spack.lock", tmp_path / "tree"
+    lock.write_text(json.dumps({"roots": [{"hash": h, "spec": f"spec {h}"} for h in ("a", "b")]}))
+    assert len(faults(lock, tree)) == 2
+
+    files = {name: tree / "Core" / f"{name}.lua" for name in ("a", "b", "c", "stray")}
+    files["a"].parent.mkdir(parents=True)
+    for name in ("a", "stray"):
+        files[name].touch()
+    index = {name: {"path": str(files[name]), "use_name": name} for name in ("a", "b", "c")}
+    (tree / "module-index.yaml").write_text(yaml.safe_dump({"module_index": index}))
+    assert faults(lock, tree) == [
+        "b was not written",
+        "c is no root of the environment",
+        f"{files['stray']} belongs to no root",
+    ]

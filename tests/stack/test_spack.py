@@ -1,0 +1,147 @@
+"""Real Spack: isolated from the user's own, errors in its own words, and what an edit rebuilds."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import run
+
+POISON = "packages: [this: is, not: Spack's\n"
+
+
+def spack(checkout: Path, folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Spack in an environment's folder, with the checkout's settings."""
+    script = '. "$PAGEWISE_ROOT/setup/spack-env.sh" && "$PAGEWISE_ROOT/.pagewise/spack/bin/spack" -D "$@"'
+    return run("bash", "-c", script, "spack", folder, *arguments, PAGEWISE_ROOT=str(checkout), **settings)
+
+
+def environment(checkout: Path, name: str, spec: str) -> Path:
+    """A further environment of one spec."""
+    folder = checkout / "envs" / name
+    folder.mkdir()
+    quick = (checkout / "envs" / "quick" / "spack.yaml").read_text()
+    head, rest = quick.split("  definitions:\n")
+    develop = rest[rest.index("  develop:") :]
+    gcc = "  - ../toolchains/gcc.yaml\n"
+    head = head.replace(gcc, gcc + gcc.replace("gcc", "llvm"))
+    (folder / "spack.yaml").write_text(f"{head}  specs:\n  - {json.dumps(spec)}\n{develop}")
+    return folder
+
+
+@pytest.fixture
+def poisoned_home(tmp_path: Path) -> Path:
+    """A home whose ~/.spack ends every Spack that reads it."""
+    home = tmp_path / "home"
+    (home / ".spack").mkdir(parents=True)
+    for section in ("packages", "config", "repos"):
+        (home / ".spack" / f"{section}.yaml").write_text(POISON)
+    return home
+
+
+def test_the_poison_works(checkout: Path, poisoned_home: Path) -> None:
+    done = subprocess.run(
+        [checkout / ".pagewise" / "spack" / "bin" / "spack", "config", "get", "packages"],
+        env={"HOME": str(poisoned_home), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert str(poisoned_home) in done.stderr
+
+
+def test_the_users_spack_folder_is_neither_read_nor_written(checkout: Path, poisoned_home: Path) -> None:
+    folder = environment(checkout, "isolated", "pagewise-micro@develop %pagewise-gcc")
+    before = sorted(poisoned_home.rglob("*"))
+    done = spack(checkout, folder, "concretize", HOME=str(poisoned_home))
+    assert done.returncode == 0, done.stdout
+    assert sorted(poisoned_home.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "told"),
+    [
+        ("conflict", "pagewise-micro@develop prefetch=compiler %pagewise-llvm", "LLVM has no switch"),
+        ("unknown-compiler", "pagewise-micro@develop %c,fortran=nvhpc", "nvhpc"),
+        ("unknown-toolchain", "pagewise-micro@develop %pagewise-nag", "pagewise-nag"),
+        ("unknown-value", "pagewise-micro@develop hugepages=giant %pagewise-gcc", "giant"),
+        ("broken", "pagewise-micro@develop )( hugepages=thp", ")("),
+    ],
+)
+def test_a_wrong_spec_ends_in_spacks_own_words(checkout: Path, name: str, spec: str, told: str) -> None:
+    folder = environment(checkout, name, spec)
+    done = spack(checkout, folder, "concretize")
+    assert done.returncode != 0
+    assert "Error" in done.stdout
+    assert told in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_a_stack_that_cannot_be_concretized_says_so(checkout: Path) -> None:
+    environment(checkout, "hopeless", "pagewise-micro@develop prefetch=compiler %pagewise-llvm")
+    done = run(checkout / "setup" / "stack", "hopeless")
+    assert done.returncode != 0
+    assert "LLVM has no switch" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_an_unknown_environment_is_refused_with_the_known_ones(checkout: Path) -> None:
+    done = run(checkout / "setup" / "stack", "nonesuch")
+    assert done.returncode == 4
+    assert "'nonesuch'" in done.stdout
+    assert "quick" in done.stdout
+
+
+def test_what_the_machine_brings_has_recipes_that_cost_nothing(built: Path) -> None:
+    lock = json.loads((built / "envs" / "quick" / "spack.lock").read_text())
+    recipes: dict[str, set[str]] = {}
+    for spec in lock["concrete_specs"].values():
+        recipes.setdefault(spec["namespace"], set()).add(spec["name"])
+    assert recipes == {
+        "externals": {"gcc", "cmake", "ninja", "glibc"},
+        "pagewise": {"libpagewise", "pagewise-micro"},
+        "builtin": {"compiler-wrapper", "gcc-runtime"},
+    }
+
+
+def built_packages(checkout: Path) -> set[str]:
+    """The packages which the last installation built."""
+    lines = (checkout / ".pagewise" / "logs" / "install-quick.log").read_text().splitlines()
+    return {line.split()[1].rstrip(":") for line in lines if "Executing phase: 'build'" in line}
+
+
+def test_the_kernels_folder_stays_clean(built: Path) -> None:
+    assert not list((built / "kernels").glob("build-*"))
+
+
+def test_an_edit_rebuilds_what_it_touches(built: Path) -> None:
+    def edit(name: str) -> set[str]:
+        (built / ".pagewise" / "logs" / "install-quick.log").unlink(missing_ok=True)
+        os.utime(built / "kernels" / name)
+        done = run(built / "setup" / "stack", "quick")
+        assert done.returncode == 0, done.stdout
+        return built_packages(built)
+
+    assert edit("micro/schoenauer_triad/kernel.yaml") == {"pagewise-micro"}
+    assert edit("CMakePresets.json") == set()
+    assert edit("core/tests") == set()
+    assert edit("core/pw_kinds.f90") == {"libpagewise", "pagewise-micro"}
+
+
+def test_nothing_is_done_twice(built: Path) -> None:
+    assert run(built / "setup" / "stack", "quick").returncode == 0
+    done = run(built / "setup" / "stack", "quick")
+    assert done.returncode == 0
+    assert done.stdout == ""
+
+
+def test_the_recipes_own_tests_pass(built: Path) -> None:
+    done = run(built / "setup" / "test-packages", "quick")
+    assert done.returncode == 0, done.stdout
+    assert " 3 passed" in done.stdout
+    assert "failed" not in done.stdout

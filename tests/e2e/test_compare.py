@@ -72,7 +72,8 @@ def test_every_kernel_is_measured_on_the_pages_of_its_configuration(quick: tuple
 
 
 def test_rounds_are_whole_and_the_baseline_runs_twice(quick: tuple[Path, str]) -> None:
-    runs = [(record["kernel"], record["run"]) for record in records_of(quick[0]) if record["run"]["series"] != "sweep"]
+    runs = [(record["kernel"], record["run"]) for record in records_of(quick[0])]
+    runs = [(kernel, run) for kernel, run in runs if run["series"] != "sweep"]
     for kernel in KERNELS:
         for number in (1, 2, 3):
             modules = [run["module"] for name, run in runs if name == kernel and run["round"] == number]
@@ -114,7 +115,8 @@ def test_without_spack_the_presets_take_over_and_say_so(tmp_path: Path) -> None:
     assert "PAGEWISE_SPACK_URL" in refused.stdout, "what to set"
     assert not (clone / "results").exists()
 
-    done = make(clone, "compare", "ENV=quick", "ROUNDS=1", "KERNELS=pointer_chase", PAGEWISE_SPACK_URL=nowhere)
+    arguments = ("ENV=quick", "ROUNDS=1", "KERNELS=pointer_chase")
+    done = make(clone, "compare", *arguments, PAGEWISE_SPACK_URL=nowhere)
     assert done.returncode == 0, done.stdout
     assert "falling back" in done.stdout
     records = records_of(new_result(clone, set()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -37,19 +36,6 @@ def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[st
         text=True,
         check=False,
     )
-
-
-@pytest.fixture(scope="session")
-def spack_ready() -> None:
-    """Ends the test where Spack cannot be had: a failure in CI, skipped with the reason elsewhere."""
-    spack = {"available": False, "reason": "the checkout is not set up", "remedy": "make setup"}
-    if (STATE / "setup.json").exists():
-        spack = json.loads((STATE / "setup.json").read_text())["spack"]
-    if not spack["available"]:
-        told = f"needs Spack: {spack['reason']} ({spack['remedy']})"
-        if os.environ.get("CI"):
-            pytest.fail(told)
-        pytest.skip(told)
 
 
 @pytest.fixture(scope="session")

@@ -17,11 +17,11 @@ KERNELS = {"pointer_chase", "random_access", "schoenauer_triad"}
 
 
 def make(root: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """`make` in a checkout, with further environment variables; standard output and error together."""
+    """`make` in a checkout, with further settings but none of a make that runs the tests."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     return subprocess.run(
         ["make", "--no-print-directory", "-C", str(root), *arguments],
-        # A make that runs the tests hands its own variables on in MAKEFLAGS.
-        env={name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | settings,
+        env=inherited | settings,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -108,15 +108,16 @@ def test_without_spack_the_presets_take_over_and_say_so(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     nowhere = f"file://{tmp_path}/nowhere.git"
+    without = {"PAGEWISE_SPACK_URL": nowhere, "PAGEWISE_REQUIRE_SPACK": "", "PAGEWISE_USE_SPACK": ""}
 
-    refused = make(clone, "compare", "ENV=quick", "BUILDER=spack", PAGEWISE_SPACK_URL=nowhere)
+    refused = make(clone, "compare", "ENV=quick", "BUILDER=spack", **without)
     assert refused.returncode != 0
     assert nowhere in refused.stdout
     assert "PAGEWISE_SPACK_URL" in refused.stdout, "what to set"
     assert not (clone / "results").exists()
 
     arguments = ("ENV=quick", "ROUNDS=1", "KERNELS=pointer_chase")
-    done = make(clone, "compare", *arguments, PAGEWISE_SPACK_URL=nowhere)
+    done = make(clone, "compare", *arguments, **without)
     assert done.returncode == 0, done.stdout
     assert "falling back" in done.stdout
     records = records_of(new_result(clone, set()))

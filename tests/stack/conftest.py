@@ -27,10 +27,11 @@ def copy_checkout(root: Path, *names: str) -> Path:
 
 
 def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, with further environment variables."""
+    """Run a command to its end, with these settings and none of whoever runs the tests."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PAGEWISE_")}
     return subprocess.run(
         [str(word) for word in command],
-        env={**os.environ, **settings},
+        env={**inherited, **settings},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -145,3 +145,17 @@ def test_the_recipes_own_tests_pass(built: Path) -> None:
     assert done.returncode == 0, done.stdout
     assert " 3 passed" in done.stdout
     assert "failed" not in done.stdout
+
+
+def test_a_build_with_papi_counts_or_says_why_not(built: Path, tmp_path: Path) -> None:
+    environment(built, "counting", "pagewise-micro@develop +papi %pagewise-gcc")
+    done = run(built / "setup" / "stack", "counting")
+    assert done.returncode == 0, done.stdout
+    prefix = json.loads((built / "envs" / "counting" / "spack.lock").read_text())["roots"][0]["hash"]
+    program = next((built / ".pagewise" / "opt").glob(f"pagewise-micro/*{prefix}/bin/pw-pointer_chase"))
+    record = tmp_path / "record.jsonl"
+    done = run(program, "--working-set", "1MB", "--repetitions", "1", "--record", record)
+    assert done.returncode == 0, done.stdout
+    counters = json.loads(record.read_text())["counters"]
+    assert "perf::PAGE-FAULTS" in counters or "PAPI" in counters["unavailable"]
+    assert counters.get("unavailable") != "built without PAPI"

@@ -147,6 +147,16 @@ def test_the_recipes_own_tests_pass(built: Path) -> None:
     assert "failed" not in done.stdout
 
 
+def test_nothing_is_fetched_once_set_up(built: Path) -> None:
+    alone = ("unshare", "--map-root-user", "--net")
+    if run(*alone, "true").returncode != 0:
+        pytest.skip("this user may not make a network namespace")
+    environment(built, "offline", "pagewise-micro@develop stores=nontemporal %pagewise-gcc")
+    done = run(*alone, built / "setup" / "stack", "offline")
+    assert done.returncode == 0, done.stdout
+    assert list((built / ".pagewise" / "modules" / "offline").rglob("hardware-nontemporal.lua"))
+
+
 def test_a_build_with_papi_counts_or_says_why_not(built: Path, tmp_path: Path) -> None:
     environment(built, "counting", "pagewise-micro@develop +papi %pagewise-gcc")
     done = run(built / "setup" / "stack", "counting")

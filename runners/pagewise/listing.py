@@ -9,7 +9,8 @@ from rich.text import Text
 
 from pagewise.catalog import Catalog
 
-_COLUMNS = ("compiler", "hugepages", "prefetch", "stores", "builder")
+# The compiler stands in the module's name, which must not be broken: it is what people copy.
+_COLUMNS = ("hugepages", "prefetch", "stores", "builder")
 
 
 def print_catalog(console: Console, catalog: Catalog) -> None:

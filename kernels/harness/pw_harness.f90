@@ -10,7 +10,7 @@ module pw_harness
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
     use pw_pages, only: array_proof_t, paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, &
-        pages_policies, pages_policy_from_name, pages_policy_name, pages_proof_t, pages_prove, pages_require
+        pages_policy_from_name, pages_policy_name, pages_proof_t, pages_prove, pages_require
     use pw_record, only: array_record_t, configuration_t, counters_record_t, failure_to_json, metric_t, pages_record_t, &
         record_t, traffic_t, validation_t
     use pw_region, only: counters_t, region_t
@@ -172,7 +172,7 @@ contains
             call options%add('repetitions', option_count, '5', 'timed repetitions', lowest=1_i8)
             call options%add('threads', option_count, '1', 'threads', lowest=1_i8)
             call options%add('pages', option_choice, kernel%configuration%hugepages, 'page policy of the arrays', &
-                             choices=pages_policies())
+                             choices='none|thp|hugetlbfs')
             call options%add('first-touch', option_choice, 'parallel', 'who touches the pages first: each thread its share, '// &
                              'or the first thread all', choices='parallel|serial')
             call options%add('sweep', option_flag, '', 'a curve: working sets from 8 KiB to --working-set, a record each')

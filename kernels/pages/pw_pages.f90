@@ -48,7 +48,7 @@ module pw_pages
         type(array_proof_t), allocatable :: arrays(:)
     end type pages_proof_t
 
-    public :: pages_policies, pages_policy_from_name, pages_policy_name
+    public :: pages_policy_from_name, pages_policy_name
     public :: pages_begin, pages_require, pages_allocate, pages_confirm, pages_prove, pages_free
 
     ! The types of pages.h.
@@ -123,17 +123,6 @@ module pw_pages
     end interface
 
 contains
-
-    !> The names of all policies, separated by '|'.
-    pure function pages_policies() result(names)
-        character(:), allocatable :: names
-        integer :: policy
-
-        names = trim(policy_names(lbound(policy_names, 1)))
-        do policy = lbound(policy_names, 1) + 1, ubound(policy_names, 1)
-            names = names//'|'//trim(policy_names(policy))
-        end do
-    end function pages_policies
 
     !> The policy called `name`; exit code 2 if there is none.
     subroutine pages_policy_from_name(name, policy, error)

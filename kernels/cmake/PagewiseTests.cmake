@@ -1,39 +1,51 @@
-# Tests of a micro-kernel: every variant of it runs and checks its result, holds the instructions that it claims, and the
-# check of the result finds a kernel that is wrong (the folder's broken.c).
+# Tests of a micro-kernel: every variant that it feels runs and checks its result, and holds the instructions that it
+# claims; the check of the result finds a kernel that is wrong (the folder's broken.c).
+
+# Run small: the arguments under smoke in kernel.yaml.
+function(_pagewise_smoke result)
+    file(STRINGS kernel.yaml _line REGEX "^smoke:")
+    string(REGEX MATCH "arguments: *\\[([^]]*)\\]" _found "${_line}")
+    string(REGEX REPLACE "[\", ]+" ";" _arguments "${CMAKE_MATCH_1}")
+    list(REMOVE_ITEM _arguments "")
+    set(${result} ${_arguments} PARENT_SCOPE)
+endfunction()
 
 function(pagewise_test_variants kernel)
     set(_instructions ${PROJECT_SOURCE_DIR}/cmake/check_instructions.cmake)
+    _pagewise_smoke(_smoke)
+    set(_tested "")
     foreach(_prefetch ${pagewise_all_prefetch})
         foreach(_stores ${pagewise_all_stores})
-            set(_target pw-${kernel}-${_prefetch}-${_stores})
-            pagewise_kernel_source(${_prefetch} ${_stores} _source)
-            pagewise_kernel_executable(${_target} ${_prefetch} ${_stores} ${_source} ${ARGN})
+            pagewise_felt(prefetch ${_prefetch} hardware _prefetch)
+            pagewise_felt(stores ${_stores} regular _stores)
+            set(_variant ${_prefetch}-${_stores})
+            if(_variant IN_LIST _tested)
+                continue()
+            endif()
+            list(APPEND _tested ${_variant})
+            set(_target pw-${kernel}-${_variant})
+            pagewise_kernel_executable(${_target} ${kernel} ${_prefetch} ${_stores})
             foreach(_pages none thp)
-                add_test(NAME ${kernel}.${_prefetch}-${_stores}.${_pages}
-                         COMMAND ${_target} --working-set 300kB --repetitions 2 --pages ${_pages}
-                )
+                add_test(NAME ${kernel}.${_variant}.${_pages} COMMAND ${_target} ${_smoke} --pages ${_pages})
                 # Tests of pages change the machine's settings for a moment.
-                set_tests_properties(
-                    ${kernel}.${_prefetch}-${_stores}.${_pages} PROPERTIES RESOURCE_LOCK machine_settings
-                )
+                set_tests_properties(${kernel}.${_variant}.${_pages} PROPERTIES RESOURCE_LOCK machine_settings)
             endforeach()
             # Those settings may refuse thp; base pages can always be had.
-            set_tests_properties(${kernel}.${_prefetch}-${_stores}.thp PROPERTIES SKIP_RETURN_CODE 3)
-            get_filename_component(_stem ${_source} NAME_WE)
-            add_test(NAME ${kernel}.${_prefetch}-${_stores}.instructions
-                     COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP} -DOBJECT=$<TARGET_OBJECTS:${_target}-kernel>
-                             -DPROCESSOR=${CMAKE_SYSTEM_PROCESSOR} -DSOURCE=${_stem} -DPREFETCH=${_prefetch}
-                             -DSTORES=${_stores} -P ${_instructions}
+            set_tests_properties(${kernel}.${_variant}.thp PROPERTIES SKIP_RETURN_CODE 3)
+            add_test(NAME ${kernel}.${_variant}.instructions
+                     COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP}
+                             "-DOBJECTS=$<TARGET_OBJECTS:${_target}-kernel>" -DPROCESSOR=${CMAKE_SYSTEM_PROCESSOR}
+                             -DPREFETCH=${_prefetch} -DSTORES=${_stores} -P ${_instructions}
             )
         endforeach()
     endforeach()
 
-    add_test(NAME ${kernel}.sweep COMMAND pw-${kernel} --sweep --working-set 100kB --repetitions 1)
-    add_test(NAME ${kernel}.serial-first-touch
-             COMMAND pw-${kernel} --working-set 1MB --repetitions 1 --first-touch serial
-    )
+    add_test(NAME ${kernel}.serial-first-touch COMMAND pw-${kernel} ${_smoke} --first-touch serial)
     # A kernel that leaves some of its work undone fails its check.
-    pagewise_kernel_executable(pw-${kernel}-broken hardware regular broken.c ${ARGN})
-    add_test(NAME ${kernel}.broken COMMAND pw-${kernel}-broken --working-set 300kB --repetitions 1)
+    pagewise_kernel_executable(pw-${kernel}-broken ${kernel} hardware regular broken.c)
+    add_test(NAME ${kernel}.broken COMMAND pw-${kernel}-broken ${_smoke})
     set_tests_properties(${kernel}.broken PROPERTIES PASS_REGULAR_EXPRESSION "check +FAILED")
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/CMakeLists.txt)
+        add_subdirectory(tests)
+    endif()
 endfunction()

@@ -1,8 +1,10 @@
 # The variants of a build, and how a micro-kernel is built in one of them.
 #
-# A kernel's folder holds main.f90 and the timed code in files named after what they are for: kernel_<prefetch>_<stores>,
-# kernel_<prefetch> or kernel, ending in .f90 or .c; the most particular one is taken. prefetch=compiler takes the source
-# of prefetch=hardware and has the compiler insert the prefetches.
+# A kernel's folder holds its driver, main.f90, and the timed code, ending in .f90 or .c: `kernel` is part of every variant;
+# of kernel_<prefetch>_<stores> and kernel_<prefetch> the first that is there. Timed code finds its variant as macros too:
+# PW_PREFETCH_SOFTWARE, PW_STORES_NONTEMPORAL and so on. Which dimensions the kernel feels, its kernel.yaml says; without
+# effect on it, a build is that of prefetch=hardware, stores=regular. prefetch=compiler takes the source of
+# prefetch=hardware and has the compiler insert the prefetches.
 set(PAGEWISE_HUGEPAGES none CACHE STRING "Page policy unless --pages says otherwise: none, thp, hugetlbfs")
 set(PAGEWISE_PREFETCH hardware CACHE STRING "hardware, compiler, software, block")
 set(PAGEWISE_STORES regular CACHE STRING "regular, nontemporal")
@@ -41,25 +43,34 @@ message(STATUS "pagewise ${PROJECT_VERSION}: ${PAGEWISE_COMPILER}, hugepages=${P
                "prefetch=${PAGEWISE_PREFETCH} stores=${PAGEWISE_STORES} openmp=${PAGEWISE_OPENMP} papi=${PAGEWISE_PAPI}"
 )
 
-# Set `result` to the kernel source in the current folder for the two values.
-function(pagewise_kernel_source prefetch stores result)
+# Set `result` to the value that a kernel sees of a dimension: of one that it does not feel, the plain one.
+function(pagewise_felt dimension value plain result)
+    file(STRINGS kernel.yaml _feels REGEX "^feels:.*[[ ]${dimension}[],]")
+    if(NOT _feels)
+        set(value ${plain})
+    endif()
+    set(${result} ${value} PARENT_SCOPE)
+endfunction()
+
+# Set `result` to the sources in the current folder of the timed code for the two values.
+function(pagewise_kernel_sources prefetch stores result)
     if(prefetch STREQUAL "compiler")
         set(prefetch hardware)
     endif()
-    file(GLOB _found CONFIGURE_DEPENDS kernel_${prefetch}_${stores}.* kernel_${prefetch}.[fc]* kernel.[fc]*)
-    foreach(_name kernel_${prefetch}_${stores} kernel_${prefetch} kernel)
-        foreach(_source ${_found})
-            get_filename_component(_stem ${_source} NAME_WE)
-            if(_stem STREQUAL _name)
-                set(${result} ${_source} PARENT_SCOPE)
-                return()
-            endif()
-        endforeach()
+    file(GLOB _every CONFIGURE_DEPENDS kernel.[fc]*)
+    foreach(_name kernel_${prefetch}_${stores} kernel_${prefetch})
+        file(GLOB _found CONFIGURE_DEPENDS ${_name}.[fc]*)
+        if(_found)
+            break()
+        endif()
     endforeach()
-    message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR} has no source for prefetch=${prefetch} stores=${stores}")
+    if(NOT _found AND NOT _every)
+        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR} has no source for prefetch=${prefetch} stores=${stores}")
+    endif()
+    set(${result} ${_every} ${_found} PARENT_SCOPE)
 endfunction()
 
-# The object library `result` with the module pw_build of a build with the given prefetch and stores.
+# The object library `result` that says what an executable was built as.
 function(pagewise_build_facts prefetch stores result)
     set(_target pagewise-build-${prefetch}-${stores})
     if(NOT TARGET ${_target})
@@ -67,43 +78,66 @@ function(pagewise_build_facts prefetch stores result)
         configure_file(${PROJECT_SOURCE_DIR}/harness/pw_build.f90.in ${_folder}/pw_build.f90)
         add_library(${_target} OBJECT ${_folder}/pw_build.f90)
         pagewise_compile(${_target})
-        set_target_properties(${_target} PROPERTIES Fortran_MODULE_DIRECTORY ${_folder})
-        target_include_directories(${_target} PUBLIC ${_folder})
-        target_link_libraries(${_target} PUBLIC pagewise::pagewise)
+        target_link_libraries(${_target} PRIVATE pagewise::pagewise)
+        if(NOT PAGEWISE_LIBRARY)
+            # Ninja does not see that this one needs the modules of an installed library: it would keep an old object.
+            get_target_property(_archive pagewise::pagewise LOCATION)
+            set_source_files_properties(${_folder}/pw_build.f90 PROPERTIES OBJECT_DEPENDS ${_archive})
+        endif()
     endif()
     set(${result} ${_target} PARENT_SCOPE)
 endfunction()
 
-# The executable `target` of the kernel in the current folder, built as the given prefetch and stores, with the timed code
-# in `source` and further sources.
-function(pagewise_kernel_executable target prefetch stores source)
-    add_library(${target}-kernel OBJECT ${source})
+# The executable `target` of the driver of `kernel`, built as the given prefetch and stores. Further arguments: sources in
+# place of the timed code for these.
+function(pagewise_kernel_executable target kernel prefetch stores)
+    pagewise_felt(prefetch ${prefetch} hardware _prefetch)
+    pagewise_felt(stores ${stores} regular _stores)
+    set(_sources ${ARGN})
+    if(NOT _sources)
+        pagewise_kernel_sources(${_prefetch} ${_stores} _sources)
+    endif()
+    add_library(${target}-kernel OBJECT ${_sources})
     pagewise_compile(${target}-kernel)
     target_include_directories(${target}-kernel PRIVATE ${PROJECT_SOURCE_DIR}/harness)
-    if(prefetch STREQUAL "compiler")
+    string(TOUPPER "PW_PREFETCH_${_prefetch};PW_STORES_${_stores}" _variant)
+    target_compile_definitions(${target}-kernel PRIVATE ${_variant})
+    if(_prefetch STREQUAL "compiler")
         target_compile_options(${target}-kernel PRIVATE ${pagewise_compiler_prefetch})
     endif()
 
+    # It says that it was built as the configuration, felt or not.
     pagewise_build_facts(${prefetch} ${stores} _facts)
-    add_executable(${target} main.f90 ${ARGN})
-    pagewise_compile(${target})
-    set_target_properties(
-        ${target} PROPERTIES Fortran_MODULE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}.modules LINKER_LANGUAGE Fortran
-    )
-    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/harness)
-    target_link_libraries(${target} PRIVATE ${target}-kernel ${_facts} pagewise::pagewise)
+    add_executable(${target} $<TARGET_OBJECTS:${target}-kernel> $<TARGET_OBJECTS:${_facts}>)
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE Fortran)
+    target_link_libraries(${target} PRIVATE pagewise::pw-${kernel}-driver pagewise::pagewise)
+    if(PAGEWISE_OPENMP)
+        target_link_libraries(${target} PRIVATE OpenMP::OpenMP_Fortran)
+    endif()
 endfunction()
 
-# Build and install the kernel in the current folder; with tests, build and run it in every variant. Arguments: sources
-# that all variants share, besides main.f90.
+# The kernel in the current folder: its driver (main.f90 and the sources given as arguments), which is part of the
+# library, for it is the same in all variants; and its program; with tests, in every variant that it feels.
 function(pagewise_micro_kernel)
     get_filename_component(_kernel ${CMAKE_CURRENT_SOURCE_DIR} NAME)
-    pagewise_kernel_source(${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} _source)
-    pagewise_kernel_executable(pw-${_kernel} ${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} ${_source} ${ARGN})
-    install(TARGETS pw-${_kernel} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    install(FILES kernel.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/pagewise/kernels RENAME ${_kernel}.yaml)
-    if(BUILD_TESTING)
+    if(PAGEWISE_LIBRARY)
+        add_library(pw-${_kernel}-driver STATIC main.f90 ${ARGN})
+        add_library(pagewise::pw-${_kernel}-driver ALIAS pw-${_kernel}-driver)
+        pagewise_compile(pw-${_kernel}-driver)
+        set_target_properties(
+            pw-${_kernel}-driver PROPERTIES Fortran_MODULE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/modules
+        )
+        target_include_directories(pw-${_kernel}-driver PRIVATE ${PROJECT_SOURCE_DIR}/harness)
+        target_link_libraries(pw-${_kernel}-driver PUBLIC pagewise)
+        install(TARGETS pw-${_kernel}-driver EXPORT pagewiseTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/pagewise)
+    endif()
+    if(PAGEWISE_MICRO)
+        pagewise_kernel_executable(pw-${_kernel} ${_kernel} ${PAGEWISE_PREFETCH} ${PAGEWISE_STORES})
+        install(TARGETS pw-${_kernel} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+        install(FILES kernel.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/pagewise/kernels RENAME ${_kernel}.yaml)
+    endif()
+    if(PAGEWISE_MICRO AND BUILD_TESTING)
         include(PagewiseTests)
-        pagewise_test_variants(${_kernel} ${ARGN})
+        pagewise_test_variants(${_kernel})
     endif()
 endfunction()

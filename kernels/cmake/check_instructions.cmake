@@ -1,7 +1,6 @@
-# Disassemble an object and compare the instructions in it with what its variant claims.
+# Disassemble the objects of a kernel's timed code and compare the instructions in them with what its variant claims.
 #
-# Arguments: OBJDUMP, OBJECT, PROCESSOR, SOURCE (stem of the kernel's file: a variant which the file's name does not tell
-# apart claims nothing), PREFETCH, STORES.
+# Arguments: OBJDUMP, OBJECTS, PROCESSOR, and PREFETCH, STORES as far as the kernel feels them.
 if(PROCESSOR MATCHES "x86_64|AMD64")
     set(_prefetch "prefetch(t0|t1|t2|nta|w)")
     set(_stream "v?movnt(pd|ps|dq|i|q)")
@@ -13,9 +12,9 @@ else()
     return()
 endif()
 
-execute_process(COMMAND ${OBJDUMP} -d --no-show-raw-insn ${OBJECT} OUTPUT_VARIABLE _text RESULT_VARIABLE _status)
+execute_process(COMMAND ${OBJDUMP} -d --no-show-raw-insn ${OBJECTS} OUTPUT_VARIABLE _text RESULT_VARIABLE _status)
 if(NOT _status EQUAL 0)
-    message(FATAL_ERROR "${OBJDUMP} cannot disassemble ${OBJECT}")
+    message(FATAL_ERROR "${OBJDUMP} cannot disassemble ${OBJECTS}")
 endif()
 
 function(expect what pattern wanted)
@@ -23,18 +22,18 @@ function(expect what pattern wanted)
     list(LENGTH _matches _count)
     message("${what} instructions: ${_count}, wanted: ${wanted}")
     if(wanted AND _count EQUAL 0)
-        message(FATAL_ERROR "${OBJECT}: no ${what} instruction in a variant that claims them")
+        message(FATAL_ERROR "${OBJECTS}: no ${what} instruction in a variant that claims them")
     elseif(NOT wanted AND _count GREATER 0)
-        message(FATAL_ERROR "${OBJECT}: ${_count} ${what} instructions in a variant that claims none")
+        message(FATAL_ERROR "${OBJECTS}: ${_count} ${what} instructions in a variant that claims none")
     endif()
 endfunction()
 
 set(_prefetch_wanted OFF)
-if(PREFETCH MATCHES "^(compiler|software)$" AND SOURCE MATCHES "^kernel_(hardware|software)")
+if(PREFETCH MATCHES "^(compiler|software)$")
     set(_prefetch_wanted ON)
 endif()
 set(_stream_wanted OFF)
-if(STORES STREQUAL "nontemporal" AND SOURCE MATCHES "_nontemporal$")
+if(STORES STREQUAL "nontemporal")
     set(_stream_wanted ON)
 endif()
 expect(prefetch "${_prefetch}" ${_prefetch_wanted})

@@ -15,7 +15,7 @@ module pw_options
     integer, parameter, public :: option_text = 5     !< any text
 
     type :: option_t
-        character(:), allocatable :: name, value, default, help, choices
+        character(:), allocatable :: name, value, default, help, choices, ladder
         integer :: kind = option_text
         integer(i8) :: lowest = 0
         logical :: given = .false.
@@ -31,6 +31,8 @@ module pw_options
         procedure :: start
         procedure :: add
         procedure :: parse
+        procedure :: replace
+        procedure :: ladder
         procedure :: given
         procedure :: print_help
         procedure :: print_list
@@ -57,12 +59,13 @@ contains
         call self%add('version', option_flag, '', 'print version, compilers, flags and configuration and end')
     end subroutine start
 
-    !> Declare an option. `choices` (for option_choice): the words, separated by '|'; `lowest`: the least value.
-    subroutine add(self, name, kind, default, help, choices, lowest)
+    !> Declare an option. `choices` (for option_choice): the words, separated by '|'; `lowest`: the least value;
+    !> `ladder`: the values of a sweep, separated by ',' (for option_choice they are the choices).
+    subroutine add(self, name, kind, default, help, choices, lowest, ladder)
         class(options_t), intent(inout) :: self
         character(*), intent(in) :: name, default, help
         integer, intent(in) :: kind
-        character(*), intent(in), optional :: choices
+        character(*), intent(in), optional :: choices, ladder
         integer(i8), intent(in), optional :: lowest
         type(option_t) :: new
 
@@ -72,6 +75,8 @@ contains
         new%value = default
         new%help = help
         new%choices = ''
+        new%ladder = ''
+        if (present(ladder)) new%ladder = ladder
         if (present(choices)) new%choices = choices
         if (present(lowest)) new%lowest = lowest
         self%list = [self%list, new]
@@ -155,6 +160,39 @@ contains
         end associate
     end subroutine set
 
+    !> Give an option another value, as the command line would. Unknown option, ill-formed value: exit_usage.
+    subroutine replace(self, name, value, error)
+        class(options_t), intent(inout) :: self
+        character(*), intent(in) :: name, value
+        type(error_t), intent(inout) :: error
+        integer :: at
+
+        at = self%find(name)
+        if (at == 0) then
+            call usage(self, error, "there is no option '--"//name//"'")
+            return
+        end if
+        call self%set(at, value, error)
+    end subroutine replace
+
+    !> The values of a sweep over an option, separated by ','; empty if it has none, or there is no such option.
+    function ladder(self, name) result(values)
+        class(options_t), intent(in) :: self
+        character(*), intent(in) :: name
+        character(:), allocatable :: values
+        integer :: at, i
+
+        values = ''
+        at = self%find(name)
+        if (at == 0) return
+        values = self%list(at)%ladder
+        if (self%list(at)%kind /= option_choice) return
+        values = self%list(at)%choices
+        do i = 1, len(values)
+            if (values(i:i) == '|') values(i:i) = ','
+        end do
+    end function ladder
+
     !> Whether the command line has the option.
     logical function given(self, name)
         class(options_t), intent(in) :: self
@@ -182,7 +220,7 @@ contains
         end associate
     end subroutine get_integer
 
-    !> The value of a choice or text.
+    !> The value of any option, as it was given.
     subroutine get_text(self, name, value)
         class(options_t), intent(in) :: self
         character(*), intent(in) :: name
@@ -245,6 +283,7 @@ contains
                 call json%put('name', option%name)
                 call json%put('kind', trim(kind_name(option%kind)))
                 if (option%kind == option_choice) call json%put('choices', option%choices)
+                if (len(option%ladder) > 0) call json%put('ladder', option%ladder)
                 if (option%kind /= option_flag) call json%put('default', option%default)
                 call json%put('help', option%help)
                 call json%close_object()

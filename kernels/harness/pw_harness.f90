@@ -2,7 +2,7 @@
 !> pages, check of the result, the record and the summary.
 !>
 !> A kernel extends `kernel_t` and hands itself to `run_kernel`. Order of calls: declare_options, read_options, plan,
-!> then for each working set initialise, run (several times), validate, traffic, metrics.
+!> initialise, run (several times), validate, traffic, metrics. A sweep begins again with read_options at each point.
 module pw_harness
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_intptr_t
     use, intrinsic :: iso_fortran_env, only: int8, output_unit
@@ -32,32 +32,19 @@ module pw_harness
         character(:), allocatable :: name, summary, default_working_set
         type(configuration_t) :: configuration
         type(options_t) :: options
-        type(paged_array_t), allocatable :: memory(:)   !< as planned for the largest working set
+        type(paged_array_t), allocatable :: memory(:)   !< as planned
     contains
-        procedure(declare_options), deferred :: declare_options
-        procedure(read_options), deferred :: read_options
+        procedure :: declare_options => no_options
+        procedure :: read_options => nothing_to_read
         procedure(plan), deferred :: plan
         procedure(initialise), deferred :: initialise
         procedure(run), deferred :: run
         procedure(validate), deferred :: validate
         procedure(traffic), deferred :: traffic
-        procedure(metrics), deferred :: metrics
+        procedure :: metrics => bandwidths
     end type kernel_t
 
     abstract interface
-        !> Add the kernel's own options to `self%options`.
-        subroutine declare_options(self)
-            import :: kernel_t
-            class(kernel_t), intent(inout) :: self
-        end subroutine declare_options
-
-        !> Read the kernel's own options.
-        subroutine read_options(self, error)
-            import :: error_t, kernel_t
-            class(kernel_t), intent(inout) :: self
-            type(error_t), intent(inout) :: error
-        end subroutine read_options
-
         !> The arrays for a working set of `bytes`; their sum must not exceed it.
         subroutine plan(self, bytes, wanted, error)
             import :: error_t, i8, kernel_t, plan_t
@@ -67,7 +54,7 @@ module pw_harness
             type(error_t), intent(inout) :: error
         end subroutine plan
 
-        !> Fill the first `elements` elements of the arrays in `self%memory`; forget earlier passes.
+        !> Fill the arrays in `self%memory`, of `elements` elements as planned; forget earlier passes.
         subroutine initialise(self, elements)
             import :: i8, kernel_t
             class(kernel_t), intent(inout) :: self
@@ -95,15 +82,14 @@ module pw_harness
             integer(i8), intent(in) :: passes
             type(traffic_t) :: moved
         end function traffic
+    end interface
 
-        !> The figures which `passes` passes in `seconds` amount to; the first is the headline.
-        function metrics(self, passes, seconds) result(figures)
-            import :: i8, kernel_t, metric_t, r8
-            class(kernel_t), intent(in) :: self
-            integer(i8), intent(in) :: passes
-            real(r8), intent(in) :: seconds
-            type(metric_t), allocatable :: figures(:)
-        end function metrics
+    interface
+        !> What the executable was built as; its object file is linked with the timed code.
+        function pagewise_built_configuration() result(built)
+            import :: configuration_t
+            type(configuration_t) :: built
+        end function pagewise_built_configuration
     end interface
 
     public :: run_kernel, bandwidth_metrics
@@ -115,8 +101,8 @@ module pw_harness
     type :: session_t
         integer(i8) :: working_set = 0, repetitions = 0, threads = 1
         integer :: policy = 0
-        logical :: parallel_touch = .true., sweep = .false.
-        character(:), allocatable :: record_file
+        logical :: parallel_touch = .true.
+        character(:), allocatable :: record_file, swept   !< swept: name of an option, empty without a sweep
         integer(i4), allocatable :: cpus(:), numa_nodes(:)
         real(r8) :: populate_seconds = 0.0_r8
         integer(i8) :: populate_minor = 0, populate_major = 0
@@ -133,6 +119,7 @@ contains
         character(:), allocatable :: program
 
         program = 'pw-'//kernel%name
+        kernel%configuration = pagewise_built_configuration()
         call declare_common_options(kernel, program)
         call kernel%declare_options()
         call kernel%options%parse(error)
@@ -150,6 +137,33 @@ contains
             call stop_on(program, error)
         end if
     end subroutine run_kernel
+
+    !> Add the kernel's own options to `self%options`; by default there are none.
+    subroutine no_options(self)
+        class(kernel_t), intent(inout) :: self
+
+        associate (unused => self)
+        end associate
+    end subroutine no_options
+
+    !> Read the kernel's own options; raise exit_usage where they make no sense.
+    subroutine nothing_to_read(self, error)
+        class(kernel_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+
+        associate (unused_self => self, unused_error => error)
+        end associate
+    end subroutine nothing_to_read
+
+    !> The figures which `passes` passes in `seconds` amount to, the headline first; by default, bandwidths.
+    function bandwidths(self, passes, seconds) result(figures)
+        class(kernel_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+
+        figures = bandwidth_metrics(self%traffic(passes), seconds)
+    end function bandwidths
 
     !> Bandwidth by both conventions, in the order stream, hardware.
     function bandwidth_metrics(moved, seconds) result(figures)
@@ -175,28 +189,96 @@ contains
                              choices='none|thp|hugetlbfs')
             call options%add('first-touch', option_choice, 'parallel', 'who touches the pages first: each thread its share, '// &
                              'or the first thread all', choices='parallel|serial')
-            call options%add('sweep', option_flag, '', 'a curve: working sets from 8 KiB to --working-set, a record each')
+            call options%add('sweep', option_text, '', 'a curve over an option, a record each: OPTION or OPTION=VALUE,VALUE; '// &
+                             'working-set goes from 8 KiB up to --working-set')
             call options%add('record', option_text, '', 'append the record of each measurement to this file, one JSON a line')
         end associate
     end subroutine declare_common_options
 
-    !> Allocate, place and prove the memory, then measure the working set, or the curve of them.
+    !> Measure once, or at every point of a sweep.
     subroutine measure(kernel, session, error)
         class(kernel_t), intent(inout) :: kernel
         type(session_t), intent(inout) :: session
         type(error_t), intent(inout) :: error
-        type(plan_t) :: wanted
-        integer(i8) :: bytes, measured
-        integer :: step, failures
+        character(:), allocatable :: values
+        integer :: failures
+        integer(i8) :: measured
 
+        failures = 0
+        measured = 0
         call read_session(kernel, session, error)
         if (error%failed()) return
+        call begin_sweep(kernel, session, values, error)
+        if (error%failed()) return
+        call pages_begin(session%policy, error)
+        if (error%failed()) return
+        call session%counters%open()
+        if (len(session%swept) == 0) call measure_point(kernel, session, measured, failures, error)
+        do while (len(values) > 0 .and. .not. error%failed())
+            call kernel%options%replace(session%swept, first_of(values), error)
+            if (.not. error%failed()) call read_session(kernel, session, error)
+            if (.not. error%failed()) call measure_point(kernel, session, measured, failures, error)
+            values = values(min(len(first_of(values)) + 2, len(values) + 1):)
+        end do
+        if (error%failed()) return
+        call session%counters%close()
+        if (failures > 0) call error%raise(exit_check, 'the result failed its check', 'measure', &
+            'do not use this configuration; try another compiler version')
+    end subroutine measure
+
+    !> What is swept, and the values, separated by ','.
+    subroutine begin_sweep(kernel, session, values, error)
+        class(kernel_t), intent(in) :: kernel
+        type(session_t), intent(inout) :: session
+        character(:), allocatable, intent(out) :: values
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer :: equals, step
+
+        call kernel%options%get('sweep', word)
+        equals = index(word//'=', '=')
+        session%swept = word(:equals - 1)
+        if (equals < len(word)) then
+            values = word(equals + 1:)
+        else if (session%swept == 'working-set') then
+            values = ''
+            step = 0
+            do while (sweep_size(step) < session%working_set)
+                values = values//to_text(sweep_size(step))//','
+                step = step + 1
+            end do
+            values = values//to_text(session%working_set)
+        else
+            values = kernel%options%ladder(session%swept)
+        end if
+        if (len(session%swept) > 0 .and. (len(values) == 0 .or. session%swept == 'pages')) &
+            call error%raise(exit_usage, "'"//word//"' is no sweep", 'pw_harness', &
+                             'take --sweep OPTION=VALUE,VALUE,... with an option other than --pages; '// &
+                             'those with a ladder in --list-options need no values')
+    end subroutine begin_sweep
+
+    pure function first_of(values) result(value)
+        character(*), intent(in) :: values
+        character(:), allocatable :: value
+
+        value = values(:index(values//',', ',') - 1)
+    end function first_of
+
+    !> Allocate, place and prove the memory, and measure, unless the kernel made the same of the working set before.
+    subroutine measure_point(kernel, session, measured, failures, error)
+        class(kernel_t), intent(inout) :: kernel
+        type(session_t), intent(inout) :: session
+        integer(i8), intent(inout) :: measured
+        integer, intent(inout) :: failures
+        type(error_t), intent(inout) :: error
+        type(plan_t) :: wanted
+
         call kernel%read_options(error)
         if (error%failed()) return
         call kernel%plan(session%working_set, wanted, error)
         if (error%failed()) return
-        call pages_begin(session%policy, error)
-        if (error%failed()) return
+        if (session%swept == 'working-set' .and. sum(wanted%bytes) == measured) return
+        measured = sum(wanted%bytes)
         call threads_begin(session%threads, session%cpus, session%numa_nodes, error)
         if (error%failed()) return
         call allocate_arrays(kernel, session%policy, wanted, error)
@@ -204,31 +286,11 @@ contains
         call populate(kernel%memory, session)
         call pages_confirm(kernel%memory, session%policy, error)
         if (error%failed()) return
-        call session%counters%open()
-
-        failures = 0
-        step = 0
-        measured = 0
-        do
-            bytes = session%working_set
-            if (session%sweep) then
-                bytes = min(sweep_size(step), session%working_set)
-                call kernel%plan(bytes, wanted, error)
-                if (error%failed()) return
-            end if
-            if (sum(wanted%bytes) > measured) then    ! a kernel may round two sizes to the same one
-                call measure_working_set(kernel, session, wanted, failures, error)
-                if (error%failed()) return
-                measured = sum(wanted%bytes)
-            end if
-            if (bytes >= session%working_set) exit
-            step = step + 1
-        end do
-        call session%counters%close()
+        call measure_working_set(kernel, session, wanted, failures, error)
+        if (error%failed()) return
         call free_arrays(kernel%memory, error)
-        if (failures > 0) call error%raise(exit_check, 'the result failed its check', 'measure', &
-            'do not use this configuration; try another compiler version')
-    end subroutine measure
+        deallocate (kernel%memory)
+    end subroutine measure_point
 
     !> Working sets of a sweep: two an octave.
     pure integer(i8) function sweep_size(step)
@@ -248,7 +310,6 @@ contains
             call options%get('working-set', session%working_set)
             call options%get('repetitions', session%repetitions)
             call options%get('threads', session%threads)
-            call options%get('sweep', session%sweep)
             call options%get('record', session%record_file)
             call options%get('first-touch', word)
             session%parallel_touch = word == 'parallel'
@@ -352,7 +413,7 @@ contains
             abs(transfer(kernel%memory(2)%address, 0_c_intptr_t) - transfer(kernel%memory(1)%address, 0_c_intptr_t))
 
         call kernel%initialise(wanted%elements)
-        if (session%sweep) then
+        if (len(session%swept) > 0) then
             record%passes = calibrate(kernel, sweep_repetition_seconds)
         else
             record%passes = calibrate(kernel, repetition_seconds)
@@ -386,8 +447,8 @@ contains
             call append_line(session%record_file, record%to_json(kernel%options), error)
             if (error%failed()) return
         end if
-        if (session%sweep) then
-            call print_line(record)
+        if (len(session%swept) > 0) then
+            call print_line(kernel, session, record)
         else
             call print_summary(record)
         end if
@@ -513,11 +574,20 @@ contains
     end subroutine print_summary
 
     !> One point of a sweep, for a person.
-    subroutine print_line(record)
+    subroutine print_line(kernel, session, record)
+        class(kernel_t), intent(in) :: kernel
+        type(session_t), intent(in) :: session
         type(record_t), intent(in) :: record
+        character(:), allocatable :: point, value
 
-        write (output_unit, '(a)') record%kernel//'  '//bytes_to_text(record%working_set)//'  '// &
-            record%metrics(1)%field//' '//to_text(record%metrics(1)%value, 'g0.5')//'  '//outcome(record%validation)
+        if (session%swept == 'working-set') then
+            point = bytes_to_text(record%working_set)
+        else
+            call kernel%options%get(session%swept, value)
+            point = session%swept//' '//value
+        end if
+        write (output_unit, '(a)') record%kernel//'  '//point//'  '//record%metrics(1)%field//' '// &
+            to_text(record%metrics(1)%value, 'g0.5')//'  '//outcome(record%validation)
     end subroutine print_line
 
     pure function outcome(validation) result(text)

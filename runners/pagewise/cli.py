@@ -94,7 +94,7 @@ def list_(environment: str, modules: Path | None) -> None:
 @click.argument("module")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(environment: str, modules: Path | None, module: str, command: Sequence[str]) -> NoReturn:
-    """Load MODULE and run a program in it: pagewise run MODULE -- pw-schoenauer_triad --sweep.
+    """Load MODULE and run a program in it: pagewise run MODULE -- pw-schoenauer_triad --sweep working-set.
 
     MODULE is a name, its end (gcc-12.2.0/thp/hardware-regular), or a glob that fits one.
     """

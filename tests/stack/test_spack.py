@@ -127,10 +127,33 @@ def test_an_edit_rebuilds_what_it_touches(built: Path) -> None:
         assert done.returncode == 0, done.stdout
         return built_packages(built)
 
-    assert edit("micro/schoenauer_triad/kernel.yaml") == {"pagewise-micro"}
     assert edit("CMakePresets.json") == set()
     assert edit("core/tests") == set()
-    assert edit("core/pw_kinds.f90") == {"libpagewise", "pagewise-micro"}
+    assert edit("micro/schoenauer_triad/kernel.yaml") == {"libpagewise", "pagewise-micro"}
+
+
+def test_programs_run_after_an_edit_of_the_library(built: Path) -> None:
+    """A type that grows must reach every object that holds one: an old object beside it would crash."""
+    source = built / "kernels" / "core" / "pw_record.f90"
+    before = source.read_text()
+    head = "    type, public :: configuration_t\n"
+    source.write_text(before.replace(head, head + "        integer(i8) :: grown(33) = 7\n"))
+    assert source.read_text() != before
+    try:
+        done = run(built / "setup" / "stack", "quick")
+        assert done.returncode == 0, done.stdout
+        lock = json.loads((built / "envs" / "quick" / "spack.lock").read_text())
+        compilers = set()
+        for root in lock["roots"]:
+            prefix = next((built / ".pagewise" / "opt").glob(f"pagewise-micro/*{root['hash']}"))
+            for program in sorted(prefix.glob("bin/pw-*")):
+                done = run(program, "--version")
+                assert done.returncode == 0, f"{program}: {done.stdout}"
+                compilers.add(done.stdout.split("compiler ")[1].split("-")[0].strip())
+        assert compilers == {"gcc", "llvm"}
+    finally:
+        source.write_text(before)
+    assert run(built / "setup" / "stack", "quick").returncode == 0
 
 
 def test_nothing_is_done_twice(built: Path) -> None:

@@ -3,7 +3,6 @@
 !> Source: McVoy and Staelin, lmbench: portable tools for performance analysis (1996).
 module pointer_chase
     use, intrinsic :: iso_c_binding, only: c_int64_t, c_ptr
-    use pw_build, only: built_configuration
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -59,7 +58,6 @@ contains
         kernel%name = 'pointer_chase'
         kernel%summary = 'latency of loads that depend on each other, along a random cycle of cache lines'
         kernel%default_working_set = '128MiB'
-        kernel%configuration = built_configuration()
     end function new_chase
 
     subroutine declare_options(self)

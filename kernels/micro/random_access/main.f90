@@ -3,7 +3,6 @@
 !> Source: HPC Challenge RandomAccess (Luszczek, Dongarra et al., 2005), whose sequence and rules it follows.
 module random_access
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int64_t
-    use pw_build, only: built_configuration
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -51,7 +50,6 @@ contains
         kernel%name = 'random_access'
         kernel%summary = 'updates at pseudo-random places of a table'
         kernel%default_working_set = '256MiB'
-        kernel%configuration = built_configuration()
     end function new_random_access
 
     subroutine declare_options(self)

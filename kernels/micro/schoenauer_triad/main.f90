@@ -4,7 +4,6 @@
 !> systems (2005), section 3.
 module schoenauer_triad
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t
-    use pw_build, only: built_configuration
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i4, i8, r8
@@ -51,7 +50,6 @@ contains
         kernel%name = 'schoenauer_triad'
         kernel%summary = 'bandwidth of a(i) = b(i) + c(i)*d(i)'
         kernel%default_working_set = '256MiB'
-        kernel%configuration = built_configuration()
     end function new_triad
 
     subroutine declare_options(self)

@@ -9,10 +9,7 @@ from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 
 class KernelsPackage(CMakePackage):
-    """A part of kernels/: one CMake project, of which each package builds its own rooms."""
-
-    #: The rooms of kernels/ that the package compiles.
-    rooms: tuple[str, ...] = ()
+    """A part of kernels/: one CMake project, of which each package builds its own targets."""
 
     variant("openmp", default=True, description="Threads by OpenMP")
     variant("papi", default=False, description="Count events with PAPI")
@@ -40,15 +37,15 @@ class KernelsPackage(CMakePackage):
         ]
 
     def detect_dev_src_change(self):
-        """Whether a source of this package is younger than its installation.
+        """Whether a source is younger than the installation.
 
-        Spack looks at all of dev_path: an edit of one micro-kernel would rebuild the library too.
+        Spack looks at all of dev_path, tests too. The library is linked statically: each package holds all of it.
         """
         source = Path(self.spec.variants["dev_path"].value)
         _, record = spack.store.STORE.db.query_by_spec_hash(self.spec.dag_hash())
         built = [source / "CMakeLists.txt"]
-        for room in ("cmake", *self.rooms):
-            for folder, below, files in os.walk(source / room):
+        for room in filter(Path.is_dir, source.iterdir()):
+            for folder, below, files in os.walk(room):
                 if "tests" in below:
                     below.remove("tests")
                 # A folder's own time tells of a file that went or was renamed.

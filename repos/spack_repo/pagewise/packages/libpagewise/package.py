@@ -5,12 +5,11 @@ from spack_repo.pagewise.build_systems.kernels import KernelsPackage
 
 
 class Libpagewise(KernelsPackage):
-    """Page policies and their proof, measured regions, timers and result records for kernels of pagewise.
+    """Page policies and their proof, measured regions, timers and result records for kernels of pagewise, and the
+    drivers of its micro-kernels.
 
     Built from the checkout only (develop:).
     """
-
-    rooms = ("core", "pages", "region", "harness")
 
     version("develop")
 
@@ -24,9 +23,10 @@ class Libpagewise(KernelsPackage):
         ]
 
     def test_package(self):
-        """the archive, its Fortran modules and its CMake package are installed"""
+        """the archives, the Fortran modules and the CMake package are installed"""
         for pattern in (
             "lib*/libpagewise.a",
+            "lib*/pagewise/libpw-*-driver.a",
             "include/pagewise/*.mod",
             "lib*/cmake/pagewise/pagewiseConfig.cmake",
         ):

@@ -15,8 +15,6 @@ class PagewiseMicro(KernelsPackage):
     Built from the checkout only (develop:).
     """
 
-    rooms = ("micro",)
-
     version("develop")
 
     variant(

@@ -10,7 +10,8 @@ module pw_harness
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
     use pw_pages, only: array_proof_t, paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, &
-        pages_policy_from_name, pages_policy_name, pages_proof_t, pages_prove, pages_require
+        pages_policy_from_name, pages_policy_name, pages_policy_names, pages_policy_t, pages_proof_t, pages_prove, &
+        pages_require
     use pw_record, only: array_record_t, configuration_t, counters_record_t, failure_to_json, metric_t, pages_record_t, &
         record_t, traffic_t, validation_t
     use pw_region, only: counters_t, region_t
@@ -100,8 +101,8 @@ module pw_harness
     !> Common options as read, and what is measured once for a process.
     type :: session_t
         integer(i8) :: working_set = 0, repetitions = 0, threads = 1
-        integer :: policy = 0
-        logical :: parallel_touch = .true.
+        type(pages_policy_t) :: policy
+        logical :: static = .false., parallel_touch = .true.
         character(:), allocatable :: record_file, swept   !< swept: name of an option, empty without a sweep
         integer(i4), allocatable :: cpus(:), numa_nodes(:)
         real(r8) :: populate_seconds = 0.0_r8
@@ -186,7 +187,9 @@ contains
             call options%add('repetitions', option_count, '5', 'timed repetitions', lowest=1_i8)
             call options%add('threads', option_count, '1', 'threads', lowest=1_i8)
             call options%add('pages', option_choice, kernel%configuration%hugepages, 'page policy of the arrays', &
-                             choices='none|thp|hugetlbfs')
+                             choices=pages_policy_names())
+            call options%add('allocation', option_choice, 'dynamic', 'where the arrays are: mapped, or part of a large array '// &
+                             'of the program', choices='dynamic|static')
             call options%add('first-touch', option_choice, 'parallel', 'who touches the pages first: each thread its share, '// &
                              'or the first thread all', choices='parallel|serial')
             call options%add('sweep', option_text, '', 'a curve over an option, a record each: OPTION or OPTION=VALUE,VALUE; '// &
@@ -281,7 +284,7 @@ contains
         measured = sum(wanted%bytes)
         call threads_begin(session%threads, session%cpus, session%numa_nodes, error)
         if (error%failed()) return
-        call allocate_arrays(kernel, session%policy, wanted, error)
+        call allocate_arrays(kernel, session, wanted, error)
         if (error%failed()) return
         call populate(kernel%memory, session)
         call pages_confirm(kernel%memory, session%policy, error)
@@ -315,14 +318,16 @@ contains
             session%parallel_touch = word == 'parallel'
             call options%get('pages', word)
             call pages_policy_from_name(word, session%policy, error)
+            call options%get('allocation', word)
+            session%static = word == 'static'
         end associate
     end subroutine read_session
 
     !> Map the arrays. Starts that lie a power of two apart compete for the same cache sets and look alike to the
     !> memory disambiguation, which compares the low 12 address bits: each array starts a page and a few lines further on.
-    subroutine allocate_arrays(kernel, policy, wanted, error)
+    subroutine allocate_arrays(kernel, session, wanted, error)
         class(kernel_t), intent(inout) :: kernel
-        integer, intent(in) :: policy
+        type(session_t), intent(in) :: session
         type(plan_t), intent(in) :: wanted
         type(error_t), intent(inout) :: error
         integer(i8), parameter :: lines = 256_i8
@@ -330,11 +335,13 @@ contains
         integer :: i
 
         stagger = base_page_size() + lines
-        call pages_require(policy, wanted%bytes + [(stagger*(i - 1), i=1, size(wanted%bytes))], error)
+        call pages_require(session%policy, wanted%bytes + [(stagger*(i - 1), i=1, size(wanted%bytes))], error, &
+                           session%static)
         if (error%failed()) return
         allocate (kernel%memory(size(wanted%bytes)))
         do i = 1, size(wanted%bytes)
-            call pages_allocate(kernel%memory(i), policy, wanted%name(i), wanted%bytes(i), stagger*(i - 1), error)
+            call pages_allocate(kernel%memory(i), session%policy, wanted%name(i), wanted%bytes(i), stagger*(i - 1), error, &
+                                session%static)
             if (error%failed()) return
         end do
     end subroutine allocate_arrays
@@ -488,7 +495,7 @@ contains
 
     subroutine prove_pages(memory, policy, pages, error)
         type(paged_array_t), intent(in) :: memory(:)
-        integer, intent(in) :: policy
+        type(pages_policy_t), intent(in) :: policy
         type(pages_record_t), intent(out) :: pages
         type(error_t), intent(inout) :: error
         type(pages_proof_t) :: proof

@@ -21,52 +21,58 @@ static int32_t refused(struct pw_pages_failure *failure, const struct pw_pages_a
     return failure->code;
 }
 
-/* `needed` pages are not in the pool, or the kernel would not give them. */
-static int32_t pool_short(struct pw_pages_failure *failure, const char *who, int64_t needed)
+/* The command that gives the pool this many pages. */
+static void command_of(const struct pw_machine_pool *pool, int64_t pages, char *command, size_t length)
 {
-    struct pw_machine_pool pool;
-    pw_machine_pool(&pool);
-    long long missing = needed - pool.available;
-    long long persistent = pool.total - pool.surplus;
-    long long kib = pool.page_size / 1024;
+    if (pool->page_size == pw_machine_pool_page_size())
+        snprintf(command, length, "sysctl -w vm.nr_hugepages=%lld", (long long)pages);
+    else
+        snprintf(command, length, "echo %lld > %s", (long long)pages, pool->path);
+}
+
+/* `needed` pages are not in the pool, or the kernel would not give them. */
+static int32_t pool_short(struct pw_pages_failure *failure, const struct pw_machine_pool *pool, const char *who,
+                          int64_t needed)
+{
+    long long missing = needed - pool->available;
+    long long persistent = pool->total - pool->surplus;
+    long long kib = pool->page_size / 1024;
     if (missing > 0) {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
                       "policy hugetlbfs: %s %lld huge pages of %lld KiB, and %lld of them are missing: of the pool's "
                       "%lld pages %lld are available",
-                      who, (long long)needed, kib, missing, (long long)pool.total, (long long)pool.available);
-        pw_pages_remedy(failure,
-                        "as root: sysctl -w vm.nr_hugepages=%lld; or pagewise compare --reserve-hugepages, which gives "
-                        "them back afterwards",
-                        persistent + missing);
+                      who, (long long)needed, kib, missing, (long long)pool->total, (long long)pool->available);
+        char command[192];
+        command_of(pool, persistent + missing, command, sizeof command);
+        pw_pages_remedy(failure, "as root: %s; or pagewise compare --reserve-hugepages, which gives them back afterwards",
+                        command);
     } else {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
                       "policy hugetlbfs: %s %lld huge pages of %lld KiB, and the kernel refuses them although %lld of "
                       "the pool's %lld pages are available",
-                      who, (long long)needed, kib, (long long)pool.available, (long long)pool.total);
+                      who, (long long)needed, kib, (long long)pool->available, (long long)pool->total);
         pw_pages_remedy(failure, "look at what bounds this process: its cpuset or NUMA policy (numactl --show; pools per "
                                  "node are in /sys/devices/system/node/node*/hugepages), its hugetlb cgroup, ulimit -v");
     }
     return failure->code;
 }
 
-int32_t pw_pages_require(int32_t policy, const int64_t *bytes, int32_t count, struct pw_pages_failure *failure)
+static int32_t require_pool(int64_t page_size, const int64_t *bytes, int32_t count, struct pw_pages_failure *failure)
 {
-    if (policy != PW_PAGES_HUGETLBFS) return PW_PAGES_OK;
     struct pw_machine_pool pool;
-    pw_machine_pool(&pool);
-    if (pool.page_size == 0) return pw_pages_begin(policy, failure);
+    pw_machine_pool(page_size, &pool);
     int64_t needed = 0;
-    for (int32_t i = 0; i < count; i++) needed += pw_round_up(bytes[i], pool.page_size) / pool.page_size;
+    for (int32_t i = 0; i < count; i++) needed += pw_round_up(bytes[i], page_size) / page_size;
     if (needed <= pool.available + pool.overcommit - pool.surplus) return PW_PAGES_OK;
-    return pool_short(failure, count == 1 ? "the array needs" : "the arrays need", needed);
+    return pool_short(failure, &pool, count == 1 ? "the array needs" : "the arrays need", needed);
 }
 
 /* From the pool. Without MAP_NORESERVE, so that a short pool is told here and not by SIGBUS at the touch; without
    MAP_FIXED, which would destroy an old mapping before it fails. Such mappings are never merged by the kernel. */
 static int32_t map_pool(struct pw_pages_array *array, struct pw_pages_failure *failure)
 {
-    int64_t size = pw_machine_pool_page_size();
-    if (size == 0) return pw_pages_begin(array->policy, failure);
+    int64_t size = pw_pages_size(&array->policy);
+    if (size == 0) return pw_pages_begin(&array->policy, failure);
     int64_t length = pw_round_up(array->offset + array->bytes, size);
     int size_flag = __builtin_ctzll((unsigned long long)size) << MAP_HUGE_SHIFT;
     char *start = mmap(NULL, (size_t)length, PROT_READ | PROT_WRITE,
@@ -74,7 +80,9 @@ static int32_t map_pool(struct pw_pages_array *array, struct pw_pages_failure *f
     if (start == MAP_FAILED) {
         char who[PW_PAGES_NAME + 16];
         snprintf(who, sizeof who, "array %s needs", array->name);
-        return pool_short(failure, who, length / size);
+        struct pw_machine_pool pool;
+        pw_machine_pool(size, &pool);
+        return pool_short(failure, &pool, who, length / size);
     }
     array->mapping = start;
     array->mapping_bytes = length;
@@ -82,38 +90,148 @@ static int32_t map_pool(struct pw_pages_array *array, struct pw_pages_failure *f
     return PW_PAGES_OK;
 }
 
-/* Of base or transparent huge pages: a whole number of aligned huge pages between two inaccessible guards, which keep
-   the kernel from merging neighbours, so that an entry of smaps is an array's alone. Both policies get the same
-   layout: only the pages differ. */
-static int32_t map_anonymous(struct pw_pages_array *array, struct pw_pages_failure *failure)
+/* The static memory. It is part of every program that allocates, and costs nothing until it is touched; the code models
+   of x86-64 allow 2 GiB in all. Arrays are cut from it one after the other; it is whole again when none is left. */
+static char static_memory[1 << 30];
+static int64_t static_used;
+static int32_t static_arrays;
+
+static char *static_start(void)
 {
+    return static_memory + (-(uintptr_t)static_memory % (uintptr_t)pw_system_base_page_size());
+}
+
+/* Of one array with its guards. */
+struct layout {
+    int64_t alignment, length, whole;
+};
+
+/* A whole number of aligned huge pages between two inaccessible guards, which keep the kernel from merging neighbours, so
+   that an entry of smaps is an array's alone. All policies get the same layout: only the pages differ. In static memory,
+   where space is short, huge pages beyond 2 MiB count only for the policy that asks for them. */
+static struct layout layout_of(const struct pw_pages_policy *policy, int32_t allocation, int64_t bytes)
+{
+    const int64_t small = 2 << 20;
     int64_t base = pw_system_base_page_size();
     int64_t huge = pw_machine_thp_size();
-    int64_t alignment = huge > 0 ? huge : base;
-    int64_t length = pw_round_up(array->offset + array->bytes, alignment);
-    int64_t whole = length + alignment + base;
+    struct layout layout = {.alignment = huge > 0 ? huge : base};
+    if (allocation == PW_PAGES_STATIC && layout.alignment > small) {
+        int64_t wanted = pw_pages_size(policy);
+        layout.alignment = wanted > small ? wanted : small;
+    }
+    layout.length = pw_round_up(bytes, layout.alignment);
+    layout.whole = layout.length + layout.alignment + base;
+    return layout;
+}
 
-    char *mapping = mmap(NULL, (size_t)whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED) return refused(failure, array, "mmap");
-    char *start = mapping + base;
-    start += (alignment - (int64_t)((uintptr_t)start % (uintptr_t)alignment)) % alignment;
+static int32_t static_short(struct pw_pages_failure *failure, int64_t needed)
+{
+    pw_pages_fail(failure, PW_PAGES_USAGE, "the arrays need %lld MiB of static memory, and there are %lld",
+                  (long long)(needed >> 20) + 1, (long long)sizeof static_memory >> 20);
+    pw_pages_remedy(failure, "take a smaller working set, or dynamic arrays");
+    return failure->code;
+}
+
+/* A pool backs mappings that are made for it, and static memory is mapped when the program starts. */
+static int32_t static_pool(struct pw_pages_failure *failure)
+{
+    pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy hugetlbfs: static arrays cannot lie on pages of a pool: only "
+                                                 "libhugetlbfs can remap them, for a program that is linked for it");
+    pw_pages_remedy(failure, "take dynamic arrays (--allocation dynamic), or transparent huge pages (--pages thp)");
+    return failure->code;
+}
+
+static int32_t require_static(const struct pw_pages_policy *policy, const int64_t *bytes, int32_t count,
+                              struct pw_pages_failure *failure)
+{
+    if (policy->kind == PW_PAGES_HUGETLBFS) return static_pool(failure);
+    int64_t needed = static_used + (static_start() - static_memory);
+    for (int32_t i = 0; i < count; i++) needed += layout_of(policy, PW_PAGES_STATIC, bytes[i]).whole;
+    return needed <= (int64_t)sizeof static_memory ? PW_PAGES_OK : static_short(failure, needed);
+}
+
+int32_t pw_pages_require(const struct pw_pages_policy *policy, int32_t allocation, const int64_t *bytes, int32_t count,
+                         struct pw_pages_failure *failure)
+{
+    if (allocation == PW_PAGES_STATIC) return require_static(policy, bytes, count, failure);
+    if (policy->kind != PW_PAGES_HUGETLBFS) return PW_PAGES_OK;
+    int64_t page_size = pw_pages_size(policy);
+    return page_size == 0 ? pw_pages_begin(policy, failure) : require_pool(page_size, bytes, count, failure);
+}
+
+/* Address space for an array, not accessible; NULL: `failure` says why. */
+static char *reserve(const struct pw_pages_array *array, int64_t whole, struct pw_pages_failure *failure)
+{
+    if (array->allocation == PW_PAGES_DYNAMIC) {
+        char *mapping = mmap(NULL, (size_t)whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapping != MAP_FAILED) return mapping;
+        refused(failure, array, "mmap");
+        return NULL;
+    }
+    int64_t bytes = array->offset + array->bytes;
+    if (require_static(&array->policy, &bytes, 1, failure) != PW_PAGES_OK) return NULL;
+    char *mapping = static_start() + static_used;
+    if (mprotect(mapping, (size_t)whole, PROT_NONE) != 0) {
+        refused(failure, array, "mprotect");
+        return NULL;
+    }
+    static_used += whole;
+    static_arrays++;
+    return mapping;
+}
+
+/* The reverse. Returns 0, or -1 with errno. */
+static int release(int32_t allocation, char *mapping, int64_t whole)
+{
+    if (allocation == PW_PAGES_DYNAMIC) return munmap(mapping, (size_t)whole);
+    if (madvise(mapping, (size_t)whole, MADV_DONTNEED) != 0 || madvise(mapping, (size_t)whole, MADV_DODUMP) != 0 ||
+        mprotect(mapping, (size_t)whole, PROT_NONE) != 0)
+        return -1;
+    if (--static_arrays == 0) static_used = 0;
+    return 0;
+}
+
+/* At a first touch the kernel takes the largest size that is enabled and fits into the mapping, whatever is wanted. So
+   the memory is split into mappings that hold no larger page: each is as long as the next larger page, and begins one
+   wanted page behind a border of these. Neighbours of one kind are merged again; every other one is left out of core
+   dumps, which changes nothing else. Returns 0, or -1 with errno. */
+static int split(char *start, int64_t length, int64_t page_size)
+{
+    int64_t larger = pw_machine_thp_next(page_size);
+    for (int64_t at = page_size; larger > 0 && at < length; at += 2 * larger) {
+        int64_t left = length - at;
+        if (madvise(start + at, (size_t)(left < larger ? left : larger), MADV_DONTDUMP) != 0) return -1;
+    }
+    return 0;
+}
+
+/* Of base or transparent huge pages. */
+static int32_t map_anonymous(struct pw_pages_array *array, struct pw_pages_failure *failure)
+{
+    struct layout layout = layout_of(&array->policy, array->allocation, array->offset + array->bytes);
+    char *mapping = reserve(array, layout.whole, failure);
+    if (mapping == NULL) return failure->code;
+    char *start = mapping + pw_system_base_page_size();
+    start += -(uintptr_t)start % (uintptr_t)layout.alignment;
 
     /* Advised before it becomes accessible: never for a moment may it be served by other pages. A kernel without
        transparent huge pages knows neither advice (EINVAL), and policy none needs it then no more. */
-    int advice = array->policy == PW_PAGES_THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
-    bool needless = array->policy == PW_PAGES_NONE && huge == 0;
+    int advice = array->policy.kind == PW_PAGES_THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
+    bool needless = array->policy.kind == PW_PAGES_NONE && pw_machine_thp_size() == 0;
     const char *call = NULL;
-    if (!needless && madvise(start, (size_t)length, advice) != 0)
+    if ((!needless && madvise(start, (size_t)layout.length, advice) != 0) ||
+        (pw_pages_is_multi_size(&array->policy) && split(start, layout.length, pw_pages_size(&array->policy)) != 0))
         call = "madvise";
-    else if (mprotect(start, (size_t)length, PROT_READ | PROT_WRITE) != 0)
+    else if (mprotect(start, (size_t)layout.length, PROT_READ | PROT_WRITE) != 0)
         call = "mprotect";
     if (call != NULL) {
         refused(failure, array, call);
-        munmap(mapping, (size_t)whole);
+        release(array->allocation, mapping, layout.whole);
         return failure->code;
     }
+    if (array->policy.kind == PW_PAGES_THP) pw_machine_thp_counts(pw_pages_size(&array->policy), &array->before);
     array->mapping = mapping;
-    array->mapping_bytes = whole;
+    array->mapping_bytes = layout.whole;
     array->address = start + array->offset;
     return PW_PAGES_OK;
 }
@@ -128,13 +246,14 @@ int32_t pw_pages_allocate(struct pw_pages_array *array, struct pw_pages_failure 
         pw_pages_remedy(failure, "ask for at least one byte at an offset of at least zero, and less than 4 EiB in all");
         return failure->code;
     }
-    return array->policy == PW_PAGES_HUGETLBFS ? map_pool(array, failure) : map_anonymous(array, failure);
+    if (array->policy.kind != PW_PAGES_HUGETLBFS) return map_anonymous(array, failure);
+    return array->allocation == PW_PAGES_STATIC ? static_pool(failure) : map_pool(array, failure);
 }
 
 int32_t pw_pages_free(struct pw_pages_array *array, struct pw_pages_failure *failure)
 {
-    if (array->mapping != NULL && munmap(array->mapping, (size_t)array->mapping_bytes) != 0) {
-        pw_pages_fail(failure, PW_PAGES_SYSTEM, "array %s: its memory cannot be given back (munmap: %s)", array->name,
+    if (array->mapping != NULL && release(array->allocation, array->mapping, array->mapping_bytes) != 0) {
+        pw_pages_fail(failure, PW_PAGES_SYSTEM, "array %s: its memory cannot be given back: %s", array->name,
                       strerror(errno));
         pw_pages_remedy(failure, "raise vm.max_map_count");
         return failure->code;

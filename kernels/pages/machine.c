@@ -1,11 +1,13 @@
 #define _GNU_SOURCE
 #include "machine.h"
 
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char thp_folder[] = "/sys/kernel/mm/transparent_hugepage";
+static const char pool_folder[] = "/sys/kernel/mm/hugepages";
 
 int32_t pw_pages_fail(struct pw_pages_failure *failure, int32_t code, const char *format, ...)
 {
@@ -77,29 +79,96 @@ static bool chosen(const char *path, char *value, size_t length)
     return true;
 }
 
+/* The path of hugepages-<size>kB/<name> in the folder. */
+static void path_of(char path[128], const char *folder, int64_t page_size, const char *name)
+{
+    snprintf(path, 128, "%s/hugepages-%lldkB/%s", folder, (long long)(page_size / 1024), name);
+}
+
+/* The sizes in the names of the folder's folders (hugepages-64kB). */
+static int32_t sizes_in(const char *folder, int64_t sizes[PW_MACHINE_SIZES])
+{
+    int32_t count = 0;
+    DIR *opened = opendir(folder);
+    if (opened == NULL) return 0;
+    const struct dirent *entry;
+    while (count < PW_MACHINE_SIZES && (entry = readdir(opened)) != NULL) {
+        long long kib;
+        if (sscanf(entry->d_name, "hugepages-%lldkB", &kib) != 1) continue;
+        int32_t at = count++;
+        for (; at > 0 && sizes[at - 1] > kib * 1024; at--) sizes[at] = sizes[at - 1];
+        sizes[at] = kib * 1024;
+    }
+    closedir(opened);
+    return count;
+}
+
+/* Sizes that only files can have (8 KiB) stand there too, without a switch for memory like ours. */
+int32_t pw_machine_thp_sizes(int64_t sizes[PW_MACHINE_SIZES])
+{
+    int32_t count = 0, all = sizes_in(thp_folder, sizes);
+    for (int32_t i = 0; i < all; i++) {
+        char path[128], value[32];
+        path_of(path, thp_folder, sizes[i], "enabled");
+        if (chosen(path, value, sizeof value)) sizes[count++] = sizes[i];
+    }
+    return count;
+}
+
+int32_t pw_machine_pool_sizes(int64_t sizes[PW_MACHINE_SIZES])
+{
+    return sizes_in(pool_folder, sizes);
+}
+
 /* Since Linux 6.8 each size has a switch of its own, which rules unless it says "inherit"
    (Documentation/admin-guide/mm/transhuge.rst). */
-void pw_machine_thp_switch(struct pw_machine_switch *found)
+void pw_machine_thp_switch(int64_t page_size, struct pw_machine_switch *found)
 {
-    int kib = (int)(pw_machine_thp_size() / 1024);
-    snprintf(found->path, sizeof found->path, "%s/hugepages-%dkB/enabled", thp_folder, kib);
+    path_of(found->path, thp_folder, page_size, "enabled");
     if (chosen(found->path, found->value, sizeof found->value) && strcmp(found->value, "inherit") != 0) return;
     snprintf(found->path, sizeof found->path, "%s/enabled", thp_folder);
     if (!chosen(found->path, found->value, sizeof found->value)) found->value[0] = '\0';
 }
 
-static int64_t pool_number(int64_t page_size, const char *name)
+int64_t pw_machine_thp_next(int64_t page_size)
+{
+    int64_t sizes[PW_MACHINE_SIZES];
+    int32_t count = pw_machine_thp_sizes(sizes);
+    for (int32_t i = 0; i < count; i++) {
+        if (sizes[i] <= page_size) continue;
+        struct pw_machine_switch one;
+        pw_machine_thp_switch(sizes[i], &one);
+        if (strcmp(one.value, "never") != 0) return sizes[i];
+    }
+    return 0;
+}
+
+static int64_t number_of(const char *folder, int64_t page_size, const char *name)
 {
     char path[128];
-    snprintf(path, sizeof path, "/sys/kernel/mm/hugepages/hugepages-%lldkB/%s", (long long)(page_size / 1024), name);
+    path_of(path, folder, page_size, name);
     return read_number(path);
 }
 
-void pw_machine_pool(struct pw_machine_pool *pool)
+void pw_machine_thp_counts(int64_t page_size, struct pw_pages_counts *counts)
 {
-    pool->page_size = pw_machine_pool_page_size();
-    pool->total = pool_number(pool->page_size, "nr_hugepages");
-    pool->surplus = pool_number(pool->page_size, "surplus_hugepages");
-    pool->overcommit = pool_number(pool->page_size, "nr_overcommit_hugepages");
-    pool->available = pool_number(pool->page_size, "free_hugepages") - pool_number(pool->page_size, "resv_hugepages");
+    static const char *const losses[] = {"stats/anon_fault_fallback", "stats/split", "stats/split_deferred"};
+    char path[128], line[64];
+    long long faulted;
+    path_of(path, thp_folder, page_size, "stats/anon_fault_alloc");
+    counts->faulted = read_line(path, line, sizeof line) && sscanf(line, "%lld", &faulted) == 1 ? faulted : -1;
+    counts->lost = 0;
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        counts->lost += number_of(thp_folder, page_size, losses[i]);
+}
+
+void pw_machine_pool(int64_t page_size, struct pw_machine_pool *pool)
+{
+    pool->page_size = page_size;
+    pool->total = number_of(pool_folder, page_size, "nr_hugepages");
+    pool->surplus = number_of(pool_folder, page_size, "surplus_hugepages");
+    pool->overcommit = number_of(pool_folder, page_size, "nr_overcommit_hugepages");
+    pool->available =
+        number_of(pool_folder, page_size, "free_hugepages") - number_of(pool_folder, page_size, "resv_hugepages");
+    path_of(pool->path, pool_folder, page_size, "nr_hugepages");
 }

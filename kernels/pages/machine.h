@@ -15,19 +15,35 @@ int64_t pw_machine_thp_size(void);
 /* The size of a huge page of the default pool; 0: the kernel has no hugetlbfs. */
 int64_t pw_machine_pool_page_size(void);
 
-/* What decides whether an advised mapping gets transparent huge pages of full size, and how it is set. */
+/* The sizes of transparent huge pages, and of the pools' pages, that this kernel offers: ascending, at most
+   PW_MACHINE_SIZES. Return how many. */
+enum { PW_MACHINE_SIZES = 24 };
+int32_t pw_machine_thp_sizes(int64_t sizes[PW_MACHINE_SIZES]);
+int32_t pw_machine_pool_sizes(int64_t sizes[PW_MACHINE_SIZES]);
+
+/* What decides whether an advised mapping gets transparent huge pages of this size, and how it is set. */
 struct pw_machine_switch {
     char path[128];
     char value[32];
 };
-void pw_machine_thp_switch(struct pw_machine_switch *found);
+void pw_machine_thp_switch(int64_t page_size, struct pw_machine_switch *found);
 
-/* The default pool, in pages. */
+/* The smallest size of transparent huge pages above this one that an advised mapping gets; 0: none. */
+int64_t pw_machine_thp_next(int64_t page_size);
+
+/* What the kernel has counted of transparent huge pages of this size; `faulted` is -1 where it does not count. */
+void pw_machine_thp_counts(int64_t page_size, struct pw_pages_counts *counts);
+
+/* The pool of pages of this size. The numbers are in pages. */
 struct pw_machine_pool {
     int64_t page_size, total, surplus, overcommit;
     int64_t available; /* free, and not promised to a mapping */
+    char path[128];    /* of the file that holds and sets `total` */
 };
-void pw_machine_pool(struct pw_machine_pool *pool);
+void pw_machine_pool(int64_t page_size, struct pw_machine_pool *pool);
+
+/* Whether the policy asks for transparent huge pages below the full size, which smaps does not show. */
+bool pw_pages_is_multi_size(const struct pw_pages_policy *policy);
 
 /* `bytes` rounded up to a multiple of `size`. */
 static inline int64_t pw_round_up(int64_t bytes, int64_t size)

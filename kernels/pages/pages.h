@@ -5,12 +5,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A policy: its kind, and the page size where one was named. By name: thp, thp:64k, hugetlbfs:1g. */
 enum { PW_PAGES_NONE = 0, PW_PAGES_THP = 1, PW_PAGES_HUGETLBFS = 2 };
+struct pw_pages_policy {
+    int32_t kind;
+    int64_t page_size; /* 0: the kind's own, see pw_pages_size */
+};
+
+/* Where an array's memory comes from: mapped for it, or part of a large array of the program (.bss). */
+enum { PW_PAGES_DYNAMIC = 0, PW_PAGES_STATIC = 1 };
 
 /* Failures; the values are the exit codes of core. */
 enum { PW_PAGES_OK = 0, PW_PAGES_USAGE = 2, PW_PAGES_UNAVAILABLE = 3, PW_PAGES_SYSTEM = 4 };
 
-enum { PW_PAGES_NAME = 16, PW_PAGES_TEXT = 512 };
+enum { PW_PAGES_NAME = 31, PW_PAGES_TEXT = 1024 };
 
 /* What failed and what to do about it. Procedures that take one return its code. */
 struct pw_pages_failure {
@@ -19,16 +27,24 @@ struct pw_pages_failure {
     char remedy[PW_PAGES_TEXT];
 };
 
+/* What the kernel has counted so far, on the whole machine, of transparent huge pages of one size. */
+struct pw_pages_counts {
+    int64_t faulted; /* given at a first touch */
+    int64_t lost;    /* refused at a first touch, or split afterwards */
+};
+
 /* One array's memory. The user's bytes start `offset` bytes into the usable part of its mapping, which is aligned to
    a huge page and a whole number of them long; `mapping` includes what keeps it apart from other mappings. */
 struct pw_pages_array {
     char name[PW_PAGES_NAME + 1];
-    int32_t policy;
+    struct pw_pages_policy policy;
+    int32_t allocation;
     char *address;
     int64_t bytes;
     int64_t offset;
     char *mapping;
     int64_t mapping_bytes;
+    struct pw_pages_counts before; /* its allocation; of the policy's size */
 };
 
 /* The kernel's accounting of one array. */
@@ -37,34 +53,47 @@ struct pw_pages_account {
     int64_t huge_page_size;     /* of the huge pages that back it; 0 where none does */
     int64_t page_size_observed; /* of what backs the larger part of it; 0 where nothing is resident */
     int32_t thp_eligible;       /* 1: the kernel would give it transparent huge pages of some size */
+    /* Where these numbers come from: smaps, kpageflags or thp_stats. */
+    char method[PW_PAGES_NAME + 1];
 };
 
+/* The names of the policies that can be asked for on this machine, separated by '|'. */
+void pw_pages_names(char *text, int32_t length);
+
+/* The policy called `name`. */
+int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *policy, struct pw_pages_failure *failure);
+
+/* The name of the policy; empty if there is no such policy. */
+void pw_pages_policy_name(const struct pw_pages_policy *policy, char name[PW_PAGES_NAME + 1]);
+
 /* The page size that a policy asks for; 0 where this machine has none. */
-int64_t pw_pages_size(int32_t policy);
+int64_t pw_pages_size(const struct pw_pages_policy *policy);
 
 /* Once per process, before the first allocation: set what holds for the whole process, and check that this machine
    and process can have the policy at all. */
-int32_t pw_pages_begin(int32_t policy, struct pw_pages_failure *failure);
+int32_t pw_pages_begin(const struct pw_pages_policy *policy, struct pw_pages_failure *failure);
 
-/* Check that the pool has the pages for all of `count` arrays of these bytes (offsets included) together, so that
-   the remedy names the whole need. Policies without a pool always pass. */
-int32_t pw_pages_require(int32_t policy, const int64_t *bytes, int32_t count, struct pw_pages_failure *failure);
+/* Check that the pool, or the static memory, has room for all of `count` arrays of these bytes (offsets included)
+   together, so that the remedy names the whole need. */
+int32_t pw_pages_require(const struct pw_pages_policy *policy, int32_t allocation, const int64_t *bytes, int32_t count,
+                         struct pw_pages_failure *failure);
 
-/* Map array->bytes bytes, untouched. In: name, policy, bytes, offset; out: the rest. */
+/* Map array->bytes bytes, untouched. In: name, policy, allocation, bytes, offset; out: the rest. */
 int32_t pw_pages_allocate(struct pw_pages_array *array, struct pw_pages_failure *failure);
 
 /* Unmap and clear; an array that was never allocated is left alone. */
 int32_t pw_pages_free(struct pw_pages_array *array, struct pw_pages_failure *failure);
 
-/* Account for `count` arrays by /proc/self/smaps. A page that only partly belongs to an array is counted against the
-   policy: where the kernel does not say which page it lacks, huge_bytes is the least that it can be under thp and
-   hugetlbfs, and the most under none. */
-int32_t pw_pages_account(const struct pw_pages_array *arrays, int32_t count, int32_t policy,
+/* Account for `count` arrays. A page that only partly belongs to an array is counted against the policy: where the
+   kernel does not say which page it lacks, huge_bytes is the least that it can be under thp and hugetlbfs, and the most
+   under none. By smaps; it does not tell transparent huge pages below the full size from base pages, and these are read
+   from the flags of the page frames (root), else concluded from what the kernel counted since the allocation. */
+int32_t pw_pages_account(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
                          struct pw_pages_account *accounts, struct pw_pages_failure *failure);
 
-/* After the first touch: fail if the arrays do not lie on the pages of the policy. Under thp what is short is
-   collapsed into huge pages once, before the verdict. */
-int32_t pw_pages_confirm(const struct pw_pages_array *arrays, int32_t count, int32_t policy,
+/* After the first touch: fail if the arrays do not lie on the pages of the policy. Under thp of full size what is short
+   is collapsed into huge pages once, before the verdict. */
+int32_t pw_pages_confirm(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
                          struct pw_pages_failure *failure);
 
 #endif

@@ -1,26 +1,19 @@
-/* What a page policy asks of the machine and of the process. */
+/* The policies: their names, and what each asks of the machine and of the process. */
 #define _GNU_SOURCE
 #include "machine.h"
 #include "system.h"
 
 #include <errno.h>
 #include <linux/prctl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
-int64_t pw_pages_size(int32_t policy)
-{
-    switch (policy) {
-    case PW_PAGES_THP: return pw_machine_thp_size();
-    case PW_PAGES_HUGETLBFS: return pw_machine_pool_page_size();
-    default: return pw_system_base_page_size();
-    }
-}
-
 /* MADV_NOHUGEPAGE refuses huge pages for the arrays; this does so for stack, heap and OpenMP's memory as well, which
    THP "always" would otherwise serve, and for every size of multi-size THP. */
-static int32_t begin_none(struct pw_pages_failure *failure)
+static int32_t begin_none(int64_t page_size, struct pw_pages_failure *failure)
 {
+    (void)page_size;
     if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0) return PW_PAGES_OK;
     pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy none: cannot refuse transparent huge pages for this process: %s",
                   strerror(errno));
@@ -28,19 +21,22 @@ static int32_t begin_none(struct pw_pages_failure *failure)
     return failure->code;
 }
 
-static int32_t begin_thp(struct pw_pages_failure *failure)
+static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
 {
-    if (pw_machine_thp_size() == 0) {
+    if (page_size == 0) {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy thp: this kernel has no transparent huge pages");
         pw_pages_remedy(failure, "boot a kernel built with CONFIG_TRANSPARENT_HUGEPAGE, and see that /sys is mounted");
         return failure->code;
     }
     struct pw_machine_switch thp;
-    pw_machine_thp_switch(&thp);
+    pw_machine_thp_switch(page_size, &thp);
     if (strcmp(thp.value, "never") == 0) {
-        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy thp: transparent huge pages are set to 'never' in %s",
-                      thp.path);
-        pw_pages_remedy(failure, "as root: echo madvise > %s", thp.path);
+        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
+                      "policy thp: transparent huge pages of %lld KiB are set to 'never' in %s",
+                      (long long)page_size / 1024, thp.path);
+        pw_pages_remedy(failure,
+                        "as root: echo madvise > %s; or pagewise compare --set-thp-sizes, which sets it back afterwards",
+                        thp.path);
         return failure->code;
     }
     /* Inherited through fork and exec. 1: refused altogether; 3 (Linux 6.18): refused unless advised, which we do
@@ -56,23 +52,121 @@ static int32_t begin_thp(struct pw_pages_failure *failure)
     return PW_PAGES_OK;
 }
 
-static int32_t begin_hugetlbfs(struct pw_pages_failure *failure)
+static int32_t begin_hugetlbfs(int64_t page_size, struct pw_pages_failure *failure)
 {
-    if (pw_machine_pool_page_size() > 0) return PW_PAGES_OK;
+    if (page_size > 0) return PW_PAGES_OK;
     pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy hugetlbfs: this kernel has no pools of huge pages");
     pw_pages_remedy(failure, "boot a kernel built with CONFIG_HUGETLBFS, and see that /proc is mounted");
     return failure->code;
 }
 
-int32_t pw_pages_begin(int32_t policy, struct pw_pages_failure *failure)
+/* One line a kind, in the order of PW_PAGES_NONE and so on: its name, its page size where none is named, all sizes that
+   may be named, and what it asks for. */
+static const struct kind {
+    const char *name;
+    int64_t (*own_size)(void);
+    int32_t (*sizes)(int64_t sizes[PW_MACHINE_SIZES]);
+    int32_t (*begin)(int64_t page_size, struct pw_pages_failure *failure);
+} kinds[] = {
+    {"none", pw_system_base_page_size, NULL, begin_none},
+    {"thp", pw_machine_thp_size, pw_machine_thp_sizes, begin_thp},
+    {"hugetlbfs", pw_machine_pool_page_size, pw_machine_pool_sizes, begin_hugetlbfs},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static const struct kind *kind_of(const struct pw_pages_policy *policy)
 {
-    switch (policy) {
-    case PW_PAGES_NONE: return begin_none(failure);
-    case PW_PAGES_THP: return begin_thp(failure);
-    case PW_PAGES_HUGETLBFS: return begin_hugetlbfs(failure);
-    default:
-        pw_pages_fail(failure, PW_PAGES_USAGE, "page policy %d does not exist", policy);
-        pw_pages_remedy(failure, "choose none, thp or hugetlbfs");
-        return failure->code;
+    return policy->kind >= 0 && policy->kind < KINDS ? &kinds[policy->kind] : NULL;
+}
+
+void pw_pages_policy_name(const struct pw_pages_policy *policy, char name[PW_PAGES_NAME + 1])
+{
+    static const char units[] = "kmgt";
+    const struct kind *kind = kind_of(policy);
+    snprintf(name, PW_PAGES_NAME + 1, "%s", kind == NULL ? "" : kind->name);
+    if (kind == NULL || policy->page_size == 0) return;
+    int64_t count = policy->page_size / 1024;
+    int unit = 0;
+    for (; count % 1024 == 0 && units[unit + 1] != '\0'; count /= 1024) unit++;
+    snprintf(name, PW_PAGES_NAME + 1, "%s:%lld%c", kind->name, (long long)count, units[unit]);
+}
+
+/* The `number`-th policy of this machine: each kind, followed by its sizes. False: there are no more. */
+static bool nth_policy(int32_t number, struct pw_pages_policy *policy)
+{
+    for (int32_t kind = 0; kind < KINDS; kind++) {
+        int64_t sizes[PW_MACHINE_SIZES];
+        int32_t count = kinds[kind].sizes == NULL ? 0 : kinds[kind].sizes(sizes);
+        if (number <= count) {
+            *policy = (struct pw_pages_policy){kind, number == 0 ? 0 : sizes[number - 1]};
+            return true;
+        }
+        number -= count + 1;
     }
+    return false;
+}
+
+static void append(char *text, size_t length, const char *separator, const char *name)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, length - used, "%s%s", used == 0 ? "" : separator, name);
+}
+
+void pw_pages_names(char *text, int32_t length)
+{
+    struct pw_pages_policy policy;
+    text[0] = '\0';
+    for (int32_t i = 0; nth_policy(i, &policy); i++) {
+        char name[PW_PAGES_NAME + 1];
+        pw_pages_policy_name(&policy, name);
+        append(text, (size_t)length, "|", name);
+    }
+}
+
+static void remedy_choose(struct pw_pages_failure *failure)
+{
+    char names[128] = "", sizes[PW_PAGES_TEXT / 2] = "";
+    struct pw_pages_policy policy;
+    for (int32_t kind = 0; kind < KINDS; kind++)
+        append(names, sizeof names, kind == KINDS - 1 ? " or " : ", ", kinds[kind].name);
+    for (int32_t i = 0; nth_policy(i, &policy); i++) {
+        char name[PW_PAGES_NAME + 1];
+        pw_pages_policy_name(&policy, name);
+        if (policy.page_size > 0) append(sizes, sizeof sizes, ", ", name);
+    }
+    pw_pages_remedy(failure, "choose %s%s%s", names, sizes[0] == '\0' ? "" : "; of named sizes this machine has ", sizes);
+}
+
+int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *policy, struct pw_pages_failure *failure)
+{
+    for (int32_t i = 0; nth_policy(i, policy); i++) {
+        char one[PW_PAGES_NAME + 1];
+        pw_pages_policy_name(policy, one);
+        if (strcmp(one, name) == 0) return PW_PAGES_OK;
+    }
+    *policy = (struct pw_pages_policy){PW_PAGES_NONE, 0};
+    pw_pages_fail(failure, PW_PAGES_USAGE, "page policy '%.64s' does not exist", name);
+    remedy_choose(failure);
+    return failure->code;
+}
+
+int64_t pw_pages_size(const struct pw_pages_policy *policy)
+{
+    const struct kind *kind = kind_of(policy);
+    if (kind == NULL) return 0;
+    return policy->page_size > 0 ? policy->page_size : kind->own_size();
+}
+
+bool pw_pages_is_multi_size(const struct pw_pages_policy *policy)
+{
+    return policy->kind == PW_PAGES_THP && policy->page_size > 0 && policy->page_size < pw_machine_thp_size();
+}
+
+int32_t pw_pages_begin(const struct pw_pages_policy *policy, struct pw_pages_failure *failure)
+{
+    const struct kind *kind = kind_of(policy);
+    if (kind != NULL) return kind->begin(pw_pages_size(policy), failure);
+    pw_pages_fail(failure, PW_PAGES_USAGE, "page policy %d does not exist", policy->kind);
+    remedy_choose(failure);
+    return failure->code;
 }

@@ -1,5 +1,6 @@
 /* The proof: what the arrays lie on by the kernel's own accounting, and whether that is what was asked for. */
 #define _GNU_SOURCE
+#include "frames.h"
 #include "machine.h"
 #include "system.h"
 
@@ -16,11 +17,13 @@
 /* A comparison refuses a run whose arrays have a smaller share of their bytes on the pages asked for. */
 static const double least_coverage = 0.99;
 
-/* What smaps says of the pages in one range of addresses, in bytes. */
+/* What is known of the pages in one range of addresses, in bytes. */
 struct range {
     uintptr_t start, end;
-    int64_t resident, thp, pool, pool_page_size;
+    int64_t resident, thp, pool, pool_page_size; /* by smaps */
     bool thp_eligible;
+    int64_t multi_size;   /* on transparent huge pages of the wanted size, where that is not the full one */
+    int64_t largest_part; /* the page size of most of it, 0 where only smaps is known */
 };
 
 /* The pages that hold bytes of the array, whole. */
@@ -92,24 +95,85 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static struct pw_pages_account account_of(const struct pw_pages_array *array, const struct range *range, int32_t policy)
+/* Transparent huge pages below the full size, by the page frames: exact. False: not allowed. */
+static bool count_frames(struct range *ranges, int32_t count, int64_t page_size)
+{
+    for (int32_t i = 0; i < count; i++) {
+        struct pw_frames found;
+        if (!pw_frames_count(ranges[i].start, ranges[i].end, page_size, pw_machine_thp_size(), &found)) return false;
+        int most = 0;
+        for (int order = 1; order < PW_FRAMES_ORDERS; order++)
+            if (found.by_order[order] > found.by_order[most]) most = order;
+        ranges[i].multi_size = found.whole_bytes;
+        ranges[i].largest_part = pw_system_base_page_size() << most;
+    }
+    return true;
+}
+
+/* The same by what the kernel counted on the whole machine since the first of the arrays was allocated: every page that
+   it did not give, refused or split is held against each of them. */
+static int32_t conclude(const struct pw_pages_array *arrays, struct range *ranges, int32_t count, int64_t page_size,
+                        struct pw_pages_failure *failure)
+{
+    struct pw_pages_counts now;
+    pw_machine_thp_counts(page_size, &now);
+    if (now.faulted < 0) {
+        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
+                      "policy thp: transparent huge pages of %lld KiB cannot be proved: only root may read the flags of "
+                      "page frames, and this kernel keeps no statistics of its sizes",
+                      (long long)page_size / 1024);
+        pw_pages_remedy(failure, "run it as root, or take Linux 6.10 or later");
+        return failure->code;
+    }
+    int64_t needed = 0, given = 0, lost = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const struct pw_pages_counts *before = &arrays[i].before;
+        needed += (int64_t)(ranges[i].end - ranges[i].start) / page_size;
+        if (now.faulted - before->faulted > given) given = now.faulted - before->faulted;
+        if (now.lost - before->lost > lost) lost = now.lost - before->lost;
+    }
+    int64_t missing = (given < needed ? needed - given : 0) + lost;
+    for (int32_t i = 0; i < count; i++) {
+        struct range *range = &ranges[i];
+        int64_t there = smaller(range->resident, (int64_t)(range->end - range->start)) - range->thp;
+        range->multi_size = there > missing * page_size ? there - missing * page_size : 0;
+    }
+    return PW_PAGES_OK;
+}
+
+/* Bytes on huge pages: of any kind under none, else of the kind and size that the policy asks for. */
+static int64_t huge_of(const struct range *range, const struct pw_pages_policy *policy)
+{
+    if (pw_pages_is_multi_size(policy)) return range->multi_size;
+    switch (policy->kind) {
+    case PW_PAGES_THP: return range->thp;
+    case PW_PAGES_HUGETLBFS: return range->pool_page_size == pw_pages_size(policy) ? range->pool : 0;
+    default: return range->thp + range->pool;
+    }
+}
+
+static struct pw_pages_account account_of(const struct pw_pages_array *array, const struct range *range,
+                                          const struct pw_pages_policy *policy)
 {
     struct pw_pages_account account = {.thp_eligible = range->thp_eligible};
-    int64_t huge = range->thp + range->pool;
+    int64_t huge = huge_of(range, policy);
     int64_t short_of = (int64_t)(range->end - range->start) - huge;
-    if (policy == PW_PAGES_NONE)
+    if (policy->kind == PW_PAGES_NONE)
         account.huge_bytes = smaller(huge, array->bytes);
     else if (short_of < array->bytes)
         account.huge_bytes = smaller(array->bytes - short_of, array->bytes);
-    if (huge > 0) account.huge_page_size = range->pool > range->thp ? range->pool_page_size : pw_machine_thp_size();
+    if (policy->kind != PW_PAGES_NONE && huge > 0)
+        account.huge_page_size = pw_pages_size(policy);
+    else if (huge > 0)
+        account.huge_page_size = range->pool > range->thp ? range->pool_page_size : pw_machine_thp_size();
     if (2 * account.huge_bytes > array->bytes)
         account.page_size_observed = account.huge_page_size;
     else if (range->resident > 0)
-        account.page_size_observed = pw_system_base_page_size();
+        account.page_size_observed = range->largest_part > 0 ? range->largest_part : pw_system_base_page_size();
     return account;
 }
 
-int32_t pw_pages_account(const struct pw_pages_array *arrays, int32_t count, int32_t policy,
+int32_t pw_pages_account(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
                          struct pw_pages_account *accounts, struct pw_pages_failure *failure)
 {
     int64_t page_size = pw_pages_size(policy);
@@ -121,8 +185,18 @@ int32_t pw_pages_account(const struct pw_pages_array *arrays, int32_t count, int
     }
     for (int32_t i = 0; i < count; i++) ranges[i] = range_of(&arrays[i], page_size);
     int32_t code = read_smaps(ranges, count, failure);
-    for (int32_t i = 0; code == PW_PAGES_OK && i < count; i++)
+    const char *method = "smaps";
+    if (code == PW_PAGES_OK && pw_pages_is_multi_size(policy)) {
+        method = "kpageflags";
+        if (!count_frames(ranges, count, page_size)) {
+            method = "thp_stats";
+            code = conclude(arrays, ranges, count, page_size, failure);
+        }
+    }
+    for (int32_t i = 0; code == PW_PAGES_OK && i < count; i++) {
         accounts[i] = account_of(&arrays[i], &ranges[i], policy);
+        snprintf(accounts[i].method, sizeof accounts[i].method, "%s", method);
+    }
     free(ranges);
     return code;
 }
@@ -167,7 +241,7 @@ static int collapse(const struct pw_pages_array *arrays, int32_t count, const st
 }
 
 /* Says how much is missing of all arrays, and names the first that lacks it. */
-static int32_t confirm_huge(const struct pw_pages_array *arrays, int32_t count, int32_t policy,
+static int32_t confirm_huge(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
                             const struct pw_pages_account *accounts, int collapse_error,
                             struct pw_pages_failure *failure)
 {
@@ -179,16 +253,26 @@ static int32_t confirm_huge(const struct pw_pages_array *arrays, int32_t count, 
         if (first < 0 && is_short(&arrays[i], &accounts[i], least_coverage)) first = i;
     }
     if (first < 0) return PW_PAGES_OK;
-    char why[160] = "";
-    if (policy == PW_PAGES_THP)
+    int64_t page_size = pw_pages_size(policy), observed = accounts[first].page_size_observed;
+    char why[160] = "", name[PW_PAGES_NAME + 1];
+    if (pw_pages_is_multi_size(policy) && observed != page_size)
+        snprintf(why, sizeof why, ", most of it on pages of %lld KiB by %s", kib(observed), accounts[first].method);
+    else if (pw_pages_is_multi_size(policy))
+        snprintf(why, sizeof why, " by %s", accounts[first].method);
+    else if (policy->kind == PW_PAGES_THP)
         snprintf(why, sizeof why, ", and collapsing them does not help (%s)",
                  collapse_error == 0 ? "the kernel splits them again" : strerror(collapse_error));
+    pw_pages_policy_name(policy, name);
     pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
-                  "policy %s: %lld of %lld KiB are not on huge pages of %lld KiB (array %s: %lld of %lld KiB)%s",
-                  policy == PW_PAGES_THP ? "thp" : "hugetlbfs", kib(bytes - huge), kib(bytes),
-                  kib(pw_pages_size(policy)), arrays[first].name, kib(arrays[first].bytes - accounts[first].huge_bytes),
-                  kib(arrays[first].bytes), why);
-    if (policy == PW_PAGES_THP)
+                  "policy %s: %lld of %lld KiB are not on huge pages of %lld KiB (array %s: %lld of %lld KiB)%s", name,
+                  kib(bytes - huge), kib(bytes), kib(page_size), arrays[first].name,
+                  kib(arrays[first].bytes - accounts[first].huge_bytes), kib(arrays[first].bytes), why);
+    if (pw_pages_is_multi_size(policy) && observed > page_size)
+        pw_pages_remedy(failure,
+                        "the machine's settings changed meanwhile: run again, or as root: echo never > "
+                        "/sys/kernel/mm/transparent_hugepage/hugepages-%lldkB/enabled",
+                        kib(observed));
+    else if (policy->kind == PW_PAGES_THP)
         pw_pages_remedy(failure, "memory is short or fragmented: free some, take a smaller working set, or as root: "
                                  "sysctl -w vm.drop_caches=3 vm.compact_memory=1, and run again");
     else
@@ -196,19 +280,19 @@ static int32_t confirm_huge(const struct pw_pages_array *arrays, int32_t count, 
     return failure->code;
 }
 
-int32_t pw_pages_confirm(const struct pw_pages_array *arrays, int32_t count, int32_t policy,
+int32_t pw_pages_confirm(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
                          struct pw_pages_failure *failure)
 {
     struct pw_pages_account *accounts = calloc((size_t)count + 1, sizeof *accounts);
     if (accounts == NULL) return pw_pages_fail(failure, PW_PAGES_SYSTEM, "no memory to account for %d arrays", count);
     int32_t code = pw_pages_account(arrays, count, policy, accounts, failure);
-    if (code == PW_PAGES_OK && policy == PW_PAGES_NONE) {
+    if (code == PW_PAGES_OK && policy->kind == PW_PAGES_NONE) {
         code = confirm_none(arrays, count, accounts, failure);
     } else if (code == PW_PAGES_OK) {
         bool lacking = false;
         for (int32_t i = 0; i < count; i++) lacking = lacking || is_short(&arrays[i], &accounts[i], 1.0);
         int error = 0;
-        if (lacking && policy == PW_PAGES_THP) {
+        if (lacking && policy->kind == PW_PAGES_THP && !pw_pages_is_multi_size(policy)) {
             error = collapse(arrays, count, accounts, pw_pages_size(policy));
             code = pw_pages_account(arrays, count, policy, accounts, failure);
         }

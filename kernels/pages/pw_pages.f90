@@ -1,33 +1,39 @@
-!> Memory on pages of a chosen kind, and the proof of what it really lies on.
+!> Memory on pages of a chosen kind and size, and the proof of what it really lies on.
 !>
 !> The order of calls: `pages_begin` once, `pages_allocate` for each array, the first touch, `pages_confirm`,
 !> the measurement, `pages_prove`. Nothing falls back in silence: what cannot be had is an error with exit code 3.
 module pw_pages
     use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_null_char, c_null_ptr, c_ptr
-    use pw_error, only: error_t, exit_usage
+    use pw_error, only: error_t
     use pw_kinds, only: i8, r8
     use pw_text, only: from_c
     implicit none
     private
 
-    integer, parameter, public :: pages_none = 0       !< base pages; huge pages are refused
-    integer, parameter, public :: pages_thp = 1        !< transparent huge pages: aligned and advised
-    integer, parameter, public :: pages_hugetlbfs = 2  !< huge pages from the reserved pool
+    !> A page policy: its kind, and the page size where one was named.
+    type, bind(c), public :: pages_policy_t
+        integer(c_int32_t) :: kind = 0
+        integer(c_int64_t) :: page_size = 0  !< 0: the kind's own [B]
+    end type pages_policy_t
 
-    integer, parameter :: name_length = 16
-    integer, parameter :: text_length = 512  ! PW_PAGES_TEXT
+    type(pages_policy_t), parameter, public :: pages_none = pages_policy_t(0)       !< base pages; huge pages are refused
+    type(pages_policy_t), parameter, public :: pages_thp = pages_policy_t(1)        !< transparent: aligned and advised
+    type(pages_policy_t), parameter, public :: pages_hugetlbfs = pages_policy_t(2)  !< from the reserved pool
 
-    character(9), parameter :: policy_names(0:2) = [character(9) :: 'none', 'thp', 'hugetlbfs']
+    integer, parameter :: name_length = 31   ! PW_PAGES_NAME
+    integer, parameter :: text_length = 1024 ! PW_PAGES_TEXT
 
     !> One array's memory.
     type, public :: paged_array_t
         type(c_ptr) :: address = c_null_ptr  !< start of the user's bytes
         integer(i8) :: bytes = 0             !< the user's bytes
         integer(i8) :: offset = 0            !< of the start from the mapping's start [B]
-        integer :: policy = pages_none
+        type(pages_policy_t) :: policy = pages_none
+        logical :: static = .false.          !< part of a large array of the program
         character(name_length) :: name = ''
         type(c_ptr), private :: mapping = c_null_ptr
         integer(i8), private :: mapping_bytes = 0
+        integer(i8), private :: faulted_before = 0, lost_before = 0
     end type paged_array_t
 
     !> The kernel's accounting of one array.
@@ -44,11 +50,11 @@ module pw_pages
         integer(i8) :: page_size_requested = 0  !< [B]
         integer(i8) :: page_size_observed = 0   !< of what backs the larger part; 0 where nothing is resident [B]
         real(r8) :: huge_coverage = 0.0_r8      !< the share of the arrays' bytes on huge pages
-        character(16) :: method = ''            !< where the numbers come from
+        character(name_length) :: method = ''   !< where the numbers come from: smaps, kpageflags or thp_stats
         type(array_proof_t), allocatable :: arrays(:)
     end type pages_proof_t
 
-    public :: pages_policy_from_name, pages_policy_name
+    public :: pages_policy_names, pages_policy_from_name, pages_policy_name
     public :: pages_begin, pages_require, pages_allocate, pages_confirm, pages_prove, pages_free
 
     ! The types of pages.h.
@@ -59,16 +65,18 @@ module pw_pages
 
     type, bind(c) :: array_t
         character(kind=c_char) :: name(name_length + 1)
-        integer(c_int32_t) :: policy
+        type(pages_policy_t) :: policy
+        integer(c_int32_t) :: allocation
         type(c_ptr) :: address
         integer(c_int64_t) :: bytes, offset
         type(c_ptr) :: mapping
-        integer(c_int64_t) :: mapping_bytes
+        integer(c_int64_t) :: mapping_bytes, faulted_before, lost_before
     end type array_t
 
     type, bind(c) :: account_t
         integer(c_int64_t) :: huge_bytes, huge_page_size, page_size_observed
         integer(c_int32_t) :: thp_eligible
+        character(kind=c_char) :: method(name_length + 1)
     end type account_t
 
     interface
@@ -76,20 +84,40 @@ module pw_pages
             import :: c_int64_t
         end function c_base_page_size
 
+        subroutine c_names(text, length) bind(c, name='pw_pages_names')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(out) :: text(*)
+            integer(c_int32_t), value :: length
+        end subroutine c_names
+
+        integer(c_int32_t) function c_policy_from_name(name, policy, failure) bind(c, name='pw_pages_policy_from_name')
+            import :: c_char, c_int32_t, failure_t, pages_policy_t
+            character(kind=c_char), intent(in) :: name(*)
+            type(pages_policy_t), intent(out) :: policy
+            type(failure_t), intent(inout) :: failure
+        end function c_policy_from_name
+
+        subroutine c_policy_name(policy, name) bind(c, name='pw_pages_policy_name')
+            import :: c_char, pages_policy_t
+            type(pages_policy_t), intent(in) :: policy
+            character(kind=c_char), intent(out) :: name(*)
+        end subroutine c_policy_name
+
         integer(c_int64_t) function c_size(policy) bind(c, name='pw_pages_size')
-            import :: c_int32_t, c_int64_t
-            integer(c_int32_t), value :: policy
+            import :: c_int64_t, pages_policy_t
+            type(pages_policy_t), intent(in) :: policy
         end function c_size
 
         integer(c_int32_t) function c_begin(policy, failure) bind(c, name='pw_pages_begin')
-            import :: c_int32_t, failure_t
-            integer(c_int32_t), value :: policy
+            import :: c_int32_t, failure_t, pages_policy_t
+            type(pages_policy_t), intent(in) :: policy
             type(failure_t), intent(inout) :: failure
         end function c_begin
 
-        integer(c_int32_t) function c_require(policy, bytes, count, failure) bind(c, name='pw_pages_require')
-            import :: c_int32_t, c_int64_t, failure_t
-            integer(c_int32_t), value :: policy, count
+        integer(c_int32_t) function c_require(policy, allocation, bytes, count, failure) bind(c, name='pw_pages_require')
+            import :: c_int32_t, c_int64_t, failure_t, pages_policy_t
+            type(pages_policy_t), intent(in) :: policy
+            integer(c_int32_t), value :: allocation, count
             integer(c_int64_t), intent(in) :: bytes(*)
             type(failure_t), intent(inout) :: failure
         end function c_require
@@ -107,82 +135,96 @@ module pw_pages
         end function c_free
 
         integer(c_int32_t) function c_account(arrays, count, policy, accounts, failure) bind(c, name='pw_pages_account')
-            import :: account_t, array_t, c_int32_t, failure_t
+            import :: account_t, array_t, c_int32_t, failure_t, pages_policy_t
             type(array_t), intent(in) :: arrays(*)
-            integer(c_int32_t), value :: count, policy
+            integer(c_int32_t), value :: count
+            type(pages_policy_t), intent(in) :: policy
             type(account_t), intent(inout) :: accounts(*)
             type(failure_t), intent(inout) :: failure
         end function c_account
 
         integer(c_int32_t) function c_confirm(arrays, count, policy, failure) bind(c, name='pw_pages_confirm')
-            import :: array_t, c_int32_t, failure_t
+            import :: array_t, c_int32_t, failure_t, pages_policy_t
             type(array_t), intent(in) :: arrays(*)
-            integer(c_int32_t), value :: count, policy
+            integer(c_int32_t), value :: count
+            type(pages_policy_t), intent(in) :: policy
             type(failure_t), intent(inout) :: failure
         end function c_confirm
     end interface
 
 contains
 
-    !> The policy called `name`; exit code 2 if there is none.
+    !> The names of the policies that can be asked for on this machine, separated by '|'.
+    function pages_policy_names() result(names)
+        character(:), allocatable :: names
+        character(kind=c_char) :: text(text_length)
+
+        call c_names(text, int(text_length, c_int32_t))
+        names = from_c(text)
+    end function pages_policy_names
+
+    !> The policy called `name`, such as none, thp:64k or hugetlbfs; exit code 2 if this machine has none of that name.
     subroutine pages_policy_from_name(name, policy, error)
         character(*), intent(in) :: name
-        integer, intent(out) :: policy
+        type(pages_policy_t), intent(out) :: policy
         type(error_t), intent(inout) :: error
+        type(failure_t) :: failure
 
-        do policy = lbound(policy_names, 1), ubound(policy_names, 1)
-            if (policy_names(policy) == name) return
-        end do
-        policy = pages_none
-        call error%raise(exit_usage, "page policy '"//trim(name)//"' does not exist", 'pages_policy_from_name', &
-                         'choose none, thp or hugetlbfs')
+        if (c_policy_from_name(trim(name)//c_null_char, policy, failure) /= 0) &
+            call raise(error, failure, 'pages_policy_from_name')
     end subroutine pages_policy_from_name
 
     !> The name of `policy`; empty if there is no such policy.
-    pure function pages_policy_name(policy) result(name)
-        integer, intent(in) :: policy
+    function pages_policy_name(policy) result(name)
+        type(pages_policy_t), intent(in) :: policy
         character(:), allocatable :: name
+        character(kind=c_char) :: text(name_length + 1)
 
-        name = ''
-        if (policy >= lbound(policy_names, 1) .and. policy <= ubound(policy_names, 1)) name = trim(policy_names(policy))
+        call c_policy_name(policy, text)
+        name = from_c(text)
     end function pages_policy_name
 
     !> Once per process, before the first allocation: set what `policy` means for the whole process, and check that
     !> machine and process can have it. Exit code 3 if not, 2 if there is no such policy.
     subroutine pages_begin(policy, error)
-        integer, intent(in) :: policy
+        type(pages_policy_t), intent(in) :: policy
         type(error_t), intent(inout) :: error
         type(failure_t) :: failure
 
-        if (c_begin(int(policy, c_int32_t), failure) /= 0) call raise(error, failure, 'pages_begin')
+        if (c_begin(policy, failure) /= 0) call raise(error, failure, 'pages_begin')
     end subroutine pages_begin
 
     !> Check that the pool has the pages for arrays of `bytes` [B], offsets included, all together, so that the remedy
     !> names the whole need; without it, `pages_allocate` names that of the first array that finds too few. Exit code 3.
-    !> Policies without a pool always pass.
-    subroutine pages_require(policy, bytes, error)
-        integer, intent(in) :: policy
+    !> Policies without a pool always pass. With `static`, that static memory has room for them: exit code 2, or 3 where
+    !> static arrays cannot have the policy.
+    subroutine pages_require(policy, bytes, error, static)
+        type(pages_policy_t), intent(in) :: policy
         integer(i8), intent(in) :: bytes(:)
         type(error_t), intent(inout) :: error
+        logical, intent(in), optional :: static
         type(failure_t) :: failure
 
-        if (c_require(int(policy, c_int32_t), bytes, int(size(bytes), c_int32_t), failure) /= 0) &
+        if (c_require(policy, allocation(is_static(static)), bytes, int(size(bytes), c_int32_t), failure) /= 0) &
             call raise(error, failure, 'pages_require')
     end subroutine pages_require
 
     !> Map `bytes` [B] for an array called `name`, untouched. Its start lies `offset` [B] behind an address that is
-    !> aligned to a huge page, under every policy alike. Exit codes: 2 size or offset senseless, 3 the pool has too few
-    !> pages, 4 the system refused the memory.
-    subroutine pages_allocate(array, policy, name, bytes, offset, error)
+    !> aligned to a huge page, under every policy alike. With `static` it is part of a large array of the program (.bss)
+    !> instead of a mapping of its own. Exit codes: 2 size or offset senseless, or more than static memory has; 3 the pool
+    !> has too few pages, or static arrays cannot have the policy; 4 the system refused the memory.
+    subroutine pages_allocate(array, policy, name, bytes, offset, error, static)
         type(paged_array_t), intent(out) :: array
-        integer, intent(in) :: policy
+        type(pages_policy_t), intent(in) :: policy
         character(*), intent(in) :: name
         integer(i8), intent(in) :: bytes, offset
         type(error_t), intent(inout) :: error
+        logical, intent(in), optional :: static
         type(array_t) :: mapped
         type(failure_t) :: failure
 
         array%policy = policy
+        array%static = is_static(static)
         array%name = name
         array%bytes = bytes
         array%offset = offset
@@ -195,17 +237,19 @@ contains
         array%address = mapped%address
         array%mapping = mapped%mapping
         array%mapping_bytes = mapped%mapping_bytes
+        array%faulted_before = mapped%faulted_before
+        array%lost_before = mapped%lost_before
     end subroutine pages_allocate
 
-    !> After the first touch: exit code 3 unless the arrays lie on the pages of `policy`. Under thp, what is short is
-    !> collapsed into huge pages once before the verdict.
+    !> After the first touch: exit code 3 unless the arrays lie on the pages of `policy`. Under thp of full size, what is
+    !> short is collapsed into huge pages once before the verdict.
     subroutine pages_confirm(arrays, policy, error)
         type(paged_array_t), intent(in) :: arrays(:)
-        integer, intent(in) :: policy
+        type(pages_policy_t), intent(in) :: policy
         type(error_t), intent(inout) :: error
         type(failure_t) :: failure
 
-        if (c_confirm(to_c(arrays), int(size(arrays), c_int32_t), int(policy, c_int32_t), failure) /= 0) &
+        if (c_confirm(to_c(arrays), int(size(arrays), c_int32_t), policy, failure) /= 0) &
             call raise(error, failure, 'pages_confirm')
     end subroutine pages_confirm
 
@@ -213,7 +257,7 @@ contains
     !> the coverage is the least that it can be under thp and hugetlbfs, and the most under none.
     subroutine pages_prove(arrays, policy, proof, error)
         type(paged_array_t), intent(in) :: arrays(:)
-        integer, intent(in) :: policy
+        type(pages_policy_t), intent(in) :: policy
         type(pages_proof_t), intent(out) :: proof
         type(error_t), intent(inout) :: error
         type(account_t) :: accounts(size(arrays))
@@ -221,13 +265,13 @@ contains
         integer(i8) :: bytes, huge_bytes
 
         proof%base_page_size = c_base_page_size()
-        proof%page_size_requested = c_size(int(policy, c_int32_t))
-        proof%method = 'smaps'
+        proof%page_size_requested = c_size(policy)
         allocate (proof%arrays(size(arrays)))
-        if (c_account(to_c(arrays), int(size(arrays), c_int32_t), int(policy, c_int32_t), accounts, failure) /= 0) then
+        if (c_account(to_c(arrays), int(size(arrays), c_int32_t), policy, accounts, failure) /= 0) then
             call raise(error, failure, 'pages_prove')
             return
         end if
+        if (size(arrays) > 0) proof%method = from_c(accounts(1)%method)
         proof%arrays%name = arrays%name
         proof%arrays%bytes = arrays%bytes
         proof%arrays%huge_bytes = accounts%huge_bytes
@@ -239,7 +283,7 @@ contains
         if (huge_bytes > bytes - huge_bytes) then
             proof%page_size_observed = maxval(accounts%huge_page_size)
         else if (any(accounts%page_size_observed > 0)) then
-            proof%page_size_observed = proof%base_page_size
+            proof%page_size_observed = minval(accounts%page_size_observed, mask=accounts%page_size_observed > 0)
         end if
     end subroutine pages_prove
 
@@ -267,13 +311,30 @@ contains
         do i = 1, len_trim(array%name)
             mapped%name(i) = array%name(i:i)
         end do
-        mapped%policy = int(array%policy, c_int32_t)
+        mapped%policy = array%policy
+        mapped%allocation = allocation(array%static)
         mapped%address = array%address
         mapped%bytes = array%bytes
         mapped%offset = array%offset
         mapped%mapping = array%mapping
         mapped%mapping_bytes = array%mapping_bytes
+        mapped%faulted_before = array%faulted_before
+        mapped%lost_before = array%lost_before
     end function to_c
+
+    !> PW_PAGES_DYNAMIC or PW_PAGES_STATIC.
+    pure integer(c_int32_t) function allocation(static)
+        logical, intent(in) :: static
+
+        allocation = merge(1_c_int32_t, 0_c_int32_t, static)
+    end function allocation
+
+    pure logical function is_static(static)
+        logical, intent(in), optional :: static
+
+        is_static = .false.
+        if (present(static)) is_static = static
+    end function is_static
 
     subroutine raise(error, failure, place)
         type(error_t), intent(inout) :: error

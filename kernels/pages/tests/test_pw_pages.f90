@@ -8,7 +8,8 @@ program test_pw_pages
     use pw_error, only: error_t, exit_ok, exit_pages, exit_usage
     use pw_kinds, only: i8, r8
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, pages_hugetlbfs, &
-        pages_none, pages_policy_from_name, pages_policy_name, pages_proof_t, pages_prove, pages_require, pages_thp
+        pages_none, pages_policy_from_name, pages_policy_name, pages_policy_names, pages_policy_t, pages_proof_t, pages_prove, &
+        pages_require, pages_thp
     use pw_system, only: base_page_size
     use pw_text, only: to_text
     implicit none
@@ -75,6 +76,8 @@ program test_pw_pages
 
     character(*), parameter :: thp_folder = '/sys/kernel/mm/transparent_hugepage/'
     integer(i8), parameter :: mib = 1024_i8**2
+    integer(i8), parameter :: size_64k = 65536_i8
+    type(pages_policy_t), parameter :: thp_64k = pages_policy_t(pages_thp%kind, size_64k)
 
     character(:), allocatable :: skip_reason
     character(32) :: test
@@ -99,7 +102,18 @@ program test_pw_pages
     case ('thp_dropped'); call test_thp_split('dropped')
     case ('thp_unmapped'); call test_thp_split('unmapped')
     case ('thp_protected'); call test_thp_split('protected')
+    case ('thp_64k'); call test_thp_64k('kpageflags', .false.)
+    case ('thp_64k_static'); call test_thp_64k('kpageflags', .true.)
+    case ('thp_64k_by_statistics'); call test_thp_64k('thp_stats', .false.)
+    case ('thp_64k_dropped'); call test_thp_64k_dropped()
+    case ('thp_64k_not_given'); call test_thp_64k_not_given()
+    case ('thp_64k_refuted'); call test_thp_64k_refuted()
+    case ('thp_64k_unproved'); call test_thp_64k_unproved()
+    case ('static'); call test_static()
+    case ('static_too_large'); call test_static_too_large()
+    case ('static_pool'); call test_static_pool()
     case ('pool'); call test_pool()
+    case ('pool_1g'); call test_pool_1g()
     case ('pool_short'); call test_pool_short()
     case ('pool_unsupported'); call test_pool_unsupported()
     case ('untouched'); call test_untouched()
@@ -173,11 +187,12 @@ contains
     end function address_at
 
     !> Three arrays as a kernel has them: odd lengths, staggered starts.
-    subroutine three_arrays(arrays, policy, huge_size, error)
+    subroutine three_arrays(arrays, policy, huge_size, error, static)
         type(paged_array_t), intent(out) :: arrays(3)
-        integer, intent(in) :: policy
+        type(pages_policy_t), intent(in) :: policy
         integer(i8), intent(in) :: huge_size
         type(error_t), intent(inout) :: error
+        logical, intent(in), optional :: static
         character(1), parameter :: name(3) = ['a', 'b', 'c']
         integer(i8) :: bytes(3), offset
         integer :: i
@@ -185,10 +200,10 @@ contains
         bytes = [8*mib, 5*mib + 4321_i8, 1_i8]
         do i = 1, 3
             offset = 4352_i8*(i - 1)
-            call pages_allocate(arrays(i), policy, name(i), bytes(i), offset, error)
+            call pages_allocate(arrays(i), policy, name(i), bytes(i), offset, error, static)
             if (error%failed()) return
             call check(arrays(i)%bytes == bytes(i) .and. arrays(i)%offset == offset .and. arrays(i)%name == name(i) &
-                       .and. arrays(i)%policy == policy, 'array '//name(i)//' does not tell what was asked for')
+                       .and. same(arrays(i)%policy, policy), 'array '//name(i)//' does not tell what was asked for')
             call check(modulo(transfer(arrays(i)%address, 0_c_intptr_t), int(huge_size, c_intptr_t)) == &
                        modulo(offset, huge_size), 'array '//name(i)//' does not start at its offset from a huge page')
             call touch(arrays(i))
@@ -196,11 +211,12 @@ contains
     end subroutine three_arrays
 
     !> The proof says this page size and coverage of each array and of all, and the page tables say the same.
-    subroutine check_pages(arrays, policy, page_size, coverage)
+    subroutine check_pages(arrays, policy, page_size, coverage, method)
         type(paged_array_t), intent(in) :: arrays(:)
-        integer, intent(in) :: policy
+        type(pages_policy_t), intent(in) :: policy
         integer(i8), intent(in) :: page_size
         real(r8), intent(in) :: coverage
+        character(*), intent(in), optional :: method
         type(pages_proof_t) :: proof
         type(error_t) :: error
         integer(i8) :: evidence
@@ -208,7 +224,11 @@ contains
 
         call pages_prove(arrays, policy, proof, error)
         call check_ok(error)
-        call check(proof%method == 'smaps', 'the proof does not name its method')
+        if (present(method)) then
+            call check(proof%method == method, 'the method of the proof is '//trim(proof%method))
+        else
+            call check(proof%method == 'smaps', 'the method of the proof is '//trim(proof%method))
+        end if
         call check(proof%base_page_size == base_page_size(), 'wrong base page size in the proof')
         call check(proof%page_size_requested == page_size, 'wrong page size requested: '//to_text(proof%page_size_requested))
         call check(proof%page_size_observed == page_size, 'wrong page size observed: '//to_text(proof%page_size_observed))
@@ -222,7 +242,10 @@ contains
                 call check(array%huge_bytes == nint(coverage*real(array%bytes, r8), i8), &
                            'wrong huge bytes of '//trim(array%name)//': '//to_text(array%huge_bytes))
                 evidence = huge_bytes_of(arrays(i)%address, arrays(i)%bytes)
-                if (evidence < 0) then
+                if (present(method)) then
+                    call check(evidence <= 0, 'the page tables of '//trim(array%name)//' say '//to_text(evidence)// &
+                               ' B on huge pages of full size')
+                else if (evidence < 0) then
                     skip_reason = 'smaps is as expected, but this kernel has no PAGEMAP_SCAN to compare it with (Linux 6.7)'
                 else
                     call check(min(evidence, arrays(i)%bytes) == array%huge_bytes, &
@@ -234,44 +257,60 @@ contains
 
     subroutine test_policy_names()
         type(error_t) :: error
-        integer :: policy
-        integer, parameter :: policies(3) = [pages_none, pages_thp, pages_hugetlbfs]
-        integer :: i
+        type(pages_policy_t) :: policy
+        type(pages_policy_t), parameter :: policies(3) = [pages_none, pages_thp, pages_hugetlbfs]
+        character(16), parameter :: wrong(6) = [character(16) :: 'huge', '', 'thp:', 'thp:3k', 'none:4k', 'hugetlbfs:64']
+        character(:), allocatable :: names, name
+        integer :: i, bar
 
         do i = 1, size(policies)
             call pages_policy_from_name(pages_policy_name(policies(i)), policy, error)
             call check_ok(error)
-            call check(policy == policies(i), 'the name of policy '//to_text(policies(i))//' is not its own')
+            call check(same(policy, policies(i)), 'the name of policy '//to_text(policies(i)%kind)//' is not its own')
         end do
-        call check(pages_policy_name(7) == '', 'policy 7 has a name')
-        call pages_policy_from_name('huge', policy, error)
-        call check_failed(error, exit_usage, "'huge'", 'none, thp or hugetlbfs')
+        call check(pages_policy_name(pages_policy_t(1, 64*1024_i8)) == 'thp:64k', 'a name of 64 KiB')
+        call check(pages_policy_name(pages_policy_t(1, 1536*1024_i8)) == 'thp:1536k', 'a name of 1.5 MiB')
+        call check(pages_policy_name(pages_policy_t(2, 1024_i8**3)) == 'hugetlbfs:1g', 'a name of 1 GiB')
+        call check(pages_policy_name(pages_policy_t(7)) == '', 'policy 7 has a name')
+        names = pages_policy_names()//'|'
+        write (*, '(a)') names
+        call check(index(names, 'none|thp|') == 1 .and. index(names, '|hugetlbfs|') > 0, 'a policy is missing')
+        do while (len(names) > 0)
+            bar = index(names, '|')
+            name = names(:bar - 1)
+            names = names(bar + 1:)
+            call pages_policy_from_name(name, policy, error)
+            call check_ok(error)
+            call check(pages_policy_name(policy) == name, name//' is called '//pages_policy_name(policy))
+        end do
+        do i = 1, size(wrong)
+            error = error_t()
+            call pages_policy_from_name(trim(wrong(i)), policy, error)
+            call check_failed(error, exit_usage, "'"//trim(wrong(i))//"'", 'none, thp or hugetlbfs')
+        end do
         error = error_t()
-        call pages_policy_from_name('', policy, error)
-        call check_failed(error, exit_usage, "''", 'none, thp or hugetlbfs')
-        error = error_t()
-        call pages_begin(7, error)
+        call pages_begin(pages_policy_t(7), error)
         call check_failed(error, exit_usage, '7', 'none, thp or hugetlbfs')
     end subroutine test_policy_names
 
     subroutine test_senseless_sizes()
         type(paged_array_t) :: array
         type(error_t) :: error
-        integer :: policy
+        integer :: kind
 
-        do policy = pages_none, pages_hugetlbfs
-            call refuse(policy, 0_i8, 0_i8)
-            call refuse(policy, -8_i8, 0_i8)
-            call refuse(policy, 8_i8, -8_i8)
-            call refuse(policy, huge(0_i8), 0_i8)
-            call refuse(policy, 8_i8, huge(0_i8))
+        do kind = pages_none%kind, pages_hugetlbfs%kind
+            call refuse(pages_policy_t(kind), 0_i8, 0_i8)
+            call refuse(pages_policy_t(kind), -8_i8, 0_i8)
+            call refuse(pages_policy_t(kind), 8_i8, -8_i8)
+            call refuse(pages_policy_t(kind), huge(0_i8), 0_i8)
+            call refuse(pages_policy_t(kind), 8_i8, huge(0_i8))
         end do
         call pages_free(array, error)
         call check_ok(error)
     end subroutine test_senseless_sizes
 
     subroutine refuse(policy, bytes, offset)
-        integer, intent(in) :: policy
+        type(pages_policy_t), intent(in) :: policy
         integer(i8), intent(in) :: bytes, offset
         type(paged_array_t) :: array
         type(error_t) :: error
@@ -318,6 +357,13 @@ contains
         call check_ok(error)
         compound = compound_bytes_of(array%address, array%bytes)
         call check(compound == 0, to_text(compound)//' B lie on huge pages')
+        call pages_allocate(array, pages_none, 'b', 8*mib, 0_i8, error, static=.true.)
+        call check_ok(error)
+        call touch(array)
+        call pages_confirm([array], pages_none, error)
+        call check_ok(error)
+        compound = compound_bytes_of(array%address, array%bytes)
+        call check(compound == 0, to_text(compound)//' B of the static array lie on huge pages')
         plain = plain_memory(8*mib)
         compound = compound_bytes_of(plain, 8*mib)
         call check(compound == 0, to_text(compound)//' B of other memory lie on huge pages')
@@ -360,6 +406,12 @@ contains
         call check_pages(arrays, pages_thp, thp_size(), 1.0_r8)
     end subroutine test_thp
 
+    elemental logical function same(one, other)
+        type(pages_policy_t), intent(in) :: one, other
+
+        same = one%kind == other%kind .and. one%page_size == other%page_size
+    end function same
+
     !> Whether the machine as it is set cannot serve the policy, so that its other tests say nothing.
     logical function unavailable(error)
         type(error_t), intent(in) :: error
@@ -368,15 +420,17 @@ contains
         if (unavailable) skip_reason = error%message
     end function unavailable
 
-    !> The machine is one without transparent huge pages of full size (with_files); the command line tells what
-    !> message and remedy must hold.
+    !> The machine is one without transparent huge pages of this size (with_files); the command line tells what
+    !> message and remedy must hold, and the size where it is not the full one.
     subroutine test_thp_unavailable()
         type(error_t) :: error
+        type(pages_policy_t) :: policy
         character(128) :: message, remedy
 
         call get_command_argument(2, message)
         call get_command_argument(3, remedy)
-        call pages_begin(pages_thp, error)
+        policy = policy_argument(4, pages_thp)
+        call pages_begin(policy, error)
         call check_failed(error, exit_pages, trim(message), trim(remedy))
     end subroutine test_thp_unavailable
 
@@ -487,6 +541,197 @@ contains
         call check_pages([array], pages_thp, size, 7.0_r8/8.0_r8)
     end subroutine test_thp_split
 
+    !> The policy that argument `number` of the command line names.
+    function policy_argument(number, default) result(policy)
+        integer, intent(in) :: number
+        type(pages_policy_t), intent(in) :: default
+        type(pages_policy_t) :: policy
+        type(error_t) :: error
+        character(32) :: name
+
+        call get_command_argument(number, name)
+        policy = default
+        if (name == '') return
+        call pages_policy_from_name(trim(name), policy, error)
+        call check_ok(error)
+    end function policy_argument
+
+    !> Pages of 64 KiB, whatever larger ones the machine would give (with_settings), proved by `method`.
+    subroutine test_thp_64k(method, static)
+        character(*), intent(in) :: method
+        logical, intent(in) :: static
+        type(paged_array_t) :: arrays(3)
+        type(error_t) :: error
+        integer :: i
+        integer(i8) :: compound
+
+        call pages_begin(thp_64k, error)
+        if (unavailable(error)) return
+        call three_arrays(arrays, thp_64k, thp_size(), error, static)
+        call check_ok(error)
+        call pages_confirm(arrays, thp_64k, error)
+        call check_ok(error)
+        call check_pages(arrays, thp_64k, size_64k, 1.0_r8, method)
+        do i = 1, size(arrays)
+            compound = compound_bytes_of(arrays(i)%address, arrays(i)%bytes)
+            call check(compound < 0 .or. compound >= arrays(i)%bytes, to_text(compound)//' B lie on large pages')
+        end do
+    end subroutine test_thp_64k
+
+    !> A base page is given back: its large page no longer counts. The statistics do not tell that the two losses are one.
+    subroutine test_thp_64k_dropped()
+        type(paged_array_t) :: array
+        type(error_t) :: error
+        type(pages_proof_t) :: proof
+
+        call pages_begin(thp_64k, error)
+        if (unavailable(error)) return
+        call pages_allocate(array, thp_64k, 'a', 8*size_64k, 0_i8, error)
+        call check_ok(error)
+        call touch(array)
+        call pages_confirm([array], thp_64k, error)
+        call check_ok(error)
+        call check(drop_page(address_at(array, 3*size_64k + 2*base_page_size())) == 0, 'the page cannot be dropped')
+        call pages_prove([array], thp_64k, proof, error)
+        call check_ok(error)
+        associate (least => merge(7*size_64k, 7*size_64k - base_page_size(), proof%method == 'kpageflags'))
+            call check(proof%arrays(1)%huge_bytes == least, to_text(proof%arrays(1)%huge_bytes)//' B by '//proof%method)
+        end associate
+        error = error_t()
+        call pages_confirm([array], thp_64k, error)
+        call check_failed(error, exit_pages, ' of 512 KiB are not on huge pages of 64 KiB', 'compact_memory')
+    end subroutine test_thp_64k_dropped
+
+    !> The switch says that they are to be had (with_files), and yet they are not.
+    subroutine test_thp_64k_not_given()
+        type(paged_array_t) :: array
+        type(error_t) :: error
+
+        call pages_begin(thp_64k, error)
+        if (unavailable(error)) return
+        call pages_allocate(array, thp_64k, 'a', 4*mib, 0_i8, error)
+        call check_ok(error)
+        call touch(array)
+        call pages_confirm([array], thp_64k, error)
+        call check_failed(error, exit_pages, 'policy thp:64k: 4096 of 4096 KiB are not on huge pages of 64 KiB (array a: '// &
+                          '4096 of 4096 KiB), most of it on pages of 4 KiB', 'fragmented')
+    end subroutine test_thp_64k_not_given
+
+    !> Pages of full size are not of 64 KiB.
+    subroutine test_thp_64k_refuted()
+        type(paged_array_t) :: array
+        type(error_t) :: error
+
+        call pages_begin(pages_thp, error)
+        if (unavailable(error)) return
+        call pages_allocate(array, pages_thp, 'a', 2*thp_size(), 0_i8, error)
+        call check_ok(error)
+        call touch(array)
+        if (compound_bytes_of(array%address, array%bytes) < 0) then
+            skip_reason = 'the flags of pages may not be read (/proc/kpageflags, root)'
+            return
+        end if
+        call pages_confirm([array], thp_64k, error)
+        call check_failed(error, exit_pages, 'most of it on pages of '//to_text(thp_size()/1024_i8)//' KiB', &
+                          'echo never > '//thp_folder//'hugepages-'//to_text(thp_size()/1024_i8)//'kB/enabled')
+    end subroutine test_thp_64k_refuted
+
+    !> Neither the flags of page frames may be read, nor does the kernel count (with_files).
+    subroutine test_thp_64k_unproved()
+        type(paged_array_t) :: array
+        type(error_t) :: error
+
+        call pages_begin(thp_64k, error)
+        if (unavailable(error)) return
+        call pages_allocate(array, thp_64k, 'a', mib, 0_i8, error)
+        call check_ok(error)
+        call touch(array)
+        call pages_confirm([array], thp_64k, error)
+        call check_failed(error, exit_pages, '64 KiB cannot be proved', 'as root')
+    end subroutine test_thp_64k_unproved
+
+    !> Static arrays get the pages of a policy as dynamic ones do, again and again.
+    subroutine test_static()
+        type(paged_array_t) :: arrays(3)
+        type(error_t) :: error
+        type(pages_policy_t) :: policy
+        integer(i8) :: page_size
+        integer(c_intptr_t) :: first
+        integer :: i, kind
+
+        first = 0
+        do kind = pages_thp%kind, pages_none%kind, -1    ! none refuses huge pages to the process for good
+            policy = pages_policy_t(kind)
+            call pages_begin(policy, error)
+            if (unavailable(error)) then
+                error = error_t()
+                cycle
+            end if
+            page_size = merge(thp_size(), base_page_size(), kind == pages_thp%kind)
+            call three_arrays(arrays, policy, min(thp_size(), 2*mib), error, static=.true.)
+            call check_ok(error)
+            if (error%failed()) return
+            if (first == 0) first = transfer(arrays(1)%address, first)
+            call check(transfer(arrays(1)%address, first) == first, 'freed static memory is not used again')
+            call check(abs(transfer(arrays(3)%address, first) - first) < 1024*mib, 'the arrays are not in one memory')
+            call pages_confirm(arrays, policy, error)
+            call check_ok(error)
+            call check_pages(arrays, policy, page_size, merge(1.0_r8, 0.0_r8, kind == pages_thp%kind))
+            do i = 1, 3
+                call check(is_accessible(address_at(arrays(i), -1_i8 - arrays(i)%offset), 1_i8) == 0, 'no guard')
+                call pages_free(arrays(i), error)
+                call check_ok(error)
+            end do
+        end do
+    end subroutine test_static
+
+    subroutine test_static_too_large()
+        type(paged_array_t) :: array
+        type(error_t) :: error
+
+        call pages_require(pages_none, [600*mib, 600*mib], error, static=.true.)
+        call check_failed(error, exit_usage, 'MiB of static memory, and there are 1024', 'smaller working set')
+        error = error_t()
+        call pages_require(pages_none, [300*mib, 300*mib], error, static=.true.)
+        call check_ok(error)
+        call pages_allocate(array, pages_none, 'a', 1024*mib, 0_i8, error, static=.true.)
+        call check_failed(error, exit_usage, 'MiB of static memory, and there are 1024', 'dynamic')
+        call check(.not. c_associated(array%address), 'an address in spite of an error')
+    end subroutine test_static_too_large
+
+    subroutine test_static_pool()
+        type(paged_array_t) :: array
+        type(error_t) :: error
+
+        call pages_require(pages_hugetlbfs, [mib], error, static=.true.)
+        call check_failed(error, exit_pages, 'libhugetlbfs', '--allocation dynamic')
+        error = error_t()
+        call pages_allocate(array, pages_hugetlbfs, 'a', mib, 0_i8, error, static=.true.)
+        call check_failed(error, exit_pages, 'libhugetlbfs', '--allocation dynamic')
+    end subroutine test_static_pool
+
+    !> Under with_settings, which puts a page of 1 GiB into its pool where the machine has the memory.
+    subroutine test_pool_1g()
+        type(pages_policy_t), parameter :: pool_1g = pages_policy_t(pages_hugetlbfs%kind, 1024*mib)
+        type(paged_array_t) :: array
+        type(error_t) :: error
+
+        call pages_begin(pool_1g, error)
+        call check_ok(error)
+        call pages_require(pool_1g, [5*mib], error)
+        call check_ok(error)
+        call pages_allocate(array, pool_1g, 'a', 5*mib, 4352_i8, error)
+        call check_ok(error)
+        if (error%failed()) return
+        call touch(array)
+        call pages_confirm([array], pool_1g, error)
+        call check_ok(error)
+        call check_pages([array], pool_1g, 1024*mib, 1.0_r8)
+        call check(pool_number(1024*mib, 'free_hugepages') == 0, 'the page does not come from the pool')
+        call pages_free(array, error)
+        call check_ok(error)
+    end subroutine test_pool_1g
+
     !> Under with_settings, which fills the pool.
     subroutine test_pool()
         type(paged_array_t) :: arrays(3)
@@ -517,18 +762,21 @@ contains
         call check(pool_number(size, 'free_hugepages') == free_before, 'the pool did not get its pages back')
     end subroutine test_pool
 
-    !> Whatever the pool has: ask for three pages more, at once or with a second array.
+    !> Whatever the pool has: ask for three pages more, at once or with a second array. The command line names the policy
+    !> where it is not that of the default pool.
     subroutine test_pool_short()
         integer(i8), parameter :: more = 3
+        type(pages_policy_t) :: policy
         type(paged_array_t) :: held, array
         type(error_t) :: error
         type(pages_proof_t) :: proof
         character(:), allocatable :: remedy
         integer(i8) :: size, available, total
 
-        call pages_begin(pages_hugetlbfs, error)
+        policy = policy_argument(2, pages_hugetlbfs)
+        call pages_begin(policy, error)
         if (unavailable(error)) return
-        call pages_prove([paged_array_t ::], pages_hugetlbfs, proof, error)
+        call pages_prove([paged_array_t ::], policy, proof, error)
         call check_ok(error)
         size = proof%page_size_requested
         if (pool_number(size, 'nr_overcommit_hugepages') > 0) then
@@ -538,21 +786,23 @@ contains
         total = pool_number(size, 'nr_hugepages')
         available = pool_number(size, 'free_hugepages') - pool_number(size, 'resv_hugepages')
         remedy = 'sysctl -w vm.nr_hugepages='//to_text(total + more)//';'
+        if (policy%page_size > 0) &
+            remedy = 'echo '//to_text(total + more)//' > /sys/kernel/mm/hugepages/hugepages-'//to_text(size/1024_i8)//'kB/'
 
-        call pages_require(pages_hugetlbfs, [size*available, size*more - 1_i8], error)
+        call pages_require(policy, [size*available, size*more - 1_i8], error)
         call check_failed(error, exit_pages, to_text(more)//' of them are missing', remedy)
         error = error_t()
-        call pages_allocate(array, pages_hugetlbfs, 'a', size*(available + more), 0_i8, error)
+        call pages_allocate(array, policy, 'a', size*(available + more), 0_i8, error)
         call check_failed(error, exit_pages, 'array a needs '//to_text(available + more)//' huge pages of '// &
                           to_text(size/1024_i8)//' KiB, and '//to_text(more)//' of them are missing', remedy)
         error = error_t()
-        call pages_allocate(array, pages_hugetlbfs, 'a', 1_i8, size*(available + more - 1_i8), error)
+        call pages_allocate(array, policy, 'a', 1_i8, size*(available + more - 1_i8), error)
         call check_failed(error, exit_pages, to_text(more)//' of them are missing', remedy)
         if (available == 0) return
         error = error_t()
-        call pages_allocate(held, pages_hugetlbfs, 'held', size*available, 0_i8, error)
+        call pages_allocate(held, policy, 'held', size*available, 0_i8, error)
         call check_ok(error)
-        call pages_allocate(array, pages_hugetlbfs, 'b', size*more, 0_i8, error)
+        call pages_allocate(array, policy, 'b', size*more, 0_i8, error)
         call check_failed(error, exit_pages, 'array b needs '//to_text(more)//' huge', remedy)
         call touch(held)
     end subroutine test_pool_short
@@ -578,9 +828,11 @@ contains
         type(error_t) :: error
         type(pages_proof_t) :: proof
         integer(i8), parameter :: bytes = 4096*mib + 1_i8
-        integer :: policy
+        type(pages_policy_t) :: policy
+        integer :: kind
 
-        do policy = pages_none, pages_thp
+        do kind = pages_none%kind, pages_thp%kind
+            policy = pages_policy_t(kind)
             call pages_allocate(array, policy, 'a', bytes, 8*mib, error)
             call check_ok(error)
             if (error%failed()) return
@@ -601,9 +853,11 @@ contains
         type(paged_array_t) :: array
         type(c_ptr) :: address
         type(error_t) :: error
-        integer :: policy
+        type(pages_policy_t) :: policy
+        integer :: kind
 
-        do policy = pages_none, pages_thp
+        do kind = pages_none%kind, pages_thp%kind
+            policy = pages_policy_t(kind)
             call pages_allocate(array, policy, 'a', mib, 0_i8, error)
             call check_ok(error)
             call touch(array)

@@ -1,0 +1,85 @@
+/* Documentation/admin-guide/mm/pagemap.rst: pagemap gives the frame of a page, kpageflags the flags of a frame. A large
+   page is a head frame and the tail frames behind it, aligned to its size. */
+#define _GNU_SOURCE
+#include "frames.h"
+#include "system.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint64_t present = UINT64_C(1) << 63;        /* of an entry of pagemap, */
+static const uint64_t frame_mask = (UINT64_C(1) << 55) - 1; /* and the frame's number in it */
+static const uint64_t head = 1U << 15, tail = 1U << 16;   /* KPF_COMPOUND_HEAD, KPF_COMPOUND_TAIL */
+
+/* The flags of an aligned stretch of frames that is as long as the largest page, so that a page is never cut. */
+struct window {
+    int file;
+    uint64_t first, count;
+    uint64_t *flags;
+};
+
+static bool look_at(struct window *window, uint64_t frame)
+{
+    uint64_t first = frame / window->count * window->count;
+    if (window->first == first) return true;
+    size_t bytes = window->count * sizeof *window->flags;
+    memset(window->flags, 0, bytes);
+    window->first = first;
+    ssize_t read = pread(window->file, window->flags, bytes, (off_t)(first * sizeof *window->flags));
+    return read > (ssize_t)((frame - first) * sizeof *window->flags);
+}
+
+/* The first frame of the page that holds `frame`, and its number of frames: 1 for a base page. */
+static uint64_t page_of(const struct window *window, uint64_t frame, uint64_t *frames)
+{
+    uint64_t at = frame - window->first, end = at + 1;
+    *frames = 1;
+    while (at > 0 && (window->flags[at] & tail) != 0) at--;
+    if ((window->flags[at] & head) == 0) return frame;
+    while (end < window->count && (window->flags[end] & tail) != 0) end++;
+    *frames = end - at;
+    return window->first + at;
+}
+
+/* One page of the wanted size, given by the pagemap entries of its base pages. False: flags may not be read. */
+static bool count_page(const uint64_t *entries, uint64_t count, struct window *window, struct pw_frames *found)
+{
+    int64_t base = pw_system_base_page_size();
+    uint64_t in_place = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if ((entries[i] & present) == 0) continue;
+        uint64_t frame = entries[i] & frame_mask, frames;
+        if (frame == 0 || !look_at(window, frame)) return false;
+        uint64_t first = page_of(window, frame, &frames);
+        if (frames == count && frame == first + i && first == (entries[0] & frame_mask)) in_place++;
+        int order = 63 - __builtin_clzll(frames);
+        if (order < PW_FRAMES_ORDERS) found->by_order[order] += base;
+    }
+    if (in_place == count) found->whole_bytes += (int64_t)count * base;
+    return true;
+}
+
+bool pw_frames_count(uintptr_t start, uintptr_t end, int64_t page_size, int64_t largest, struct pw_frames *found)
+{
+    int64_t base = pw_system_base_page_size();
+    uint64_t count = (uint64_t)(page_size / base);
+    struct window window = {.first = UINT64_MAX, .count = (uint64_t)(largest / base)};
+    *found = (struct pw_frames){0};
+    int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    window.file = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
+    window.flags = calloc(window.count, sizeof *window.flags);
+    uint64_t *entries = calloc(count, sizeof *entries);
+    bool counted = map >= 0 && window.file >= 0 && window.flags != NULL && entries != NULL;
+    for (uintptr_t at = start; counted && at < end; at += (uintptr_t)page_size) {
+        size_t bytes = count * sizeof *entries;
+        counted = pread(map, entries, bytes, (off_t)(at / (uintptr_t)base * sizeof *entries)) == (ssize_t)bytes &&
+                  count_page(entries, count, &window, found);
+    }
+    free(entries);
+    free(window.flags);
+    if (window.file >= 0) close(window.file);
+    if (map >= 0) close(map);
+    return counted;
+}

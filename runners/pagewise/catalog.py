@@ -6,6 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from pagewise.configuration import Configuration
@@ -45,16 +46,41 @@ class Catalog:
     broken: tuple[Broken, ...]
 
     def select_kernels(self, patterns: Sequence[str]) -> list[Kernel]:
-        """The kernels that fit any of the names or globs, all when there are none. Raises SelectionError."""
-        unknown = [
-            text for text in patterns if not any(kernel.matches(text) for kernel in self.kernels.values())
-        ]
-        if unknown:
-            known = ", ".join(f"{kernel.group}/{kernel.name}" for kernel in self.kernels.values())
+        """The kernels that fit any of the names or globs; those of the default comparison without any.
+
+        Raises SelectionError.
+        """
+        for text in patterns:
+            if not any(kernel.matches(text) for kernel in self.kernels.values()):
+                near = ", ".join(self._names_near(text))
+                raise SelectionError(
+                    f"no kernel fits {text}",
+                    where=self.tree,
+                    remedy=f"nearest: {near}; `pagewise list --kernels` lists all",
+                )
+        if patterns:
+            return [k for k in self.kernels.values() if any(k.matches(text) for text in patterns)]
+        default = [kernel for kernel in self.kernels.values() if kernel.default]
+        if self.kernels and not default:
             raise SelectionError(
-                f"no kernel fits {', '.join(unknown)}", where=self.tree, remedy=f"there are: {known}"
+                f"none of the {len(self.kernels)} kernels here is in the default comparison",
+                where=self.tree,
+                remedy="choose: --kernels NAMES, or --kernels '*'; `pagewise list --kernels` lists them",
             )
-        return [k for k in self.kernels.values() if not patterns or any(k.matches(text) for text in patterns)]
+        return default
+
+    def _names_near(self, text: str) -> list[str]:
+        """What may have been meant: names, whole groups, or else all groups."""
+        groups = sorted({f"{kernel.group}/*" for kernel in self.kernels.values()})
+        # A glob is near to what its letters are near to; without a slash it stands for names.
+        letters = text.lower().translate(str.maketrans("", "", "*?[]")).strip("/")
+        known = {name: name for name in groups}
+        for kernel in self.kernels.values():
+            known |= {kernel.name: kernel.name, kernel.path: kernel.name}
+        known |= {name.removesuffix("/*"): name for name in groups}
+        near = [name for word, name in known.items() if letters and letters in word]
+        near += [known[word] for word in get_close_matches(letters, known, 5, 0.5)]
+        return list(dict.fromkeys(near))[:8] or groups
 
     def select_entries(self, patterns: Sequence[str]) -> list[Entry]:
         """The configurations that fit any of the globs, all when there are none. Raises SelectionError."""

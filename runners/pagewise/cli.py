@@ -81,11 +81,30 @@ def doctor(environment: str, modules: Path | None, noise: bool) -> int:
 @commands.command("list")
 @_ENVIRONMENT
 @_MODULES
-def list_(environment: str, modules: Path | None) -> None:
+@click.option(
+    "--kernels",
+    is_flag=False,
+    flag_value="*",
+    metavar="[NAMES]",
+    help="Kernels alone: all, or by name or glob as in compare.",
+)
+@click.option(
+    "--configurations",
+    is_flag=False,
+    flag_value="*",
+    metavar="[GLOBS]",
+    help="Configurations alone: all, or by glob as in compare.",
+)
+def list_(environment: str, modules: Path | None, kernels: str | None, configurations: str | None) -> None:
     """List the configurations and kernels of an environment."""
-    from pagewise.listing import print_catalog
+    from pagewise.listing import print_configurations, print_kernels
 
-    print_catalog(_console(), _catalog(environment, modules))
+    console, catalog = _console(), _catalog(environment, modules)
+    if configurations or not kernels:
+        print_configurations(console, catalog, catalog.select_entries(_commas([configurations or "*"])))
+    if kernels or not configurations:
+        found = catalog.select_kernels(_commas([kernels or "*"])) if catalog.kernels else []
+        print_kernels(console, found)
 
 
 @commands.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -123,7 +142,8 @@ def run(environment: str, modules: Path | None, module: str, command: Sequence[s
     "--kernels",
     multiple=True,
     metavar="NAMES",
-    help="Kernels by name or glob, as schoenauer_triad or 'memory/*'; several with commas. All by default.",
+    help="Kernels by name or glob, as schoenauer_triad, 'memory/*' or '*'; several with commas. By default "
+    "those that `pagewise list` marks.",
 )
 @click.option(
     "--configurations",

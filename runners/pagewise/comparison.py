@@ -38,6 +38,7 @@ from pagewise.result import (
     write_manifest,
 )
 from pagewise.signals import interruptible
+from pagewise.units import count_text
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,7 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
     placement = place(options.threads)
     subjects = choose(catalog, options)
     _check_programs(catalog, subjects)
+    console.print(_intended(catalog, subjects, options), highlight=False, soft_wrap=True)
     measured = {
         configuration.module for one in subjects for cell in one.cells for configuration in cell.stands_for
     }
@@ -230,6 +232,22 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
     }
     write_manifest(folder, manifest)
     return Comparison(options, console, began, entries, subjects, placement, hyperfine, manifest, folder)
+
+
+def _intended(catalog: Catalog, subjects: Sequence[Subject], options: Options) -> str:
+    """How much will be run, and how many kernels were not chosen."""
+    names = ", ".join(one.kernel.name for one in subjects)
+    a_round = len(order_of_round(subjects, 1, options.seed))
+    sweeps = len(order_of_sweeps(subjects, options.seed)) if options.sweep else 0
+    runs = f"{count_text(options.rounds, 'round')} of {count_text(a_round, 'run')}"
+    if sweeps:
+        runs += f" and {count_text(sweeps, 'sweep')}"
+    told = f"To measure: {names}. {runs}: {count_text(options.rounds * a_round + sweeps, 'run')}."
+    left = len(catalog.kernels) - len(subjects)
+    if left and not options.kernels:
+        told += f"\n{count_text(left, 'more kernel')} can be chosen with --kernels"
+        told += "; `pagewise list` lists them."
+    return told
 
 
 def _check_programs(catalog: Catalog, subjects: Sequence[Subject]) -> None:

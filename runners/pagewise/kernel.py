@@ -45,7 +45,10 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel: what it is, what it feels, how it is measured. `data` is the file's content."""
+    """A kernel: what it is, what it feels, how it is measured.
+
+    `default`: it is compared when no kernel is named. `data` is the file's content.
+    """
 
     name: str
     group: str
@@ -55,6 +58,7 @@ class Kernel:
     feels: tuple[str, ...]
     metrics: tuple[Metric, ...]
     arguments: tuple[str, ...]
+    default: bool
     sweep: Sweep | None
     data: dict[str, Any]
 
@@ -78,6 +82,7 @@ class Kernel:
             feels=tuple(data["feels"]),
             metrics=tuple(_metric(entry) for entry in data["metrics"]),
             arguments=tuple(data["compare"]["arguments"]),
+            default=data["compare"].get("default", False),
             sweep=Sweep(tuple(sweep["arguments"]), sweep["x"], sweep["y"]) if sweep else None,
             data=data,
         )
@@ -107,9 +112,14 @@ class Kernel:
             return None
         return next((metric for metric in self.metrics if metric.field == self.sweep.y), None)
 
+    @property
+    def path(self) -> str:
+        """The name with its group: `memory/schoenauer_triad`."""
+        return f"{self.group}/{self.name}"
+
     def matches(self, pattern: str) -> bool:
-        """Whether a glob fits the name or `group/name`."""
-        return fnmatchcase(self.name, pattern) or fnmatchcase(f"{self.group}/{self.name}", pattern)
+        """Whether a glob fits the name or, where it has a slash, `group/name`."""
+        return fnmatchcase(self.path if "/" in pattern else self.name, pattern)
 
 
 def _metric(entry: Mapping[str, Any]) -> Metric:

@@ -2,37 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pagewise.catalog import Catalog
+from pagewise.catalog import Catalog, Entry
+from pagewise.kernel import Kernel
 
 # The compiler stands in the module's name, which must not be broken: it is what people copy.
 _COLUMNS = ("hugepages", "prefetch", "stores", "builder")
 
 
-def print_catalog(console: Console, catalog: Catalog) -> None:
-    """Tables of the configurations and kernels of a module tree, and the modules that are broken."""
+def print_configurations(console: Console, catalog: Catalog, entries: Sequence[Entry]) -> None:
+    """Prints a table of configurations, and the modules of the tree that are broken."""
     table = _table(f"Configurations in {catalog.tree}")
     table.add_column("module", overflow="fold")
     for name in _COLUMNS:
         table.add_column(name, no_wrap=True, min_width=len(name))
-    for entry in catalog.entries:
+    for entry in entries:
         one = entry.configuration
         table.add_row(one.module, *(Text(getattr(one, name)) for name in _COLUMNS))
     console.print(table)
-    kernels = _table("Kernels")
-    for name in ("name", "group", "summary", "feels"):
-        kernels.add_column(name, no_wrap=name in ("name", "group"))
-    for kernel in catalog.kernels.values():
-        kernels.add_row(kernel.name, kernel.group, kernel.summary, ", ".join(kernel.feels))
-    console.print(kernels)
     for broken in catalog.broken:
         console.print(
             Text.assemble(("broken: ", "bold yellow"), f"{broken.module}: {broken.reason}"), soft_wrap=True
         )
+
+
+def print_kernels(console: Console, kernels: Sequence[Kernel]) -> None:
+    """Prints a table of kernels by group; a group's heading is the glob that chooses it."""
+    table = _table("Kernels")
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it is")
+    table.add_column("feels")
+    table.add_column("compared by default", no_wrap=True)
+    groups: dict[str, list[Kernel]] = {}
+    for kernel in kernels:
+        groups.setdefault(kernel.group, []).append(kernel)
+    for group in sorted(groups):
+        table.add_row(Text(f"{group}/*", style="bold"))
+        for kernel in groups[group]:
+            table.add_row(
+                f"  {kernel.name}", kernel.title, ", ".join(kernel.feels), "yes" if kernel.default else ""
+            )
+    console.print(table)
+    console.print(
+        Text("Compare others by name or glob: pagewise compare --kernels NAME,'GROUP/*'"), soft_wrap=True
+    )
 
 
 def _table(title: str) -> Table:

@@ -45,6 +45,11 @@ def clock_text(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
+def count_text(count: int, noun: str) -> str:
+    """A number of things: `1 run`, `12 runs`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def number_text(value: float) -> str:
     """A measured value with three figures, large ones with powers of a thousand: `45.2`, `0.98`, `23.1e6`."""
     exponent = 0

@@ -50,7 +50,7 @@ TRIAD = {
         "flops": 2,
         "element_bytes": 8,
     },
-    "compare": {"arguments": ["--working-set", "64MiB", "--repetitions", "5"]},
+    "compare": {"arguments": ["--working-set", "64MiB", "--repetitions", "5"], "default": True},
     "sweep": {
         "arguments": ["--sweep"],
         "x": "working_set_bytes",
@@ -66,6 +66,15 @@ CHASE = {
     "executable": "pw-chase",
     "feels": ["compiler", "hugepages"],
     "metrics": [{"field": "latency_ns", "label": "Latency", "unit": "ns", "better": "lower"}],
+    "compare": {"arguments": ["--working-set", "64MiB"], "default": True},
+}
+# Not in the default comparison.
+GATHER = {
+    **CHASE,
+    "name": "gather",
+    "group": "indirect",
+    "title": "Gather",
+    "executable": "pw-gather",
     "compare": {"arguments": ["--working-set", "64MiB"]},
 }
 ALL_LABELS = [

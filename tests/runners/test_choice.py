@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from pagewise.lmod import find_init, load_each
 from pagewise.placement import place
 from pagewise.plan import Subject
 from pagewise.result import create_folder
-from stage import CHASE, TRIAD, Stage
+from stage import CHASE, GATHER, TRIAD, Stage
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
             ("thp", "hardware", "regular"),
             ("none", "block", "regular"),
         ):
-            stage.add(compiler, label, [TRIAD, CHASE])
+            stage.add(compiler, label, [TRIAD, CHASE, GATHER])
     return read_catalog(stage.modules, find_init(None, {}))
 
 
@@ -53,14 +54,46 @@ def measured(subjects: list[Subject]) -> set[str]:
     return {f"{c.measured.compiler}/{c.measured.label}" for one in subjects for c in one.cells}
 
 
-def test_all_by_default(catalog: Catalog):
+def test_those_marked_by_default(catalog: Catalog):
     subjects = choose(catalog, options())
     assert [(one.kernel.name, len(one.cells)) for one in subjects] == [("chase", 4), ("triad", 6)]
 
 
-@pytest.mark.parametrize("pattern", ["triad", "tri*", "memory/triad"])
-def test_kernels_by_name_glob_and_group(catalog: Catalog, pattern):
-    assert [one.kernel.name for one in choose(catalog, options(kernels=(pattern,)))] == ["triad"]
+@pytest.mark.parametrize(
+    ("patterns", "names"),
+    [
+        (("triad",), ["triad"]),
+        (("tri*",), ["triad"]),
+        (("memory/triad",), ["triad"]),
+        (("memory/*",), ["chase", "triad"]),
+        (("*",), ["chase", "gather", "triad"]),
+        (("gather", "*/t*"), ["gather", "triad"]),
+    ],
+)
+def test_kernels_by_name_glob_and_group(catalog: Catalog, patterns, names):
+    assert [one.kernel.name for one in choose(catalog, options(kernels=patterns))] == names
+
+
+@pytest.mark.parametrize(
+    ("pattern", "near"),
+    [
+        ("traid", "nearest: triad;"),
+        ("memory", r"nearest: memory/\*, chase, triad;"),
+        ("indirect/x*", r"nearest: .*indirect/\*"),
+        ("Gather", "nearest: gather;"),
+        ("zzz", r"nearest: indirect/\*, memory/\*;"),
+    ],
+)
+def test_a_name_that_fits_nothing_is_told_with_the_nearest(catalog: Catalog, pattern, near):
+    with pytest.raises(SelectionError, match=f"no kernel fits {pattern.replace('*', '.*')}") as caught:
+        choose(catalog, options(kernels=("triad", pattern)))
+    assert re.search(near, str(caught.value)), str(caught.value)
+
+
+def test_a_tree_without_default_kernels_is_told(stage: Stage):
+    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [GATHER])
+    with pytest.raises(SelectionError, match="none of the 1 kernels here is in the default comparison"):
+        choose(read_catalog(stage.modules, find_init(None, {})), options())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pagewise.result import read_result
-from stage import ALL_LABELS, CHASE, TRIAD, Stage
+from stage import ALL_LABELS, CHASE, GATHER, TRIAD, Stage
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 
@@ -99,6 +99,32 @@ def test_list_shows_configurations_and_kernels(small: Stage):
     assert "broken: pagewise-micro/0.1.0/broken: the module does not set PAGEWISE_VERSION" in done.stdout
     assert "broken: pagewise-micro/0.1.0/worse: module load failed" in done.stdout
     assert "foreign" not in done.stdout
+
+
+def test_list_shows_kernels_alone_by_group(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [TRIAD, CHASE, GATHER])
+    stage.add("gcc-12.2.0", THP, [TRIAD, CHASE, GATHER])
+    told = stage.run("list", "--kernels").stdout
+    assert "gcc-12.2.0" not in told
+    lines = [line.split() for line in told.splitlines()]
+    order = [words[0] for words in lines if words and words[0].split("/")[0] in ("indirect", "memory")]
+    assert order == ["indirect/*", "memory/*"]
+    assert ["gather", "Gather", "compiler,", "hugepages"] in lines
+    assert ["chase", "Pointer", "chase", "compiler,", "hugepages", "yes"] in lines
+    assert "triad" not in stage.run("list", "--kernels", "indirect/*").stdout
+    told = stage.run("list", "--configurations", "*/thp/*").stdout
+    assert "thp/hardware-regular" in told and "none/hardware-regular" not in told and "Gather" not in told
+
+
+def test_what_will_run_is_told_before_it_does(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [TRIAD, CHASE, GATHER])
+    stage.add("gcc-12.2.0", THP, [TRIAD, CHASE, GATHER])
+    told = stage.compare("--rounds", "2").stdout
+    assert told.startswith("To measure: chase, triad. 2 rounds of 6 runs and 2 sweeps: 14 runs.\n")
+    assert "\n1 more kernel can be chosen with --kernels; `pagewise list` lists them.\n" in told
+    told = stage.compare("--rounds", "1", "--no-sweep", "--kernels", "indirect/*").stdout
+    assert told.startswith("To measure: gather. 1 round of 3 runs: 3 runs.\n")
+    assert "can be chosen" not in told
 
 
 def test_run_executes_in_the_module(small: Stage):

@@ -100,6 +100,7 @@ def test_the_kernels_of_this_project_are_good():
         ("metrics.0.better", "more", "metrics.0.better"),
         ("compare.arguments", "--sweep", "compare.arguments"),
         ("compare.arguments", [1], "compare.arguments.0: 1 is not of type 'string'"),
+        ("compare.default", "yes", "compare.default"),
         ("executable", "rm", "executable"),
         ("colour", "red", "'colour' was unexpected"),
     ],

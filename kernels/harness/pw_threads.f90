@@ -8,7 +8,7 @@ module pw_threads
     implicit none
     private
 
-    public :: threads_begin, thread_share
+    public :: threads_begin, thread_number, thread_share
 
 contains
 
@@ -35,6 +35,12 @@ contains
         if (team < threads) call error%raise(exit_usage, to_text(threads)//' threads asked for, '//to_text(team)//' had', &
             'threads_begin', 'ask for fewer, or use a build with OpenMP (variant +openmp)')
     end subroutine threads_begin
+
+    !> The calling thread's number in its team, from 0.
+    integer function thread_number()
+        thread_number = 0
+        !$ thread_number = omp_get_thread_num()
+    end function thread_number
 
     !> The calling thread's share of 1..n as first:last, in whole pieces of `grain` but for the end; empty shares
     !> have last < first. To be called inside a parallel region.

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
+#if defined(__x86_64__) && !defined(__clang__)
+#include <immintrin.h> /* clang has builtins for what is needed here, and reads this for long */
 #endif
 
 #ifndef PW_VECTOR_BITS
@@ -68,11 +68,37 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
 #endif
 }
 
+/* The same for vectors of any type V, aligned and of so many bytes; a statement. */
+#if defined(__clang__)
+#define PW_STREAM_BYTES(V, bytes, p, v) __builtin_nontemporal_store((v), (V *)(p))
+#elif defined(__x86_64__)
+#define PW_STREAM_BYTES(V, bytes, p, v) PW_STREAM_(bytes)(p, v)
+#define PW_STREAM_(bytes) PW_STREAM_##bytes
+#define PW_STREAM_16(p, v) _mm_stream_si128((__m128i *)(p), (__m128i)(v))
+#define PW_STREAM_32(p, v) _mm256_stream_si256((__m256i *)(p), (__m256i)(v))
+#define PW_STREAM_64(p, v) _mm512_stream_si512((__m512i *)(p), (__m512i)(v))
+#else
+#define PW_STREAM_BYTES(V, bytes, p, v) pw_stream((double *)(p), (pw_vector)(v))
+#endif
+
+PW_INLINE void pw_stream_double(double *p, double v)
+{
+#if defined(__clang__)
+    __builtin_nontemporal_store(v, p);
+#elif defined(__x86_64__)
+    long long bits;
+    __builtin_memcpy(&bits, &v, sizeof bits);
+    _mm_stream_si64((long long *)p, bits);
+#else
+    *p = v; /* aarch64 stores pairs past the caches, and no single words */
+#endif
+}
+
 /* Streaming stores are ordered before what follows. */
 PW_INLINE void pw_stream_fence(void)
 {
 #if defined(__x86_64__)
-    _mm_sfence();
+    __builtin_ia32_sfence();
 #else
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif

@@ -1,15 +1,16 @@
 !> a(i) = b(i) + c(i)*d(i) as the compiler makes it; the hardware prefetches.
-subroutine pw_triad(n, a, b, c, d, tuning) bind(c)
+subroutine pw_loop(n, a, b, c, d, s) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none
-    integer(c_int64_t), intent(in), value :: n, tuning
+    integer(c_int64_t), intent(in), value :: n
     real(c_double), intent(inout) :: a(n)
     real(c_double), intent(in) :: b(n), c(n), d(n)
+    real(c_double), intent(in), value :: s
     integer(c_int64_t) :: i
 
-    associate (unused => tuning)
+    associate (unused => s)
     end associate
     do i = 1, n
         a(i) = b(i) + c(i)*d(i)
     end do
-end subroutine pw_triad
+end subroutine pw_loop

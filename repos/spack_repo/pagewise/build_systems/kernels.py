@@ -39,7 +39,7 @@ class KernelsPackage(CMakePackage):
     def detect_dev_src_change(self):
         """Whether a source is younger than the installation.
 
-        Spack looks at all of dev_path, tests too. The library is linked statically: each package holds all of it.
+        Spack looks at all of dev_path, tests too. The library is linked statically: each package holds it.
         """
         source = Path(self.spec.variants["dev_path"].value)
         _, record = spack.store.STORE.db.query_by_spec_hash(self.spec.dag_hash())

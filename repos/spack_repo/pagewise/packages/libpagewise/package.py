@@ -5,8 +5,9 @@ from spack_repo.pagewise.build_systems.kernels import KernelsPackage
 
 
 class Libpagewise(KernelsPackage):
-    """Page policies and their proof, measured regions, timers and result records for kernels of pagewise, and the
-    drivers of its micro-kernels.
+    """Page policies and their proof, measured regions, timers and result records for kernels of pagewise.
+
+    With them, the drivers of its micro-kernels.
 
     Built from the checkout only (develop:).
     """

@@ -1,0 +1,40 @@
+/* What a driver asks of a streaming kernel's timed code; pw_streams.f90 has the same type. */
+#ifndef PAGEWISE_STREAM_CALL_H
+#define PAGEWISE_STREAM_CALL_H
+
+#include <stdint.h>
+
+/* Types of the elements, in the order of --type. */
+enum { PW_FP64 = 1, PW_FP32, PW_FP16, PW_BF16, PW_INT64, PW_INT32, PW_INT16, PW_INT8 };
+
+/* Width of the vectors, in the order of --simd; compiler: as the build's flags make it. */
+enum { PW_SIMD_COMPILER = 1, PW_SIMD_SCALAR, PW_SIMD_128, PW_SIMD_256, PW_SIMD_512 };
+
+/* What a call returns: done, or what this build does not have. */
+enum { PW_STREAM_OK = 0, PW_STREAM_NO_TYPE = 1, PW_STREAM_NO_SIMD = 2 };
+
+struct pw_stream_call {
+    int64_t passes, elements;
+    void *array[4];    /* a, b, c, d: of those that the kernel has, the first of the elements */
+    int64_t distance;  /* prefetch=software: bytes that are asked for ahead */
+    int64_t block;     /* prefetch=block: bytes of each input that are loaded ahead */
+    double scalar;
+    double sum;        /* out, of a reduction: that of the last pass */
+    int32_t type, simd;
+    int32_t fused, by_prefetch;    /* prefetch=block: all inputs in one loop; by prefetch instructions */
+};
+
+/* 16-bit floats, where the compiler computes with them. bf16 only where the processor converts it: clang otherwise calls
+ * a helper that libgcc has from 13 on. */
+#if defined(__FLT16_MAX__)
+#define PW_HAS_FP16
+__extension__ typedef _Float16 pw_half;
+#endif
+#if defined(__BFLT16_MAX__) || (defined(__clang__) && __clang_major__ >= 17 && (defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16)))
+#define PW_HAS_BF16
+__extension__ typedef __bf16 pw_brain;
+#endif
+
+int32_t pw_stream_run(struct pw_stream_call *call);
+
+#endif

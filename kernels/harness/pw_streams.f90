@@ -1,0 +1,334 @@
+!> The driver of streaming kernels: one to four arrays of any type, passed over from start to end.
+!>
+!> A kernel is its facts (`streams_t`), the closed form of an element, and timed code made by pw_stream.h.
+module pw_streams
+    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_intptr_t, c_null_ptr, c_ptr
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_bytes, option_choice, option_count
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_threads, only: thread_number, thread_share
+    implicit none
+    private
+
+    character(*), parameter :: types = 'fp64|fp32|fp16|bf16|int64|int32|int16|int8'
+    character(*), parameter :: widths = 'compiler|scalar|128|256|512'
+    integer(i8), parameter :: type_bytes(8) = [8, 4, 2, 2, 8, 4, 2, 1]
+    integer, parameter :: first_integer_type = 5
+    integer(i8), parameter :: line_bytes = 64
+    integer(i8), parameter :: grain = 64           ! elements; whole lines of every type, so that threads share none
+    integer(i8), parameter :: chunk = 512
+    integer(i8), parameter :: sign_period = 4096   ! in reductions, so that sums stay small and exact in every type
+
+    !> struct pw_stream_call.
+    type, bind(c) :: call_t
+        integer(c_int64_t) :: passes = 0, elements = 0
+        type(c_ptr) :: array(4) = c_null_ptr
+        integer(c_int64_t) :: distance = 0, block = 0
+        real(c_double) :: scalar = 0.0_c_double, sum = 0.0_c_double
+        integer(c_int32_t) :: type = 1, simd = 1, fused = 0, by_prefetch = 0
+    end type call_t
+
+    abstract interface
+        !> What a pass makes of element i of the arrays, x = [a(i), b(i), c(i), d(i)], and the scalar s: the new a(i), or of
+        !> a reduction the summand.
+        pure real(r8) function element(x, s)
+            import :: r8
+            real(r8), intent(in) :: x(4), s
+        end function element
+    end interface
+
+    !> Facts of a streaming kernel. The arrays are a, b, c, d in this order.
+    type, extends(kernel_t), public :: streams_t
+        integer :: arrays = 1, loads = 0, stores = 1
+        integer :: flops = 0                    !< per element
+        logical :: updates = .false.            !< it reads a as well: a second pass takes the first one back
+        logical :: flips = .false.              !< the scalar changes its sign after every pass
+        logical :: reduces = .false.            !< it sums over all elements and stores nothing
+        real(r8) :: scalar = 3.0_r8
+        procedure(element), pointer, nopass :: element => null()
+        integer(i8), private :: elements = 0, passes = 0, threads = 1
+        type(call_t), private :: request
+        real(r8), allocatable, private :: sums(:)   ! of each thread's last pass
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+        procedure, private :: initial
+    end type streams_t
+
+    interface
+        integer(c_int32_t) function pw_stream_run(request) bind(c)
+            import :: c_int32_t, call_t
+            type(call_t), intent(inout) :: request
+        end function pw_stream_run
+
+        integer(c_int32_t) function pw_stream_put(type, array, first, n, values) bind(c)
+            import :: c_double, c_int32_t, c_int64_t, c_ptr
+            integer(c_int32_t), intent(in), value :: type
+            type(c_ptr), intent(in), value :: array
+            integer(c_int64_t), intent(in), value :: first, n
+            real(c_double), intent(in) :: values(*)
+        end function pw_stream_put
+
+        integer(c_int32_t) function pw_stream_get(type, array, first, n, values) bind(c)
+            import :: c_double, c_int32_t, c_int64_t, c_ptr
+            integer(c_int32_t), intent(in), value :: type
+            type(c_ptr), intent(in), value :: array
+            integer(c_int64_t), intent(in), value :: first, n
+            real(c_double), intent(inout) :: values(*)
+        end function pw_stream_get
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(streams_t), intent(inout) :: self
+
+        associate (options => self%options)
+            call options%add('type', option_choice, 'fp64', 'type of the elements', choices=types)
+            call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits, of fp64: as the build makes '// &
+                             'it, none, or so many', choices=widths)
+            select case (self%configuration%prefetch)
+            case ('software')
+                call options%add('prefetch-distance', option_count, '32', 'cache lines that are prefetched ahead', &
+                                 lowest=1_i8, ladder='1,2,4,8,16,32,64,128,256')
+            case ('block')
+                call options%add('block-size', option_bytes, '24KiB', 'bytes of all inputs that are brought into a cache '// &
+                                 'at once', lowest=1536_i8, ladder='6KiB,12KiB,24KiB,48KiB,96KiB,192KiB,384KiB,768KiB,1536KiB')
+                call options%add('preload', option_choice, 'separate', 'one input after the other, or in one loop', &
+                                 choices='separate|fused')
+                call options%add('preload-by', option_choice, 'loads', 'a load a line, or a prefetch instruction', &
+                                 choices='loads|prefetch')
+            end select
+        end associate
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(streams_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: type_name, width, word
+        integer(i8) :: value
+
+        call self%options%get('threads', self%threads)
+        self%request = call_t()
+        self%request%scalar = self%scalar
+        call self%options%get('type', type_name)
+        self%request%type = place(type_name, types)
+        call self%options%get('simd', width)
+        self%request%simd = place(width, widths)
+        value = 0
+        select case (self%configuration%prefetch)
+        case ('software')
+            call self%options%get('prefetch-distance', value)
+            self%request%distance = value*line_bytes
+        case ('block')
+            call self%options%get('block-size', value)
+            self%request%block = value/max(1, self%loads)
+            call self%options%get('preload', word)
+            if (word == 'fused') self%request%fused = 1
+            call self%options%get('preload-by', word)
+            if (word == 'prefetch') self%request%by_prefetch = 1
+        end select
+        if (value > 2_i8**40) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
+            'pw_streams', 'give a smaller --prefetch-distance or --block-size')
+
+        ! A call without work tells what the build has.
+        select case (pw_stream_run(self%request))
+        case (1)
+            call error%raise(exit_usage, 'this build of '//self%name//' has no '//type_name, 'pw_streams', &
+                             'fp16 and bf16 need a compiler, and bf16 a processor, that computes with them; sums have neither')
+        case (2)
+            call error%raise(exit_usage, 'this build of '//self%name//' has no vectors of '//width//' for '//type_name, &
+                             'pw_streams', 'widths other than compiler are for fp64, and need a target with such vectors')
+        end select
+    end subroutine read_options
+
+    !> Place of `word` in the list `words`, whose separator is '|'.
+    pure integer(c_int32_t) function place(word, words)
+        character(*), intent(in) :: word, words
+        integer :: i
+
+        place = 1
+        do i = 1, index('|'//words//'|', '|'//word//'|') - 1
+            if (words(i:i) == '|') place = place + 1
+        end do
+    end function place
+
+    subroutine plan(self, bytes, wanted, error)
+        class(streams_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+        integer :: i
+
+        associate (unused => error)
+        end associate
+        wanted%element_bytes = type_bytes(self%request%type)
+        wanted%elements = bytes/(self%arrays*wanted%element_bytes)
+        allocate (wanted%name(self%arrays))
+        do i = 1, self%arrays
+            wanted%name(i) = 'abcd'(i:i)
+        end do
+        allocate (wanted%bytes(self%arrays), source=wanted%elements*wanted%element_bytes)
+    end subroutine plan
+
+    subroutine initialise(self, elements)
+        class(streams_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: first, last, i, k
+        integer :: j
+        integer(c_int32_t) :: status
+        real(r8) :: values(chunk)
+
+        self%elements = elements
+        self%passes = 0
+        if (allocated(self%sums)) deallocate (self%sums)
+        allocate (self%sums(0:self%threads - 1), source=0.0_r8)
+        !$omp parallel private(first, last, i, j, k, values, status)
+        call thread_share(elements, grain, first, last)
+        do j = 1, self%arrays
+            do i = first, last, chunk
+                do k = i, min(i + chunk - 1, last)
+                    values(k - i + 1) = self%initial(j, k)
+                end do
+                status = pw_stream_put(self%request%type, self%memory(j)%address, i - 1, min(chunk, last - i + 1), values)
+            end do
+        end do
+        !$omp end parallel
+    end subroutine initialise
+
+    !> First value of element i of array j: small whole numbers, which all types hold, and whose combinations they hold.
+    !> An a that is only written gets a value that no result has, so that a store left out is seen. Summands change
+    !> sign from time to time, so that sums stay small.
+    pure real(r8) function initial(self, j, i)
+        class(streams_t), intent(in) :: self
+        integer, intent(in) :: j
+        integer(i8), intent(in) :: i
+
+        select case (j)
+        case (1)
+            initial = -1.0_r8
+            if (self%updates) initial = real(1_i8 + iand(i, 7_i8), r8)
+            if (self%reduces) initial = real((1_i8 + iand(i, 7_i8))*(1_i8 - 2_i8*iand(i/sign_period, 1_i8)), r8)
+        case (2)
+            initial = real(1_i8 + iand(i, 15_i8), r8)
+        case (3)
+            initial = real(1_i8 + iand(shiftr(i, 2), 7_i8), r8)
+        case default
+            initial = real(1_i8 + iand(shiftr(i, 4), 7_i8), r8)
+        end select
+    end function initial
+
+    !> Each thread makes its passes over its own share: nothing is shared, so nothing waits.
+    subroutine run(self, passes)
+        class(streams_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: first, last
+        integer(c_int32_t) :: status
+        type(call_t) :: request
+        integer :: j
+
+        !$omp parallel private(first, last, request, status, j)
+        call thread_share(self%elements, grain, first, last)
+        if (last >= first) then
+            request = self%request
+            request%passes = passes
+            request%elements = last - first + 1
+            if (self%flips .and. modulo(self%passes, 2_i8) == 1) request%scalar = -self%scalar
+            do j = 1, self%arrays
+                request%array(j) = moved(self%memory(j)%address, (first - 1)*type_bytes(request%type))
+            end do
+            status = pw_stream_run(request)
+            self%sums(thread_number()) = request%sum
+        end if
+        !$omp end parallel
+        self%passes = self%passes + passes
+    end subroutine run
+
+    pure type(c_ptr) function moved(address, bytes)
+        type(c_ptr), intent(in) :: address
+        integer(i8), intent(in) :: bytes
+
+        moved = transfer(transfer(address, 0_c_intptr_t) + bytes, c_null_ptr)
+    end function moved
+
+    !> Every element, or of a reduction every thread's sum, against the closed form. An update is undone by every second
+    !> pass; an even number of passes would look like work left undone, and gets another one.
+    subroutine validate(self, outcome)
+        class(streams_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        real(r8) :: values(chunk), error, expected, modulus
+        integer(i8) :: first, last, i, k
+        integer(c_int32_t) :: status
+        integer :: j
+
+        if (self%updates .and. modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
+        error = 0.0_r8
+        modulus = 0.0_r8    ! integers wrap
+        if (self%request%type >= first_integer_type) &
+            modulus = 2.0_r8**(8*type_bytes(self%request%type))
+        !$omp parallel private(first, last, i, j, k, values, expected, status) reduction(max: error)
+        call thread_share(self%elements, grain, first, last)
+        expected = 0.0_r8
+        do i = first, last, chunk
+            if (.not. self%reduces) &
+                status = pw_stream_get(self%request%type, self%memory(1)%address, i - 1, min(chunk, last - i + 1), values)
+            do k = i, min(i + chunk - 1, last)
+                associate (once => self%element([(self%initial(j, k), j=1, 4)], self%scalar))
+                    if (self%reduces) then
+                        expected = expected + once
+                    else
+                        error = max(error, abs(values(k - i + 1) - once))
+                    end if
+                end associate
+            end do
+        end do
+        if (self%reduces .and. last >= first) then
+            expected = self%sums(thread_number()) - expected
+            if (modulus > 0.0_r8) expected = modulo(expected, modulus)
+            error = max(error, abs(expected))
+        end if
+        !$omp end parallel
+        outcome%method = 'every element against its closed form, largest absolute difference'
+        if (self%reduces) outcome%method = 'each thread''s sum against the exact one, largest absolute difference'
+        outcome%error = error
+        outcome%tolerance = 0.0_r8
+        outcome%passed = error <= outcome%tolerance
+    end subroutine validate
+
+    !> A store through the caches first reads its line (write-allocate), unless the kernel reads the line anyway.
+    function traffic(self, passes) result(moved)
+        class(streams_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+        real(r8) :: elements, bytes
+
+        elements = real(self%elements*passes, r8)
+        bytes = elements*real(type_bytes(self%request%type), r8)
+        moved%bytes_stream = (self%loads + self%stores)*bytes
+        moved%bytes_hardware = moved%bytes_stream
+        if (self%configuration%stores == 'regular' .and. .not. self%updates) &
+            moved%bytes_hardware = (self%loads + 2*self%stores)*bytes
+        if (self%request%type < first_integer_type) moved%flops = self%flops*elements
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(streams_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        type(traffic_t) :: moved
+
+        moved = self%traffic(passes)
+        figures = bandwidth_metrics(moved, seconds)
+        if (moved%flops > 0.0_r8) figures = [figures, metric_t('gflop_per_s', moved%flops/seconds*1.0e-9_r8)]
+    end function metrics
+
+end module pw_streams

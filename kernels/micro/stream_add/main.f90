@@ -1,0 +1,37 @@
+!> Add: a(i) = b(i) + c(i).
+module stream_add
+    use pw_kinds, only: r8
+    implicit none
+    private
+
+    public :: element
+
+contains
+
+    !> The element that a pass makes of x = [a, b, c, d] and the scalar s.
+    pure real(r8) function element(x, s)
+        real(r8), intent(in) :: x(4), s
+
+        associate (unused => s)
+        end associate
+        element = x(2) + x(3)
+    end function element
+
+end module stream_add
+
+program main
+    use pw_harness, only: run_kernel
+    use pw_streams, only: streams_t
+    use stream_add, only: element
+    implicit none
+    type(streams_t) :: kernel
+
+    kernel%name = 'stream_add'
+    kernel%summary = 'bandwidth of a(i) = b(i) + c(i)'
+    kernel%default_working_set = '256MiB'
+    kernel%arrays = 3
+    kernel%loads = 2
+    kernel%flops = 1
+    kernel%element => element
+    call run_kernel(kernel)
+end program main

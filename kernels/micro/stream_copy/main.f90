@@ -1,0 +1,36 @@
+!> Copy: a(i) = b(i).
+module stream_copy
+    use pw_kinds, only: r8
+    implicit none
+    private
+
+    public :: element
+
+contains
+
+    !> The element that a pass makes of x = [a, b, c, d] and the scalar s.
+    pure real(r8) function element(x, s)
+        real(r8), intent(in) :: x(4), s
+
+        associate (unused => s)
+        end associate
+        element = x(2)
+    end function element
+
+end module stream_copy
+
+program main
+    use pw_harness, only: run_kernel
+    use pw_streams, only: streams_t
+    use stream_copy, only: element
+    implicit none
+    type(streams_t) :: kernel
+
+    kernel%name = 'stream_copy'
+    kernel%summary = 'bandwidth of a(i) = b(i)'
+    kernel%default_working_set = '256MiB'
+    kernel%arrays = 2
+    kernel%loads = 1
+    kernel%element => element
+    call run_kernel(kernel)
+end program main

@@ -1,0 +1,5 @@
+/* a(i) = s*a(i) */
+#define PW_ARRAYS 1
+#define PW_READS PW_A
+#define PW_ELEMENT(a, b, c, d, s) ((s) * (a))
+#include "pw_stream.h"

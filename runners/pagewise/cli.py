@@ -115,7 +115,10 @@ def list_(environment: str, modules: Path | None, kernels: str | None, configura
 def run(environment: str, modules: Path | None, module: str, command: Sequence[str]) -> NoReturn:
     """Load MODULE and run a program in it: pagewise run MODULE -- pw-schoenauer_triad --sweep working-set.
 
-    MODULE is a name, its end (gcc-12.2.0/thp/hardware-regular), or a glob that fits one.
+    MODULE is a name, its end (gcc-12.2.0/thp/hardware-regular), or a glob that fits one. Programs measure
+    once, or a curve: over the working set, over another option by values of the program's own (--sweep
+    prefetch-distance), or by named ones (--sweep prefetch-distance=4,8,16). pw-<kernel> --help lists the
+    options.
     """
     if command[0] == "--":
         command = command[1:]
@@ -175,7 +178,7 @@ def run(environment: str, modules: Path | None, module: str, command: Sequence[s
     help="The configuration compared against.",
 )
 @click.option(
-    "--no-sweep", "sweep", flag_value=False, default=True, help="Leave the curves over the working set out."
+    "--no-sweep", "sweep", flag_value=False, default=True, help="Leave the curves (sweeps) out."
 )
 @click.option(
     "--seed", type=int, default=1, show_default=True, help="Of the order of runs and of the bootstrap."

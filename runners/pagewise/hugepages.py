@@ -68,10 +68,10 @@ class Reservation:
 
 
 def pages_needed(argument_lists: Iterable[Sequence[str]]) -> int:
-    """Pages for the largest `--working-set` among the kernels' arguments, with a margin."""
+    """Pages for the largest working set among the kernels' arguments, with a margin."""
     largest = 0
     for arguments in argument_lists:
-        sizes = [parse_bytes(value) for name, value in _pairs(arguments) if name == "--working-set"]
+        sizes = [parse_bytes(value) for value in _working_sets(arguments)]
         largest = max([largest, *(sizes or [DEFAULT_WORKING_SET])])
     return -(-largest // PAGE_BYTES) + MARGIN_PAGES
 
@@ -143,6 +143,15 @@ def _compact(root: Path) -> None:
         (root / "proc/sys/vm/compact_memory").write_text("1\n", encoding="ascii")
     except OSError:
         return
+
+
+def _working_sets(arguments: Sequence[str]) -> Iterator[str]:
+    """The working sets that are named, those of `--sweep working-set=64MiB,1GiB` too."""
+    for name, value in _pairs(arguments):
+        if name == "--working-set":
+            yield value
+        elif name == "--sweep" and value.startswith("working-set="):
+            yield from filter(None, value.removeprefix("working-set=").split(","))
 
 
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -36,11 +36,31 @@ class Metric:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A curve: the arguments which measure it, and the record's fields on its axes."""
+    """A curve: the arguments which measure it, and the record's fields on its axes.
+
+    `x` is `working_set_bytes`, or `options.<name>`; `label` is what stands at its axis.
+    """
 
     arguments: tuple[str, ...]
     x: str
     y: str
+    label: str
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Sweep:
+        """Reads a kernel.yaml's `sweep`."""
+        name = data["x"].removeprefix("options.").removesuffix("_bytes").replace("_", " ")
+        return cls(tuple(data["arguments"]), data["x"], data["y"], data.get("label", name))
+
+    @property
+    def of_working_set(self) -> bool:
+        """Whether the working set is swept."""
+        return self.x == "working_set_bytes"
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether x counts bytes."""
+        return self.x.endswith("_bytes")
 
 
 @dataclass(frozen=True)
@@ -83,7 +103,7 @@ class Kernel:
             metrics=tuple(_metric(entry) for entry in data["metrics"]),
             arguments=tuple(data["compare"]["arguments"]),
             default=data["compare"].get("default", False),
-            sweep=Sweep(tuple(sweep["arguments"]), sweep["x"], sweep["y"]) if sweep else None,
+            sweep=Sweep.from_dict(sweep) if sweep else None,
             data=data,
         )
 

@@ -16,13 +16,14 @@ from pathlib import Path
 
 MIB = 1024 * 1024
 HUGE = 2 * MIB
+LADDERS = {"stride": ["1", "2", "4", "8"], "type": ["fp64", "fp32"]}
 
 
 def option(name: str, default: str) -> str:
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
 
-def record(size: int, factor: float) -> dict:
+def record(size: int, factor: float, **options: object) -> dict:
     policy = os.environ["PAGEWISE_HUGEPAGES"]
     seconds = [factor * size / 40e9 * random.lognormvariate(0, 0.01) for _ in range(5)]
     median = sorted(seconds)[2]
@@ -44,7 +45,7 @@ def record(size: int, factor: float) -> dict:
             "openmp": True,
             "papi": False,
         },
-        "options": {"threads": int(option("--threads", "1"))},
+        "options": {"threads": int(option("--threads", "1")), **options},
         "sizes": {
             "elements": size // 32,
             "element_bytes": 8,
@@ -135,9 +136,16 @@ def main() -> int:
             [failed(size, "check_failed", 1, "sum is 3, not 4", "report this compiler")],
             1,
         )
-    elif "--sweep" in sys.argv:
+    elif option("--sweep", "") == "working-set":
         sizes = [int(8192 * 2 ** (step / 2)) for step in range(29)]
         records = [record(one, factor * curve_factor(one)) for one in sizes]
+    elif "--sweep" in sys.argv:
+        name, _, named = option("--sweep", "").partition("=")
+        values = named.split(",") if named else LADDERS[name]
+        records = [
+            record(size, factor * (1 + number), **{name.replace("-", "_"): value})
+            for number, value in enumerate(int(one) if one.isdigit() else one for one in values)
+        ]
     else:
         records = [record(size, factor)]
     if mode == "wrong_pages":

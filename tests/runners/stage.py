@@ -52,7 +52,7 @@ TRIAD = {
     },
     "compare": {"arguments": ["--working-set", "64MiB", "--repetitions", "5"], "default": True},
     "sweep": {
-        "arguments": ["--sweep"],
+        "arguments": ["--sweep", "working-set", "--working-set", "64MiB"],
         "x": "working_set_bytes",
         "y": "bandwidth_stream_gb_per_s",
     },

@@ -9,6 +9,7 @@ import pytest
 from builders import chase, configuration, failed_record, kernel, record, subject_of
 from pagewise.compare.analysis import analyse
 from pagewise.compare.validity import invalid_reason
+from stage import TRIAD
 
 BASE = configuration()
 THP = configuration(label=("thp", "hardware", "regular"))
@@ -164,3 +165,20 @@ def test_curves_hold_valid_points_in_order():
     points[2]["validation"] = {"passed": False, "method": "sum"}
     curve = analyse([subject_of(kernel(), BASE)], points, seed=1)[0].curves[0]
     assert [x for x, _ in curve.points] == [8.0, 64.0] and curve.left_out == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "values", "order"),
+    [
+        ("stride", [8, 1, 4], [1.0, 4.0, 8.0]),
+        ("type", ["fp64", "fp32", "fp16"], ["fp64", "fp32", "fp16"]),
+        ("width", ["scalar", 256, 128], ["scalar", "256", "128"]),
+        ("fused", [False, True], ["off", "on"]),
+    ],
+)
+def test_curves_over_any_option(option, values, order):
+    swept = kernel(sweep={**TRIAD["sweep"], "x": f"options.{option}"})
+    points = [record(BASE, 1.0, series="sweep", options={option: value}) for value in values]
+    lacking = record(BASE, 1.0, series="sweep", options={})
+    curve = analyse([subject_of(swept, BASE)], [*points, lacking], seed=1)[0].curves[0]
+    assert [x for x, _ in curve.points] == order and curve.left_out == 1

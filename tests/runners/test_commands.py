@@ -65,6 +65,20 @@ def test_a_comparison_from_modules_to_report(compared):
     assert software["measured_as"].endswith("none/hardware-regular")
 
 
+def test_a_sweep_over_an_option_is_reported(stage: Stage):
+    stride = {**TRIAD["sweep"], "arguments": ["--sweep", "stride=1,2,3"], "x": "options.stride"}
+    kind = {**TRIAD["sweep"], "arguments": ["--sweep", "type"], "x": "options.type", "y": "latency_ns"}
+    stage.add("gcc-12.2.0", BASE, [{**TRIAD, "sweep": stride}, {**CHASE, "sweep": kind}])
+    done = stage.compare("--rounds", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (stage.result() / "report.html").read_text()
+    assert "over stride, higher is better" in page and "over type, lower is better" in page
+    assert [part.split("<")[0] for part in page.split('<th scope="row" class="n">')[1:]] == [
+        *("fp64", "fp32"),
+        *("1", "2", "3"),
+    ]
+
+
 def test_a_report_is_made_again_from_the_folder_alone(compared, stage: Stage):
     folder = shutil.copytree(compared[0].result(), stage.folder / "moved")
     names = ("report.html", "summary.csv", "figures/triad-sweep.svg")

@@ -91,5 +91,5 @@ def test_sweeps_are_of_kernels_that_have_one():
     steps = order_of_sweeps([subject_of(kernel(), *ALL), subject_of(chase(), *ALL)], seed=1)
     assert {step.kernel.name for step in steps} == {"triad"}
     assert len(steps) == 24
-    assert steps[0].arguments == ("--sweep",)
+    assert steps[0].arguments == ("--sweep", "working-set", "--working-set", "64MiB")
     assert steps != order_of_sweeps([subject_of(kernel(), *ALL)], seed=2)

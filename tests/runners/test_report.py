@@ -12,8 +12,8 @@ from builders import chase, configuration, failed_record, kernel, record, subjec
 from pagewise.compare.analysis import KernelResult, analyse
 from pagewise.provenance import provenance
 from pagewise.report import words
-from pagewise.report.figures import _spread
-from stage import ROOT
+from pagewise.report.figures import _spread, pictures
+from stage import ROOT, TRIAD
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
@@ -84,6 +84,41 @@ def test_labels_name_only_what_differs():
     assert told == ["none", "thp software", "thp nontemporal"]
     assert words.label(chase(), configuration(label=("thp", "software", "regular"))) == "thp"
     assert words.label(kernel(feels=["prefetch"]), configuration()) == "as built"
+
+
+@pytest.mark.parametrize(
+    ("x", "values", "scale", "ticks"),
+    [
+        ("options.stride", [1, 2, 4, 64], "log", ["1", "2", "4", "8", "16", "32", "64"]),
+        ("options.block_size_bytes", [2048, 3072, 8192], "log", ["2 KiB", "4 KiB", "8 KiB"]),
+        ("options.offset_bytes", [0, 16, 48], "linear", [f"{n} B" for n in range(0, 49, 8)]),
+        ("options.prefetch_distance", [0, 3, 6, 12], "linear", ["0", "4", "8", "12"]),
+        ("options.threads", [1, 2], "linear", ["1", "2"]),
+        ("options.type", ["fp64", "fp32", 8], "linear", ["fp64", "fp32", "8"]),
+    ],
+)
+def test_the_axis_of_a_sweep_suits_what_is_swept(x, values, scale, ticks):
+    base = configuration()
+    swept = kernel(sweep={**TRIAD["sweep"], "x": x})
+    points = [record(base, 1.0, series="sweep", options={x.split(".")[1]: value}) for value in values]
+    bad = record(base, 1.0, series="sweep", options={}, validation={"passed": False, "method": "sum"})
+    found = analyse([subject_of(swept, base)], [*points, bad], seed=1)
+    machine = {"threads": 1, "host": {"caches": [{"level": 1, "bytes": 4, "shared_by": 1}]}}
+    picture = pictures(found, machine)["triad"][0]
+    (axes,) = picture.figure.axes
+    low, high = axes.get_xlim()
+    shown = [t.get_text() for t in axes.get_xticklabels() if low <= t.get_position()[0] <= high]
+    name = x.split(".")[1].removesuffix("_bytes").replace("_", " ")
+    assert (axes.get_xscale(), axes.get_xlabel(), shown) == (scale, name, ticks)
+    assert f"over {name}, higher is better" in picture.caption and "cache sizes" not in picture.caption
+    assert picture.caption.endswith("Not valid, and left out: 1 point.")
+    assert f"at {ticks[-1]}." in picture.alternative
+
+
+def test_the_label_of_a_sweep_has_its_unit():
+    swept = kernel(sweep={**TRIAD["sweep"], "x": "options.distance", "label": "distance [lines]"}).sweep
+    assert swept.label == "distance [lines]"
+    assert kernel().sweep.label == "working set"
 
 
 def test_coverage_is_never_rounded_up():

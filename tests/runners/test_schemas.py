@@ -88,7 +88,19 @@ def test_good_kernels_are_good(data):
 def test_the_kernels_of_this_project_are_good():
     files = sorted((ROOT / "kernels").glob("m*/*/kernel.yaml"))
     for file in files:
-        assert Kernel.from_file(file).sweep_metric is not None, file
+        kernel = Kernel.from_file(file)
+        if kernel.sweep is not None:
+            assert kernel.sweep_metric is not None, file
+            arguments = kernel.sweep.arguments
+            option = arguments[arguments.index("--sweep") + 1].split("=")[0].replace("-", "_")
+            told = kernel.sweep.x.removeprefix("options.")
+            assert told in (option, f"{option}_bytes"), file
+            assert (option == "working_set") == kernel.sweep.of_working_set, file
+
+
+@pytest.mark.parametrize("x", ["options.stride", "options.block_size_bytes", "working_set_bytes"])
+def test_a_sweep_is_over_the_working_set_or_an_option(x):
+    assert Kernel.from_dict(changed(TRIAD, "sweep.x", x), "x").sweep.x == x
 
 
 @pytest.mark.parametrize(
@@ -101,6 +113,8 @@ def test_the_kernels_of_this_project_are_good():
         ("compare.arguments", "--sweep", "compare.arguments"),
         ("compare.arguments", [1], "compare.arguments.0: 1 is not of type 'string'"),
         ("compare.default", "yes", "compare.default"),
+        ("sweep.x", "stride", "sweep.x"),
+        ("sweep.x", "options.Stride", "sweep.x"),
         ("executable", "rm", "executable"),
         ("colour", "red", "'colour' was unexpected"),
     ],

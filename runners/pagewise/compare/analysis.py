@@ -18,10 +18,11 @@ from pagewise.compare.statistics import (
     verdict,
 )
 from pagewise.compare.validity import invalid_reason
-from pagewise.kernel import Kernel
+from pagewise.kernel import Kernel, Sweep
 from pagewise.plan import Cell, Subject
 
 Record = Mapping[str, Any]
+X = float | str
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,13 @@ class Versus:
 
 @dataclass(frozen=True)
 class Curve:
-    """A sweep of one cell: (x, y) by x, and how many points were not valid."""
+    """A sweep of one cell: (x, y) by x, and how many points were not valid.
+
+    x are numbers in order, or words in the order in which they were measured.
+    """
 
     cell: Cell
-    points: tuple[tuple[float, float], ...]
+    points: tuple[tuple[X, float], ...]
     left_out: int
 
 
@@ -221,13 +225,34 @@ def _versus(
 def _curve(kernel: Kernel, cell: Cell, records: Sequence[Record]) -> Curve:
     """The valid points by x; where a kernel rounds sizes to the same x, the median of them."""
     sweep = kernel.sweep
-    at: dict[float, list[float]] = {}
-    valid = [record for record in records if invalid_reason(record) is None]
-    for record in valid if sweep is not None else ():
-        if sweep.y in record["metrics"]:
-            size = float(record["sizes"][sweep.x])
-            at.setdefault(size, []).append(float(record["metrics"][sweep.y]))
-    return Curve(cell, tuple((x, median(at[x])) for x in sorted(at)), len(records) - len(valid))
+    measured: list[tuple[X, float]] = []
+    for record in records if sweep is not None else ():
+        x = _swept(sweep, record)
+        if x is not None and invalid_reason(record) is None and sweep.y in record["metrics"]:
+            measured.append((x, float(record["metrics"][sweep.y])))
+    if any(isinstance(x, str) for x, _ in measured):
+        measured = [(words_of(x), y) for x, y in measured]
+    at: dict[X, list[float]] = {}
+    for x, y in measured:
+        at.setdefault(x, []).append(y)
+    order = at if any(isinstance(x, str) for x in at) else sorted(at)
+    return Curve(cell, tuple((x, median(at[x])) for x in order), len(records) - len(measured))
+
+
+def _swept(sweep: Sweep, record: Record) -> X | None:
+    """The value of what is swept in a record, None when the record does not have it."""
+    if sweep.of_working_set:
+        value = record.get("sizes", {}).get(sweep.x)
+    else:
+        value = record.get("options", {}).get(sweep.x.removeprefix("options."))
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return float(value) if isinstance(value, int | float) else value
+
+
+def words_of(x: X) -> str:
+    """A swept value as a word: choices may be mixed with numbers."""
+    return x if isinstance(x, str) else f"{x:g}"
 
 
 def _times(records: Iterable[Record]) -> dict[int, float]:

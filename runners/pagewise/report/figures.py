@@ -1,4 +1,4 @@
-"""The pictures: bandwidth (or another metric) over working set, and time ratios as bars with intervals."""
+"""The pictures: a metric over the working set or another option, and time ratios as bars with intervals."""
 
 from __future__ import annotations
 
@@ -12,12 +12,20 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    MultipleLocator,
+    NullFormatter,
+    NullLocator,
+)
 
-from pagewise.compare.analysis import Curve, Group, KernelResult, Row
-from pagewise.kernel import Kernel
+from pagewise.compare.analysis import Curve, Group, KernelResult, Row, X, words_of
+from pagewise.kernel import Kernel, Metric, Sweep
 from pagewise.report import words
-from pagewise.units import bytes_text, number_text, percent_text
+from pagewise.units import bytes_text, count_text, number_text, percent_text
 
 # The report replaces these colours by CSS variables of the same role, so that pictures follow light and dark.
 INK, FAINT, PAPER, SHADE = "#1c2430", "#8a93a0", "#fdfefd", "#e4e8ee"
@@ -100,6 +108,10 @@ def pictures(results: Sequence[KernelResult], manifest: Mapping[str, Any]) -> di
 
 # Inches of a panel that stands alone, and of one that has a neighbour.
 _WIDE, _NARROW = 6.0, 3.95
+# Up to here each power of two gets a tick.
+_MANY_OCTAVES = 7
+# Up to here points are marked: it is not the line between them that was measured.
+_FEW_POINTS = 16
 
 
 @dataclass(frozen=True)
@@ -137,6 +149,7 @@ def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
         return None
     compilers = list(dict.fromkeys(curve.cell.compiler for curve in curves))
     longest = max(sum(1 for curve in curves if curve.cell.compiler == name) for name in compilers)
+    scale = _Scale.of(result.kernel.sweep, curves)
     shape = _Panel(
         left=0.72,
         width=_WIDE if len(compilers) == 1 else _NARROW,
@@ -146,27 +159,85 @@ def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
     figure, panels = _panels(len(compilers), shape)
     logarithmic = _spans_decades(curves)
     for axes, compiler in zip(panels, compilers, strict=True):
-        _draw_curves(
-            axes, result.kernel, [curve for curve in curves if curve.cell.compiler == compiler], logarithmic
-        )
+        drawn = [curve for curve in curves if curve.cell.compiler == compiler]
+        _draw_curves(axes, result.kernel, drawn, logarithmic, scale)
         axes.set_title(compiler, loc="left")
-        axes.set_xlabel("working set")
+        axes.set_xlabel(result.kernel.sweep.label)
     panels[0].set_ylabel(metric.title)
     limits = [end for axes in panels for end in axes.get_ylim()]
     for axes in panels:
         axes.set_ylim(min(limits) if logarithmic else 0, max(limits))
-        _mark_caches(axes, manifest)
+        if result.kernel.sweep.of_working_set:
+            _mark_caches(axes, manifest)
         _label_ends(axes)
+    return Picture(
+        f"{result.kernel.name}-sweep",
+        figure,
+        _sweep_caption(result.kernel, result.kernel.sweep, metric, result.curves),
+        _sweep_words(result.kernel, curves),
+    )
+
+
+def _sweep_caption(kernel: Kernel, sweep: Sweep, metric: Metric, curves: Sequence[Curve]) -> str:
     direction = "higher is better" if metric.better == "higher" else "lower is better"
     caption = (
-        f"{result.kernel.title}: {metric.title} over working set, {direction}. Colour is the page policy, "
-        "line style prefetch and stores; vertical lines are this CPU's cache sizes."
+        f"{kernel.title}: {metric.title} over {sweep.label}, {direction}. Colour is the page policy, "
+        "line style prefetch and stores"
     )
-    return Picture(f"{result.kernel.name}-sweep", figure, caption, _sweep_words(result.kernel, curves))
+    caption += "; vertical lines are this CPU's cache sizes." if sweep.of_working_set else "."
+    left_out = sum(curve.left_out for curve in curves)
+    return caption + (f" Not valid, and left out: {count_text(left_out, 'point')}." if left_out else "")
 
 
-def _draw_curves(axes: Axes, kernel: Kernel, curves: Sequence[Curve], logarithmic: bool) -> None:
-    axes.set_xscale("log", base=2)
+@dataclass(frozen=True)
+class _Scale:
+    """How swept values lie on the x axis: words side by side, bytes and powers of two by their logarithm."""
+
+    words: tuple[str, ...]
+    logarithmic: bool
+    in_bytes: bool
+
+    @classmethod
+    def of(cls, sweep: Sweep, curves: Sequence[Curve]) -> _Scale:
+        """The scale that suits all these curves."""
+        values = [x for curve in curves for x, _ in curve.points]
+        if any(isinstance(x, str) for x in values):
+            return cls(tuple(dict.fromkeys(words_of(x) for x in values)), False, False)
+        numbers = [x for x in values if not isinstance(x, str)]
+        powers = all(x > 0 and math.frexp(x)[0] == 0.5 for x in numbers) and len(set(numbers)) > 2
+        logarithmic = min(numbers) > 0 and (sweep.in_bytes or powers)
+        return cls((), logarithmic, sweep.in_bytes)
+
+    def place(self, x: X) -> float:
+        """Where a value lies."""
+        return float(self.words.index(words_of(x))) if self.words else float(x)
+
+    def prepare(self, axes: Axes, low: float, high: float) -> None:
+        """Sets the axis up for values from low to high."""
+        if self.words:
+            axes.set_xticks(range(len(self.words)), self.words)
+            axes.set_xlim(-0.3, len(self.words) - 0.7)
+            return
+        if self.logarithmic:
+            axes.set_xscale("log", base=2)
+            first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
+            step = 1 if last - first <= _MANY_OCTAVES else 2 if last - first <= 2 * _MANY_OCTAVES else 3
+            axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in range(first, last + 1, step)]))
+            axes.xaxis.set_minor_locator(NullLocator())
+        elif self.in_bytes:
+            step = 2.0 ** math.ceil(math.log2(max(high - low, 6.0) / 6))
+            axes.xaxis.set_major_locator(MultipleLocator(step))
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 4, 5, 8, 10]))
+        text = bytes_text if self.in_bytes else _tick_text
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+
+
+def _draw_curves(
+    axes: Axes, kernel: Kernel, curves: Sequence[Curve], logarithmic: bool, scale: _Scale
+) -> None:
+    places = [scale.place(x) for curve in curves for x, _ in curve.points]
+    scale.prepare(axes, min(places), max(places))
     if logarithmic:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick_text(value)))
@@ -175,18 +246,15 @@ def _draw_curves(axes: Axes, kernel: Kernel, curves: Sequence[Curve], logarithmi
     for curve in curves:
         measured = curve.cell.measured
         axes.plot(
-            *zip(*curve.points, strict=True),
+            [scale.place(x) for x, _ in curve.points],
+            [y for _, y in curve.points],
+            marker="o" if len(curve.points) <= _FEW_POINTS else None,
+            markersize=3.5,
             color=_colour(measured.hugepages),
             linewidth=1.6,
             linestyle=_DASHES.get((measured.prefetch, measured.stores), "-"),
             label=words.label(kernel, measured),
         )
-    low = min(curve.points[0][0] for curve in curves)
-    high = max(curve.points[-1][0] for curve in curves)
-    steps = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1, 3)
-    axes.xaxis.set_major_locator(FixedLocator([2.0**step for step in steps]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: bytes_text(value)))
     axes.tick_params(axis="x", labelsize=8)
     axes.grid(axis="y", color=SHADE, linewidth=0.8)
     axes.set_axisbelow(True)
@@ -327,7 +395,10 @@ def _sweep_words(kernel: Kernel, curves: Sequence[Curve]) -> str:
     unit = kernel.sweep_metric.unit if kernel.sweep_metric else ""
     parts = []
     for curve in curves:
-        ends = [f"{y:.3g} {unit} at {bytes_text(x)}" for x, y in (curve.points[0], curve.points[-1])]
+        ends = [
+            f"{y:.3g} {unit} at {words.swept_text(kernel.sweep, x)}"
+            for x, y in (curve.points[0], curve.points[-1])
+        ]
         parts.append(f"{curve.cell.compiler} {words.label(kernel, curve.cell.measured)}: {', '.join(ends)}")
     return "Line chart. " + "; ".join(parts) + "."
 

@@ -14,7 +14,7 @@ from pagewise.compare.analysis import KernelResult
 from pagewise.report import words
 from pagewise.report.figures import COLOUR_ROLES, Picture
 from pagewise.result import Result
-from pagewise.units import bytes_text, seconds_text
+from pagewise.units import bytes_text, number_text, seconds_text
 
 
 def write_html(
@@ -39,6 +39,7 @@ def write_html(
         manifest=result.manifest,
         kernels=kernels,
         pictures={name: [_inline(picture) for picture in found] for name, found in pictures.items()},
+        sweeps=_sweeps(kernels),
         proofs=_proofs(result, kernels),
         machine=_machine(result.manifest),
         provenance=_provenance(result.manifest),
@@ -59,6 +60,31 @@ def _inline(picture: Picture) -> dict[str, Any]:
         ">", f'><desc id="{name}">{_escaped(picture.alternative)}</desc>', 1
     )
     return {"svg": Markup(svg), "caption": picture.caption, "stem": picture.stem}
+
+
+def _sweeps(kernels: Sequence[KernelResult]) -> dict[str, dict[str, Any]]:
+    """The curves as tables, by kernel: a line for each swept value, a column for each configuration."""
+    tables = {}
+    for one in kernels:
+        sweep, curves = one.kernel.sweep, [curve for curve in one.curves if curve.points]
+        if sweep is None or one.kernel.sweep_metric is None or not curves:
+            continue
+        values = list(dict.fromkeys(x for curve in curves for x, _ in curve.points))
+        if not any(isinstance(x, str) for x in values):
+            values.sort()
+        found = [dict(curve.points) for curve in curves]
+        tables[one.kernel.name] = {
+            "label": sweep.label,
+            "metric": one.kernel.sweep_metric.title,
+            "columns": [
+                (curve.cell.compiler, words.label(one.kernel, curve.cell.measured)) for curve in curves
+            ],
+            "lines": [
+                (words.swept_text(sweep, x), [number_text(at[x]) if x in at else "" for at in found])
+                for x in values
+            ],
+        }
+    return tables
 
 
 def _escaped(text: str) -> str:

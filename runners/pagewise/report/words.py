@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pagewise.compare.analysis import Group, KernelResult, Row, Versus
+from pagewise.compare.analysis import Group, KernelResult, Row, Versus, X, words_of
 from pagewise.compare.statistics import Ratio, Verdict
 from pagewise.configuration import VARIANTS, Configuration
-from pagewise.kernel import Kernel
+from pagewise.kernel import Kernel, Sweep
 from pagewise.plan import Cell
 from pagewise.units import bytes_text, number_text, percent_text
 
@@ -55,6 +55,11 @@ def pages_text(row: Row) -> str:
     huge = row.pages.coverage > 0.5
     share = row.pages.coverage if huge else 1.0 - row.pages.coverage
     return f"{bytes_text(row.pages.observed)} {int(1000 * share) / 10:g} %"
+
+
+def swept_text(sweep: Sweep, x: X) -> str:
+    """A swept value: `256 KiB`, `16`, `fp32`."""
+    return bytes_text(x) if sweep.in_bytes and not isinstance(x, str) else words_of(x)
 
 
 def metric_text(row: Row, field: str) -> str:

@@ -3,15 +3,19 @@ ENV ?= default
 KERNELS ?=
 ROUNDS ?=
 RESERVE_HUGEPAGES ?=
+PEERS ?=
+QUICK ?=
 BUILDER ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare check test test-packages lock clean
+.PHONY: help setup setup-tests stack compare peers check test test-packages lock clean
 
 help:
 	@echo 'make compare    set up, build, compare, report'
 	@echo '                ENV=default|quick|...  KERNELS=schoenauer_triad,...  ROUNDS=n  RESERVE_HUGEPAGES=1'
 	@echo '                BUILDER=auto|spack|cmake (auto: CMake presets where Spack cannot be had)'
+	@echo 'make peers      set up, build, and compare our kernels with peer benchmarks that are installed (docs/peers.md)'
+	@echo '                PEERS=likwid-bench,stream,...  KERNELS=stream_triad,...  ROUNDS=n  QUICK=1'
 	@echo 'make setup      what this machine lacks: system packages, Spack, Python environment, detected compilers'
 	@echo 'make stack      set up, and build the environment ENV with its modules'
 	@echo 'make check      kernels with both compilers, the runner, linters'
@@ -31,6 +35,10 @@ stack: setup
 compare: stack
 	@./pagewise compare --env '$(ENV)' $(if $(KERNELS),--kernels '$(KERNELS)') $(if $(ROUNDS),--rounds '$(ROUNDS)') \
 	    $(if $(RESERVE_HUGEPAGES),--reserve-hugepages)
+
+peers: stack
+	@./pagewise peers --env '$(ENV)' $(if $(PEERS),--peers '$(PEERS)') $(if $(KERNELS),--kernels '$(KERNELS)') \
+	    $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(QUICK),--quick)
 
 check: setup-tests
 	@tests/lint

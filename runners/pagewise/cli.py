@@ -1,4 +1,4 @@
-"""The command line: `pagewise doctor|list|run|compare|report`."""
+"""The command line: `pagewise doctor|list|run|compare|peers|report`."""
 
 from __future__ import annotations
 
@@ -240,6 +240,71 @@ def compare(**chosen: Any) -> int:
         )
         click.echo(f"pagewise: {text}", err=True)
     return faults[0].exit_code if faults else _code(kernels)
+
+
+@commands.command()
+@_ENVIRONMENT
+@_MODULES
+@click.option(
+    "--rounds", type=click.IntRange(1, 1000), default=None, help="Rounds; 9 by default, 3 with --quick."
+)
+@click.option("--peers", multiple=True, metavar="NAMES", help="Peers by name; several with commas.")
+@click.option(
+    "--kernels",
+    multiple=True,
+    metavar="GLOBS",
+    help="Kernels or comparisons by glob, as stream_triad or '*/L1/*'; several with commas.",
+)
+@click.option("--quick", is_flag=True, help="First-level cache and memory, one core, 3 rounds.")
+@click.option(
+    "--peer-path",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="A folder with peers' programs, before PATH; PAGEWISE_PEERS (DIR:DIR) does the same.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the order and the bootstrap.")
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    metavar="DIR",
+    help="Where the result's folder is made.",
+)
+@click.option(
+    "--limit",
+    type=click.FloatRange(min=0.1),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="The longest a run may take.",
+)
+def peers(**chosen: Any) -> int:
+    """Measure our kernels beside peer benchmarks, alternately, and say whether they reach them.
+
+    Uses the peers that are installed and says which are missing: docs/peers.md tells where they come from.
+    Exit code 1 when something could not run as asked; a target that is not met is no fault. Ctrl-C keeps and
+    reports what was measured.
+    """
+    from pagewise.peers.report import print_rows, write_files
+    from pagewise.peers.run import Options, prepare
+
+    console = _console()
+    names = {name: _commas(chosen.pop(name)) for name in ("peers", "kernels")}
+    comparison = prepare(Options(**chosen, **names), console)
+    found = comparison.measure()
+    print_rows(console, found)
+    write_files(comparison.folder, found, comparison.to_dict())
+    console.print(f"Result: {comparison.folder / 'peers.md'}", highlight=False, soft_wrap=True)
+    for fault in comparison.faults:
+        click.echo(f"pagewise: could not run as asked: {fault}", err=True)
+    if comparison.ending is None:
+        return _INVALID if comparison.faults else 0
+    stopped = isinstance(comparison.ending, Interrupted)
+    text = "interrupted: the above is what was measured" if stopped else f"error: {comparison.ending}"
+    click.echo(f"pagewise: {text}", err=True)
+    return comparison.ending.exit_code
 
 
 @commands.command()

@@ -134,7 +134,7 @@ class Launcher:
                 process.wait()
             finally:
                 timer.cancel()
-                _end(process)
+                end_group(process)
         return said.read_text(encoding="utf-8", errors="replace")[-_LONGEST_OUTPUT:], timed_out.is_set()
 
 
@@ -148,7 +148,7 @@ def find_hyperfine() -> str:
     return found
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_group(process: subprocess.Popen[bytes]) -> None:
     """Ends what is left of the run's process group, politely first, and waits for it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if not _signal_group(process, number):

@@ -23,6 +23,10 @@ def option(name: str, default: str) -> str:
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
 
+def bytes_of(text: str) -> int:
+    return int(text.removesuffix("MiB")) * MIB if text.endswith("MiB") else int(text)
+
+
 def record(size: int, factor: float, **options: object) -> dict:
     policy = os.environ["PAGEWISE_HUGEPAGES"]
     seconds = [factor * size / 40e9 * random.lognormvariate(0, 0.01) for _ in range(5)]
@@ -100,7 +104,7 @@ def curve_factor(size: int) -> float:
 def main() -> int:
     mode = os.environ.get("PW_FAKE_MODE", "ok")
     factor = float(os.environ.get("PW_FAKE_FACTOR", "1"))
-    size = int(option("--working-set", "64MiB").removesuffix("MiB")) * MIB
+    size = bytes_of(option("--working-set", "64MiB"))
     time.sleep(float(os.environ.get("PW_FAKE_SLEEP", "0.002")))
     if mode == "crash":
         print("about to crash", file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""Our kernels beside peer benchmarks, alternately in one run."""

@@ -1,0 +1,279 @@
+"""Runs the candidates of a match: ours through their modules, a peer's program by its own command line."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from statistics import mean, median
+
+from pagewise.catalog import Catalog, Entry
+from pagewise.compare.validity import invalid_reason
+from pagewise.kernel import Kernel
+from pagewise.launch import Launcher, end_group
+from pagewise.lmod import clean_environment
+from pagewise.peers.known import PEERS
+from pagewise.peers.peer import Ask, Call, Peer, Program, Statistic, UnableError, UnreadableError
+from pagewise.peers.plan import CACHES, MIB, Match, Ours, Theirs
+from pagewise.peers.sample import Candidate, Sample, Series, Side
+from pagewise.placement import Placement
+from pagewise.plan import Cell, Step, subject
+from pagewise.record import Record
+from pagewise.units import percent_text
+
+_LOOK_SECONDS = 0.02
+# In memory as many passes as the peers make that tell their best, fewer where all count; a repetition in a
+# cache takes 10 ms, a peer some tenths of a second.
+_REPETITIONS, _REPETITIONS_IN_CACHE = {"best": "10", "mean": "5", "worst": "5"}, "30"
+# Of what a peer was asked to have on huge pages, so much must be seen there: malloc leaves the ends of its
+# blocks out.
+_ENOUGH_HUGE, _TOO_HUGE = 0.9, 0.01
+_LONGEST_OUTPUT = 200_000
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """A kernel of ours in one configuration, and the statistic which its figure is to be."""
+
+    candidate: Candidate
+    entry: Entry
+    kernel: Kernel
+    arguments: tuple[str, ...]
+    spec: Ours
+    statistic: Statistic
+
+
+@dataclass(frozen=True)
+class PeerRun:
+    """A test of a peer's program."""
+
+    candidate: Candidate
+    peer: Peer
+    program: Program
+    ask: Ask
+
+
+Run = OwnRun | PeerRun
+
+
+def candidates(
+    match: Match, catalog: Catalog, programs: Mapping[str, Sequence[Program]]
+) -> tuple[list[Run], str | None]:
+    """What is run for a match, and None; or nothing, and what is missing for it."""
+    statistic: Statistic = "best"
+    if isinstance(match.other, Theirs):
+        statistic = PEERS[match.other.peer].statistic(match.other.tests[0])
+        if not programs[match.other.peer]:
+            return [], f"{match.other.peer} is not here"
+        theirs: list[Run] = list(_peer_runs(match, match.other, programs[match.other.peer]))
+        if not theirs:
+            return [], f"{match.other.peer} is here, but not one built with {match.compiler}"
+    else:
+        theirs = list(_own_runs(match, match.other, catalog, "theirs", statistic))
+    ours = list(_own_runs(match, match.ours, catalog, "ours", statistic))
+    for spec, found in ((match.ours, ours), (match.other, theirs)):
+        if not found and isinstance(spec, Ours):
+            what = "no such build of it is" if spec.kernel in catalog.kernels else "it is not"
+            return [], f"{spec.kernel}: {what} installed"
+    return [*ours, *theirs], None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Runs candidates, each bound to the CPUs of its match. `limit` is the longest a run may take, in s."""
+
+    hyperfine: str
+    placements: Mapping[int, Placement]
+    limit: float
+    scratch: Path
+
+    def run(self, match: Match, run: Run, series: Series, number: int, position: int) -> Sample:
+        """One run; what goes wrong is the sample's reason."""
+        started = time.monotonic()
+        if isinstance(run, OwnRun):
+            command, value, reason, pages = self._own(match, run, number, position)
+        else:
+            command, value, reason, pages = self._peer(match, run, look=series == "trial")
+        seconds = round(time.monotonic() - started, 3)
+        return Sample(
+            match.name, run.candidate, series, number, position, command, value, reason, pages, seconds
+        )
+
+    def _own(
+        self, match: Match, run: OwnRun, number: int, position: int
+    ) -> tuple[tuple[str, ...], float | None, str | None, str | None]:
+        launcher = Launcher(self.hyperfine, self.placements[match.threads], self.limit, self.scratch)
+        configuration = run.entry.configuration
+        kernel = replace(run.kernel, arguments=run.arguments)
+        step = Step(kernel, Cell(configuration, (configuration,), False), "compare", number, position)
+        record = launcher.run(step, run.entry).records[0]
+        reason = invalid_reason(record)
+        pages = _pages_text(record)
+        value = None if reason else figure(record, run.spec, run.statistic)
+        if value is None and reason is None:
+            reason = f"its record has no {run.spec.field}"
+        return tuple(record["run"]["command"]), value, reason, pages
+
+    def _peer(
+        self, match: Match, run: PeerRun, look: bool
+    ) -> tuple[tuple[str, ...], float | None, str | None, str | None]:
+        command: tuple[str, ...] = (run.peer.program,)
+        try:
+            call = run.peer.call(run.ask)
+            settings = (f"{key}={value}" for key, value in call.environment.items())
+            command = (*settings, *command, *call.arguments)
+            output, huge = self._launch(run.program, call, self.placements[match.threads], look)
+            value = run.peer.value(output, run.ask)
+        except (UnableError, UnreadableError) as fault:
+            return command, None, str(fault), None
+        share = min(1.0, huge / run.ask.working_set)
+        if not look:
+            return command, value, None, None
+        reason = _wrong_pages(share, run.ask)
+        return command, None if reason else value, reason, f"{percent_text(share)} huge"
+
+    def _launch(
+        self, program: Program, call: Call, placement: Placement, look: bool
+    ) -> tuple[str, int]:
+        """What it wrote, and with `look` the most bytes it had on huge pages. Raises UnreadableError."""
+        with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
+            for name, text in call.files.items():
+                (Path(folder) / name).write_text(text, encoding="utf-8")
+            said = Path(folder) / "output.txt"
+            written = said if call.output is None else Path(folder) / call.output
+            with said.open("wb") as stream, placement.bound():
+                process = subprocess.Popen(
+                    [program.path, *call.arguments],
+                    env={**clean_environment(), **placement.environment, **call.environment},
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=stream,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            try:
+                ended, huge = self._wait(process, written, call.until, look)
+            finally:
+                end_group(process)
+                code = process.wait()
+            if not ended:
+                raise UnreadableError(f"ended after {self.limit:g} s, the limit of a run")
+            text = written.read_text(encoding="utf-8", errors="replace") if written.exists() else ""
+            if code != 0 and (call.until is None or call.until not in text):
+                lines = said.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                last = lines[-1] if lines else "nothing"
+                raise UnreadableError(f"ended with exit code {code}, and said: {last}")
+            return text[-_LONGEST_OUTPUT:], huge
+
+    def _wait(
+        self, process: subprocess.Popen[bytes], written: Path, until: str | None, look: bool
+    ) -> tuple[bool, int]:
+        """Whether it came to its end (or the text `until`) in time, and what was seen of its huge pages."""
+        deadline = time.monotonic() + self.limit
+        huge = 0
+        while time.monotonic() < deadline:
+            if look:
+                huge = max(huge, _huge_bytes(process.pid))
+            if until is not None and written.exists() and until in written.read_text(errors="replace"):
+                return True, huge
+            try:
+                process.wait(_LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+            return True, huge
+        return False, huge
+
+
+def figure(record: Record, spec: Ours, statistic: Statistic) -> float | None:
+    """The figure of a record by the peer's statistic: a kernel's own stands for its median repetition."""
+    value = record["metrics"].get(spec.field)
+    if value is None:
+        return None
+    seconds = record["seconds"]["repetitions"]
+    chosen = {"mean": mean, "best": min, "worst": max}[statistic](seconds)
+    scale = median(seconds) / chosen
+    is_time = spec.field.endswith("_ns")
+    return float(value) * spec.share * (1 / scale if is_time else scale)
+
+
+def _own_runs(match: Match, spec: Ours, catalog: Catalog, side: Side, statistic: Statistic) -> list[Run]:
+    kernel = catalog.kernels.get(spec.kernel)
+    if kernel is None:
+        return []
+    entries = {
+        entry.configuration.module: entry
+        for entry in catalog.entries
+        if spec.kernel in entry.kernels
+        and any(fnmatchcase(entry.configuration.label, glob) for glob in spec.configurations)
+        and match.compiler in (None, family(entry))
+    }
+    merged = subject(kernel, (entry.configuration for entry in entries.values()), "*/hardware-regular")
+    runs: list[Run] = []
+    for cell in merged.cells:
+        entry = entries[cell.measured.module]
+        for extra in spec.alternatives:
+            label = " ".join((f"{spec.kernel} {cell.measured.compiler}/{cell.measured.label}", *extra))
+            repetitions = _REPETITIONS_IN_CACHE if match.level in CACHES else _REPETITIONS[statistic]
+            arguments = ("--working-set", str(match.working_set), "--repetitions", repetitions, *extra)
+            runs.append(
+                OwnRun(Candidate(side, label, family(entry)), entry, kernel, arguments, spec, statistic)
+            )
+    return runs
+
+
+def _peer_runs(match: Match, spec: Theirs, programs: Sequence[Program]) -> list[Run]:
+    peer = PEERS[spec.peer]
+    runs: list[Run] = []
+    for program in programs:
+        if peer.by_compiler and program.compiler not in (None, match.compiler):
+            continue
+        offered = peer.tests(program.path)
+        names = spec.tests if offered is None else [n for n in offered if _fits(n, spec)]
+        for name in names:
+            for pages in spec.pages:
+                label = f"{Path(program.path).name} {name}" + (" thp" if pages == "thp" else "")
+                ask = Ask(name, match.working_set, match.threads, pages)
+                runs.append(PeerRun(Candidate("theirs", label, program.compiler), peer, program, ask))
+    return runs
+
+
+def family(entry: Entry) -> str:
+    """The compiler without its version: gcc, llvm."""
+    return entry.configuration.compiler.split("-")[0]
+
+
+def _fits(name: str, spec: Theirs) -> bool:
+    return any(fnmatchcase(name, glob) for glob in spec.tests) and not any(
+        fnmatchcase(name, glob) for glob in spec.without
+    )
+
+
+def _pages_text(record: Record) -> str | None:
+    pages = record.get("pages")
+    return None if pages is None else f"{percent_text(pages['huge_coverage'])} huge"
+
+
+def _wrong_pages(share: float, ask: Ask) -> str | None:
+    if ask.pages == "thp" and share < _ENOUGH_HUGE:
+        return f"wrong pages: {percent_text(share)} on huge pages, asked for thp"
+    if ask.pages == "none" and share > _TOO_HUGE and ask.working_set > MIB:
+        return (
+            f"wrong pages: {percent_text(share)} on huge pages, asked for none "
+            "(echo madvise > /sys/kernel/mm/transparent_hugepage/enabled)"
+        )
+    return None
+
+
+def _huge_bytes(pid: int) -> int:
+    """Bytes of a process on transparent huge pages now; 0 when it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    found = re.search(r"^AnonHugePages:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0

@@ -1,0 +1,279 @@
+"""A comparison with peers from beginning to end: finding, a trial round, the rounds, the result's folder."""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pagewise import lmod
+from pagewise.catalog import Catalog, read_catalog
+from pagewise.errors import Interrupted, PagewiseError, SelectionError, SetupError
+from pagewise.host import read_host
+from pagewise.launch import find_hyperfine
+from pagewise.paths import module_tree, project_root, setup_facts
+from pagewise.peers import plan
+from pagewise.peers.analysis import Row, carried_on, rows
+from pagewise.peers.bench import Bench, Run, candidates, family
+from pagewise.peers.known import PEERS
+from pagewise.peers.peer import Program, find
+from pagewise.peers.plan import Match
+from pagewise.peers.sample import Candidate, Sample, Series
+from pagewise.placement import place
+from pagewise.provenance import provenance, software
+from pagewise.result import create_folder, utc_text
+from pagewise.signals import interruptible
+from pagewise.units import clock_text
+
+DOCS = "docs/peers.md"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for; see `pagewise peers --help`."""
+
+    environment: str
+    modules: Path | None
+    rounds: int | None
+    peers: tuple[str, ...]
+    kernels: tuple[str, ...]
+    quick: bool
+    peer_path: tuple[Path, ...]
+    seed: int
+    results: Path
+    limit: float
+
+
+@dataclass
+class PeerComparison:
+    """A comparison under way."""
+
+    options: Options
+    console: Console
+    rounds: int
+    matches: list[Match]
+    runs: dict[str, list[Run]]
+    missing: dict[str, str]
+    hyperfine: str
+    facts: dict[str, Any]
+    folder: Path
+    samples: list[Sample] = field(default_factory=list)
+    rounds_done: int = 0
+    ending: PagewiseError | Interrupted | None = None
+
+    def measure(self) -> list[Row]:
+        """Runs the trial round and all rounds. What ends them early is kept in `ending`, not raised."""
+        placements = {n: place(n) for n in {match.threads for match in self.matches if self.runs[match.name]}}
+        with tempfile.TemporaryDirectory(prefix="pagewise-peers-") as scratch:
+            bench = Bench(self.hyperfine, placements, self.options.limit, Path(scratch))
+            try:
+                with interruptible():
+                    self._run_all(bench)
+            except (PagewiseError, Interrupted) as ending:
+                self.ending = ending
+        return self.rows()
+
+    def rows(self) -> list[Row]:
+        """The table of what was measured so far."""
+        return [
+            row
+            for match in self.matches
+            for row in rows(
+                match,
+                [sample for sample in self.samples if sample.match == match.name],
+                self.missing.get(match.name),
+                self.options.seed,
+            )
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All there is, for peers.json."""
+        state = {Interrupted: "interrupted", type(None): "complete"}.get(type(self.ending), "failed")
+        return {
+            "schema": "pagewise.peers/1",
+            "state": state,
+            "rounds": self.rounds,
+            "rounds_done": self.rounds_done,
+            **self.facts,
+            "matches": [asdict(match) | {"missing": self.missing.get(match.name)} for match in self.matches],
+            "samples": [sample.to_dict() for sample in self.samples],
+        }
+
+    @property
+    def faults(self) -> list[str]:
+        """What could not run as asked: matches with both sides here and no figure for one of them."""
+        return [
+            f"{row.match.name} ({row.scope}): {row.missing}"
+            for row in self.rows()
+            if row.missing and row.match.name not in self.missing and self.ending is None
+        ]
+
+    def _run_all(self, bench: Bench) -> None:
+        started = time.monotonic()
+        self._tell("trial round: each candidate once; the best of each side are carried on")
+        self._try(bench)
+        first = time.monotonic()
+        for number in range(1, self.rounds + 1):
+            passed = time.monotonic()
+            left = (passed - first) / (number - 1) * (self.rounds - number + 1) if number > 1 else None
+            told = f", about {clock_text(left)} left" if left is not None else ""
+            self._tell(f"round {number}/{self.rounds}: {clock_text(passed - started)} passed{told}")
+            self._round(bench, self.matches, number, "compare")
+            self.rounds_done = number
+
+    def _try(self, bench: Bench) -> None:
+        """The trial round. On two cores only what did well on one is tried, and then all of it is kept.
+
+        There the machine's mode decides a single run.
+        """
+        single = [match for match in self.matches if match.threads == 1]
+        self._round(bench, single, 0, "trial")
+        kept = {match: self._carried_on(match) for match in single}
+        for match in single:
+            self.runs[match.name] = [r for r in self.runs[match.name] if r.candidate in kept[match]]
+        several = [match for match in self.matches if match.threads > 1]
+        for match in several:
+            alike = kept.get(replace(match, threads=1))
+            if alike:
+                self.runs[match.name] = [r for r in self.runs[match.name] if r.candidate in alike]
+        self._round(bench, several, 0, "trial")
+        for match in several:
+            failed = {s.candidate for s in self.samples if s.match == match.name and s.value is None}
+            self.runs[match.name] = [r for r in self.runs[match.name] if r.candidate not in failed]
+
+    def _carried_on(self, match: Match) -> set[Candidate]:
+        return carried_on([sample for sample in self.samples if sample.match == match.name], match)
+
+    def _round(self, bench: Bench, matches: Sequence[Match], number: int, series: Series) -> None:
+        """Matches in shuffled order, and in each of them both sides' candidates, and ours again (A/A)."""
+        shuffle = random.Random(f"peers:{self.options.seed}:{number}")
+        position = 0
+        for match in shuffle.sample(matches, len(matches)):
+            planned: list[tuple[Run, Series]] = [(run, series) for run in self.runs[match.name]]
+            twin = self._twin(match) if series == "compare" else None
+            planned += [(twin, "aa")] if twin is not None else []
+            shuffle.shuffle(planned)
+            for run, kind in planned:
+                position += 1
+                self.samples.append(bench.run(match, run, kind, number, position))
+
+    def _twin(self, match: Match) -> Run | None:
+        """The candidate of ours that runs twice a round: the best of the trial round."""
+        tried = {
+            s.candidate: s.value
+            for s in self.samples
+            if s.match == match.name and s.series == "trial" and s.value is not None
+        }
+        ours = [r for r in self.runs[match.name] if r.candidate.side == "ours" and r.candidate in tried]
+        choose = max if match.better == "higher" else min
+        return choose(ours, key=lambda run: tried[run.candidate]) if ours else None
+
+    def _tell(self, text: str) -> None:
+        self.console.print(text, highlight=False, soft_wrap=True)
+
+
+def prepare(options: Options, console: Console) -> PeerComparison:
+    """Finds modules, peers and tools, says which peers are missing, and makes the result's folder.
+
+    Raises SetupError, SelectionError, FormatError or RefusedError, each before the first run.
+    """
+    unknown = [name for name in options.peers if name not in PEERS]
+    if unknown:
+        raise SelectionError(
+            f"no peer is called {', '.join(unknown)}",
+            where="--peers",
+            remedy=f"there are: {', '.join(PEERS)}",
+        )
+    facts = setup_facts()
+    hyperfine = find_hyperfine()
+    init = lmod.find_init(facts)
+    tree = module_tree(options.environment, options.modules)
+    catalog = read_catalog(tree, init)
+    compilers = sorted({family(entry) for entry in catalog.entries})
+    programs = _programs(options, compilers, console)
+    host = read_host()
+    size = plan.sizes(host)
+    chosen = plan.select(
+        plan.matches(size, compilers, _cores()), options.kernels, options.peers or None, options.quick
+    )
+    runs, missing = _runs(chosen, catalog, programs)
+    now = datetime.now(timezone.utc)
+    environment = options.environment if options.modules is None else None
+    told = {
+        "created": utc_text(now),
+        "command": ["pagewise", *sys.argv[1:]],
+        "seed": options.seed,
+        "sizes": asdict(size),
+        "peers": {name: [asdict(program) for program in found] for name, found in programs.items()},
+        "modules": str(tree),
+        "software": software(hyperfine, init),
+        "provenance": provenance(project_root(), environment, facts),
+        "host": host,
+    }
+    rounds = options.rounds or (plan.QUICK_ROUNDS if options.quick else 9)
+    return PeerComparison(
+        options,
+        console,
+        rounds,
+        chosen,
+        runs,
+        missing,
+        hyperfine,
+        told,
+        create_folder(options.results, "peers", now),
+    )
+
+
+def _cores() -> int:
+    """Two where two threads can have a core each, else one."""
+    try:
+        place(2)
+    except SelectionError:
+        return 1
+    return 2
+
+
+def _programs(options: Options, compilers: Sequence[str], console: Console) -> dict[str, list[Program]]:
+    """The programs of the peers that are asked for; those that are not here are told, named ones refused."""
+    found = {name: find(peer, options.peer_path, compilers) for name, peer in PEERS.items()}
+    for name, peer in PEERS.items():
+        if options.peers and name not in options.peers:
+            continue
+        if found[name]:
+            where = ", ".join(program.path for program in found[name])
+            console.print(f"found:   {name:<14} {where}", highlight=False, soft_wrap=True)
+            continue
+        names = " or ".join(f"{peer.program}-{c}" for c in compilers) if peer.by_compiler else peer.program
+        if options.peers:
+            raise SetupError(
+                f"the peer {name} is not here: no program {names}",
+                where="--peer-path, PAGEWISE_PEERS, PATH",
+                remedy=f"{DOCS} says how to get and build it ({peer.source})",
+            )
+        console.print(
+            f"[yellow]missing:[/] {name:<14} no program {names}; {DOCS} says how to get it ({peer.source})",
+            highlight=False,
+            soft_wrap=True,
+        )
+    return found
+
+
+def _runs(
+    chosen: Sequence[Match], catalog: Catalog, programs: Mapping[str, Sequence[Program]]
+) -> tuple[dict[str, list[Run]], dict[str, str]]:
+    runs: dict[str, list[Run]] = {}
+    missing: dict[str, str] = {}
+    for match in chosen:
+        runs[match.name], lacks = candidates(match, catalog, programs)
+        if lacks is not None:
+            missing[match.name] = lacks
+    return runs, missing
+

@@ -1,0 +1,195 @@
+"""The plan of a comparison with peers, and what is made of its samples."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+
+from pagewise.compare.statistics import Ratio
+from pagewise.errors import SelectionError
+from pagewise.peers import plan
+from pagewise.peers.analysis import CARRIED, answer, carried_on, rows, split
+from pagewise.peers.bench import figure
+from pagewise.peers.plan import MIB, Match, Ours, Target, Theirs
+from pagewise.peers.report import markdown
+from pagewise.peers.sample import Candidate, Sample
+
+HOST = {
+    "caches": [
+        {"level": 1, "bytes": 32 * 1024, "shared_by": 1},
+        {"level": 2, "bytes": MIB, "shared_by": 1},
+        {"level": 3, "bytes": 36 * MIB, "shared_by": 2},
+    ],
+    "memory_bytes": 24 * 1024 * MIB,
+}
+TRIAD = Match(
+    "memory",
+    (),
+    1000,
+    1,
+    "GB/s, stream",
+    "higher",
+    Ours("triad", plan.STREAM, ("*",)),
+    Theirs("likwid-bench", ("triad",)),
+    (Target("all", 0.97), Target("compiler", 0.9)),
+)
+CHASE = dataclasses.replace(TRIAD, better="lower", unit="ns", targets=(Target("all", 1 / 1.03, 1.03),))
+OURS = {name: Candidate("ours", f"ours-{name}", name) for name in ("gcc", "llvm")}
+THEIRS = Candidate("theirs", "theirs", None)
+
+
+def sample(match: Match, candidate: Candidate, number: int, value: float | None, series="compare", **more):
+    return Sample(match.name, candidate, series, number, 1, ("x",), value, **more)
+
+
+def series(match: Match, candidate: Candidate, values, kind="compare") -> list[Sample]:
+    return [sample(match, candidate, number, value, kind) for number, value in enumerate(values, start=1)]
+
+
+def steady(value: float, count: int = 9) -> list[float]:
+    return [value * (1 + 0.002 * math.sin(7 * number)) for number in range(count)]
+
+
+def measured(match: Match, gcc: float, llvm: float, theirs: float) -> list[Sample]:
+    return [
+        *series(match, OURS["gcc"], steady(gcc)),
+        *series(match, OURS["gcc"], steady(gcc)[::-1], "aa"),
+        *series(match, OURS["llvm"], steady(llvm)),
+        *series(match, THEIRS, steady(theirs)[::-1]),
+    ]
+
+
+def test_the_sizes_fit_the_machine():
+    size = plan.sizes(HOST)
+    assert size.caches == {"L1": 16 * 1024, "L2": MIB // 2, "L3": 9 * MIB}
+    assert (size.memory, size.stream, size.table) == (256 * MIB, 512 * MIB, 128 * MIB)
+    assert size.matrices == 16 * 4000**2
+    small = plan.sizes({"caches": [], "memory_bytes": 512 * MIB})
+    assert small.caches == {} and small.memory == 128 * MIB
+
+
+def test_the_plan_holds_what_is_to_be_compared():
+    found = plan.matches(plan.sizes(HOST), ["gcc", "llvm"], 2)
+    names = [one.name for one in found]
+    assert len(set(names)) == len(names)
+    for name in (
+        "schoenauer_triad/L1/likwid-bench",
+        "stream_sum/memory/likwid-bench/2 cores",
+        "stream_triad/memory/bwbench/llvm/thp",
+        "pointer_chase/L3/multichase/none",
+        "random_access/memory/hpcc/thp",
+        "transpose/memory/hpcc/none",
+        "stencil7/memory/limit of schoenauer_triad",
+        "stencil7/memory/regular stores/nontemporal",
+    ):
+        assert name in names
+    assert not any(one.threads > 1 for one in plan.matches(plan.sizes(HOST), ["gcc"], 1))
+
+
+def test_comparisons_are_chosen_by_kernel_name_and_peer():
+    found = plan.matches(plan.sizes(HOST), ["gcc", "llvm"], 2)
+    assert {m.against for m in plan.select(found, ["pointer_*"], None, False)} == {"multichase"}
+    assert {m.level for m in plan.select(found, ["*/L1/*"], None, False)} == {"L1"}
+    assert {m.against for m in plan.select(found, [], ["hpcc", "stream"], False)} == {"hpcc", "stream"}
+    quick = plan.select(found, [], None, True)
+    assert {m.level for m in quick} == {"L1", "memory"} and {m.threads for m in quick} == {1}
+    with pytest.raises(SelectionError):
+        plan.select(found, ["nothing"], None, False)
+
+
+def test_the_best_of_all_and_each_compilers_best_have_a_row():
+    best, gcc, llvm = rows(TRIAD, measured(TRIAD, 9.9, 8.0, 10.0), None, 1)
+    assert (best.scope, gcc.scope, llvm.scope) == ("all", "gcc", "llvm")
+    assert best.ours.candidate == OURS["gcc"] and best.speedup.median == pytest.approx(0.99, abs=0.005)
+    assert (best.answer, gcc.answer, llvm.answer) == ("met", "met", "not met")
+    assert best.floor < 0.02
+
+
+def test_of_latencies_the_lower_is_better_and_both_sides_of_the_band_count():
+    for ours, expected in ((100.0, "met"), (110.0, "not met"), (90.0, "not met")):
+        (row,) = rows(CHASE, measured(CHASE, ours, 300.0, 100.0), None, 1)
+        assert row.answer == expected
+        assert row.speedup.median == pytest.approx(100.0 / ours, rel=0.01)
+
+
+def test_noise_makes_no_answer():
+    target = Target("all", 1.0)
+    assert answer(Ratio(9, 0.99, 0.97, 1.01), 0.02, target) == "cannot tell"
+    assert answer(Ratio(9, 0.95, 0.94, 0.96), 0.10, target) == "cannot tell"
+    assert answer(Ratio(9, 1.05, 0.60, 1.40), 0.53, target) == "cannot tell"
+    assert answer(Ratio(9, 1.00, 0.99, 1.01), 0.02, target) == "met"
+    assert answer(Ratio(9, 0.95, 0.94, 0.96), 0.02, target) == "not met"
+    assert answer(Ratio(2, 1.5, None, None), 0.02, target) == "cannot tell"
+    assert answer(Ratio(9, 1.5, 1.4, 1.6), None, target) == "cannot tell"
+    assert answer(None, 0.1, target) == "cannot tell"
+
+
+def test_the_two_modes_of_a_machine_are_told_apart():
+    assert split([45, 46, 44, 78, 79]) == pytest.approx(math.sqrt(46 * 78))
+    assert split([45, 46, 47, 48]) is None
+    assert split([45, 46, 47, 78]) is None
+    two = dataclasses.replace(TRIAD, threads=2, targets=(Target("all", 0.97),))
+    mode = [45.0, 78.0] * 4 + [45.0]
+    samples = [
+        *series(two, OURS["gcc"], mode),
+        *series(two, OURS["gcc"], mode, "aa"),
+        *series(two, THEIRS, [*mode[:6], 45.0, 45.0, 78.0]),
+    ]
+    (row,) = rows(two, samples, None, 1)
+    assert row.speedup.pairs == 7 and row.speedup.median == 1.0 and row.answer == "met"
+    assert "two modes" in row.notes[0] and "7 of 9" in row.notes[0]
+
+
+def test_the_best_of_the_trial_are_carried_on_each_compilers_own():
+    slow = Candidate("ours", "slow", "gcc")
+    samples = [
+        sample(TRIAD, OURS["gcc"], 0, 10.0, "trial"),
+        sample(TRIAD, slow, 0, 7.0, "trial"),
+        sample(TRIAD, OURS["llvm"], 0, 5.0, "trial"),
+        sample(TRIAD, THEIRS, 0, 4.0, "trial"),
+        sample(TRIAD, Candidate("theirs", "dead", None), 0, None, "trial", reason="crashed"),
+    ]
+    assert carried_on(samples, TRIAD) == {OURS["gcc"], OURS["llvm"], THEIRS}
+    assert slow in carried_on(samples, CHASE) and OURS["gcc"] not in carried_on(samples, CHASE)
+    many = [sample(TRIAD, Candidate("theirs", str(n), None), 0, 10 - n / 100, "trial") for n in range(9)]
+    assert {c.label for c in carried_on(many, TRIAD)} == {str(n) for n in range(CARRIED)}
+
+
+def test_a_wrong_result_spoils_a_candidate_and_wrong_pages_a_run():
+    good = measured(TRIAD, 9.9, 8.0, 10.0)
+    (row, *_) = rows(TRIAD, [*good, sample(TRIAD, OURS["gcc"], 10, None, reason="wrong pages: x")], None, 1)
+    assert row.ours.candidate == OURS["gcc"]
+    (row, *_) = rows(TRIAD, [*good, sample(TRIAD, OURS["gcc"], 10, None, reason="failed its check")], None, 1)
+    assert row.ours.candidate == OURS["llvm"] and "failed its check" in row.notes[0]
+
+
+def test_a_side_without_figures_is_told_with_the_reason():
+    samples = [
+        *series(TRIAD, OURS["gcc"], steady(9.0)),
+        sample(TRIAD, THEIRS, 0, None, "trial", reason="no rate"),
+    ]
+    for row in rows(TRIAD, samples, None, 1):
+        assert row.missing == "theirs has no figure" and row.notes == ("left out: theirs: no rate",)
+    (absent, _) = rows(TRIAD, [], "likwid-bench is not here", 1)
+    assert absent.missing == "likwid-bench is not here"
+
+
+def test_a_figure_stands_for_the_passes_that_the_peers_figure_stands_for():
+    record = {"metrics": {"rate": 10.0, "latency_ns": 3.0}, "seconds": {"repetitions": [2.0, 1.0, 6.0]}}
+    rate = Ours("k", "rate", ("*",), share=0.5)
+    assert figure(record, rate, "best") == pytest.approx(10.0)
+    assert figure(record, rate, "worst") == pytest.approx(5 / 3)
+    assert figure(record, rate, "mean") == pytest.approx(10 / 3)
+    assert figure(record, Ours("k", "latency_ns", ("*",)), "best") == pytest.approx(1.5)
+    assert figure(record, Ours("k", "absent", ("*",)), "best") is None
+
+
+def test_the_table_for_docs_tells_machine_answers_and_what_is_missing():
+    host = {"cpu": "C", "cpus": 2, "kernel": "6.1", "virtual_machine": "KVM"}
+    told = {"host": host, "created": "2026-01-02T03:04:05Z", "rounds_done": 9, "rounds": 9}
+    found = [*rows(TRIAD, measured(TRIAD, 9.9, 8.0, 10.0), None, 1), *rows(CHASE, [], "multichase: gone", 1)]
+    text = markdown(found, told)
+    assert "virtual machine (KVM)" in text and "| not met |" in text
+    assert "ours: ours-gcc" in text and "multichase: gone" in text

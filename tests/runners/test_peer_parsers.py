@@ -1,0 +1,119 @@
+"""Peers' command lines, and their true outputs; and outputs that are not what they should be."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pagewise.peers.known import PEERS
+from pagewise.peers.peer import Ask, UnableError, UnreadableError, find
+
+OUTPUTS = Path(__file__).with_name("peer_outputs")
+STREAM_BYTES = 22369621 * 24
+TABLE = 128 * 1024**2
+MATRICES = 4096**2 * 16
+
+TRUE = [
+    ("likwid-bench", Ask("triad_mem_avx_fma", 512_000_000), "likwid-bench.txt", 10.93591),
+    ("stream", Ask("Triad", STREAM_BYTES), "stream.txt", 12.4379),
+    ("stream", Ask("Copy", STREAM_BYTES), "stream.txt", 10.2045),
+    ("babelstream", Ask("Triad", STREAM_BYTES), "babelstream.txt", 12.249928),
+    ("bwbench", Ask("Triad", STREAM_BYTES), "bwbench.txt", 11.71),
+    ("multichase", Ask("chase", TABLE), "multichase.txt", 133.9),
+    ("hpcc", Ask("SingleRandomAccess", TABLE), "hpcc-random_access.txt", 24.426e6),
+    ("hpcc", Ask("PTRANS", MATRICES), "hpcc-ptrans.txt", 0.645),
+]
+
+
+@pytest.mark.parametrize(("name", "ask", "file", "value"), TRUE)
+def test_true_outputs_are_read(name, ask, file, value):
+    assert PEERS[name].value((OUTPUTS / file).read_text(), ask) == pytest.approx(value, rel=1e-4)
+
+
+@pytest.mark.parametrize(("name", "ask", "file", "value"), TRUE)
+def test_outputs_that_are_cut_are_refused(name, ask, file, value):
+    lines = (OUTPUTS / file).read_text().splitlines()
+    for kept in (0, len(lines) // 3):
+        with pytest.raises(UnreadableError):
+            PEERS[name].value("\n".join(lines[:kept]), ask)
+
+
+@pytest.mark.parametrize(
+    ("name", "ask", "file", "change", "told"),
+    [
+        ("likwid-bench", Ask("triad_avx", 1), "likwid-bench.txt", ("x", "x"), "asked for triad_avx"),
+        ("likwid-bench", TRUE[0][1], "likwid-bench.txt", ("10935.91", "0.00"), "0.00 MByte/s"),
+        ("stream", Ask("Triad", 2 * STREAM_BYTES), "stream.txt", ("x", "x"), "-DSTREAM_ARRAY_SIZE=44739242"),
+        ("stream", TRUE[1][1], "stream.txt", ("Solution Validates", "Failed"), "did not validate"),
+        ("babelstream", TRUE[3][1], "babelstream.txt", ("Dot", "Validation failed on a[]"), "validate"),
+        ("bwbench", TRUE[4][1], "bwbench.txt", ("Rate(GB/s)", "Rate(MB/s)"), "no column"),
+        ("multichase", TRUE[5][1], "multichase.txt", ("133.9", "usage:"), "no latency: usage:"),
+        ("hpcc", TRUE[6][1], "hpcc-random_access.txt", ("(passed)", "(failed)"), "too many errors"),
+        ("hpcc", Ask("SingleRandomAccess", 4096), "hpcc-random_access.txt", ("x", "x"), "asked for 512"),
+        ("hpcc", TRUE[7][1], "hpcc-ptrans.txt", ("PASSED", "FAILED"), "failed its check"),
+        ("hpcc", Ask("PTRANS", 5000**2 * 16), "hpcc-ptrans.txt", ("x", "x"), "no transpose of order 5000"),
+    ],
+)
+def test_wrong_results_are_refused_with_the_reason(name, ask, file, change, told):
+    text = (OUTPUTS / file).read_text()
+    with pytest.raises(UnreadableError, match=re.escape(told)):
+        PEERS[name].value(text.replace(*change), ask)
+
+
+def test_likwid_is_bound_by_us_and_runs_about_as_long_at_any_size():
+    call = PEERS["likwid-bench"].call(Ask("copy_avx", 16384, 2))
+    assert call.arguments == ("-t", "copy_avx", "-i", str(int(30e9 / 16384)), "-w", "N:16kB:2")
+    assert PEERS["likwid-bench"].call(Ask("copy", 1024**3)).arguments[3] == "10"
+
+
+def test_multichase_visits_the_whole_set_at_random():
+    arguments = PEERS["multichase"].call(Ask("chase", 4096, pages="thp")).arguments
+    assert arguments[arguments.index("-T") + 1] == arguments[arguments.index("-m") + 1] == "4096"
+    assert arguments[arguments.index("-s") + 1] == "64" and "-H" in arguments
+
+
+def test_what_a_peer_cannot_do_is_said():
+    for name, ask in (
+        ("stream", Ask("Triad", STREAM_BYTES, pages="thp")),
+        ("multichase", Ask("chase", 4096, threads=2)),
+        ("multichase", Ask("chase", 4096, pages="hugetlbfs")),
+        ("hpcc", Ask("PTRANS", MATRICES, threads=2)),
+        ("hpcc", Ask("HPL", MATRICES)),
+        ("babelstream", Ask("Triad", STREAM_BYTES, pages="hugetlbfs")),
+    ):
+        with pytest.raises(UnableError):
+            PEERS[name].call(ask)
+
+
+def test_hpcc_is_given_sizes_and_ended_after_its_section():
+    table = PEERS["hpcc"].call(Ask("SingleRandomAccess", TABLE, pages="thp"))
+    lines = table.files["hpccinf.txt"].splitlines()
+    assert lines[5].split()[0] == "4096" and lines[32].split()[0] == "0"
+    assert table.until == "End of SingleRandomAccess section." and table.output == "hpccoutf.txt"
+    assert table.environment["GLIBC_TUNABLES"] == "glibc.malloc.hugetlb=1"
+    matrices = PEERS["hpcc"].call(Ask("PTRANS", MATRICES)).files["hpccinf.txt"].splitlines()
+    assert matrices[5].split()[0] == "256"
+    assert [line.split()[0] for line in matrices[32:36]] == ["1", "4096", "0", "80"]
+
+
+def program(folder: Path, name: str) -> str:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\n")
+    (folder / name).chmod(0o755)
+    return str(folder / name)
+
+
+def test_programs_are_found_in_folders_first_and_by_compiler(tmp_path: Path):
+    plain = program(tmp_path / "b", "stream")
+    environ = {"PATH": str(tmp_path / "b"), "PAGEWISE_PEERS": str(tmp_path / "a")}
+    (only,) = find(PEERS["stream"], [], ["gcc", "llvm"], environ)
+    assert (only.path, only.compiler) == (plain, None)
+    named = program(tmp_path / "a", "stream-llvm")
+    (found,) = find(PEERS["stream"], [], ["gcc", "llvm"], environ)
+    assert (found.path, found.compiler) == (named, "llvm")
+    program(tmp_path / "b", "multichase")
+    first = program(tmp_path / "c", "multichase")
+    assert find(PEERS["multichase"], [tmp_path / "c"], [], environ)[0].path == first
+    assert find(PEERS["hpcc"], [tmp_path / "c"], [], environ) == []

@@ -1,0 +1,149 @@
+"""`pagewise peers` over real Lmod and hyperfine, with stand-in kernels and peers."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stage import TRIAD, Stage
+
+HERE = Path(__file__).parent
+KERNEL = {**TRIAD, "name": "schoenauer_triad", "executable": "pw-schoenauer_triad"}
+ONE = "schoenauer_triad/memory/likwid-bench"
+
+
+@pytest.fixture
+def alone(stage: Stage) -> Stage:
+    """A stage on which no peer is installed."""
+    tools = stage.folder / "tools"
+    tools.mkdir()
+    for name in ("hyperfine", "git"):
+        (tools / name).symlink_to(shutil.which(name))
+    stage.environment = {"PATH": str(tools), "PAGEWISE_PEERS": str(stage.folder / "peers")}
+    for compiler, factor in (("gcc-12.2.0", "1"), ("llvm-22.1.8", "1.2")):
+        for pages in ("none", "thp"):
+            stage.add(compiler, (pages, "hardware", "regular"), [KERNEL], factor=factor)
+    return stage
+
+
+def install(stage: Stage, mode: str = "ok") -> None:
+    folder = stage.folder / "peers"
+    folder.mkdir()
+    text = (HERE / "fake_peer.py").read_text().replace('MODE = "ok"', f'MODE = "{mode}"')
+    # Its memory is on no huge pages, so the candidate that was asked for them is left out.
+    (folder / "likwid-bench").write_text(f"#!{sys.executable} -SE\n{text}")
+    (folder / "likwid-bench").chmod(0o755)
+    shutil.copy(HERE / "peer_outputs" / "likwid-bench.txt", folder / "output.txt")
+
+
+def peers(stage: Stage, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return stage.run("peers", "--results", str(stage.results), "--kernels", ONE, *arguments)
+
+
+def test_a_comparison_with_a_peer_from_finding_to_files(alone: Stage):
+    install(alone)
+    done = peers(alone, "--rounds", "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "found:   likwid-bench" in done.stdout and "missing: multichase" in done.stdout
+    assert "round 4/4" in done.stdout and "schoenauer_triad against likwid-bench" in done.stdout
+    assert "asked for thp" in done.stdout
+    folder = alone.result()
+    rows = {row["scope"]: row for row in csv.DictReader((folder / "peers.csv").open())}
+    assert set(rows) == {"all", "gcc", "llvm"}
+    assert float(rows["all"]["speedup"]) == pytest.approx(1.0, abs=0.03)
+    assert rows["all"]["theirs_candidate"] == "likwid-bench triad_mem_avx_fma"
+    assert rows["llvm"]["answer"] == "not met" and rows["gcc"]["kernel"] == "schoenauer_triad"
+    told = json.loads((folder / "peers.json").read_text())
+    assert told["state"] == "complete" and told["rounds_done"] == 4
+    samples = told["samples"]
+    assert {s["series"] for s in samples} == {"trial", "compare", "aa"}
+    assert not any("triad_sp" in s["candidate"]["label"] for s in samples)
+    slow = [s for s in samples if s["candidate"]["label"] == "likwid-bench triad"]
+    assert [s["series"] for s in slow] == ["trial"]
+    orders = [
+        [s["candidate"]["label"] for s in samples if s["round"] == number and s["series"] == "compare"]
+        for number in range(1, 5)
+    ]
+    assert len({tuple(order) for order in orders}) > 1 and len({frozenset(order) for order in orders}) == 1
+    assert "| memory |" in (folder / "peers.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [
+        ("garbage", "no line `MByte/s:`"),
+        ("fail", "ended with exit code 3, and said: Error: cannot pin thread"),
+        ("hang", "ended after 0.5 s"),
+    ],
+)
+def test_a_peer_that_does_not_work_is_told_and_is_a_fault(alone: Stage, mode: str, reason: str):
+    install(alone, mode)
+    done = peers(alone, "--rounds", "1", "--limit", "0.5")
+    assert done.returncode == 1
+    assert "theirs has no figure" in done.stdout and reason in done.stdout
+    assert f"could not run as asked: {ONE}" in done.stderr
+
+
+def test_peers_and_kernels_that_are_not_here_are_told_and_no_fault(alone: Stage):
+    once = ("peers", "--results", str(alone.results), "--rounds", "1", "--kernels")
+    done = alone.run(*once, f"{ONE},transpose")
+    assert done.returncode == 0, done.stderr
+    assert "likwid-bench is not here" in done.stdout and "hpcc is not here" in done.stdout
+    install(alone)
+    done = alone.run(*once, "stream_copy/memory/*")
+    assert done.returncode == 0 and "stream_copy: it is not installed" in done.stdout
+
+
+def test_a_broken_kernel_is_not_compared(alone: Stage):
+    install(alone)
+    alone.add("nag-7", ("none", "hardware", "regular"), [KERNEL], mode="check_failed")
+    done = peers(alone, "--rounds", "1")
+    assert done.returncode == 1 and f"{ONE} (nag): ours has no figure" in done.stderr
+    assert "the result failed its check" in done.stdout
+    rows = {row["scope"]: row for row in csv.DictReader((alone.result() / "peers.csv").open())}
+    assert rows["nag"]["missing"] and rows["all"]["speedup"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("--peers", "hpcc"), 3, "the peer hpcc is not here: no program hpcc"),
+        (("--peers", "streem"), 2, "no peer is called streem"),
+        (("--kernels", "nothing", "--peers", "likwid-bench"), 2, "no comparison fits"),
+    ],
+)
+def test_what_is_asked_for_by_name_must_be_there(alone: Stage, arguments, code, told):
+    install(alone)
+    done = alone.run("peers", "--results", str(alone.results), *arguments)
+    assert done.returncode == code and told in done.stderr
+    assert not alone.results.exists()
+
+
+def test_an_interrupt_keeps_what_was_measured_and_ends_the_peer(alone: Stage):
+    install(alone)
+    process = subprocess.Popen(
+        alone.command("peers", "--results", str(alone.results), "--kernels", ONE, "--rounds", "500"),
+        env=alone.variables(),
+        cwd=alone.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stdout:
+        if line.startswith("round 3"):
+            break
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    said, faults = process.communicate(timeout=60)
+    assert process.returncode == 130 and "interrupted: the above is what was measured" in faults
+    assert "schoenauer_triad against likwid-bench" in said
+    told = json.loads((alone.result() / "peers.json").read_text())
+    assert told["state"] == "interrupted" and told["rounds_done"] >= 2

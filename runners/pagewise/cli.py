@@ -168,7 +168,18 @@ def run(environment: str, modules: Path | None, module: str, command: Sequence[s
     "--reserve-hugepages",
     "reserve",
     is_flag=True,
-    help="Reserve 2 MiB pages meanwhile, and put the pool back (root).",
+    help="Reserve the pages of the pools meanwhile, and put the pools back (root).",
+)
+@click.option(
+    "--pages",
+    multiple=True,
+    metavar="POLICIES",
+    help="Further page sizes, as thp:64k,hugetlbfs:1g: each configuration of that kind is run with them too.",
+)
+@click.option(
+    "--set-thp-sizes",
+    is_flag=True,
+    help="Switch the needed sizes of transparent huge pages to madvise meanwhile, and put them back (root).",
 )
 @click.option(
     "--baseline",
@@ -206,7 +217,8 @@ def compare(**chosen: Any) -> int:
     """Measure kernels in all configurations, interleaved, and say what is faster.
 
     Every round runs each distinct configuration once in shuffled order, each compiler's baseline twice (A/A).
-    Ctrl-C keeps and reports what was measured. Only --reserve-hugepages changes a setting of the machine.
+    Ctrl-C keeps and reports what was measured. Only --reserve-hugepages and --set-thp-sizes change settings
+    of the machine, and both put them back.
     """
     from pagewise.comparison import Options, prepare
     from pagewise.report.terminal import print_summary
@@ -216,6 +228,7 @@ def compare(**chosen: Any) -> int:
     names = {
         "kernels": _commas(chosen.pop("kernels")),
         "configurations": _commas(chosen.pop("configurations")),
+        "pages": _commas(chosen.pop("pages")),
     }
     chosen["name"] = chosen["name"] or chosen["environment"]
     comparison = prepare(Options(**chosen, **names), console, _BEGAN)

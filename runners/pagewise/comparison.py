@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
@@ -16,8 +16,9 @@ from typing import Any
 
 from rich.console import Console
 
-from pagewise import hugepages, lmod
+from pagewise import hugepages, lmod, thp
 from pagewise.catalog import Catalog, Entry, read_catalog
+from pagewise.configuration import policy_kind, policy_size
 from pagewise.errors import Interrupted, PagewiseError, SelectionError, SetupError
 from pagewise.host import read_host
 from pagewise.kernel import Kernel
@@ -58,6 +59,8 @@ class Options:
     name: str
     results: Path
     limit: float
+    pages: tuple[str, ...] = ()
+    set_thp_sizes: bool = False
 
 
 @dataclass
@@ -77,19 +80,19 @@ class Comparison:
     skipped: list[Skipped] = field(default_factory=list)
     runs: int = 0
     kernel_seconds: float = 0.0
-    stopped: set[tuple[str, str]] = field(default_factory=set)
+    stopped: set[tuple[str, tuple[str, str | None]]] = field(default_factory=set)
     ending: PagewiseError | Interrupted | None = None
 
     def measure(self) -> Result:
         """Runs all rounds and sweeps. What ends them early is kept in `ending`, not raised.
 
-        Whatever ends it, the records so far are in the folder and in the result, and the page pool is put
-        back.
+        Whatever ends it, the records so far are in the folder and in the result, and the machine's settings
+        are put back.
         """
         with tempfile.TemporaryDirectory(prefix="pagewise-") as scratch:
             launcher = Launcher(self.hyperfine, self.placement, self.options.limit, Path(scratch))
             try:
-                with interruptible(), self._pool(), RecordWriter(self.folder / RECORDS) as writer:
+                with interruptible(), self._settings(), RecordWriter(self.folder / RECORDS) as writer:
                     self._run_all(launcher, writer)
             except (PagewiseError, Interrupted) as ending:
                 self.ending = ending
@@ -115,22 +118,35 @@ class Comparison:
         write_manifest(self.folder, self.manifest)
 
     @contextmanager
-    def _pool(self) -> Iterator[None]:
-        if not self.options.reserve:
-            yield
-            return
-        pages = hugepages.pages_needed(self._pool_arguments())
-        with hugepages.reserved(hugepages.pools_of(self.placement.cpus), pages) as reservation:
-            self.manifest["pool"] = asdict(reservation)
+    def _settings(self) -> Iterator[None]:
+        """The machine's settings that the user asked to be changed meanwhile, told in the manifest."""
+        with ExitStack() as stack:
+            if self.options.set_thp_sizes:
+                policies = {cell.measured.hugepages for one in self.subjects for cell in one.cells}
+                switched = stack.enter_context(thp.switched_on(policies))
+                self.manifest["switches"] = [asdict(one) for one in switched]
+            if self.options.reserve:
+                self.manifest["pool"] = []
+                # The largest pages first: they need the most memory in one piece.
+                for size, arguments in sorted(self._pool_arguments().items(), reverse=True):
+                    pools = hugepages.pools_of(self.placement.cpus, page_bytes=size)
+                    pages = hugepages.pages_needed(arguments, size)
+                    reservation = stack.enter_context(hugepages.reserved(pools, pages))
+                    self.manifest["pool"].append(asdict(reservation))
             write_manifest(self.folder, self.manifest)
             yield
 
-    def _pool_arguments(self) -> Iterator[tuple[str, ...]]:
+    def _pool_arguments(self) -> dict[int, list[tuple[str, ...]]]:
+        """By page size: the arguments of the runs that take pages from its pool."""
+        found: dict[int, list[tuple[str, ...]]] = {}
         for one in self.subjects:
-            if any(cell.measured.hugepages == "hugetlbfs" for cell in one.cells):
-                yield one.kernel.arguments
+            policies = {cell.measured.hugepages for cell in one.cells}
+            for policy in (policy for policy in policies if policy_kind(policy) == "hugetlbfs"):
+                arguments = found.setdefault(policy_size(policy) or hugepages.PAGE_BYTES, [])
+                arguments.append(one.kernel.arguments)
                 if self.options.sweep and one.kernel.sweep is not None:
-                    yield one.kernel.sweep.arguments
+                    arguments.append(one.kernel.sweep.arguments)
+        return found
 
     def _run_all(self, launcher: Launcher, writer: RecordWriter) -> None:
         rounds = [
@@ -148,7 +164,7 @@ class Comparison:
         self, steps: Sequence[Step], launcher: Launcher, writer: RecordWriter, teller: Teller
     ) -> None:
         for step in steps:
-            cell = (step.kernel.name, step.cell.measured.module)
+            cell = (step.kernel.name, step.cell.key)
             if cell in self.stopped:
                 teller.skip(step)
                 continue
@@ -291,14 +307,37 @@ def choose(catalog: Catalog, options: Options) -> list[Subject]:
         if entry in chosen
         or (entry.configuration.compiler in compilers and entry.configuration.label in labels)
     ]
-    subjects = [_subject(kernel, needed, next(iter(labels))) for kernel in kernels]
+    _check_policies(options.pages)
+    subjects = [_subject(kernel, needed, next(iter(labels)), options.pages) for kernel in kernels]
     found = [one for one in subjects if one.cells]
     if not found:
         raise SelectionError(
             "the chosen configurations bring none of these kernels", where="--kernels, --configurations"
         )
+    told = {cell.pages for one in found for cell in one.cells}
+    for policy in options.pages:
+        if policy not in told:
+            raise SelectionError(
+                f"no chosen configuration has hugepages={policy_kind(policy)}, to be told {policy}",
+                where="--pages",
+                remedy="choose such configurations, and kernels that feel hugepages; see `pagewise list`",
+            )
     return found
 
 
-def _subject(kernel: Kernel, entries: Sequence[Entry], baseline: str) -> Subject:
-    return subject(kernel, (e.configuration for e in entries if kernel.name in e.kernels), baseline)
+def _check_policies(policies: Sequence[str]) -> None:
+    for policy in policies:
+        try:
+            size = policy_size(policy)
+        except ValueError:
+            size = None
+        if size is None:
+            raise SelectionError(
+                f"{policy!r} is no page policy with a size",
+                where="--pages",
+                remedy="name it like thp:64k or hugetlbfs:1g; what was built is measured without being named",
+            )
+
+
+def _subject(kernel: Kernel, entries: Sequence[Entry], baseline: str, pages: Sequence[str]) -> Subject:
+    return subject(kernel, (e.configuration for e in entries if kernel.name in e.kernels), baseline, pages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
@@ -12,6 +13,29 @@ PREFETCH = ("hardware", "compiler", "software", "block")
 STORES = ("regular", "nontemporal")
 VARIANTS = ("hugepages", "prefetch", "stores")
 BASELINE = "none/hardware-regular"
+_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def policy_kind(policy: str) -> str:
+    """A page policy without its size: `thp:64k` is `thp`."""
+    return policy.partition(":")[0]
+
+
+def policy_size(policy: str) -> int | None:
+    """The page size in bytes that a policy names: 65536 for `thp:64k`, None for `thp`. Raises ValueError."""
+    size = policy.partition(":")[2]
+    if ":" not in policy:
+        return None
+    found = re.fullmatch(r"([1-9]\d*)([kmgt])", size)
+    if found is None:
+        raise ValueError(f"{policy!r} names no page size")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def size_name(size: int) -> str:
+    """A page size as policies name it: `64k`, `1g`."""
+    unit = max((name for name in _UNITS if size % _UNITS[name] == 0), key=_UNITS.__getitem__, default="k")
+    return f"{size // _UNITS[unit]}{unit}"
 
 
 @dataclass(frozen=True)
@@ -59,12 +83,13 @@ class Configuration:
             fnmatchcase(text, pattern) for text in (self.module, f"{self.compiler}/{self.label}", self.label)
         )
 
-    def order(self) -> tuple[str, str, int, int, int, str]:
-        """Sorts by package and compiler, then base pages and hardware prefetch first."""
+    def order(self) -> tuple[str, str, int, int, int, int, str]:
+        """Sorts by package and compiler, then base pages and hardware prefetch first; named sizes last."""
         return (
             self.package,
             self.compiler,
-            _place(HUGEPAGES, self.hugepages),
+            _place(HUGEPAGES, policy_kind(self.hugepages)),
+            policy_size(self.hugepages) or 0,
             _place(STORES, self.stores),
             _place(PREFETCH, self.prefetch),
             self.module,

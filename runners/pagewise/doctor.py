@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pagewise import lmod
+from pagewise.configuration import size_name
 from pagewise.errors import PagewiseError
 from pagewise.host import read_host
 from pagewise.paths import module_tree, setup_facts
@@ -195,7 +196,8 @@ def _pages(host: Mapping[str, Any]) -> Iterator[Finding]:
                 "as root: pagewise compare --reserve-hugepages",
             )
         else:
-            yield Finding("Pages", name, "note", "empty; nothing here needs it")
+            wanted = f"hugetlbfs:{size_name(pool['page_bytes'])}"
+            yield Finding("Pages", name, "note", f"empty; only compare --pages {wanted} needs it")
 
 
 def _multi_size(sizes: Mapping[str, str | None]) -> str:

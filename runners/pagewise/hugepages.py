@@ -1,4 +1,4 @@
-"""Reserves 2 MiB pages while a comparison lasts, when the user asks by name; puts the pool back."""
+"""Reserves huge pages while a comparison lasts, when the user asks by name; puts the pool back."""
 
 from __future__ import annotations
 
@@ -8,24 +8,39 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pagewise.errors import Interrupted, RefusedError
+from pagewise.errors import RefusedError
 from pagewise.host import numa_nodes, read
+from pagewise.settings import kept
 from pagewise.units import bytes_text, parse_bytes
 
 PAGE_BYTES = 2 * 1024 * 1024
-_POOL = "hugepages/hugepages-2048kB"
 # Where a kernel names no size (a sweep up to its own largest): the largest sweep of the kernels here is below
 # this.
 DEFAULT_WORKING_SET = 512 * 1024 * 1024
 # Each array is rounded up to whole pages and may be offset by a part of one.
 MARGIN_PAGES = 16
+# Of pages beyond 2 MiB few can be had: enough for four small arrays, as many as most kernels have.
+_LARGE_MARGIN_PAGES = 3
 
 
 @dataclass(frozen=True)
 class Pool:
-    """One pool of 2 MiB pages: a NUMA node's, or the machine's where the kernel has no nodes."""
+    """One pool of pages of a size: a NUMA node's, or the machine's where the kernel has no nodes."""
 
     folder: Path
+
+    @property
+    def page_bytes(self) -> int:
+        """The size of its pages: the kernel calls the folder hugepages-2048kB."""
+        return int(self.folder.name.removeprefix("hugepages-").removesuffix("kB")) * 1024
+
+    def get(self) -> str:
+        """The pages in the pool, as a setting."""
+        return str(self.total())
+
+    def put(self, value: str) -> None:
+        """The reverse."""
+        self.resize(int(value))
 
     def total(self) -> int:
         """Pages in the pool, free or not."""
@@ -51,7 +66,7 @@ class Pool:
         text = read(self.folder / name)
         if text is None or not text.isdigit():
             raise RefusedError(
-                "this kernel offers no pool of 2 MiB pages",
+                f"this kernel offers no pool of {bytes_text(self.page_bytes)} pages",
                 where=self.folder / name,
                 remedy="a kernel with CONFIG_HUGETLBFS, or leave --reserve-hugepages out",
             )
@@ -62,30 +77,31 @@ class Pool:
 class Reservation:
     """What was done to the pools: pages before, asked on top of the free ones, and in the pools now."""
 
+    page_bytes: int
     before: int
     needed: int
     now: int
 
 
-def pages_needed(argument_lists: Iterable[Sequence[str]]) -> int:
+def pages_needed(argument_lists: Iterable[Sequence[str]], page_bytes: int = PAGE_BYTES) -> int:
     """Pages for the largest working set among the kernels' arguments, with a margin."""
     largest = 0
     for arguments in argument_lists:
         sizes = [parse_bytes(value) for value in _working_sets(arguments)]
         largest = max([largest, *(sizes or [DEFAULT_WORKING_SET])])
-    return -(-largest // PAGE_BYTES) + MARGIN_PAGES
+    return -(-largest // page_bytes) + (MARGIN_PAGES if page_bytes <= PAGE_BYTES else _LARGE_MARGIN_PAGES)
 
 
-def pools_of(cpus: Iterable[int], root: Path = Path("/")) -> list[Pool]:
+def pools_of(cpus: Iterable[int], root: Path = Path("/"), page_bytes: int = PAGE_BYTES) -> list[Pool]:
     """The pools that processes on these CPUs take pages from first: those of their NUMA nodes."""
-    wanted = set(cpus)
+    wanted, name = set(cpus), f"hugepages/hugepages-{page_bytes // 1024}kB"
     folders = [
-        root / "sys/devices/system/node" / f"node{node['node']}" / _POOL
+        root / "sys/devices/system/node" / f"node{node['node']}" / name
         for node in numa_nodes(root)
         if wanted & set(node["cpus"])
     ]
     there = [Pool(folder) for folder in folders if folder.is_dir()]
-    return there or [Pool(root / "sys/kernel/mm" / _POOL)]
+    return there or [Pool(root / "sys/kernel/mm" / name)]
 
 
 @contextmanager
@@ -102,18 +118,11 @@ def reserved(pools: Sequence[Pool], pages: int, root: Path = Path("/")) -> Itera
             remedy="run it as root; or leave it out, and have root do: "
             f"echo {pages} > {pools[0].folder}/nr_hugepages",
         )
-    before = [pool.total() for pool in pools]
-    try:
+    with kept(pools) as before:
         for pool in pools:
             _grow(pool, pages, root)
-        yield Reservation(sum(before), pages * len(pools), sum(pool.total() for pool in pools))
-    finally:
-        try:
-            _put_back(pools, before)
-        except Interrupted:
-            # The one signal that is turned into an exception (see signals.py) came just now: begin again.
-            _put_back(pools, before)
-            raise
+        now = sum(pool.total() for pool in pools)
+        yield Reservation(pools[0].page_bytes, sum(map(int, before)), pages * len(pools), now)
 
 
 def _grow(pool: Pool, pages: int, root: Path) -> None:
@@ -124,17 +133,18 @@ def _grow(pool: Pool, pages: int, root: Path) -> None:
         pool.resize(wanted)
     if pool.free() < pages:
         raise RefusedError(
-            f"the kernel granted {pool.free()} of {pages} free pages of 2 MiB "
-            f"({bytes_text(pages * PAGE_BYTES)}): memory is short or fragmented",
+            f"the kernel granted {pool.free()} of {pages} free pages of {bytes_text(pool.page_bytes)} "
+            f"({bytes_text(pages * pool.page_bytes)}): memory is short or fragmented",
             where=pool.folder,
             remedy="end other programs, then: sync; echo 3 > /proc/sys/vm/drop_caches; "
-            "echo 1 > /proc/sys/vm/compact_memory; or reserve at boot: hugepages=" + str(pages),
+            "echo 1 > /proc/sys/vm/compact_memory; or reserve at boot: "
+            f"{_boot(pool.page_bytes)}hugepages={pages}",
         )
 
 
-def _put_back(pools: Sequence[Pool], totals: Sequence[int]) -> None:
-    for pool, total in zip(pools, totals, strict=True):
-        pool.resize(total)
+def _boot(page_bytes: int) -> str:
+    """What names the size on the kernel's command line."""
+    return "" if page_bytes == PAGE_BYTES else f"hugepagesz={page_bytes // 1024}K "
 
 
 def _compact(root: Path) -> None:

@@ -74,7 +74,7 @@ class Launcher:
         records, skipped = read_records(written) if written.exists() else ([], [])
         if not records or exit_code not in _EXIT_WITH_RECORD:
             failure = _failure(exit_code, said, self.limit, skipped)
-            records.append(_failed_record(step, started, failure))
+            records.append(_failed_record(step, entry.configuration, started, failure))
         run = {
             "module": step.cell.measured.module,
             "hash": step.cell.measured.hash,
@@ -86,6 +86,8 @@ class Launcher:
             "exit_code": exit_code,
             "command": [Path(command[0]).name, *command[1:-2]],
         }
+        if step.cell.pages is not None:
+            run["pages"] = step.cell.pages
         return Outcome([{**record, "run": run} for record in records], wall, said, skipped)
 
     def command(self, step: Step, entry: Entry, written: Path) -> list[str]:
@@ -202,14 +204,16 @@ def _after(said: str, mark: str) -> str | None:
     return next((line.split(mark, 1)[1].strip() for line in said.splitlines() if mark in line), None)
 
 
-def _failed_record(step: Step, started: datetime, failure: dict[str, Any]) -> Record:
+def _failed_record(
+    step: Step, built: Configuration, started: datetime, failure: dict[str, Any]
+) -> Record:
     return {
         "schema": SCHEMA,
         "kernel": step.kernel.name,
         "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "status": _EXIT_WITH_RECORD.get(failure["exit_code"], "failed"),
         "failure": failure,
-        "configuration": _told_configuration(step.cell.measured),
+        "configuration": _told_configuration(built),
     }
 
 

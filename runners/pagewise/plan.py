@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from pagewise.configuration import Configuration
+from pagewise.configuration import Configuration, policy_kind
 from pagewise.kernel import Kernel
 
 Series = Literal["compare", "aa", "sweep"]
@@ -16,11 +16,21 @@ Series = Literal["compare", "aa", "sweep"]
 
 @dataclass(frozen=True)
 class Cell:
-    """A distinct configuration of a kernel: the one measured, and all it stands for (itself too)."""
+    """A distinct configuration of a kernel: the one measured, and all it stands for (itself too).
+
+    `pages` is the page policy that its runs are told, None where they take the one that they were built for.
+    The configurations then have it as their `hugepages`.
+    """
 
     measured: Configuration
     stands_for: tuple[Configuration, ...]
     is_baseline: bool
+    pages: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str | None]:
+        """What tells it from the other cells of its kernel: the module and the policy told."""
+        return self.measured.module, self.pages
 
     @property
     def compiler(self) -> str:
@@ -46,6 +56,7 @@ class Subject:
                 "measured": cell.measured.module,
                 "stands_for": [configuration.module for configuration in cell.stands_for],
                 "is_baseline": cell.is_baseline,
+                **({} if cell.pages is None else {"pages": cell.pages}),
             }
             for cell in self.cells
         ]
@@ -54,15 +65,12 @@ class Subject:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], configurations: Mapping[str, Configuration]) -> Subject:
         """Reads what `to_dict` wrote; configurations by module. Raises KeyError for an unknown one."""
-        cells = tuple(
-            Cell(
-                configurations[cell["measured"]],
-                tuple(configurations[module] for module in cell["stands_for"]),
-                cell["is_baseline"],
-            )
-            for cell in data["cells"]
-        )
-        return cls(Kernel.from_dict(data["kernel"], "manifest.json"), cells)
+        cells = []
+        for told in data["cells"]:
+            equal = tuple(configurations[module] for module in told["stands_for"])
+            cell = Cell(configurations[told["measured"]], equal, told["is_baseline"])
+            cells.append(_with_pages(cell, told["pages"]) if "pages" in told else cell)
+        return cls(Kernel.from_dict(data["kernel"], "manifest.json"), tuple(cells))
 
 
 @dataclass(frozen=True)
@@ -77,18 +85,20 @@ class Step:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The kernel's arguments for this series."""
-        if self.series == "sweep" and self.kernel.sweep is not None:
-            return self.kernel.sweep.arguments
-        return self.kernel.arguments
+        """The kernel's arguments for this series, and the page policy where it is told one."""
+        swept = self.series == "sweep" and self.kernel.sweep is not None
+        arguments = self.kernel.sweep.arguments if swept else self.kernel.arguments
+        return arguments if self.cell.pages is None else (*arguments, "--pages", self.cell.pages)
 
 
-def subject(kernel: Kernel, configurations: Iterable[Configuration], baseline: str) -> Subject:
+def subject(
+    kernel: Kernel, configurations: Iterable[Configuration], baseline: str, pages: Sequence[str] = ()
+) -> Subject:
     """Merges the configurations that the kernel cannot tell apart.
 
     Configurations are equal when they agree in all that the kernel feels and come from one package, version
     and build of the rest; `baseline` is a glob over `hugepages/prefetch-stores`. Of equals, the baseline is
-    measured, else the first in order.
+    measured, else the first in order. Each policy in `pages` (`thp:64k`) adds a cell to each of its kind.
     """
     groups: dict[tuple[str, ...], list[Configuration]] = {}
     for configuration in sorted(configurations, key=Configuration.order):
@@ -97,6 +107,14 @@ def subject(kernel: Kernel, configurations: Iterable[Configuration], baseline: s
     for equal in groups.values():
         named = [configuration for configuration in equal if fnmatchcase(configuration.label, baseline)]
         cells.append(Cell((named or equal)[0], tuple(equal), bool(named)))
+    if "hugepages" in kernel.feels:
+        cells += [
+            _with_pages(cell, policy)
+            for policy in dict.fromkeys(pages)
+            for cell in cells
+            if cell.measured.hugepages == policy_kind(policy)
+        ]
+        cells.sort(key=lambda cell: cell.measured.order())
     return Subject(kernel, tuple(cells))
 
 
@@ -129,6 +147,12 @@ def order_of_sweeps(subjects: Sequence[Subject], seed: int) -> list[Step]:
 def _numbered(planned: Sequence[tuple[Kernel, Cell, Series]], number: int) -> Iterator[Step]:
     for position, (kernel, cell, series) in enumerate(planned, start=1):
         yield Step(kernel, cell, series, number, position)
+
+
+def _with_pages(cell: Cell, policy: str) -> Cell:
+    """The cell, told another page policy; no baseline."""
+    equal = tuple(replace(configuration, hugepages=policy) for configuration in cell.stands_for)
+    return Cell(replace(cell.measured, hugepages=policy), equal, False, policy)
 
 
 def _what_it_feels(kernel: Kernel, configuration: Configuration) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ class TimeLeft:
     @staticmethod
     def _key(step: Step) -> tuple[str, str, str]:
         # A baseline's second run in a round takes what its first takes.
-        return step.kernel.name, step.cell.measured.module, "sweep" if step.series == "sweep" else "compare"
+        return step.kernel.name, step.cell.key, "sweep" if step.series == "sweep" else "compare"
 
 
 class Teller:

@@ -2,7 +2,7 @@
 
 Its configuration comes from the PAGEWISE_* variables of the module, as does how it behaves:
 PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, crash, hang, usage, silent), PW_FAKE_FACTOR (slowness),
-PW_FAKE_SLEEP (seconds).
+PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (a page policy that cannot be had).
 """
 
 import datetime
@@ -27,12 +27,18 @@ def bytes_of(text: str) -> int:
     return int(text.removesuffix("MiB")) * MIB if text.endswith("MiB") else int(text)
 
 
+def page_size(policy: str) -> int:
+    size = policy.partition(":")[2]
+    units = {"k": 1024, "m": MIB, "g": 1024 * MIB}
+    return int(size[:-1]) * units[size[-1]] if size else 4096 if policy == "none" else HUGE
+
+
 def record(size: int, factor: float, **options: object) -> dict:
-    policy = os.environ["PAGEWISE_HUGEPAGES"]
+    policy = option("--pages", os.environ["PAGEWISE_HUGEPAGES"])
     seconds = [factor * size / 40e9 * random.lognormvariate(0, 0.01) for _ in range(5)]
     median = sorted(seconds)[2]
     huge = size if policy != "none" else 0
-    page = HUGE if policy != "none" else 4096
+    page = page_size(policy)
     return {
         "schema": "pagewise.record/1",
         "kernel": Path(sys.argv[0]).name.removeprefix("pw-"),
@@ -43,7 +49,7 @@ def record(size: int, factor: float, **options: object) -> dict:
             "compiler": os.environ["PAGEWISE_COMPILER"],
             "compiler_version": "fake",
             "compiler_options": "",
-            "hugepages": policy,
+            "hugepages": os.environ["PAGEWISE_HUGEPAGES"],
             "prefetch": os.environ["PAGEWISE_PREFETCH"],
             "stores": os.environ["PAGEWISE_STORES"],
             "openmp": True,
@@ -120,7 +126,11 @@ def main() -> int:
     if mode == "silent":
         return 0
     records, code = [], 0
-    if mode == "pages":
+    policy = option("--pages", os.environ["PAGEWISE_HUGEPAGES"])
+    if policy == os.environ.get("PW_FAKE_WITHOUT"):
+        records = [failed(size, "pages_unavailable", 3, f"{policy} cannot be had", "echo madvise")]
+        code = 3
+    elif mode == "pages":
         print(
             "pw-fake: error: 32 huge pages of 2048 KiB are missing\n  remedy: sysctl vm.nr_hugepages=32",
             file=sys.stderr,

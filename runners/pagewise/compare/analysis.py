@@ -23,6 +23,8 @@ from pagewise.plan import Cell, Subject
 
 Record = Mapping[str, Any]
 X = float | str
+# Records by kernel, key of the cell, and series.
+_Sorted = dict[tuple[str, tuple[str, str | None], str], list[Record]]
 
 
 @dataclass(frozen=True)
@@ -108,19 +110,18 @@ class KernelResult:
 
 def analyse(subjects: Sequence[Subject], records: Iterable[Record], seed: int) -> list[KernelResult]:
     """Rows, verdicts and curves of each kernel, from its records. `seed` is that of the bootstrap."""
-    sorted_records: dict[tuple[str, str, str], list[Record]] = {}
+    sorted_records: _Sorted = {}
     for record in records:
         run = record.get("run")
         if run is not None:
-            sorted_records.setdefault((record["kernel"], run["module"], run["series"]), []).append(record)
+            key = (record["kernel"], (run["module"], run.get("pages")), run["series"])
+            sorted_records.setdefault(key, []).append(record)
     return [_kernel_result(one, sorted_records, seed) for one in subjects]
 
 
-def _kernel_result(
-    one: Subject, records: Mapping[tuple[str, str, str], list[Record]], seed: int
-) -> KernelResult:
+def _kernel_result(one: Subject, records: _Sorted, seed: int) -> KernelResult:
     def of(cell: Cell, series: str) -> list[Record]:
-        return records.get((one.kernel.name, cell.measured.module, series), [])
+        return records.get((one.kernel.name, cell.key, series), [])
 
     groups = []
     times: dict[str, dict[int, float]] = {}
@@ -151,7 +152,8 @@ def _group(
     for cell, compared, again in cells:
         row = _row(cell, [*compared, *again] if cell.is_baseline else compared)
         if row.invalid is None and not cell.is_baseline:
-            row = _against(row, _times(compared), baseline, floor, _seed(seed, kernel, cell.measured.module))
+            own_seed = _seed(seed, kernel, *filter(None, cell.key))
+            row = _against(row, _times(compared), baseline, floor, own_seed)
         rows.append(row)
     ranked = tuple(row for row in rows if row.invalid is None)
     unranked = tuple(row for row in rows if row.invalid is not None)

@@ -21,13 +21,14 @@ def invalid_reason(record: Mapping[str, Any]) -> str | None:
         }.get(status, message)
     if not record["validation"]["passed"]:
         return f"the result failed its check ({record['validation']['method']})"
-    return _wrong_pages(record["pages"], record["configuration"]["hugepages"])
+    told = record.get("run", {}).get("pages")
+    return _wrong_pages(record["pages"], told or record["configuration"]["hugepages"])
 
 
-def _wrong_pages(pages: Mapping[str, Any], built: str) -> str | None:
+def _wrong_pages(pages: Mapping[str, Any], wanted: str) -> str | None:
     policy, coverage = pages["policy"], pages["huge_coverage"]
-    if policy != built:
-        return f"wrong pages: the run used the policy {policy}, the configuration is {built}"
+    if policy != wanted:
+        return f"wrong pages: the run used the policy {policy}, the configuration is {wanted}"
     if policy == "none":
         return f"wrong pages: {coverage:.1%} on huge pages, where none were wanted" if coverage > 0 else None
     if coverage < ENOUGH_COVERAGE:

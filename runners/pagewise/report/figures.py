@@ -250,7 +250,7 @@ def _draw_curves(
             [y for _, y in curve.points],
             marker="o" if len(curve.points) <= _FEW_POINTS else None,
             markersize=3.5,
-            color=_colour(measured.hugepages),
+            color=colour(measured.hugepages),
             linewidth=1.6,
             linestyle=_DASHES.get((measured.prefetch, measured.stores), "-"),
             label=words.label(kernel, measured),
@@ -376,10 +376,10 @@ def _draw_bar(axes: Axes, place: int, row: Row) -> None:
     ratio = row.time_ratio
     if ratio is None:
         return
-    colour = _colour(row.cell.measured.hugepages)
+    filled = colour(row.cell.measured.hugepages)
     told = row.verdict != "cannot tell"
     axes.barh(
-        place, ratio.median - 1, left=1, height=0.62, color=colour, alpha=1.0 if told else 0.35, linewidth=0
+        place, ratio.median - 1, left=1, height=0.62, color=filled, alpha=1.0 if told else 0.35, linewidth=0
     )
     low, high = ratio.low or ratio.median, ratio.high or ratio.median
     axes.plot([low, high], [place, place], color=INK, linewidth=1.2, solid_capstyle="butt")
@@ -422,7 +422,8 @@ def _tick_text(value: float) -> str:
     return number_text(value).replace(".00", "").replace(".0", "") if value >= 1e6 else f"{value:g}"
 
 
-def _colour(policy: str) -> str:
+def colour(policy: str) -> str:
+    """The colour of a page policy, a key of COLOUR_ROLES."""
     if policy in _POLICY_COLOURS:
         return _POLICY_COLOURS[policy]
     return _MORE_COLOURS[sum(policy.encode()) % len(_MORE_COLOURS)]

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from pagewise.compare.analysis import KernelResult
 from pagewise.report import words
-from pagewise.report.figures import COLOUR_ROLES, Picture
+from pagewise.report.figures import COLOUR_ROLES, Picture, colour
 from pagewise.result import Result
 from pagewise.units import bytes_text, number_text, seconds_text
 
@@ -31,6 +31,7 @@ def write_html(
     environment.filters |= {
         "bytes": bytes_text,
         "seconds": seconds_text,
+        "role": lambda policy: COLOUR_ROLES[colour(policy)],
     }
     text = environment.get_template("report.html.jinja").render(
         title=f"pagewise: {result.manifest['name']} on {result.manifest['host']['hostname']}",
@@ -52,8 +53,8 @@ def write_html(
 def _inline(picture: Picture) -> dict[str, Any]:
     """The picture in the page's colours, with a description for those who cannot see it."""
     svg = picture.svg
-    for colour, role in COLOUR_ROLES.items():
-        svg = svg.replace(colour, f"var(--{role})")
+    for ink, role in COLOUR_ROLES.items():
+        svg = svg.replace(ink, f"var(--{role})")
     name = f"{picture.stem}-words"
     opening = f'<svg role="img" aria-labelledby="{name}" '
     svg = svg.replace("<svg ", opening, 1).replace(
@@ -94,9 +95,9 @@ def _escaped(text: str) -> str:
 def _proofs(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, str]]:
     """A line for each cell that told its pages: asked, seen, lowest coverage, how it was read."""
     methods = {
-        (record["kernel"], record["run"]["module"]): record["pages"].get("method", "")
+        (record["kernel"], run["module"], run.get("pages")): record["pages"].get("method", "")
         for record in result.records
-        if "pages" in record and "run" in record
+        if "pages" in record and (run := record.get("run")) is not None
     }
     return [
         {
@@ -106,7 +107,7 @@ def _proofs(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, s
             "requested": bytes_text(row.pages.requested),
             "observed": bytes_text(row.pages.observed),
             "coverage": f"{row.pages.coverage:.2%}".replace("%", " %"),
-            "method": methods.get((one.kernel.name, row.cell.measured.module), ""),
+            "method": methods.get((one.kernel.name, *row.cell.key), ""),
             "runs": str(row.runs),
         }
         for one in kernels
@@ -141,7 +142,11 @@ def _machine(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Threads", f"{manifest['threads']}, on CPU {', '.join(map(str, manifest['placement']['cpus']))}"),
     ]
     if manifest["pool"]:
-        told.append(("Reserved for this", f"{manifest['pool']['needed']} pages of 2 MiB, then put back"))
+        pages = [f"{pool['needed']} pages of {bytes_text(pool['page_bytes'])}" for pool in manifest["pool"]]
+        told.append(("Reserved for this", f"{', '.join(pages)}, then put back"))
+    if manifest.get("switches"):
+        changes = [f"{one['file']} from {one['before']} to {one['now']}" for one in manifest["switches"]]
+        told.append(("Switched for this", f"{', '.join(changes)}, then put back"))
     return told
 
 

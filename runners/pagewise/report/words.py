@@ -7,7 +7,7 @@ from typing import Any
 
 from pagewise.compare.analysis import Group, KernelResult, Row, Versus, X, words_of
 from pagewise.compare.statistics import Ratio, Verdict
-from pagewise.configuration import VARIANTS, Configuration
+from pagewise.configuration import VARIANTS, Configuration, policy_kind, policy_size
 from pagewise.kernel import Kernel, Sweep
 from pagewise.plan import Cell
 from pagewise.units import bytes_text, number_text, percent_text
@@ -34,6 +34,12 @@ def label(kernel: Kernel, configuration: Configuration) -> str:
     """
     words = [getattr(configuration, name) for name in VARIANTS if name in kernel.feels]
     return " ".join(word for word in words if word not in ("hardware", "regular")) or "as built"
+
+
+def policy_text(policy: str) -> str:
+    """A page policy in words: `transparent huge pages of 64 KiB`."""
+    name, size = POLICY_NAMES.get(policy_kind(policy), policy_kind(policy)), policy_size(policy)
+    return name if size is None else f"{name} of {bytes_text(size)}"
 
 
 def ratio_text(measured: Ratio | None) -> str:
@@ -114,7 +120,7 @@ def headline(results: Sequence[KernelResult]) -> str:
         if told:
             value, row = min(told, key=lambda pair: pair[1].time_ratio.median if pair[1].time_ratio else 1.0)
             assert row.time_ratio is not None
-            effect = f"{POLICY_NAMES.get(value, value)} take {change(row.time_ratio)} ({row.cell.compiler})"
+            effect = f"{policy_text(value)} take {change(row.time_ratio)} ({row.cell.compiler})"
             parts.append(f"{result.kernel.title}: {effect}")
         elif effects:
             parts.append(f"{result.kernel.title}: no difference that can be told")

@@ -1,0 +1,97 @@
+"""Switches transparent huge pages on while a comparison lasts, when the user asks by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pagewise.configuration import policy_kind, policy_size
+from pagewise.errors import RefusedError
+from pagewise.host import chosen, read
+from pagewise.settings import kept
+
+_FOLDER = Path("sys/kernel/mm/transparent_hugepage")
+_ON = "madvise"
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A file such as hugepages-64kB/enabled, which lists words and has one in brackets."""
+
+    file: Path
+
+    def get(self) -> str:
+        """The word in brackets."""
+        word = chosen(read(self.file))
+        if word is None:
+            raise RefusedError(
+                "this kernel has no transparent huge pages of this size",
+                where=self.file,
+                remedy="name a size that `pagewise doctor` tells, or leave --set-thp-sizes out",
+            )
+        return word
+
+    def put(self, value: str) -> None:
+        """Chooses a word."""
+        try:
+            self.file.write_text(value + "\n", encoding="ascii")
+        except OSError as fault:
+            raise RefusedError(
+                f"transparent huge pages cannot be switched: {fault.strerror}",
+                where=self.file,
+                remedy=f"run as root, or have root do it once: echo {value} > {self.file}",
+            ) from fault
+
+
+@dataclass(frozen=True)
+class Switched:
+    """What was done to a switch."""
+
+    file: str
+    before: str
+    now: str
+
+
+def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Switch]:
+    """The switches that refuse one of these page policies: those of its size, where it has one.
+
+    Since Linux 6.8 each size has its own, which rules unless it says `inherit`. Raises RefusedError for a
+    size that this kernel does not have.
+    """
+    above = Switch(root / _FOLDER / "enabled")
+    needed = []
+    for policy in sorted(set(policies)):
+        if policy_kind(policy) != "thp":
+            continue
+        size = policy_size(policy) or int(read(root / _FOLDER / "hpage_pmd_size") or 0)
+        switch = Switch(root / _FOLDER / f"hugepages-{size // 1024}kB" / "enabled")
+        if policy_size(policy) is None and not switch.file.exists():
+            switch = above
+        word = switch.get()
+        if "never" in (word, above.get() if word == "inherit" else word):
+            needed.append(switch)
+    return needed
+
+
+@contextmanager
+def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[list[Switched]]:
+    """Has the sizes of these policies given to who asks for them while the block lasts.
+
+    Raises RefusedError when this is not root.
+    """
+    needed = switches_needed(policies, root)
+    if needed and root == Path("/") and os.geteuid() != 0:
+        commands = "; ".join(f"echo {_ON} > {switch.file}" for switch in needed)
+        raise RefusedError(
+            "only root may switch transparent huge pages",
+            where="--set-thp-sizes",
+            remedy=f"run it as root; or leave it out, and have root do: {commands}",
+        )
+    with kept(needed) as before:
+        for switch in needed:
+            switch.put(_ON)
+        pairs = zip(needed, before, strict=True)
+        yield [Switched(str(switch.file), word, switch.get()) for switch, word in pairs]

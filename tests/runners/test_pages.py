@@ -1,0 +1,267 @@
+"""Page sizes told at run time, and the switches of transparent huge pages."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from builders import chase, configuration, kernel, record
+from pagewise import thp
+from pagewise.compare.analysis import analyse
+from pagewise.configuration import policy_kind, policy_size, size_name
+from pagewise.errors import Interrupted, RefusedError
+from pagewise.plan import Subject, order_of_round, order_of_sweeps, subject
+from pagewise.settings import kept
+from pagewise.signals import interruptible
+from pagewise.thp import Switch, switched_on, switches_needed
+from stage import ALL_LABELS, TRIAD, Stage
+from test_commands import BASE, THP, records, wait_for
+
+ALL = [configuration(compiler, label) for compiler in ("gcc-12.2.0", "llvm-22.1.8") for label in ALL_LABELS]
+POLICIES = ("hugetlbfs:1g", "thp:64k")
+FOLDER = Path("sys/kernel/mm/transparent_hugepage")
+MACHINE = Path("/") / FOLDER / "hugepages-64kB/enabled"
+WORDS = ("always", "inherit", "madvise", "never")
+
+
+def planned(one=None) -> Subject:
+    return subject(one or kernel(), ALL, "none/hardware-regular", POLICIES)
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind", "size"),
+    [
+        ("none", "none", None),
+        ("thp", "thp", None),
+        ("thp:64k", "thp", 65536),
+        ("hugetlbfs:1g", "hugetlbfs", 1 << 30),
+    ],
+)
+def test_policies_are_read(policy, kind, size):
+    assert (policy_kind(policy), policy_size(policy)) == (kind, size)
+    assert size is None or f"{kind}:{size_name(size)}" == policy
+
+
+@pytest.mark.parametrize("policy", ["thp:", "thp:0k", "thp:64", "thp:64kB", "thp:big"])
+def test_a_policy_without_a_sensible_size(policy):
+    with pytest.raises(ValueError, match="no page size"):
+        policy_size(policy)
+
+
+def test_each_configuration_of_the_kind_gets_a_further_cell():
+    cells = planned().cells
+    assert len(cells) == 24 + 2 * 8
+    further = [cell for cell in cells if cell.pages]
+    assert {(c.pages, c.measured.hugepages, c.measured.module.split("/")[3]) for c in further} == {
+        ("thp:64k", "thp:64k", "thp"),
+        ("hugetlbfs:1g", "hugetlbfs:1g", "hugetlbfs"),
+    }
+    assert not any(cell.is_baseline for cell in further)
+    assert len({cell.key for cell in cells}) == 40
+    order = list(dict.fromkeys(cell.measured.hugepages for cell in cells))
+    assert order == ["none", "thp", "thp:64k", "hugetlbfs", "hugetlbfs:1g"]
+
+
+def test_a_cell_of_merged_configurations_gets_one_and_a_kernel_that_feels_no_pages_none():
+    assert len(planned(chase()).cells) == 6 + 4
+    assert len(next(cell for cell in planned(chase()).cells if cell.pages).stands_for) == 4
+    assert not any(cell.pages for cell in planned(kernel(feels=["compiler", "prefetch"])).cells)
+
+
+def test_the_runs_are_told_the_policy_and_once_a_round():
+    steps = order_of_round([planned()], 1, 1)
+    assert len(steps) == 42
+    for step in [*steps, *order_of_sweeps([planned()], 1)]:
+        told = ("--pages", step.cell.pages) if step.cell.pages else ()
+        assert step.arguments[-2:] == told or (not told and "--pages" not in step.arguments)
+
+
+def test_the_manifest_tells_the_cells_back():
+    one = planned()
+    again = Subject.from_dict(json.loads(json.dumps(one.to_dict())), {c.module: c for c in ALL})
+    assert again.cells == one.cells
+
+
+def test_rows_are_told_apart_and_pages_must_be_those_that_were_told():
+    base, built = configuration(), configuration(label=THP)
+    one = subject(kernel(), [base, built], "none/hardware-regular", ("thp:64k",))
+
+    def told(number: int, policy: str, size: int) -> dict:
+        made = record(built, 0.9, number=number)
+        made["run"]["pages"] = "thp:64k"
+        made["pages"] |= {
+            "policy": policy,
+            "page_size_requested_bytes": size,
+            "page_size_observed_bytes": size,
+            "method": "kpageflags",
+        }
+        return made
+
+    def rows(policy: str, size: int) -> dict:
+        made = [r for n in range(1, 6) for r in (record(base, 1.0, number=n), record(built, 0.8, number=n))]
+        made += [record(base, 1.0, number=n, series="aa") for n in range(1, 6)]
+        made += [told(number, policy, size) for number in range(1, 6)]
+        group = analyse([one], made, 1)[0].groups[0]
+        return {row.cell.measured.hugepages: row for row in (*group.ranked, *group.unranked)}
+
+    found = rows("thp:64k", 65536)
+    assert found["thp"].time_ratio.median == pytest.approx(0.8)
+    assert found["thp:64k"].time_ratio.median == pytest.approx(0.9)
+    assert found["thp:64k"].pages.observed == 65536 and found["thp:64k"].invalid is None
+    wrong = rows("thp", 2 << 20)["thp:64k"]
+    assert "the run used the policy thp, the configuration is thp:64k" in wrong.invalid
+
+
+def test_a_comparison_with_a_further_size(small: Stage):
+    done = small.compare("--rounds", "3", "--kernels", "triad", "--pages", "thp:64k")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "thp:64k" in done.stdout and "64 KiB 100 %" in done.stdout
+    folder = small.result()
+    rows = list(csv.DictReader((folder / "summary.csv").open()))
+    assert [row["hugepages"] for row in rows] == ["none", "none", "thp", "thp:64k"]
+    assert rows[3]["module"] == rows[2]["module"] and rows[3]["page_size_observed_bytes"] == "65536"
+    assert rows[3]["verdict"] == "faster" or rows[3]["time_ratio"]
+    runs = [r["run"] for r in records(folder) if r["run"].get("pages") == "thp:64k"]
+    assert {run["series"] for run in runs} == {"compare", "sweep"}
+    assert all(run["command"][run["command"].index("--pages") + 1] == "thp:64k" for run in runs)
+    page = (folder / "report.html").read_text()
+    assert ">thp:64k</th>" in page and "var(--thp:" not in page
+    manifest = json.loads((folder / "manifest.json").read_text())
+    again = small.run(*manifest["command"][1:])
+    assert again.returncode == 0, again.stderr
+    cells = [json.loads((file / "manifest.json").read_text())["subjects"] for file in small.results.iterdir()]
+    assert len(cells) == 2 and cells[0] == cells[1]
+
+
+def test_a_size_that_cannot_be_had_is_not_ranked_and_no_fault(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [TRIAD])
+    stage.add("gcc-12.2.0", THP, [TRIAD], without="thp:64k")
+    done = stage.compare("--rounds", "3", "--no-sweep", "--pages", "thp:64k")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "not ranked: gcc-12.2.0: thp:64k" in done.stdout and "thp:64k cannot be had" in done.stdout
+    assert "0.8" in done.stdout or "thp  " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("pages", "told"),
+    [
+        ("thp", "'thp' is no page policy with a size"),
+        ("thp:big", "'thp:big' is no page policy with a size"),
+        ("hugetlbfs:1g", "no chosen configuration has hugepages=hugetlbfs"),
+    ],
+)
+def test_policies_that_fit_nothing(small: Stage, pages, told):
+    done = small.compare("--pages", pages)
+    assert done.returncode == 2 and told in done.stderr and "remedy" in done.stderr
+
+
+class FakeSwitch(Switch):
+    """A file in a folder: moves the brackets as the kernel does."""
+
+    def put(self, value: str) -> None:
+        self.file.write_text(" ".join(f"[{word}]" if word == value else word for word in WORDS))
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.setattr(thp, "Switch", FakeSwitch)
+    for name, word in {"": "madvise", "hugepages-64kB": "never", "hugepages-2048kB": "inherit"}.items():
+        (tmp_path / FOLDER / name).mkdir(parents=True, exist_ok=True)
+        FakeSwitch(tmp_path / FOLDER / name / "enabled").put(word)
+    (tmp_path / FOLDER / "hpage_pmd_size").write_text("2097152\n")
+    return tmp_path
+
+
+def words(root: Path) -> list[str]:
+    names = ("", "hugepages-64kB", "hugepages-2048kB")
+    return [FakeSwitch(root / FOLDER / name / "enabled").get() for name in names]
+
+
+def test_only_what_refuses_is_switched_and_put_back(machine: Path):
+    with switched_on(["none", "thp", "thp:64k", "hugetlbfs"], machine) as switched:
+        assert [(one.before, one.now) for one in switched] == [("never", "madvise")]
+        assert words(machine) == ["madvise", "madvise", "inherit"]
+    assert words(machine) == ["madvise", "never", "inherit"]
+
+
+def test_where_all_is_off_the_sizes_own_switches_are_taken(machine: Path):
+    FakeSwitch(machine / FOLDER / "enabled").put("never")
+    with switched_on(["thp", "thp:64k"], machine):
+        assert words(machine) == ["never", "madvise", "madvise"]
+    assert words(machine) == ["never", "never", "inherit"]
+
+
+def test_a_kernel_without_sizes_has_one_switch(machine: Path):
+    (machine / FOLDER / "hugepages-2048kB/enabled").unlink()
+    FakeSwitch(machine / FOLDER / "enabled").put("never")
+    assert [switch.file for switch in switches_needed(["thp"], machine)] == [machine / FOLDER / "enabled"]
+
+
+def test_a_size_that_the_kernel_lacks(machine: Path):
+    with pytest.raises(RefusedError, match="no transparent huge pages of this size"):
+        switches_needed(["thp:32k"], machine)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_puts_the_switches_back_and_a_second_one_does_not_hinder(machine: Path, number):
+    with pytest.raises(Interrupted), interruptible(), switched_on(["thp:64k"], machine):
+        try:
+            os.kill(os.getpid(), number)
+        finally:
+            os.kill(os.getpid(), number)
+    assert words(machine) == ["madvise", "never", "inherit"]
+
+
+def test_a_setting_that_is_refused_does_not_hinder_the_others(machine: Path):
+    class Refusing(FakeSwitch):
+        def put(self, value: str) -> None:
+            raise RefusedError("no")
+
+    files = [machine / FOLDER / "hugepages-64kB/enabled", machine / FOLDER / "enabled"]
+    settings = [FakeSwitch(files[0]), Refusing(files[1])]
+    with pytest.raises(RefusedError, match="no"), kept(settings):
+        settings[0].put("always")
+    assert words(machine)[1] == "never"
+
+
+def test_who_is_not_root_is_told(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(thp, "switches_needed", lambda policies, root: [Switch(MACHINE)])
+    with pytest.raises(RefusedError, match="only root") as caught, switched_on(["thp:64k"]):
+        pytest.fail("the block must not run")
+    assert f"echo madvise > {MACHINE}" in str(caught.value)
+
+
+@pytest.mark.skipif(
+    os.environ.get("PAGEWISE_TEST_CHANGES_MACHINE") != "1" or not os.access(MACHINE, os.W_OK),
+    reason="switches transparent huge pages for a moment; as root, PAGEWISE_TEST_CHANGES_MACHINE=1 agrees",
+)
+def test_an_interrupted_comparison_puts_this_machines_switches_back(stage: Stage):
+    before = MACHINE.read_text()
+    if "[never]" not in before:
+        pytest.skip("this machine gives pages of 64 KiB as it is")
+    stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
+    stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
+    arguments = ("--results", str(stage.results), "--rounds", "1000", "--pages", "thp:64k", "--set-thp-sizes")
+    process = subprocess.Popen(
+        stage.command("compare", *arguments),
+        env=stage.variables(),
+        cwd=stage.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(lambda: any(file.stat().st_size for file in stage.results.glob("*/records.jsonl")))
+    assert "[madvise]" in MACHINE.read_text()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert MACHINE.read_text() == before
+    switches = json.loads((stage.result() / "manifest.json").read_text())["switches"]
+    assert switches == [{"file": str(MACHINE), "before": "never", "now": "madvise"}]

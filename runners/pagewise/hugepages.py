@@ -19,7 +19,8 @@ PAGE_BYTES = 2 * 1024 * 1024
 DEFAULT_WORKING_SET = 512 * 1024 * 1024
 # Each array is rounded up to whole pages and may be offset by a part of one.
 MARGIN_PAGES = 16
-# Of pages beyond 2 MiB few can be had: enough for four small arrays, as many as most kernels have.
+# Of larger pages few can be had: enough for four small arrays. Most kernels have fewer, so a shortage is left
+# to them to tell.
 _LARGE_MARGIN_PAGES = 3
 
 
@@ -108,8 +109,9 @@ def pools_of(cpus: Iterable[int], root: Path = Path("/"), page_bytes: int = PAGE
 def reserved(pools: Sequence[Pool], pages: int, root: Path = Path("/")) -> Iterator[Reservation]:
     """Has at least `pages` free pages in each pool while the block lasts; the pools are as before at its end.
 
-    Raises RefusedError when this is not root, or when the kernel grants too few even after it compacted the
-    memory. An exception or a signal turned into one ends the block like any other end.
+    Raises RefusedError when this is not root, or when the kernel grants too few pages of 2 MiB even after it
+    compacted the memory; of larger ones it may be fewer than asked. An exception or a signal turned into one
+    ends the block like any other end.
     """
     if root == Path("/") and os.geteuid() != 0:
         raise RefusedError(
@@ -131,20 +133,14 @@ def _grow(pool: Pool, pages: int, root: Path) -> None:
     if pool.free() < pages:
         _compact(root)
         pool.resize(wanted)
-    if pool.free() < pages:
+    if pool.free() < pages and pool.page_bytes <= PAGE_BYTES:
         raise RefusedError(
             f"the kernel granted {pool.free()} of {pages} free pages of {bytes_text(pool.page_bytes)} "
             f"({bytes_text(pages * pool.page_bytes)}): memory is short or fragmented",
             where=pool.folder,
             remedy="end other programs, then: sync; echo 3 > /proc/sys/vm/drop_caches; "
-            "echo 1 > /proc/sys/vm/compact_memory; or reserve at boot: "
-            f"{_boot(pool.page_bytes)}hugepages={pages}",
+            "echo 1 > /proc/sys/vm/compact_memory; or reserve at boot: hugepages=" + str(pages),
         )
-
-
-def _boot(page_bytes: int) -> str:
-    """What names the size on the kernel's command line."""
-    return "" if page_bytes == PAGE_BYTES else f"hugepagesz={page_bytes // 1024}K "
 
 
 def _compact(root: Path) -> None:

@@ -86,6 +86,18 @@ def test_too_few_pages_are_refused_and_given_back(root: Path, pool: Pool):
     assert pool.total() == 10
 
 
+def test_larger_pages_are_taken_as_far_as_they_go(root: Path):
+    folder = root / "sys/kernel/mm/hugepages/hugepages-1048576kB"
+    folder.mkdir()
+    for name, number in {"nr_hugepages": 1, "free_hugepages": 0, "limit": 3}.items():
+        (folder / name).write_text(f"{number}\n")
+    pool = FakePool(pools_of([0], root, 1 << 30)[0].folder)
+    assert pages_needed([("--working-set", "64MiB"), ("--working-set", "2GiB")], 1 << 30) == 2 + 3
+    with reserved([pool], 5, root) as reservation:
+        assert (reservation.page_bytes, reservation.needed, reservation.now) == (1 << 30, 5, 3)
+    assert pool.total() == 1
+
+
 def test_the_pools_of_the_nodes_in_use(tmp_path: Path):
     for number in (0, 1):
         folder = tmp_path / f"sys/devices/system/node/node{number}"

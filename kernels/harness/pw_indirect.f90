@@ -1,0 +1,211 @@
+!> What the kernels with indirect access share: arrays a, b of doubles and an index array c, of which the timed code
+!> addresses a, b or both through c. Each kernel says how with `indirect_t`.
+module pw_indirect
+    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_indices, only: indices_t
+    use pw_kinds, only: i4, i8, r8
+    use pw_options, only: option_choice, option_count
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_threads, only: thread_share
+    implicit none
+    private
+
+    integer(i8), parameter :: element_bytes = 8, index_bytes = 4, line_bytes = 64
+    integer(i8), parameter :: line = line_bytes/index_bytes   ! shares start at a cache line of every array
+    integer(i8), parameter :: vector = 1                      ! as in pw_indirect.h
+    real(r8), parameter :: untouched = -1.0_r8
+
+    type, extends(kernel_t), public :: indirect_t
+        logical :: gathers = .false.       !< b is read through c
+        logical :: scatters = .false.      !< a is written through c
+        logical :: accumulates = .false.   !< a = a + scalar*b in place of a = b
+        type(indices_t), private :: indices
+        integer(i8), private :: elements = 0, tuning = 0, passes = 0
+        real(r8), pointer, contiguous, private :: a(:) => null(), b(:) => null()
+        integer(i4), pointer, contiguous, private :: c(:) => null()
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type indirect_t
+
+    real(r8), parameter :: scalar = 3.0_r8   ! of a = a + scalar*b, in the timed code too
+
+    interface
+        !> The timed kernel of this build; see pw_indirect.h.
+        subroutine pw_indirect_run(n, a, b, c, tuning) bind(c)
+            import :: c_double, c_int32_t, c_int64_t
+            integer(c_int64_t), intent(in), value :: n, tuning
+            real(c_double), intent(inout) :: a(*)
+            real(c_double), intent(in) :: b(*)
+            integer(c_int32_t), intent(in) :: c(n)
+        end subroutine pw_indirect_run
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(indirect_t), intent(inout) :: self
+
+        call self%indices%declare(self%options)
+        select case (self%configuration%prefetch)
+        case ('software')
+            call self%options%add('prefetch-distance', option_count, '32', 'indices whose elements are prefetched ahead', &
+                                  lowest=1_i8, ladder='1,2,4,8,16,32,64,128,256,512')
+        case ('block')
+            call self%options%add('block-indices', option_count, '64', 'indices whose elements are loaded ahead', &
+                                  lowest=1_i8, ladder='8,16,32,64,128,256,512,1024')
+        case default
+            call self%options%add('access', option_choice, 'scalar', 'element by element, or with the gather and scatter '// &
+                                  'instructions that the compiler takes', choices='scalar|vector')
+        end select
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(indirect_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+
+        call self%indices%read(self%options)
+        select case (self%configuration%prefetch)
+        case ('software')
+            call self%options%get('prefetch-distance', self%tuning)
+        case ('block')
+            call self%options%get('block-indices', self%tuning)
+        case default
+            call self%options%get('access', word)
+            self%tuning = merge(vector, 0_i8, word == 'vector')
+        end select
+        if (self%tuning > 2_i8**40) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
+            self%name, 'give a smaller --prefetch-distance or --block-indices')
+    end subroutine read_options
+
+    subroutine plan(self, bytes, wanted, error)
+        class(indirect_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        wanted%elements = bytes/(2*element_bytes + index_bytes)
+        wanted%element_bytes = element_bytes
+        allocate (wanted%name(3), source=[character(16) :: 'a', 'b', 'c'])
+        allocate (wanted%bytes(3), source=wanted%elements*[element_bytes, element_bytes, index_bytes])
+        call self%indices%begin(wanted%elements, error)
+    end subroutine plan
+
+    !> b gets small whole numbers, so that sums are exact; a a value that no result has, so that a store left out is seen.
+    subroutine initialise(self, elements)
+        class(indirect_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: first, last, i
+
+        self%elements = elements
+        self%passes = 0
+        call c_f_pointer(self%memory(1)%address, self%a, [elements])
+        call c_f_pointer(self%memory(2)%address, self%b, [elements])
+        call c_f_pointer(self%memory(3)%address, self%c, [elements])
+        associate (a => self%a, b => self%b, c => self%c)
+            !$omp parallel private(first, last, i)
+            call thread_share(elements, line, first, last)
+            do i = first, last
+                a(i) = untouched
+                b(i) = b_value(i)
+                c(i) = self%indices%at(i)
+            end do
+            !$omp end parallel
+        end associate
+    end subroutine initialise
+
+    !> Of the 1009 values (a prime number), neighbours and elements a power of two apart get different ones.
+    pure elemental real(r8) function b_value(i)
+        integer(i8), intent(in) :: i
+
+        b_value = real(1 + modulo(i, 1009_i8), r8)
+    end function b_value
+
+    !> Each thread works through its share of the indices, and so of the arrays that are not addressed through them.
+    subroutine run(self, passes)
+        class(indirect_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: first, last, pass, a_first, b_first
+
+        associate (a => self%a, b => self%b, c => self%c)
+            !$omp parallel private(first, last, pass, a_first, b_first)
+            call thread_share(self%elements, line, first, last)
+            a_first = merge(1_i8, first, self%scatters)
+            b_first = merge(1_i8, first, self%gathers)
+            if (last >= first) then
+                do pass = 1, passes
+                    call pw_indirect_run(last - first + 1, a(a_first), b(b_first), c(first), self%tuning)
+                end do
+            end if
+            !$omp end parallel
+        end associate
+        self%passes = self%passes + passes
+    end subroutine run
+
+    !> Every element of a against the one of b which the index, formed anew, brings to it.
+    subroutine validate(self, outcome)
+        class(indirect_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        real(r8) :: error, expected
+        integer(i8) :: first, last, i, place, source
+
+        error = 0.0_r8
+        associate (a => self%a)
+            !$omp parallel private(first, last, i, place, source, expected) reduction(max: error)
+            call thread_share(self%elements, line, first, last)
+            do i = first, last
+                place = i
+                source = i
+                if (self%scatters) place = self%indices%at(i)
+                if (self%gathers) source = self%indices%at(i)
+                expected = b_value(source)
+                if (self%accumulates) expected = untouched + real(self%passes, r8)*scalar*expected
+                error = max(error, abs(a(place) - expected))
+            end do
+            !$omp end parallel
+        end associate
+        outcome%method = 'every element against its closed form, largest absolute difference'
+        outcome%error = error
+        outcome%tolerance = 0.0_r8
+        outcome%passed = error <= outcome%tolerance
+    end subroutine validate
+
+    !> An element's words and its index. The hardware reads the line of an element before it is written (write-allocate),
+    !> and moves a whole line for a word whose neighbours are not used before it leaves the caches.
+    function traffic(self, passes) result(moved)
+        class(indirect_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+        real(r8) :: words
+        integer(i8) :: through, a_bytes, b_bytes
+
+        words = real(self%elements*passes, r8)
+        through = merge(line_bytes, element_bytes, self%indices%lines_apart(line_bytes/element_bytes))
+        a_bytes = merge(through, element_bytes, self%scatters)
+        b_bytes = merge(through, element_bytes, self%gathers)
+        moved%bytes_stream = (index_bytes + 2*element_bytes)*words
+        if (self%accumulates) moved%bytes_stream = moved%bytes_stream + element_bytes*words
+        moved%bytes_hardware = (index_bytes + b_bytes + 2*a_bytes)*words
+        if (self%accumulates) moved%flops = 2*words
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(indirect_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+
+        figures = [metric_t('nanoseconds_per_element', 1.0e9_r8*seconds/real(self%elements*passes, r8)), &
+                   bandwidth_metrics(self%traffic(passes), seconds)]
+    end function metrics
+
+end module pw_indirect

@@ -1,0 +1,23 @@
+!> a(c(i)) = b(c(i)) one by one, or as the compiler vectorises it; out-of-order execution alone overlaps the misses.
+subroutine pw_indirect_run(n, a, b, c, tuning) bind(c)
+    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t
+    implicit none
+    integer(c_int64_t), parameter :: vector = 1   ! as in pw_indirect.h
+    integer(c_int64_t), intent(in), value :: n, tuning
+    real(c_double), intent(inout) :: a(*)
+    real(c_double), intent(in) :: b(*)
+    integer(c_int32_t), intent(in) :: c(n)
+    integer(c_int64_t) :: i
+
+    if (tuning == vector) then
+        do i = 1, n
+            a(c(i)) = b(c(i))
+        end do
+    else
+        !dir$ novector
+        !gcc$ novector
+        do i = 1, n
+            a(c(i)) = b(c(i))
+        end do
+    end if
+end subroutine pw_indirect_run

@@ -1,0 +1,14 @@
+!> a(c(i)) = b(c(i)); the driver is shared, pw_indirect.
+program main
+    use pw_harness, only: run_kernel
+    use pw_indirect, only: indirect_t
+    implicit none
+    type(indirect_t) :: kernel
+
+    kernel%name = 'gather_scatter'
+    kernel%summary = 'loads and stores through an index array, a(c(i)) = b(c(i))'
+    kernel%default_working_set = '64MiB'
+    kernel%gathers = .true.
+    kernel%scatters = .true.
+    call run_kernel(kernel)
+end program main

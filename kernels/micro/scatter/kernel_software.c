@@ -1,0 +1,13 @@
+/* The lines that an index names are prefetched `tuning` indices ahead. */
+#include "scatter.h"
+
+PW_INLINE void prefetch(const double *a, const double *b, int64_t at)
+{
+    (void)b;
+    pw_prefetch_write(a + at);
+}
+
+void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, int64_t tuning)
+{
+    indirect_software(n, a, b, c, tuning, scatter, prefetch);
+}

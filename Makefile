@@ -3,6 +3,8 @@ ENV ?= default
 KERNELS ?=
 ROUNDS ?=
 RESERVE_HUGEPAGES ?=
+PAGES ?=
+SET_THP_SIZES ?=
 PEERS ?=
 QUICK ?=
 BUILDER ?= auto
@@ -13,6 +15,7 @@ BUILDER ?= auto
 help:
 	@echo 'make compare    set up, build, compare, report'
 	@echo '                ENV=default|quick|...  KERNELS=schoenauer_triad,...  ROUNDS=n  RESERVE_HUGEPAGES=1'
+	@echo '                PAGES=thp:64k,hugetlbfs:1g  SET_THP_SIZES=1'
 	@echo '                BUILDER=auto|spack|cmake (auto: CMake presets where Spack cannot be had)'
 	@echo 'make peers      set up, build, and compare our kernels with peer benchmarks that are installed (docs/peers.md)'
 	@echo '                PEERS=likwid-bench,stream,...  KERNELS=stream_triad,...  ROUNDS=n  QUICK=1'
@@ -34,7 +37,8 @@ stack: setup
 
 compare: stack
 	@./pagewise compare --env '$(ENV)' $(if $(KERNELS),--kernels '$(KERNELS)') $(if $(ROUNDS),--rounds '$(ROUNDS)') \
-	    $(if $(RESERVE_HUGEPAGES),--reserve-hugepages)
+	    $(if $(RESERVE_HUGEPAGES),--reserve-hugepages) $(if $(PAGES),--pages '$(PAGES)') \
+	    $(if $(SET_THP_SIZES),--set-thp-sizes)
 
 peers: stack
 	@./pagewise peers --env '$(ENV)' $(if $(PEERS),--peers '$(PEERS)') $(if $(KERNELS),--kernels '$(KERNELS)') \

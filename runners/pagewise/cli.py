@@ -35,6 +35,14 @@ _MODULES = click.option(
     metavar="DIR",
     help="Another module tree; PAGEWISE_MODULES does the same.",
 )
+_PREFETCHERS = click.option(
+    "--hardware-prefetchers",
+    "prefetchers",
+    multiple=True,
+    metavar="off|NAMES",
+    help="Switch hardware prefetchers off meanwhile, all or some by name, and put them back (root); see "
+    "docs/prefetchers.md.",
+)
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -110,9 +118,16 @@ def list_(environment: str, modules: Path | None, kernels: str | None, configura
 @commands.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @_ENVIRONMENT
 @_MODULES
+@_PREFETCHERS
 @click.argument("module")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(environment: str, modules: Path | None, module: str, command: Sequence[str]) -> NoReturn:
+def run(
+    environment: str,
+    modules: Path | None,
+    prefetchers: Sequence[str],
+    module: str,
+    command: Sequence[str],
+) -> int:
     """Load MODULE and run a program in it: pagewise run MODULE -- pw-schoenauer_triad --sweep working-set.
 
     MODULE is a name, its end (gcc-12.2.0/thp/hardware-regular), or a glob that fits one. Programs measure
@@ -134,6 +149,12 @@ def run(environment: str, modules: Path | None, module: str, command: Sequence[s
             f"there is no program {command[0]!r} when this module is loaded",
             where=entries[0].configuration.module,
             remedy="see `pagewise list` for its kernels",
+        )
+    if prefetchers:
+        from pagewise.launch import run_without_prefetchers
+
+        return run_without_prefetchers(
+            _commas(prefetchers), [program, *command[1:]], entries[0].environment
         )
     os.execve(program, list(command), entries[0].environment)
 
@@ -181,6 +202,7 @@ def run(environment: str, modules: Path | None, module: str, command: Sequence[s
     is_flag=True,
     help="Switch the needed sizes of transparent huge pages to madvise meanwhile, and put them back (root).",
 )
+@_PREFETCHERS
 @click.option(
     "--baseline",
     default=BASELINE,
@@ -217,8 +239,8 @@ def compare(**chosen: Any) -> int:
     """Measure kernels in all configurations, interleaved, and say what is faster.
 
     Every round runs each distinct configuration once in shuffled order, each compiler's baseline twice (A/A).
-    Ctrl-C keeps and reports what was measured. Only --reserve-hugepages and --set-thp-sizes change settings
-    of the machine, and both put them back.
+    Ctrl-C keeps and reports what was measured. Only --reserve-hugepages, --set-thp-sizes and
+    --hardware-prefetchers change settings of the machine, and all put them back.
     """
     from pagewise.comparison import Options, prepare
     from pagewise.report.terminal import print_summary
@@ -229,6 +251,7 @@ def compare(**chosen: Any) -> int:
         "kernels": _commas(chosen.pop("kernels")),
         "configurations": _commas(chosen.pop("configurations")),
         "pages": _commas(chosen.pop("pages")),
+        "prefetchers": _commas(chosen.pop("prefetchers")),
     }
     chosen["name"] = chosen["name"] or chosen["environment"]
     comparison = prepare(Options(**chosen, **names), console, _BEGAN)

@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pagewise import hugepages, lmod, thp
+from pagewise import hugepages, lmod, prefetchers, thp
 from pagewise.catalog import Catalog, Entry, read_catalog
 from pagewise.configuration import policy_kind, policy_size
 from pagewise.errors import Interrupted, PagewiseError, SelectionError, SetupError
@@ -61,6 +61,7 @@ class Options:
     limit: float
     pages: tuple[str, ...] = ()
     set_thp_sizes: bool = False
+    prefetchers: tuple[str, ...] = ()
 
 
 @dataclass
@@ -76,6 +77,7 @@ class Comparison:
     hyperfine: str
     manifest: dict[str, Any]
     folder: Path
+    control: prefetchers.Control | None
     records: list[Record] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     runs: int = 0
@@ -90,7 +92,8 @@ class Comparison:
         are put back.
         """
         with tempfile.TemporaryDirectory(prefix="pagewise-") as scratch:
-            launcher = Launcher(self.hyperfine, self.placement, self.options.limit, Path(scratch))
+            prefix = self.control.program if self.control else ()
+            launcher = Launcher(self.hyperfine, self.placement, self.options.limit, Path(scratch), prefix)
             try:
                 with interruptible(), self._settings(), RecordWriter(self.folder / RECORDS) as writer:
                     self._run_all(launcher, writer)
@@ -133,6 +136,8 @@ class Comparison:
                     pages = hugepages.pages_needed(arguments, size)
                     reservation = stack.enter_context(hugepages.reserved(pools, pages))
                     self.manifest["pool"].append(asdict(reservation))
+            if self.control is not None:
+                self.manifest["prefetchers"] = stack.enter_context(prefetchers.switched_off(self.control))
             write_manifest(self.folder, self.manifest)
             yield
 
@@ -207,6 +212,9 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
             f"[yellow]left out:[/] {broken.module}: {broken.reason}", highlight=False, soft_wrap=True
         )
     placement = place(options.threads)
+    control = (
+        prefetchers.find_control(options.prefetchers, placement.cpus) if options.prefetchers else None
+    )
     subjects = choose(catalog, options)
     _check_programs(catalog, subjects)
     console.print(_intended(catalog, subjects, options), highlight=False, soft_wrap=True)
@@ -237,6 +245,7 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
         "limit_seconds": options.limit,
         "placement": {"cpus": list(placement.cpus), "environment": placement.environment},
         "pool": None,
+        "prefetchers": None,
         "software": software(hyperfine, init),
         "provenance": provenance(project_root(), environment, facts),
         "modules": {"environment": environment, "tree": str(tree)},
@@ -247,7 +256,9 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
         "host": read_host(),
     }
     write_manifest(folder, manifest)
-    return Comparison(options, console, began, entries, subjects, placement, hyperfine, manifest, folder)
+    return Comparison(
+        options, console, began, entries, subjects, placement, hyperfine, manifest, folder, control
+    )
 
 
 def _intended(catalog: Catalog, subjects: Sequence[Subject], options: Options) -> str:

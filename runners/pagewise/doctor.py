@@ -20,6 +20,7 @@ from pagewise.errors import PagewiseError
 from pagewise.host import read_host
 from pagewise.paths import module_tree, setup_facts
 from pagewise.placement import place
+from pagewise.prefetchers import ALL, find_control
 from pagewise.units import bytes_text, percent_text
 
 State = Literal["good", "note", "lack"]
@@ -223,6 +224,7 @@ def _machine(host: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("Machine", "virtual machine", "good", "no")
     yield _smt(host["smt"])
     yield _governor(host["governors"])
+    yield prefetcher_finding()
     yield _counters(host)
 
 
@@ -246,6 +248,18 @@ def _governor(governors: list[str] | None) -> Finding:
         f"{', '.join(governors)}: the clock may change between runs",
         "as root: cpupower frequency-set -g performance",
     )
+
+
+def prefetcher_finding(root: Path = Path("/")) -> Finding:
+    """Whether hardware prefetchers can be switched off for a comparison, and why not."""
+    try:
+        control = find_control([ALL], os.sched_getaffinity(0), root)
+    except PagewiseError as fault:
+        return Finding(
+            "Machine", "prefetchers", "note", f"cannot be switched off here: {fault.what}", fault.remedy
+        )
+    detail = f"{', '.join(control.names)} can be switched off by {control.method}: --hardware-prefetchers"
+    return Finding("Machine", "prefetchers", "good", detail)
 
 
 def _counters(host: Mapping[str, Any]) -> Finding:

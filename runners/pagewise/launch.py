@@ -10,6 +10,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,7 +21,9 @@ from pagewise.configuration import Configuration
 from pagewise.errors import SetupError
 from pagewise.placement import Placement
 from pagewise.plan import Step
+from pagewise.prefetchers import find_control, switched_off
 from pagewise.record import SCHEMA, Record, Skipped, read_records
+from pagewise.signals import interruptible
 
 TIMED_OUT = 124  # the exit code of coreutils' timeout
 # The exit codes with which a kernel has written what happened (DESIGN.md, Contracts), and the record's
@@ -48,12 +51,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Launcher:
-    """Launches steps. `scratch` is a folder for files in passing; `limit` the seconds a run may take."""
+    """Launches steps. `scratch` is a folder for files in passing; `limit` the seconds a run may take.
+
+    `prefix` is a program with options that starts the kernel.
+    """
 
     hyperfine: str
     placement: Placement
     limit: float
     scratch: Path
+    prefix: tuple[str, ...] = ()
 
     def run(self, step: Step, entry: Entry) -> Outcome:
         """Runs the kernel once and adds to its records how it was run.
@@ -94,7 +101,7 @@ class Launcher:
         """The kernel's command line; the program's path as the module's PATH finds it."""
         program = entry.program(step.kernel.executable) or step.kernel.executable
         threads = ["--threads", str(self.placement.threads)]
-        return [program, *step.arguments, *threads, "--record", str(written)]
+        return [*self.prefix, program, *step.arguments, *threads, "--record", str(written)]
 
     def _hyperfine(self, command: list[str], exported: Path, environment: dict[str, str]) -> tuple[str, bool]:
         """What the run said, and whether it was ended for taking too long."""
@@ -138,6 +145,25 @@ class Launcher:
                 timer.cancel()
                 end_group(process)
         return said.read_text(encoding="utf-8", errors="replace")[-_LONGEST_OUTPUT:], timed_out.is_set()
+
+
+def run_without_prefetchers(
+    names: Sequence[str], command: Sequence[str], environment: Mapping[str, str], root: Path = Path("/")
+) -> int:
+    """Runs a command with hardware prefetchers off on the CPUs of this process; its exit code.
+
+    Raises SelectionError or RefusedError before anything is run, Interrupted when the user ends it.
+    """
+    control = find_control(names, os.sched_getaffinity(0), root)
+    with interruptible(), switched_off(control):
+        process = subprocess.Popen([*control.program, *command], env=environment)
+        try:
+            process.wait()
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+    return process.returncode if process.returncode >= 0 else _SIGNAL_BASE - process.returncode
 
 
 def find_hyperfine() -> str:

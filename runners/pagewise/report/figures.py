@@ -328,7 +328,8 @@ def _spread(places: Sequence[float], gap: float) -> list[float]:
 
 
 def _start(cluster: Sequence[float], gap: float) -> float:
-    return max(0.0, sum(cluster) / len(cluster) - gap * (len(cluster) - 1) / 2)
+    room = gap * (len(cluster) - 1)
+    return max(0.0, min(sum(cluster) / len(cluster) - room / 2, 1.0 - room))
 
 
 def _ratios(result: KernelResult) -> Picture | None:

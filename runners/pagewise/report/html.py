@@ -141,6 +141,8 @@ def _machine(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Hardware counters", "yes" if host["pmu"] else "no"),
         ("Threads", f"{manifest['threads']}, on CPU {', '.join(map(str, manifest['placement']['cpus']))}"),
     ]
+    if manifest.get("prefetchers"):
+        told.append(("Hardware prefetchers off", words.prefetchers_text(manifest)))
     if manifest["pool"]:
         pages = [f"{pool['needed']} pages of {bytes_text(pool['page_bytes'])}" for pool in manifest["pool"]]
         told.append(("Reserved for this", f"{', '.join(pages)}, then put back"))

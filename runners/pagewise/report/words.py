@@ -146,6 +146,8 @@ def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[
             f"This is a virtual machine ({host['virtual_machine']}): the host's page size bounds "
             "what huge pages can do for the TLB here; a bare machine may gain more."
         )
+    if manifest.get("prefetchers"):
+        told.append(f"Hardware prefetchers were switched off: {prefetchers_text(manifest)}.")
     if manifest["state"] == "interrupted":
         told.append(
             f"The comparison was interrupted after {manifest['rounds_done']} of {manifest['rounds']} "
@@ -156,6 +158,15 @@ def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[
     if manifest["provenance"]["project_dirty"]:
         told.append("The checkout had changes that are not committed.")
     return told
+
+
+def prefetchers_text(manifest: Mapping[str, Any]) -> str:
+    """Which hardware prefetchers were off, by what, and whether that was read back."""
+    done = manifest.get("prefetchers")
+    if not done:
+        return "as found"
+    proof = "read back" if done["read_back"] else "which tells no values to read back"
+    return f"{', '.join(done['off'])} (by {done['method']}, {proof})"
 
 
 def verdict_class(row_verdict: Verdict) -> str:

@@ -1,0 +1,338 @@
+"""Hardware prefetchers: off while asked for, read back, and as before whatever happens."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pagewise import prefetchers
+from pagewise.comparison import prepare
+from pagewise.doctor import prefetcher_finding
+from pagewise.errors import Interrupted, RefusedError, SelectionError
+from pagewise.launch import run_without_prefetchers
+from pagewise.prefetchers import Msr, find_control, switched_off
+from pagewise.report import words
+from pagewise.result import read_result
+from pagewise.signals import interruptible
+from stage import CHASE, Stage
+from test_choice import options
+from test_commands import BASE
+
+XEON = ("GenuineIntel", 6, 0x55, "Intel(R) Xeon(R) Gold 6230")
+EPYC = ("AuthenticAMD", 0x19, 0x11, "AMD EPYC 9354")
+PHI = ("GenuineIntel", 6, 0x57, "Intel(R) Xeon Phi(TM) CPU 7210")
+HYBRID = ("GenuineIntel", 6, 0x97, "12th Gen Intel(R) Core(TM) i9-12900K")
+ZEN2 = ("AuthenticAMD", 0x17, 0x31, "AMD EPYC 7742")
+
+
+def cpuinfo(root: Path, processor: tuple[str, int, int, str], flags: str = "fpu") -> Path:
+    vendor, family, model, name = processor
+    text = f"vendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: {name}\n"
+    (root / "proc").mkdir(parents=True, exist_ok=True)
+    (root / "proc/cpuinfo").write_text(
+        "\n\n".join(f"processor\t: {n}\n{text}flags\t: {flags}" for n in (0, 1))
+    )
+    return root
+
+
+def machine(
+    root: Path, processor: tuple[str, int, int, str] = XEON, values: tuple[int, ...] = (0, 0)
+) -> Path:
+    """A tree with the processor's cpuinfo, and msr devices: sparse files with the register at its address."""
+    cpuinfo(root, processor)
+    address = 0x1A4 if processor[0] == "GenuineIntel" else 0xC0000108
+    for cpu, value in enumerate(values):
+        file = root / f"dev/cpu/{cpu}/msr"
+        file.parent.mkdir(parents=True)
+        file.touch()
+        Msr(file, address).write(value)
+    return root
+
+
+def registers(root: Path, address: int = 0x1A4) -> list[int]:
+    return [Msr(file, address).read() for file in sorted(root.glob("dev/cpu/*/msr"))]
+
+
+@pytest.mark.parametrize(
+    ("processor", "asked", "names", "mask"),
+    [
+        (XEON, ["off"], ("l2-hardware", "l2-adjacent", "dcu-streamer", "dcu-ip"), 0b1111),
+        (XEON, ["dcu-ip", "l2-hardware"], ("l2-hardware", "dcu-ip"), 0b1001),
+        (PHI, ["off"], ("dcu-streamer", "l2-hardware"), 0b11),
+        (PHI, ["l2-hardware"], ("l2-hardware",), 0b10),
+        (EPYC, ["off"], ("l1-stream", "l1-stride", "l1-region", "l2-stream", "up-down"), 0b101111),
+    ],
+)
+def test_bits_are_set_on_every_cpu_and_cleared_again(tmp_path: Path, processor, asked, names, mask):
+    root = machine(tmp_path, processor, (0x40, 0x42))
+    address = 0x1A4 if processor[0] == "GenuineIntel" else 0xC0000108
+    control = find_control(asked, {0, 1}, root)
+    assert control.names == names and registers(root, address) == [0x40, 0x42]
+    with switched_off(control) as done:
+        assert registers(root, address) == [0x40 | mask, 0x42 | mask]
+    assert registers(root, address) == [0x40, 0x42]
+    assert done["off"] == list(names) and done["method"] == f"MSR {address:#x}" and done["read_back"]
+    assert [(one["cpu"], one["value"]) for one in done["before"]] == [(0, "0x40"), (1, "0x42")]
+
+
+def test_only_the_cpus_in_use_are_touched(tmp_path: Path):
+    root = machine(tmp_path)
+    with switched_off(find_control(["off"], {1}, root)):
+        assert registers(root) == [0, 15]
+
+
+def test_what_was_off_before_stays_off(tmp_path: Path):
+    root = machine(tmp_path, values=(2, 0))
+    with switched_off(find_control(["l2-adjacent"], {0, 1}, root)):
+        assert registers(root) == [2, 2]
+    assert registers(root) == [2, 0]
+
+
+@pytest.mark.parametrize("fault", [ValueError("x"), Interrupted(signal.SIGINT), KeyboardInterrupt()])
+def test_a_failure_puts_them_back(tmp_path: Path, fault):
+    root = machine(tmp_path, values=(1, 4))
+    with pytest.raises(type(fault)), switched_off(find_control(["off"], {0, 1}, root)):
+        assert registers(root) == [15, 15]
+        raise fault
+    assert registers(root) == [1, 4]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_puts_them_back_and_a_second_one_does_not_hinder(tmp_path: Path, number):
+    root = machine(tmp_path)
+    control = find_control(["off"], {0, 1}, root)
+    with pytest.raises(Interrupted), interruptible(), switched_off(control):
+        try:
+            os.kill(os.getpid(), number)
+        finally:
+            os.kill(os.getpid(), number)
+    assert registers(root) == [0, 0]
+
+
+class RefusingMsr(Msr):
+    """A kernel that refuses to write the second CPU's register."""
+
+    def write(self, value: int) -> None:
+        if self.file.parent.name == "1":
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+        super().write(value)
+
+
+class StubbornMsr(Msr):
+    """A hypervisor that takes the second CPU's value and forgets it."""
+
+    def write(self, value: int) -> None:
+        if self.file.parent.name != "1":
+            super().write(value)
+
+
+class SilentMsr(Msr):
+    """A hypervisor that does not have the register."""
+
+    def read(self) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_refused_write_is_told_and_the_others_are_put_back(tmp_path: Path, monkeypatch):
+    root = machine(tmp_path, values=(1, 1))
+    monkeypatch.setattr(prefetchers, "Msr", RefusingMsr)
+    control = find_control(["off"], {0, 1}, root)
+    with (
+        pytest.raises(RefusedError, match="cannot be written: Operation not permitted") as caught,
+        switched_off(control),
+    ):
+        pytest.fail("the block must not run")
+    assert "dev/cpu/1/msr" in str(caught.value) and "lockdown" in str(caught.value)
+    assert registers(root) == [1, 1]
+
+
+def test_a_value_that_does_not_stick_is_told_and_the_others_are_put_back(tmp_path: Path, monkeypatch):
+    root = machine(tmp_path)
+    monkeypatch.setattr(prefetchers, "Msr", StubbornMsr)
+    control = find_control(["off"], {0, 1}, root)
+    with (
+        pytest.raises(RefusedError, match="0xf was written and 0x0 is read back") as caught,
+        switched_off(control),
+    ):
+        pytest.fail("the block must not run")
+    assert "hypervisor" in str(caught.value)
+    assert registers(root) == [0, 0]
+
+
+def test_what_cannot_be_put_back_is_told_with_its_value(tmp_path: Path):
+    root = machine(tmp_path, values=(3, 5))
+    control = find_control(["off"], {0, 1}, root)
+    broken = replace(
+        control,
+        switches=tuple(replace(s, knob=RefusingMsr(s.knob.file, s.knob.address)) for s in control.switches),
+    )
+    Msr(root / "dev/cpu/1/msr", 0x1A4).write(15)
+    with pytest.raises(RefusedError, match="could not be put back") as caught:
+        prefetchers._put_back(broken, [3, 5])
+    assert "dev/cpu/1/msr, MSR 0x1a4 was 0x5" in str(caught.value)
+    assert registers(root) == [3, 15]
+
+
+def test_a_register_that_is_not_there_is_told(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(prefetchers, "Msr", SilentMsr)
+    with pytest.raises(RefusedError, match="cannot be read: Input/output error") as caught:
+        find_control(["off"], {0}, machine(tmp_path))
+    assert "bare machine" in str(caught.value)
+
+
+def test_a_machine_without_the_device_is_told(tmp_path: Path):
+    with pytest.raises(RefusedError, match="there is no msr device") as caught:
+        find_control(["off"], {0}, cpuinfo(tmp_path, XEON))
+    assert "modprobe msr" in str(caught.value) and "virtual machine" not in str(caught.value)
+    with pytest.raises(RefusedError, match="This is a virtual machine"):
+        find_control(["off"], {0}, cpuinfo(tmp_path, XEON, "fpu hypervisor"))
+
+
+@pytest.mark.parametrize("processor", [HYBRID, ZEN2, ("RiscyVendor", 6, 0x55, "x")])
+def test_an_unknown_processor_is_told_and_not_touched(tmp_path: Path, processor):
+    root = machine(tmp_path, processor)
+    with pytest.raises(RefusedError, match="not documented") as caught:
+        find_control(["off"], {0}, root)
+    assert processor[3] in str(caught.value) and "docs/prefetchers.md" in str(caught.value)
+
+
+def test_an_unknown_name_is_told_with_those_there(tmp_path: Path):
+    with pytest.raises(SelectionError, match="no prefetcher l1-stream") as caught:
+        find_control(["l1-stream", "dcu-ip"], {0}, machine(tmp_path))
+    assert "some of: l2-hardware, l2-adjacent, dcu-streamer, dcu-ip" in str(caught.value)
+
+
+def a64fx(root: Path) -> Path:
+    (root / "proc").mkdir()
+    (root / "proc/cpuinfo").write_text("processor\t: 0\nCPU implementer\t: 0x46\nCPU part\t: 0x001\n\n")
+    return root
+
+
+def test_the_a64fx_through_its_kernels_files(tmp_path: Path):
+    root = a64fx(tmp_path)
+    files = {}
+    for cache in ("index0", "index2"):
+        folder = root / f"sys/devices/system/cpu/cpu3/cache/{cache}/prefetch_control"
+        folder.mkdir(parents=True)
+        files[cache] = folder / "stream_detect_prefetcher_enable"
+        files[cache].write_text("1\n")
+    with switched_off(find_control(["l2"], {3}, root)) as done:
+        assert [file.read_text() for file in files.values()] == ["1\n", "0\n"]
+    assert [file.read_text() for file in files.values()] == ["1\n", "1\n"] and done["read_back"]
+
+
+def hwpfctl(folder: Path, monkeypatch) -> Path:
+    """A stand-in for Fujitsu's program: notes its arguments and CPUs, and starts the command."""
+    log, program = folder / "log", folder / "bin/hwpfctl"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\necho "$* $(grep Cpus_allowed_list /proc/self/status | cut -f 2)" >> {log}\n'
+        'while [ "${1#--}" != "$1" ]; do shift; done\n[ $# = 0 ] || exec "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return log
+
+
+def test_the_a64fx_through_hwpfctl(tmp_path: Path, monkeypatch):
+    root = a64fx(tmp_path)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(RefusedError, match="nor a program hwpfctl"):
+        find_control(["off"], {0}, root)
+    monkeypatch.undo()
+    log = hwpfctl(tmp_path, monkeypatch)
+    cpu = min(os.sched_getaffinity(0))
+    control = find_control(["off"], {cpu}, root)
+    with switched_off(control) as done:
+        assert control.program[1:] == ("--disableL1", "--disableL2") and not done["read_back"]
+    assert log.read_text() == f"--reset {cpu}\n"
+    assert "which tells no values" in words.prefetchers_text({"prefetchers": done})
+
+
+def test_a_single_run_without_prefetchers(tmp_path: Path, monkeypatch):
+    root = a64fx(tmp_path)
+    log = hwpfctl(tmp_path, monkeypatch)
+    code = run_without_prefetchers(["l1"], [sys.executable, "-c", "raise SystemExit(7)"], os.environ, root)
+    assert code == 7
+    assert [line.split()[0] for line in log.read_text().splitlines()] == ["--disableL1", "--reset"]
+
+
+def test_a_single_run_that_is_ended_puts_them_back(tmp_path: Path):
+    cpus = sorted(os.sched_getaffinity(0))
+    root = machine(tmp_path, values=(0,) * (max(cpus) + 1))
+    seen = tmp_path / "seen"
+    command = ["sh", "-c", f"touch {seen}; kill -TERM {os.getpid()}; exec sleep 60"]
+    began = time.monotonic()
+    with pytest.raises(Interrupted):
+        run_without_prefetchers(["off"], command, os.environ, root)
+    assert seen.exists() and time.monotonic() - began < 30
+    assert set(registers(root)) == {0}
+
+
+def test_doctor_says_whether_it_can_be_done(tmp_path: Path):
+    cpus = sorted(os.sched_getaffinity(0))
+    good = prefetcher_finding(machine(tmp_path / "a", values=(0,) * (max(cpus) + 1)))
+    assert good.state == "good" and "l2-hardware, l2-adjacent" in good.detail and "MSR 0x1a4" in good.detail
+    bad = prefetcher_finding(cpuinfo(tmp_path / "b", XEON))
+    assert bad.state == "note" and "no msr device" in bad.detail and "modprobe msr" in bad.remedy
+
+
+def test_a_comparison_has_them_off_and_tells_it(stage: Stage, monkeypatch):
+    cpus = sorted(os.sched_getaffinity(0))
+    root = machine(stage.folder / "root", values=(4,) * (max(cpus) + 1))
+    watched = stage.folder / "watched"
+    module = stage.add("gcc-12.2.0", BASE, [CHASE])
+    program = stage.folder / "opt" / module.replace("/", "-") / "bin/pw-chase"
+    program.write_text(
+        program.read_text().replace(
+            "def main() -> int:",
+            "def main() -> int:\n"
+            f"    found = list(Path({str(root)!r}).glob('dev/cpu/*/msr'))\n"
+            f"    with Path({str(watched)!r}).open('a') as log:\n"
+            "        log.write(f'{sorted({one.read_bytes()[0x1A4] for one in found})}\\n')",
+        )
+    )
+    for name, value in stage.variables().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(prefetchers, "find_control", lambda asked, used: find_control(asked, used, root))
+    chosen = options(rounds=1, threads=1, results=stage.results, prefetchers=("off",))
+    comparison = prepare(chosen, Console(quiet=True), time.monotonic())
+    comparison.measure()
+    comparison.close()
+    assert comparison.ending is None
+    used = set(comparison.placement.cpus)
+    assert set(watched.read_text().splitlines()) == {"[15]" if used == set(cpus) else "[4, 15]"}
+    assert set(registers(root)) == {4}
+    result = read_result(stage.result())
+    told = result.manifest["prefetchers"]
+    assert told["off"][0] == "l2-hardware" and {one["cpu"] for one in told["before"]} == used
+    assert any(
+        "Hardware prefetchers were switched off: l2-hardware" in note
+        for note in words.notes(result.manifest, [])
+    )
+
+
+@pytest.mark.skipif(
+    Path("/dev/cpu/0/msr").exists(), reason="this machine has an msr device: it would be used"
+)
+def test_where_it_cannot_be_done_nothing_is_measured(small: Stage):
+    done = small.compare("--hardware-prefetchers", "off")
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "prefetchers" in done.stderr and "remedy:" in done.stderr and "Traceback" not in done.stderr
+    assert not small.results.exists()
+    done = small.run("run", "--hardware-prefetchers", "off", "gcc-12.2.0/thp/*", "--", "echo", "ran")
+    assert done.returncode == 4 and "ran" not in done.stdout
+
+
+def test_results_from_before_are_read(compared):
+    manifest = dict(read_result(compared[0].result()).manifest)
+    assert manifest.pop("prefetchers") is None
+    assert words.prefetchers_text(manifest) == "as found"

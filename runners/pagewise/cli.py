@@ -330,8 +330,9 @@ def peers(**chosen: Any) -> int:
     names = {name: _commas(chosen.pop(name)) for name in ("peers", "kernels")}
     comparison = prepare(Options(**chosen, **names), console)
     found = comparison.measure()
-    print_rows(console, found)
+    # Written first: Ctrl-C may have ended the reader of our output as well.
     write_files(comparison.folder, found, comparison.to_dict())
+    print_rows(console, found)
     console.print(f"Result: {comparison.folder / 'peers.md'}", highlight=False, soft_wrap=True)
     for fault in comparison.faults:
         click.echo(f"pagewise: could not run as asked: {fault}", err=True)

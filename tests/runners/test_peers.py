@@ -63,6 +63,7 @@ def test_a_comparison_with_a_peer_from_finding_to_files(alone: Stage):
     assert rows["llvm"]["answer"] == "not met" and rows["gcc"]["kernel"] == "schoenauer_triad"
     told = json.loads((folder / "peers.json").read_text())
     assert told["state"] == "complete" and told["rounds_done"] == 4
+    assert told["placement"]["1"]["cpus"] and len(told["peers"]["likwid-bench"][0]["sha256"]) == 64
     samples = told["samples"]
     assert {s["series"] for s in samples} == {"trial", "compare", "aa"}
     assert not any("triad_sp" in s["candidate"]["label"] for s in samples)
@@ -90,6 +91,14 @@ def test_a_peer_that_does_not_work_is_told_and_is_a_fault(alone: Stage, mode: st
     assert done.returncode == 1
     assert "theirs has no figure" in done.stdout and reason in done.stdout
     assert f"could not run as asked: {ONE}" in done.stderr
+
+
+def test_a_peer_that_does_not_start_is_told(alone: Stage):
+    install(alone)
+    program = alone.folder / "peers" / "likwid-bench"
+    program.write_text("#!/nonexistent\n")
+    done = peers(alone, "--rounds", "1")
+    assert done.returncode == 1 and "it does not start: No such file or directory" in done.stdout
 
 
 def test_peers_and_kernels_that_are_not_here_are_told_and_no_fault(alone: Stage):

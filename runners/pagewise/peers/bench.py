@@ -146,16 +146,19 @@ class Bench:
                 (Path(folder) / name).write_text(text, encoding="utf-8")
             said = Path(folder) / "output.txt"
             written = said if call.output is None else Path(folder) / call.output
-            with said.open("wb") as stream, placement.bound():
-                process = subprocess.Popen(
-                    [program.path, *call.arguments],
-                    env={**clean_environment(), **placement.environment, **call.environment},
-                    cwd=folder,
-                    stdin=subprocess.DEVNULL,
-                    stdout=stream,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
+            try:
+                with said.open("wb") as stream, placement.bound():
+                    process = subprocess.Popen(
+                        [program.path, *call.arguments],
+                        env={**clean_environment(), **placement.environment, **call.environment},
+                        cwd=folder,
+                        stdin=subprocess.DEVNULL,
+                        stdout=stream,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                    )
+            except OSError as fault:
+                raise UnreadableError(f"it does not start: {fault.strerror}") from fault
             try:
                 ended, huge = self._wait(process, written, call.until, look)
             finally:
@@ -233,7 +236,9 @@ def _peer_runs(match: Match, spec: Theirs, programs: Sequence[Program]) -> list[
         if peer.by_compiler and program.compiler not in (None, match.compiler):
             continue
         offered = peer.tests(program.path)
-        names = spec.tests if offered is None else [n for n in offered if _fits(n, spec)]
+        names = spec.tests if offered is None else [name for name in offered if _fits(name, spec)]
+        # One that offers nothing of it is asked all the same: its own words are then the reason.
+        names = names or spec.tests[:1]
         for name in names:
             for pages in spec.pages:
                 label = f"{Path(program.path).name} {name}" + (" thp" if pages == "thp" else "")

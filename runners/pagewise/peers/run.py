@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import sys
 import tempfile
@@ -71,7 +72,8 @@ class PeerComparison:
 
     def measure(self) -> list[Row]:
         """Runs the trial round and all rounds. What ends them early is kept in `ending`, not raised."""
-        placements = {n: place(n) for n in {match.threads for match in self.matches if self.runs[match.name]}}
+        placements = {n: place(n) for n in sorted({match.threads for match in self.matches})}
+        self.facts["placement"] = {n: asdict(placement) for n, placement in placements.items()}
         with tempfile.TemporaryDirectory(prefix="pagewise-peers-") as scratch:
             bench = Bench(self.hyperfine, placements, self.options.limit, Path(scratch))
             try:
@@ -212,7 +214,7 @@ def prepare(options: Options, console: Console) -> PeerComparison:
         "command": ["pagewise", *sys.argv[1:]],
         "seed": options.seed,
         "sizes": asdict(size),
-        "peers": {name: [asdict(program) for program in found] for name, found in programs.items()},
+        "peers": {name: [_told(program) for program in found] for name, found in programs.items()},
         "modules": str(tree),
         "software": software(hyperfine, init),
         "provenance": provenance(project_root(), environment, facts),
@@ -230,6 +232,15 @@ def prepare(options: Options, console: Console) -> PeerComparison:
         told,
         create_folder(options.results, "peers", now),
     )
+
+
+def _told(program: Program) -> dict[str, str | None]:
+    """A program with its digest: which build of it was measured."""
+    try:
+        digest = hashlib.sha256(Path(program.path).read_bytes()).hexdigest()
+    except OSError:
+        digest = None
+    return asdict(program) | {"sha256": digest}
 
 
 def _cores() -> int:

@@ -202,8 +202,10 @@ def _pages(host: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _multi_size(sizes: Mapping[str, str | None]) -> str:
-    active = [size for size, mode in sizes.items() if mode in ("always", "madvise")]
-    return f", multi-size on for {', '.join(active)}" if active else ""
+    """The sizes that `--pages thp:SIZE` can name, and those switched on by themselves."""
+    there = {size_name(int(size.removesuffix("kB")) * 1024): mode for size, mode in sizes.items() if mode}
+    active = [name for name, mode in there.items() if mode in ("always", "madvise")]
+    return f"; sizes {', '.join(there)}, on by themselves: {', '.join(active) or 'none'}" if there else ""
 
 
 def _machine(host: Mapping[str, Any]) -> Iterator[Finding]:

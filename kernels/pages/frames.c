@@ -13,11 +13,13 @@ static const uint64_t present = UINT64_C(1) << 63;        /* of an entry of page
 static const uint64_t frame_mask = (UINT64_C(1) << 55) - 1; /* and the frame's number in it */
 static const uint64_t head = 1U << 15, tail = 1U << 16;   /* KPF_COMPOUND_HEAD, KPF_COMPOUND_TAIL */
 
-/* The flags of an aligned stretch of frames that is as long as the largest page, so that a page is never cut. */
+/* The flags of an aligned stretch of frames that is as long as the largest page, so that a page is never cut; and the
+   page that was found last. */
 struct window {
     int file;
     uint64_t first, count;
     uint64_t *flags;
+    uint64_t page, page_frames;
 };
 
 static bool look_at(struct window *window, uint64_t frame)
@@ -31,16 +33,20 @@ static bool look_at(struct window *window, uint64_t frame)
     return read > (ssize_t)((frame - first) * sizeof *window->flags);
 }
 
-/* The first frame of the page that holds `frame`, and its number of frames: 1 for a base page. */
-static uint64_t page_of(const struct window *window, uint64_t frame, uint64_t *frames)
+/* Find the page that holds `frame`: its first frame and their number, 1 for a base page. False: not allowed. */
+static bool find_page(struct window *window, uint64_t frame)
 {
+    if (frame - window->page < window->page_frames) return true;
+    if (!look_at(window, frame)) return false;
     uint64_t at = frame - window->first, end = at + 1;
-    *frames = 1;
+    window->page = frame;
+    window->page_frames = 1;
     while (at > 0 && (window->flags[at] & tail) != 0) at--;
-    if ((window->flags[at] & head) == 0) return frame;
+    if ((window->flags[at] & head) == 0) return true;
     while (end < window->count && (window->flags[end] & tail) != 0) end++;
-    *frames = end - at;
-    return window->first + at;
+    window->page = window->first + at;
+    window->page_frames = end - at;
+    return true;
 }
 
 /* One page of the wanted size, given by the pagemap entries of its base pages. False: flags may not be read. */
@@ -50,11 +56,11 @@ static bool count_page(const uint64_t *entries, uint64_t count, struct window *w
     uint64_t in_place = 0;
     for (uint64_t i = 0; i < count; i++) {
         if ((entries[i] & present) == 0) continue;
-        uint64_t frame = entries[i] & frame_mask, frames;
-        if (frame == 0 || !look_at(window, frame)) return false;
-        uint64_t first = page_of(window, frame, &frames);
-        if (frames == count && frame == first + i && first == (entries[0] & frame_mask)) in_place++;
-        int order = 63 - __builtin_clzll(frames);
+        uint64_t frame = entries[i] & frame_mask;
+        if (frame == 0 || !find_page(window, frame)) return false;
+        bool same = window->page == (entries[0] & frame_mask);
+        if (window->page_frames == count && same && frame == window->page + i) in_place++;
+        int order = 63 - __builtin_clzll(window->page_frames);
         if (order < PW_FRAMES_ORDERS) found->by_order[order] += base;
     }
     if (in_place == count) found->whole_bytes += (int64_t)count * base;

@@ -1,9 +1,8 @@
 /* A chase that makes one hop less than it was asked for: the check must find it. */
 #include "chase.h"
 
-pw_link *pw_chase(int64_t hops, pw_link *start)
+void pw_chase(int64_t hops, int64_t chains, pw_link **at)
 {
-    pw_link *p = start;
-    for (int64_t i = 1; i < hops; i++) p = p->next;
-    return p;
+    for (int64_t chain = 0; chain < chains; chain++)
+        for (int64_t i = 1; i < hops; i++) at[chain] = at[chain]->next;
 }

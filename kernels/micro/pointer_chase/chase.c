@@ -18,20 +18,52 @@ static int64_t below(uint64_t *state, int64_t n)
     return (int64_t)(((wide)next_random(state) * (uint64_t)n) >> 64);
 }
 
-void pw_chase_join(int64_t n, pw_link *line, int64_t seed, int64_t *order)
+/* The numbers from..from+n-1 in random order (Fisher and Yates), the first `kept` of them in their places. */
+static void shuffled(uint64_t *state, int64_t from, int64_t n, int64_t kept, int64_t *number)
 {
-    uint64_t state = (uint64_t)seed;
-    for (int64_t i = 0; i < n; i++) order[i] = i;
-    for (int64_t i = n - 1; i > 1; i--) { /* shuffle all but the first, where the cycle starts (Fisher and Yates) */
-        int64_t k = 1 + below(&state, i);
-        int64_t swapped = order[i];
-        order[i] = order[k];
-        order[k] = swapped;
+    for (int64_t i = 0; i < n; i++) number[i] = from + i;
+    for (int64_t i = n - 1; i > kept; i--) {
+        int64_t k = kept + below(state, i - kept + 1);
+        int64_t swapped = number[i];
+        number[i] = number[k];
+        number[k] = swapped;
     }
+}
+
+static void random_order(int64_t n, int64_t local, uint64_t state, int64_t *order)
+{
+    int64_t groups = (n + local - 1) / local;
+    int64_t *group = order + n;
+    shuffled(&state, 0, groups, 1, group);
+    for (int64_t g = 0; g < groups; g++) {
+        int64_t first = group[g] * local;
+        int64_t lines = n - first < local ? n - first : local;
+        shuffled(&state, first, lines, first == 0, order);
+        order += lines;
+    }
+}
+
+static void strided_order(int64_t n, int64_t step, int64_t *order)
+{
+    for (int64_t start = 0; start < step && start < n; start++)
+        for (int64_t i = start; i < n; i += step) *order++ = i;
+}
+
+void pw_chase_join(int64_t n, pw_link *line, int64_t step, int64_t local, int64_t seed, int64_t *order)
+{
+    if (step > 0)
+        strided_order(n, step, order);
+    else
+        random_order(n, local, (uint64_t)seed, order);
     for (int64_t i = 0; i < n; i++) {
         line[order[i]].next = &line[order[i + 1 < n ? i + 1 : 0]];
         line[order[i]].place = i;
     }
+}
+
+void pw_chase_start(int64_t n, pw_link *line, const int64_t *order, int64_t chains, pw_link **at)
+{
+    for (int64_t chain = 0; chain < chains; chain++) at[chain] = &line[order[n * chain / chains]];
 }
 
 int64_t pw_chase_place(const pw_link *link)

@@ -4,18 +4,24 @@
 
 #include "pw_vector.h"
 
+enum { pw_most_chains = 16 };
+
 typedef struct pw_link {
     struct pw_link *next;
     int64_t place; /* number of the line along the cycle, from 0 */
     char rest[PW_LINE_BYTES - 16];
 } pw_link;
 
-/* Follow `hops` links from `start`; returns where they end. */
-pw_link *pw_chase(int64_t hops, pw_link *start);
+/* Follow `hops` links of each of `chains` chains side by side; at[] holds where they start, then where they end. */
+void pw_chase(int64_t hops, int64_t chains, pw_link **at);
 
-/* Join the first n lines of `line` in one cycle of random order that starts at the first line; the order follows from
- * `seed` alone. `order` is scratch space for n numbers. */
-void pw_chase_join(int64_t n, pw_link *line, int64_t seed, int64_t *order);
+/* Join the first n lines of `line` in one cycle that starts at the first line. step > 0: every step-th line, then again
+ * from the second line on, and so on. Otherwise in random order that follows from `seed` alone, but all of `local` lines
+ * that lie together before the next such group. `order` is scratch space for n + n / local + 1 numbers. */
+void pw_chase_join(int64_t n, pw_link *line, int64_t step, int64_t local, int64_t seed, int64_t *order);
+
+/* Spread the starts of `chains` chains evenly along the cycle of n lines in this order. */
+void pw_chase_start(int64_t n, pw_link *line, const int64_t *order, int64_t chains, pw_link **at);
 
 /* The place, along the cycle, of a line. */
 int64_t pw_chase_place(const pw_link *link);

@@ -1,4 +1,4 @@
-!> Latency of loads that depend on each other: a random cycle through all cache lines of the working set.
+!> Latency of loads that depend on each other: a cycle through all cache lines of the working set.
 !>
 !> Source: McVoy and Staelin, lmbench: portable tools for performance analysis (1996).
 module pointer_chase
@@ -6,17 +6,18 @@ module pointer_chase
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r8
-    use pw_options, only: option_count
+    use pw_options, only: option_bytes, option_choice, option_count
     use pw_record, only: metric_t, traffic_t, validation_t
     implicit none
     private
 
     integer(i8), parameter :: line_bytes = 64, word_bytes = 8
+    integer(i8), parameter :: most_chains = 16    ! as in chase.h
 
     type, extends(kernel_t), public :: chase_t
         private
-        integer(i8) :: lines = 0, hops = 0, seed = 0, done = 0
-        type(c_ptr) :: at
+        integer(i8) :: lines = 0, chains = 1, hops = 0, step = 0, local = 0, seed = 0, done = 0
+        type(c_ptr) :: at(most_chains)
     contains
         procedure :: declare_options
         procedure :: read_options
@@ -31,18 +32,27 @@ module pointer_chase
     public :: new_chase
 
     interface
-        type(c_ptr) function pw_chase(hops, start) bind(c)
+        !> The timed kernel; see chase.h, as for the others.
+        subroutine pw_chase(hops, chains, at) bind(c)
             import :: c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: hops
-            type(c_ptr), intent(in), value :: start
-        end function pw_chase
+            integer(c_int64_t), intent(in), value :: hops, chains
+            type(c_ptr), intent(inout) :: at(chains)
+        end subroutine pw_chase
 
-        subroutine pw_chase_join(n, line, seed, order) bind(c)
+        subroutine pw_chase_join(n, line, step, local, seed, order) bind(c)
             import :: c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: n, seed
+            integer(c_int64_t), intent(in), value :: n, step, local, seed
             type(c_ptr), intent(in), value :: line
-            integer(c_int64_t), intent(out) :: order(n)
+            integer(c_int64_t), intent(out) :: order(*)
         end subroutine pw_chase_join
+
+        subroutine pw_chase_start(n, line, order, chains, at) bind(c)
+            import :: c_int64_t, c_ptr
+            integer(c_int64_t), intent(in), value :: n, chains
+            type(c_ptr), intent(in), value :: line
+            integer(c_int64_t), intent(in) :: order(n)
+            type(c_ptr), intent(out) :: at(chains)
+        end subroutine pw_chase_start
 
         integer(c_int64_t) function pw_chase_place(link) bind(c)
             import :: c_int64_t, c_ptr
@@ -56,27 +66,50 @@ contains
         type(chase_t) :: kernel
 
         kernel%name = 'pointer_chase'
-        kernel%summary = 'latency of loads that depend on each other, along a random cycle of cache lines'
+        kernel%summary = 'latency of loads that depend on each other, along a cycle of cache lines'
         kernel%default_working_set = '128MiB'
     end function new_chase
 
     subroutine declare_options(self)
         class(chase_t), intent(inout) :: self
 
-        call self%options%add('hops', option_count, '262144', 'loads of a pass', lowest=1_i8)
+        call self%options%add('order', option_choice, 'random', 'of the lines along the cycle', &
+                              choices='random|page-local|sequential|strided')
+        call self%options%add('locality', option_bytes, '4KiB', 'page-local: all lines of such a piece before the next', &
+                              lowest=line_bytes, ladder='4KiB,16KiB,64KiB,256KiB,1MiB,2MiB')
+        call self%options%add('stride', option_bytes, '256', 'strided: distance of the lines', lowest=line_bytes, &
+                              ladder='64,128,256,512,1KiB,2KiB,4KiB,8KiB,16KiB')
+        call self%options%add('chains', option_count, '1', 'loads in flight: chains followed side by side, at most 16', &
+                              lowest=1_i8, ladder='1,2,3,4,6,8,10,12,14,16')
+        call self%options%add('hops', option_count, '262144', 'loads of a pass, all chains together', lowest=16_i8)
         call self%options%add('seed', option_count, '1', 'chooses the order of the lines')
     end subroutine declare_options
 
     subroutine read_options(self, error)
         class(chase_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        integer(i8) :: threads
+        character(:), allocatable :: order
+        integer(i8) :: threads, bytes
 
+        call self%options%get('chains', self%chains)
         call self%options%get('hops', self%hops)
         call self%options%get('seed', self%seed)
+        call self%options%get('order', order)
+        call self%options%get('locality', bytes)
+        self%local = bytes/line_bytes
+        if (order == 'random') self%local = huge(self%local)
+        call self%options%get('stride', bytes)
+        self%step = bytes/line_bytes
+        if (order == 'sequential') self%step = 1
+        if (order == 'random' .or. order == 'page-local') self%step = 0
+        self%hops = self%hops/self%chains
         call self%options%get('threads', threads)
-        if (threads > 1) call error%raise(exit_usage, 'pointer_chase follows one chain with one thread', 'pointer_chase', &
-                                          'leave --threads at 1')
+        if (threads > 1) then
+            call error%raise(exit_usage, 'pointer_chase follows its chains with one thread', 'pointer_chase', &
+                             'leave --threads at 1 and give --chains')
+        else if (self%chains > most_chains) then
+            call error%raise(exit_usage, 'at most 16 chains are followed', 'pointer_chase', 'give fewer --chains')
+        end if
     end subroutine read_options
 
     subroutine plan(self, bytes, wanted, error)
@@ -97,29 +130,39 @@ contains
         class(chase_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
         integer(i8), allocatable :: order(:)
+        integer(i8) :: local
 
         self%lines = elements
         self%done = 0
-        self%at = self%memory(1)%address
-        allocate (order(elements))
-        call pw_chase_join(elements, self%at, self%seed, order)
+        local = min(self%local, elements)
+        associate (line => self%memory(1)%address)
+            allocate (order(elements + elements/local + 1))
+            call pw_chase_join(elements, line, self%step, local, self%seed, order)
+            call pw_chase_start(elements, line, order, self%chains, self%at)
+        end associate
     end subroutine initialise
 
     subroutine run(self, passes)
         class(chase_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
 
-        self%at = pw_chase(self%hops*passes, self%at)
+        call pw_chase(self%hops*passes, self%chains, self%at)
         self%done = self%done + self%hops*passes
     end subroutine run
 
-    !> Where the chase stands against where so many steps along one cycle of all lines end.
+    !> Where each chain stands against where so many steps along one cycle of all lines end.
     subroutine validate(self, outcome)
         class(chase_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
+        integer(i8) :: chain, start, missed
 
-        outcome%method = 'the place along the cycle against the number of hops, difference in lines'
-        outcome%error = real(abs(pw_chase_place(self%at) - modulo(self%done, self%lines)), r8)
+        missed = 0
+        do chain = 1, self%chains
+            start = self%lines*(chain - 1)/self%chains
+            missed = max(missed, abs(pw_chase_place(self%at(chain)) - modulo(start + self%done, self%lines)))
+        end do
+        outcome%method = 'the place of each chain along the cycle against the number of hops, difference in lines'
+        outcome%error = real(missed, r8)
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
@@ -128,9 +171,11 @@ contains
         class(chase_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
+        real(r8) :: loads
 
-        moved%bytes_stream = real(word_bytes*self%hops*passes, r8)
-        moved%bytes_hardware = real(line_bytes*self%hops*passes, r8)
+        loads = real(self%hops*self%chains*passes, r8)
+        moved%bytes_stream = word_bytes*loads
+        moved%bytes_hardware = line_bytes*loads
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)
@@ -138,8 +183,10 @@ contains
         integer(i8), intent(in) :: passes
         real(r8), intent(in) :: seconds
         type(metric_t), allocatable :: figures(:)
+        real(r8) :: latency
 
-        figures = [metric_t('latency_ns', 1.0e9_r8*seconds/real(self%hops*passes, r8))]
+        latency = 1.0e9_r8*seconds/real(self%hops*passes, r8)
+        figures = [metric_t('latency_ns', latency), metric_t('nanoseconds_per_load', latency/real(self%chains, r8))]
     end function metrics
 
 end module pointer_chase

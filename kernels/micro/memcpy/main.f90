@@ -1,0 +1,199 @@
+!> Copying blocks of memory: memcpy of the C library against loops.
+!>
+!> Source: A64FX micro-architecture guide, memory copy: memcpy and Fortran loops over size, with the caches cleaned
+!> between copies and not.
+module memcpy
+    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_bytes, option_choice
+    use pw_record, only: metric_t, traffic_t, validation_t
+    implicit none
+    private
+
+    integer(i8), parameter :: element_bytes = 8, line_bytes = 64
+    character(9), parameter :: ways(4) = [character(9) :: 'libc', 'loop', 'vector', 'rep-movsb']   ! as in copy.h
+
+    type, extends(kernel_t), public :: memcpy_t
+        private
+        integer(i8) :: way = 0, n = 0, places = 1, stride = 1, place = 0, copies = 0
+        logical :: cold = .false.
+        real(r8), pointer, contiguous :: source(:) => null(), target(:) => null()
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type memcpy_t
+
+    public :: new_memcpy
+
+    interface
+        !> The timed kernel of this build; see copy.h.
+        integer(c_int64_t) function pw_copy(way, copies, n, place, stride, places, target, source) bind(c)
+            import :: c_double, c_int64_t
+            integer(c_int64_t), intent(in), value :: way, copies, n, place, stride, places
+            real(c_double), intent(inout) :: target(n*places)
+            real(c_double), intent(in) :: source(n*places)
+        end function pw_copy
+
+        integer(c_int32_t) function pw_copy_has_string_move() bind(c)
+            import :: c_int32_t
+        end function pw_copy_has_string_move
+    end interface
+
+contains
+
+    function new_memcpy() result(kernel)
+        type(memcpy_t) :: kernel
+
+        kernel%name = 'memcpy'
+        kernel%summary = 'bandwidth of copying blocks by memcpy and by loops'
+        kernel%default_working_set = '128MiB'
+    end function new_memcpy
+
+    subroutine declare_options(self)
+        class(memcpy_t), intent(inout) :: self
+        character(:), allocatable :: choices
+
+        choices = 'libc|loop|vector'
+        if (pw_copy_has_string_move() /= 0) choices = choices//'|rep-movsb'
+        call self%options%add('copy', option_choice, 'libc', 'memcpy, the plain loop, vectors, or the string instruction', &
+                              choices=choices)
+        call self%options%add('block', option_bytes, '1MiB', 'bytes of a copy, a multiple of 64', lowest=line_bytes, &
+                              ladder='64,128,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,'// &
+                              '2MiB,4MiB,8MiB,16MiB,32MiB,64MiB')
+        call self%options%add('cache', option_choice, 'warm', 'the same block over and over, or blocks all over the working '// &
+                              'set, each seen again after all others', choices='warm|cold')
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(memcpy_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer(i8) :: block
+
+        call self%options%get('copy', word)
+        self%way = findloc(ways == word, .true., dim=1)
+        call self%options%get('cache', word)
+        self%cold = word == 'cold'
+        call self%options%get('block', block)
+        self%n = block/element_bytes
+        if (modulo(block, line_bytes) /= 0) call error%raise(exit_usage, '--block takes a multiple of 64', 'memcpy', &
+            'round it to whole cache lines')
+    end subroutine read_options
+
+    !> One block a side, or as many, a power of two, as the working set holds.
+    subroutine plan(self, bytes, wanted, error)
+        class(memcpy_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        self%places = 1
+        if (2*self%n > bytes/element_bytes) then
+            call error%raise(exit_usage, 'the working set does not hold a block and its copy', 'memcpy', &
+                             'give a --working-set of at least twice the --block')
+            return
+        end if
+        do while (self%cold .and. 4*self%places*self%n <= bytes/element_bytes)
+            self%places = 2*self%places
+        end do
+        wanted%elements = self%n*self%places
+        wanted%element_bytes = element_bytes
+        allocate (wanted%name(2), source=[character(16) :: 'target', 'source'])
+        allocate (wanted%bytes(2), source=wanted%elements*element_bytes)
+    end subroutine plan
+
+    !> The copy gets a value that the source does not have. Blocks follow each other at the golden section of the circle,
+    !> an odd number of places on: far apart, so that no prefetcher sees a stream, and all of them before one comes again.
+    subroutine initialise(self, elements)
+        class(memcpy_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: i
+
+        self%stride = ior(int(0.6180339887498949_r8*real(self%places, r8), i8), 1_i8)
+        self%place = 0
+        self%copies = 0
+        call c_f_pointer(self%memory(1)%address, self%target, [elements])
+        call c_f_pointer(self%memory(2)%address, self%source, [elements])
+        do i = 1, elements
+            self%source(i) = value_of(i)
+            self%target(i) = -1.0_r8
+        end do
+    end subroutine initialise
+
+    pure elemental real(r8) function value_of(i)
+        integer(i8), intent(in) :: i
+
+        value_of = real(i, r8)
+    end function value_of
+
+    subroutine run(self, passes)
+        class(memcpy_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+
+        self%place = pw_copy(self%way, passes, self%n, self%place, self%stride, self%places, self%target, self%source)
+        self%copies = self%copies + passes
+    end subroutine run
+
+    !> Every element of the blocks that were copied against its closed form; those of the others must be as they were.
+    subroutine validate(self, outcome)
+        class(memcpy_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        integer(i8) :: copied, wrong, untouched, first, copy, i
+
+        copied = min(self%copies, self%places)
+        wrong = 0
+        do copy = 0, copied - 1
+            first = modulo(copy*self%stride, self%places)*self%n
+            do i = first + 1, first + self%n
+                if (abs(self%target(i) - value_of(i)) > 0.0_r8) wrong = wrong + 1
+            end do
+        end do
+        untouched = 0
+        do i = 1, size(self%target, kind=i8)
+            if (self%target(i) < 0.0_r8) untouched = untouched + 1
+        end do
+        outcome%method = 'elements that are no copy, and elements that should be none'
+        outcome%error = real(wrong + abs(untouched - (self%places - copied)*self%n), r8)
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    !> A load and a store an element; a store through the caches first reads its line (write-allocate).
+    function traffic(self, passes) result(moved)
+        class(memcpy_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved%bytes_stream = 2*element_bytes*real(self%n*passes, r8)
+        moved%bytes_hardware = 1.5_r8*moved%bytes_stream
+        if (self%configuration%stores == 'nontemporal' .and. ways(self%way) == 'vector') moved%bytes_hardware = moved%bytes_stream
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(memcpy_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+
+        figures = [bandwidth_metrics(self%traffic(passes), seconds), &
+                   metric_t('nanoseconds_per_copy', 1.0e9_r8*seconds/real(passes, r8))]
+    end function metrics
+
+end module memcpy
+
+program main
+    use memcpy, only: memcpy_t, new_memcpy
+    use pw_harness, only: run_kernel
+    implicit none
+    type(memcpy_t) :: kernel
+
+    kernel = new_memcpy()
+    call run_kernel(kernel)
+end program main

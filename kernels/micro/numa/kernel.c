@@ -1,0 +1,23 @@
+/* Latency by loads that wait for each other, bandwidth by loads that do not. */
+#include "nodes.h"
+
+pw_node_line *pw_node_chase(int64_t hops, pw_node_line *start)
+{
+    pw_node_line *p = start;
+    for (; hops >= 4; hops -= 4) {
+        p = p->next;
+        p = p->next;
+        p = p->next;
+        p = p->next;
+    }
+    for (; hops > 0; hops--) p = p->next;
+    return p;
+}
+
+int64_t pw_node_sum(int64_t n, const pw_node_line *line)
+{
+    const uint64_t *word = (const uint64_t *)(const void *)line;
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < n * pw_line_words; i++) sum += word[i];
+    return (int64_t)sum;
+}

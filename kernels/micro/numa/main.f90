@@ -1,0 +1,285 @@
+!> Latency and bandwidth between NUMA nodes: CPUs of one, memory of another.
+!>
+!> Source: A64FX micro-architecture guide, ccNUMA connection; Hager et al., Optimizing performance on modern HPC systems
+!> (2005), section 4, for what a page on the wrong node costs.
+module numa
+    use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int32_t, c_int64_t, c_ptr
+    use pw_error, only: error_t, exit_system, exit_usage
+    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_choice, option_count
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_text, only: from_c, to_text
+    use pw_threads, only: thread_share
+    implicit none
+    private
+
+    integer(i8), parameter :: line_bytes = 64, word_bytes = 8, low_bits = 2147483647
+
+    type, extends(kernel_t), public :: numa_t
+        private
+        integer(i8) :: lines = 0, hops = 0, done = 0, cpu_node = 0, memory_node = 0, total = 0
+        logical :: chase = .true.
+        type(c_ptr) :: at
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type numa_t
+
+    public :: new_numa
+
+    type, bind(c) :: line_t
+        integer(c_int64_t) :: word(8)
+    end type line_t
+
+    ! See nodes.h.
+    interface
+        type(c_ptr) function pw_node_chase(hops, start) bind(c)
+            import :: c_int64_t, c_ptr
+            integer(c_int64_t), intent(in), value :: hops
+            type(c_ptr), intent(in), value :: start
+        end function pw_node_chase
+
+        integer(c_int64_t) function pw_node_sum(n, line) bind(c)
+            import :: c_int64_t, line_t
+            integer(c_int64_t), intent(in), value :: n
+            type(line_t), intent(in) :: line(n)
+        end function pw_node_sum
+
+        subroutine pw_node_join(n, line) bind(c)
+            import :: c_int64_t, line_t
+            integer(c_int64_t), intent(in), value :: n
+            type(line_t), intent(inout) :: line(n)
+        end subroutine pw_node_join
+
+        integer(c_int64_t) function pw_node_expected(first, last, line) bind(c)
+            import :: c_int64_t, line_t
+            integer(c_int64_t), intent(in), value :: first, last
+            type(line_t), intent(in) :: line(*)
+        end function pw_node_expected
+
+        integer(c_int64_t) function pw_node_place(line) bind(c)
+            import :: c_int64_t, c_ptr
+            type(c_ptr), intent(in), value :: line
+        end function pw_node_place
+
+        subroutine pw_node_begin() bind(c)
+        end subroutine pw_node_begin
+
+        subroutine pw_node_list(with_memory, text, length) bind(c)
+            import :: c_char, c_int32_t
+            integer(c_int32_t), intent(in), value :: with_memory, length
+            character(kind=c_char), intent(out) :: text(*)
+        end subroutine pw_node_list
+
+        integer(c_int32_t) function pw_node_go(cpu_node, memory_node) bind(c)
+            import :: c_int32_t, c_int64_t
+            integer(c_int64_t), intent(in), value :: cpu_node, memory_node
+        end function pw_node_go
+
+        integer(c_int64_t) function pw_node_misplaced(address, bytes, node) bind(c)
+            import :: c_int64_t, c_ptr
+            type(c_ptr), intent(in), value :: address
+            integer(c_int64_t), intent(in), value :: bytes, node
+        end function pw_node_misplaced
+    end interface
+
+contains
+
+    function new_numa() result(kernel)
+        type(numa_t) :: kernel
+
+        kernel%name = 'numa'
+        kernel%summary = 'latency and bandwidth from the CPUs of one NUMA node to the memory of another'
+        kernel%default_working_set = '128MiB'
+    end function new_numa
+
+    !> Nodes with memory, or with CPUs, separated by ','.
+    function nodes(with_memory) result(list)
+        integer(c_int32_t), intent(in) :: with_memory
+        character(:), allocatable :: list
+        character(kind=c_char) :: text(1024)
+
+        call pw_node_list(with_memory, text, size(text, kind=c_int32_t))
+        list = from_c(text)
+    end function nodes
+
+    subroutine declare_options(self)
+        class(numa_t), intent(inout) :: self
+
+        call pw_node_begin()
+        call self%options%add('access', option_choice, 'latency', 'loads that wait for each other, or the sum of all words', &
+                              choices='latency|bandwidth')
+        call self%options%add('memory-node', option_count, first_of(nodes(1)), 'NUMA node of the memory', ladder=nodes(1))
+        call self%options%add('cpu-node', option_count, first_of(nodes(0)), 'NUMA node of the threads', ladder=nodes(0))
+        call self%options%add('hops', option_count, '131072', 'latency: loads of a pass', lowest=1_i8)
+    end subroutine declare_options
+
+    function first_of(list) result(node)
+        character(*), intent(in) :: list
+        character(:), allocatable :: node
+
+        node = list(:index(list//',', ',') - 1)
+    end function first_of
+
+    !> The threads go to their node here, before the harness maps and touches the memory.
+    subroutine read_options(self, error)
+        class(numa_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer(i8) :: threads
+        integer(c_int32_t) :: status
+
+        call self%options%get('access', word)
+        self%chase = word == 'latency'
+        call self%options%get('hops', self%hops)
+        call self%options%get('threads', threads)
+        if (self%chase .and. threads > 1) call error%raise(exit_usage, 'latency is measured with one thread', 'numa', &
+            'leave --threads at 1, or ask for --access bandwidth')
+        call self%options%get('memory-node', self%memory_node)
+        call demand(self%memory_node, 'memory', nodes(1), error)
+        call self%options%get('cpu-node', self%cpu_node)
+        call demand(self%cpu_node, 'CPUs', nodes(0), error)
+        if (error%failed()) return
+        status = 0
+        !$omp parallel num_threads(int(threads)) reduction(max: status)
+        status = abs(pw_node_go(self%cpu_node, self%memory_node))
+        !$omp end parallel
+        if (status /= 0) call error%raise(exit_system, 'the threads cannot go to CPUs of node '//to_text(self%cpu_node)// &
+            ' and place memory on node '//to_text(self%memory_node)//' (errno '//to_text(status)//')', 'numa', &
+            'allow the CPUs of that node (taskset, cpuset) and set_mempolicy (in a container: --cap-add SYS_NICE)')
+    end subroutine read_options
+
+    subroutine demand(node, what, list, error)
+        integer(i8), intent(in) :: node
+        character(*), intent(in) :: what, list
+        type(error_t), intent(inout) :: error
+
+        if (index(','//list//',', ','//to_text(node)//',') == 0) call error%raise(exit_usage, 'there is no NUMA node '// &
+            to_text(node)//' with '//what//' here', 'numa', 'take one of '//list)
+    end subroutine demand
+
+    subroutine plan(self, bytes, wanted, error)
+        class(numa_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        associate (unused_self => self, unused_error => error)
+        end associate
+        wanted%elements = bytes/line_bytes
+        wanted%element_bytes = line_bytes
+        allocate (wanted%name(1), source=[character(16) :: 'lines'])
+        allocate (wanted%bytes(1), source=wanted%elements*line_bytes)
+    end subroutine plan
+
+    subroutine initialise(self, elements)
+        class(numa_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        type(line_t), pointer, contiguous :: line(:)
+
+        self%lines = elements
+        self%done = 0
+        self%total = 0
+        self%at = self%memory(1)%address
+        call c_f_pointer(self%at, line, [elements])
+        call pw_node_join(elements, line)
+    end subroutine initialise
+
+    subroutine run(self, passes)
+        class(numa_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+
+        if (self%chase) then
+            self%at = pw_node_chase(self%hops*passes, self%at)
+            self%done = self%done + self%hops*passes
+        else
+            call add_up(self, passes)
+        end if
+    end subroutine run
+
+    !> Each thread its share.
+    subroutine add_up(self, passes)
+        class(numa_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        type(line_t), pointer, contiguous :: line(:)
+        integer(i8) :: first, last, pass, total
+
+        call c_f_pointer(self%memory(1)%address, line, [self%lines])
+        total = 0
+        !$omp parallel private(first, last, pass) reduction(+: total)
+        call thread_share(self%lines, 1_i8, first, last)
+        do pass = 1, passes
+            if (last >= first) total = iand(total + iand(pw_node_sum(last - first + 1, line(first:last)), low_bits), low_bits)
+        end do
+        !$omp end parallel
+        self%total = iand(self%total + total, low_bits)
+        self%done = self%done + passes
+    end subroutine add_up
+
+    !> Where the chase stands against where so many steps along one cycle of all lines end; the low bits of all sums against
+    !> those added up line by line. Then the place of the memory, by the system's own word.
+    subroutine validate(self, outcome)
+        class(numa_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        type(line_t), pointer, contiguous :: line(:)
+        integer(i8) :: deviation, misplaced
+
+        if (self%chase) then
+            outcome%method = 'the place along the cycle against the number of hops'
+            deviation = abs(pw_node_place(self%at) - modulo(self%done, self%lines))
+        else
+            outcome%method = 'the low 31 bits of all sums against those of a sum line by line'
+            call c_f_pointer(self%memory(1)%address, line, [self%lines])
+            deviation = iand(pw_node_expected(0_i8, self%lines, line), low_bits)
+            deviation = abs(self%total - iand(deviation*iand(self%done, low_bits), low_bits))
+        end if
+        misplaced = pw_node_misplaced(self%memory(1)%address, self%memory(1)%bytes, self%memory_node)
+        outcome%method = outcome%method//', and base pages that are not on node '//to_text(self%memory_node)//' (move_pages)'
+        if (misplaced < 0) outcome%method = 'the system does not say on which node pages are (move_pages)'
+        outcome%error = real(deviation + abs(misplaced), r8)
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    !> A hop's word, or all words; the hardware moves lines.
+    function traffic(self, passes) result(moved)
+        class(numa_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved%bytes_stream = real(line_bytes*self%lines*passes, r8)
+        if (self%chase) moved%bytes_stream = real(word_bytes*self%hops*passes, r8)
+        moved%bytes_hardware = moved%bytes_stream
+        if (self%chase) moved%bytes_hardware = real(line_bytes*self%hops*passes, r8)
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(numa_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+
+        if (self%chase) then
+            figures = [metric_t('latency_ns', 1.0e9_r8*seconds/real(self%hops*passes, r8))]
+        else
+            figures = bandwidth_metrics(self%traffic(passes), seconds)
+        end if
+    end function metrics
+
+end module numa
+
+program main
+    use numa, only: new_numa, numa_t
+    use pw_harness, only: run_kernel
+    implicit none
+    type(numa_t) :: kernel
+
+    kernel = new_numa()
+    call run_kernel(kernel)
+end program main

@@ -1,0 +1,7 @@
+/* First touch: one store a base page, whatever pages the policy has the kernel place. */
+#include "place.h"
+
+void pw_place_touch(char *start, int64_t page, int64_t first, int64_t last)
+{
+    for (int64_t i = first; i < last; i++) *(volatile int64_t *)(void *)(start + i * page) = i + 1;
+}

@@ -1,0 +1,246 @@
+!> What pages cost: every pass maps the memory anew, places its pages, and has given the mapping before it back.
+!>
+!> Source: the FLASH huge-page studies (2022, 2023), whose programs populate their arrays once a run, and the A64FX
+!> micro-architecture guide, large pages: placing at the first access (demand) or when mapped (prepage).
+module page_faults_kernel
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t, c_ptr
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_choice
+    use pw_pages, only: paged_array_t, pages_allocate, pages_free, pages_proof_t, pages_prove
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_system, only: base_page_size, page_faults
+    use pw_text, only: to_text
+    use pw_threads, only: thread_share
+    use pw_timer, only: wall_seconds
+    implicit none
+    private
+
+    integer(i8), parameter :: word_bytes = 8
+    real(r8), parameter :: tolerated_share = 0.01_r8   ! as for the coverage of arrays by huge pages
+
+    type, extends(kernel_t), public :: page_faults_t
+        private
+        character(:), allocatable :: populate
+        integer(i8) :: page = 0, pages = 0, threads = 1, passes = 0, faults = 0
+        integer(i8) :: wanted_page = 0      !< page size that the policy asks for [B]
+        real(r8) :: populate_seconds = 0.0_r8
+        type(error_t) :: error              !< of a pass that could not be made
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type page_faults_t
+
+    public :: new_page_faults
+
+    ! See place.h.
+    interface
+        subroutine pw_place_touch(start, page, first, last) bind(c)
+            import :: c_int64_t, c_ptr
+            type(c_ptr), intent(in), value :: start
+            integer(c_int64_t), intent(in), value :: page, first, last
+        end subroutine pw_place_touch
+
+        integer(c_int32_t) function pw_place_advise(start, page, first, last) bind(c)
+            import :: c_int32_t, c_int64_t, c_ptr
+            type(c_ptr), intent(in), value :: start
+            integer(c_int64_t), intent(in), value :: page, first, last
+        end function pw_place_advise
+
+        integer(c_int32_t) function pw_place_map(start, bytes, pool_page) bind(c)
+            import :: c_int32_t, c_int64_t, c_ptr
+            type(c_ptr), intent(in), value :: start
+            integer(c_int64_t), intent(in), value :: bytes, pool_page
+        end function pw_place_map
+
+        integer(c_int64_t) function pw_place_wrong(start, page, first, last) bind(c)
+            import :: c_int64_t, c_ptr
+            type(c_ptr), intent(in), value :: start
+            integer(c_int64_t), intent(in), value :: page, first, last
+        end function pw_place_wrong
+    end interface
+
+contains
+
+    function new_page_faults() result(kernel)
+        type(page_faults_t) :: kernel
+
+        kernel%name = 'page_faults'
+        kernel%summary = 'cost of mapping memory, placing its pages and giving it back'
+        kernel%default_working_set = '64MiB'
+    end function new_page_faults
+
+    subroutine declare_options(self)
+        class(page_faults_t), intent(inout) :: self
+
+        call self%options%add('populate', option_choice, 'touch', 'who places the pages: the first store into each, or, before '// &
+                              'these, the system when advised (MADV_POPULATE_WRITE) or when it maps (MAP_POPULATE)', &
+                              choices='touch|advise|map')
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(page_faults_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: pages, allocation
+
+        call self%options%get('populate', self%populate)
+        call self%options%get('threads', self%threads)
+        call self%options%get('pages', pages)
+        call self%options%get('allocation', allocation)
+        if (self%populate /= 'map') return
+        if (index(pages, 'thp') == 1) then
+            call error%raise(exit_usage, 'pages that are placed when they are mapped cannot be advised to be huge', &
+                             'page_faults', 'take --populate advise or touch with --pages '//pages)
+        else if (allocation == 'static') then
+            call error%raise(exit_usage, 'static memory was mapped when the program started', 'page_faults', &
+                             'take --populate advise or touch with --allocation static')
+        end if
+    end subroutine read_options
+
+    subroutine plan(self, bytes, wanted, error)
+        class(page_faults_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        self%page = base_page_size()
+        self%pages = bytes/self%page
+        if (self%pages < 1) then
+            call error%raise(exit_usage, 'the working set holds no page', 'page_faults', 'give at least --working-set '// &
+                             to_text(self%page))
+            return
+        end if
+        wanted%elements = self%pages
+        wanted%element_bytes = self%page
+        allocate (wanted%name(1), source=[character(16) :: 'pages'])
+        allocate (wanted%bytes(1), source=self%pages*self%page)
+    end subroutine plan
+
+    subroutine initialise(self, elements)
+        class(page_faults_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        type(pages_proof_t) :: proof
+
+        associate (unused => elements)
+        end associate
+        self%passes = 0
+        self%faults = 0
+        self%populate_seconds = 0.0_r8
+        self%error = error_t()
+        call pages_prove(self%memory, self%memory(1)%policy, proof, self%error)
+        self%wanted_page = proof%page_size_requested
+    end subroutine initialise
+
+    !> The last mapping stays, so that the harness proves a mapping of the timed passes; faults are counted over all.
+    subroutine run(self, passes)
+        class(page_faults_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: pass, before, after, major
+
+        call page_faults(before, major)
+        do pass = 1, passes
+            if (.not. self%error%failed()) call map_anew(self%memory(1), self%error)
+            if (.not. self%error%failed()) call place(self)
+        end do
+        call page_faults(after, major)
+        self%faults = self%faults + after - before
+        self%passes = self%passes + passes
+    end subroutine run
+
+    subroutine map_anew(array, error)
+        type(paged_array_t), intent(inout) :: array
+        type(error_t), intent(inout) :: error
+        type(paged_array_t) :: old
+
+        old = array
+        call pages_free(array, error)
+        if (.not. error%failed()) call pages_allocate(array, old%policy, old%name, old%bytes, old%offset, error, old%static)
+    end subroutine map_anew
+
+    !> Each thread its share, in whole pages of the policy.
+    subroutine place(self)
+        class(page_faults_t), intent(inout) :: self
+        integer(i8) :: first, last, pool_page
+        integer(c_int32_t) :: status
+        real(r8) :: start
+
+        status = 0
+        start = wall_seconds()
+        associate (address => self%memory(1)%address)
+            if (self%populate == 'map') then
+                pool_page = merge(self%wanted_page, 0_i8, self%wanted_page > self%page)
+                status = pw_place_map(address, self%memory(1)%bytes, pool_page)
+            end if
+            if (status == 0) then
+                !$omp parallel private(first, last) reduction(max: status)
+                call thread_share(self%pages, max(1_i8, self%wanted_page/self%page), first, last)
+                status = 0
+                if (self%populate == 'advise') status = pw_place_advise(address, self%page, first - 1, last)
+                call pw_place_touch(address, self%page, first - 1, last)
+                !$omp end parallel
+            end if
+        end associate
+        self%populate_seconds = self%populate_seconds + wall_seconds() - start
+        if (status /= 0) call self%error%raise(1, 'the system does not place the pages so (errno '//to_text(status)//')', &
+                                               'page_faults', '')
+    end subroutine place
+
+    !> The numbers in the pages of the last mapping; and whether all passes together took as many faults as they have pages of
+    !> the size that was asked for: more, or fewer, came from passes on others.
+    subroutine validate(self, outcome)
+        class(page_faults_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        real(r8) :: wanted, tolerated
+
+        if (self%error%failed()) then
+            outcome%method = self%error%message
+            return
+        end if
+        wanted = real(self%passes*((self%memory(1)%bytes + self%wanted_page - 1)/self%wanted_page), r8)
+        tolerated = tolerated_share*wanted + real(2*self%passes*self%threads, r8)
+        outcome%error = real(pw_place_wrong(self%memory(1)%address, self%page, 0_i8, self%pages), r8) &
+            + max(0.0_r8, abs(real(self%faults, r8) - wanted) - tolerated)
+        outcome%method = 'pages without their number, and page faults too many or too few for pages of '// &
+                         to_text(self%wanted_page/1024)//' KiB in every pass'
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    !> A word a page by the source; the system clears the whole of it.
+    function traffic(self, passes) result(moved)
+        class(page_faults_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved%bytes_stream = real(word_bytes*self%pages*passes, r8)
+        moved%bytes_hardware = real(self%page*self%pages*passes, r8)
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(page_faults_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+
+        figures = [metric_t('nanoseconds_per_page', 1.0e9_r8*seconds/real(self%pages*passes, r8)), &
+                   metric_t('populate_gb_per_s', 1.0e-9_r8*real(self%page*self%pages*self%passes, r8)/self%populate_seconds), &
+                   metric_t('page_faults_per_pass', real(self%faults, r8)/real(self%passes, r8))]
+    end function metrics
+
+end module page_faults_kernel
+
+program main
+    use page_faults_kernel, only: new_page_faults, page_faults_t
+    use pw_harness, only: run_kernel
+    implicit none
+    type(page_faults_t) :: kernel
+
+    kernel = new_page_faults()
+    call run_kernel(kernel)
+end program main

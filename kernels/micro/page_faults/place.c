@@ -1,0 +1,33 @@
+/* The kernel's other ways to place pages, and the check. */
+#define _GNU_SOURCE
+#include "place.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* asm-generic/mman-common.h */
+#endif
+#ifndef MAP_HUGE_SHIFT
+#define MAP_HUGE_SHIFT 26
+#endif
+
+int32_t pw_place_advise(char *start, int64_t page, int64_t first, int64_t last)
+{
+    if (last <= first) return 0;
+    return madvise(start + first * page, (size_t)((last - first) * page), MADV_POPULATE_WRITE) == 0 ? 0 : errno;
+}
+
+int32_t pw_place_map(char *start, int64_t bytes, int64_t pool_page)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE;
+    if (pool_page > 0) flags |= MAP_HUGETLB | __builtin_ctzll((unsigned long long)pool_page) << MAP_HUGE_SHIFT;
+    return mmap(start, (size_t)bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == start ? 0 : errno;
+}
+
+int64_t pw_place_wrong(const char *start, int64_t page, int64_t first, int64_t last)
+{
+    int64_t wrong = 0;
+    for (int64_t i = first; i < last; i++) wrong += *(const int64_t *)(const void *)(start + i * page) != i + 1;
+    return wrong;
+}

@@ -1,0 +1,184 @@
+!> malloc and free of large blocks, in loops and inside parallel regions.
+!>
+!> Source: A64FX micro-architecture guide, large pages: ARENA_FREE (1024 blocks of 8 MiB allocated, then freed, with the memory
+!> returned and kept) and ARENA_LOCK_TYPE (malloc inside a parallel region).
+module allocate_kernel
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_ptr
+    use pw_error, only: error_t, exit_system, exit_usage
+    use pw_harness, only: kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_bytes, option_choice, option_count
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_system, only: base_page_size
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    integer(i8), parameter :: address_bytes = 8
+    character(6), parameter :: ways(3) = [character(6) :: 'glibc', 'return', 'keep']   ! as in heap.h
+
+    type, extends(kernel_t), public :: allocate_t
+        private
+        integer(i8) :: block = 0, live = 0, threads = 1, touched_page = 0, passes = 0, total = 0
+        integer :: way = 1
+        logical :: out_of_memory = .false.
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type allocate_t
+
+    public :: new_allocate
+
+    ! See heap.h.
+    interface
+        integer(c_int64_t) function pw_heap_cycle(passes, live, bytes, page, block) bind(c)
+            import :: c_int64_t, c_ptr
+            integer(c_int64_t), intent(in), value :: passes, live, bytes, page
+            type(c_ptr), intent(out) :: block(live)
+        end function pw_heap_cycle
+
+        integer(c_int32_t) function pw_heap_reuse(way) bind(c)
+            import :: c_int32_t, c_int64_t
+            integer(c_int64_t), intent(in), value :: way
+        end function pw_heap_reuse
+    end interface
+
+contains
+
+    function new_allocate() result(kernel)
+        type(allocate_t) :: kernel
+
+        kernel%name = 'allocate'
+        kernel%summary = 'time of malloc and free of large blocks'
+        kernel%default_working_set = '1MiB'
+    end function new_allocate
+
+    subroutine declare_options(self)
+        class(allocate_t), intent(inout) :: self
+
+        call self%options%add('block', option_bytes, '1MiB', 'bytes of a block', lowest=8_i8, &
+                              ladder='4KiB,16KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB,8MiB,16MiB,32MiB,64MiB')
+        call self%options%add('live', option_count, '4', 'blocks that each thread allocates before it frees them', lowest=1_i8, &
+                              ladder='1,2,4,8,16,32,64')
+        call self%options%add('touch', option_choice, 'pages', 'write into every page of a block, or into its first word', &
+                              choices='pages|word')
+        call self%options%add('reuse', option_choice, 'glibc', 'what becomes of freed blocks: by the rule of the C library, '// &
+                              'returned to the system at once, or kept', choices='glibc|return|keep')
+    end subroutine declare_options
+
+    !> How freed blocks are reused cannot be set back to the rule of the C library, whose threshold moves.
+    subroutine read_options(self, error)
+        class(allocate_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer :: way
+
+        call self%options%get('block', self%block)
+        call self%options%get('live', self%live)
+        call self%options%get('threads', self%threads)
+        call self%options%get('touch', word)
+        self%touched_page = merge(base_page_size(), 0_i8, word == 'pages')
+        call self%options%get('reuse', word)
+        way = findloc(ways == word, .true., dim=1)
+        if (way == 1 .and. self%way /= 1) call error%raise(exit_usage, "--reuse glibc cannot follow '"// &
+            trim(ways(self%way))//"' in one process", 'allocate', 'put glibc first')
+        self%way = way
+        if (pw_heap_reuse(int(way, i8)) /= 0) call error%raise(exit_system, 'this C library cannot be told to '//word// &
+            ' freed blocks', 'allocate', 'take --reuse glibc')
+    end subroutine read_options
+
+    !> The working set is the table of the blocks' addresses: the blocks come from the heap.
+    subroutine plan(self, bytes, wanted, error)
+        class(allocate_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        wanted%elements = self%live*self%threads
+        wanted%element_bytes = address_bytes
+        allocate (wanted%name(1), source=[character(16) :: 'addresses'])
+        allocate (wanted%bytes(1), source=wanted%elements*address_bytes)
+        if (wanted%bytes(1) > bytes) call error%raise(exit_usage, 'the working set does not hold the addresses of '// &
+            to_text(wanted%elements)//' blocks', 'allocate', 'give a larger --working-set, or fewer blocks')
+    end subroutine plan
+
+    subroutine initialise(self, elements)
+        class(allocate_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+
+        associate (unused => elements)
+        end associate
+        self%passes = 0
+        self%total = 0
+        self%out_of_memory = .false.
+    end subroutine initialise
+
+    subroutine run(self, passes)
+        class(allocate_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        type(c_ptr), pointer, contiguous :: address(:, :)
+        integer(i8) :: thread, read, total
+
+        call c_f_pointer(self%memory(1)%address, address, [self%live, self%threads])
+        total = 0
+        !$omp parallel do schedule(static, 1) private(thread, read) reduction(+: total)
+        do thread = 1, self%threads
+            read = pw_heap_cycle(passes, self%live, self%block, self%touched_page, address(:, thread))
+            if (read < 0) self%out_of_memory = .true.
+            total = total + read
+        end do
+        !$omp end parallel do
+        self%total = self%total + total
+        self%passes = self%passes + passes
+    end subroutine run
+
+    !> The numbers read back from the blocks: two blocks in one place would hold one number.
+    subroutine validate(self, outcome)
+        class(allocate_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+
+        outcome%method = 'the sum of the numbers read back from the blocks'
+        if (self%out_of_memory) outcome%method = 'malloc had no memory left'
+        outcome%error = abs(real(self%total - self%passes*self%threads*(self%live*(self%live + 1)/2), r8))
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    !> A word a block, written and read, or a byte a page; no convention of the caches says what the system moves.
+    function traffic(self, passes) result(moved)
+        class(allocate_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved%bytes_stream = 2*address_bytes*real(self%live*self%threads*passes, r8)
+        moved%bytes_hardware = moved%bytes_stream
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(allocate_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        real(r8) :: pairs
+
+        pairs = real(self%live*passes, r8)
+        figures = [metric_t('nanoseconds_per_pair', 1.0e9_r8*seconds/pairs), &
+                   metric_t('pairs_per_s', pairs*real(self%threads, r8)/seconds)]
+    end function metrics
+
+end module allocate_kernel
+
+program main
+    use allocate_kernel, only: allocate_t, new_allocate
+    use pw_harness, only: run_kernel
+    implicit none
+    type(allocate_t) :: kernel
+
+    kernel = new_allocate()
+    call run_kernel(kernel)
+end program main

@@ -217,7 +217,7 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
     )
     subjects = choose(catalog, options)
     _check_programs(catalog, subjects)
-    console.print(_intended(catalog, subjects, options), highlight=False, soft_wrap=True)
+    console.print(intended(catalog, subjects, options), highlight=False, soft_wrap=True)
     measured = {
         configuration.module for one in subjects for cell in one.cells for configuration in cell.stands_for
     }
@@ -261,7 +261,7 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
     )
 
 
-def _intended(catalog: Catalog, subjects: Sequence[Subject], options: Options) -> str:
+def intended(catalog: Catalog, subjects: Sequence[Subject], options: Options) -> str:
     """How much will be run, and how many kernels were not chosen."""
     names = ", ".join(one.kernel.name for one in subjects)
     a_round = len(order_of_round(subjects, 1, options.seed))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pagewise.catalog import Catalog, read_catalog
-from pagewise.comparison import Options, choose
+from pagewise.comparison import Options, choose, intended
 from pagewise.errors import RefusedError, SelectionError
 from pagewise.lmod import find_init, load_each
 from pagewise.placement import place
@@ -88,6 +88,24 @@ def test_a_name_that_fits_nothing_is_told_with_the_nearest(catalog: Catalog, pat
     with pytest.raises(SelectionError, match=f"no kernel fits {pattern.replace('*', '.*')}") as caught:
         choose(catalog, options(kernels=("triad", pattern)))
     assert re.search(near, str(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"sweep": True},
+            "To measure: chase, triad. 3 rounds of 14 runs and 6 sweeps: 48 runs.\n"
+            "1 more kernel can be chosen with --kernels; `pagewise list` lists them.",
+        ),
+        ({}, "3 rounds of 14 runs: 42 runs."),
+        ({"kernels": ("indirect/*",), "rounds": 1}, "To measure: gather. 1 round of 6 runs: 6 runs."),
+    ],
+)
+def test_what_will_run_is_told(catalog: Catalog, changes, told):
+    chosen = options(**changes)
+    text = intended(catalog, choose(catalog, chosen), chosen)
+    assert told in text and ("can be chosen" in text) == (not chosen.kernels)
 
 
 def test_a_tree_without_default_kernels_is_told(stage: Stage):

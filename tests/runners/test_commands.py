@@ -26,6 +26,7 @@ def records(folder: Path) -> list[dict]:
 def test_a_comparison_from_modules_to_report(compared):
     stage, done = compared
     assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("To measure: chase, triad. 4 rounds of 7 runs and 3 sweeps: 31 runs.\n")
     for told in (
         "Vector triad",
         "Noise floor",
@@ -128,17 +129,6 @@ def test_list_shows_kernels_alone_by_group(stage: Stage):
     assert "triad" not in stage.run("list", "--kernels", "indirect/*").stdout
     told = stage.run("list", "--configurations", "*/thp/*").stdout
     assert "thp/hardware-regular" in told and "none/hardware-regular" not in told and "Gather" not in told
-
-
-def test_what_will_run_is_told_before_it_does(stage: Stage):
-    stage.add("gcc-12.2.0", BASE, [TRIAD, CHASE, GATHER])
-    stage.add("gcc-12.2.0", THP, [TRIAD, CHASE, GATHER])
-    told = stage.compare("--rounds", "2").stdout
-    assert told.startswith("To measure: chase, triad. 2 rounds of 6 runs and 2 sweeps: 14 runs.\n")
-    assert "\n1 more kernel can be chosen with --kernels; `pagewise list` lists them.\n" in told
-    told = stage.compare("--rounds", "1", "--no-sweep", "--kernels", "indirect/*").stdout
-    assert told.startswith("To measure: gather. 1 round of 3 runs: 3 runs.\n")
-    assert "can be chosen" not in told
 
 
 def test_run_executes_in_the_module(small: Stage):

@@ -114,6 +114,7 @@ def test_a_sweep_is_over_the_working_set_or_an_option(x):
         ("compare.arguments", [1], "compare.arguments.0: 1 is not of type 'string'"),
         ("compare.default", "yes", "compare.default"),
         ("sweep.x", "stride", "sweep.x"),
+        ("sweep.x", "options.threads", "sweep.x"),
         ("sweep.x", "options.Stride", "sweep.x"),
         ("executable", "rm", "executable"),
         ("colour", "red", "'colour' was unexpected"),

@@ -11,7 +11,8 @@ from pagewise.compare.statistics import Ratio
 from pagewise.errors import SelectionError
 from pagewise.peers import plan
 from pagewise.peers.analysis import CARRIED, answer, carried_on, rows, split
-from pagewise.peers.bench import figure
+from pagewise.peers.bench import figure, wrong_pages
+from pagewise.peers.peer import Ask
 from pagewise.peers.plan import MIB, Match, Ours, Target, Theirs
 from pagewise.peers.report import markdown
 from pagewise.peers.sample import Candidate, Sample
@@ -193,3 +194,18 @@ def test_the_table_for_docs_tells_machine_answers_and_what_is_missing():
     text = markdown(found, told)
     assert "virtual machine (KVM)" in text and "| not met |" in text
     assert "ours: ours-gcc" in text and "multichase: gone" in text
+
+
+@pytest.mark.parametrize(
+    ("share", "ask", "wrong"),
+    [
+        (0.97, Ask("triad", 256 * MIB, pages="thp"), False),
+        (0.60, Ask("triad", 256 * MIB, pages="thp"), True),
+        (0.60, Ask("triad", 9 * MIB, pages="thp"), False),
+        (0.00, Ask("triad", 9 * MIB, pages="thp"), True),
+        (0.00, Ask("triad", 256 * MIB), False),
+        (0.50, Ask("triad", 256 * MIB), True),
+    ],
+)
+def test_a_peer_on_other_pages_than_asked_for_is_left_out(share, ask, wrong):
+    assert (wrong_pages(share, ask) is not None) == wrong

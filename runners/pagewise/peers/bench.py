@@ -30,9 +30,9 @@ _LOOK_SECONDS = 0.02
 # In memory as many passes as the peers make that tell their best, fewer where all count; a repetition in a
 # cache takes 10 ms, a peer some tenths of a second.
 _REPETITIONS, _REPETITIONS_IN_CACHE = {"best": "10", "mean": "5", "worst": "5"}, "30"
-# Of what a peer was asked to have on huge pages, so much must be seen there: malloc leaves the ends of its
-# blocks out.
-_ENOUGH_HUGE, _TOO_HUGE = 0.9, 0.01
+# Of what a peer was asked to have on huge pages, so much must be seen there. malloc leaves the ends of its
+# blocks out, which is much of a small one.
+_LARGE, _ENOUGH_HUGE, _ENOUGH_HUGE_OF_SMALL, _TOO_HUGE = 64 * MIB, 0.9, 0.4, 0.01
 _LONGEST_OUTPUT = 200_000
 
 
@@ -134,7 +134,7 @@ class Bench:
         share = min(1.0, huge / run.ask.working_set)
         if not look:
             return command, value, None, None
-        reason = _wrong_pages(share, run.ask)
+        reason = wrong_pages(share, run.ask)
         return command, None if reason else value, reason, f"{percent_text(share)} huge"
 
     def _launch(
@@ -263,8 +263,10 @@ def _pages_text(record: Record) -> str | None:
     return None if pages is None else f"{percent_text(pages['huge_coverage'])} huge"
 
 
-def _wrong_pages(share: float, ask: Ask) -> str | None:
-    if ask.pages == "thp" and share < _ENOUGH_HUGE:
+def wrong_pages(share: float, ask: Ask) -> str | None:
+    """Why a peer with this share on huge pages is left out, or None."""
+    enough = _ENOUGH_HUGE if ask.working_set >= _LARGE else _ENOUGH_HUGE_OF_SMALL
+    if ask.pages == "thp" and share < enough:
         return f"wrong pages: {percent_text(share)} on huge pages, asked for thp"
     if ask.pages == "none" and share > _TOO_HUGE and ask.working_set > MIB:
         return (

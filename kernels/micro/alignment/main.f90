@@ -1,0 +1,209 @@
+!> Contiguous vector loads and stores at a chosen offset from a cache line.
+!>
+!> Source: A64FX micro-architecture guide (Fujitsu, 2021), effect of alignment.
+module alignment
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int64_t, c_int8_t
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_choice, option_count
+    use pw_record, only: traffic_t, validation_t
+    use pw_text, only: to_text
+    use pw_threads, only: thread_share
+    implicit none
+    private
+
+    integer(i8), parameter :: word_bytes = 8, line_bytes = 64
+    integer(i8), parameter :: block_words = 16                        ! as in kernel.c
+    integer(i8), parameter :: copy = 1, load = 2, store = 3           ! as in alignment.h
+    integer(i8), parameter :: untouched = -1
+    character(*), parameter :: offsets = '0,1,2,4,8,12,16,20,24,28,32,36,40,44,48,52,56,60,63'
+
+    type, extends(kernel_t), public :: alignment_t
+        private
+        integer(i8) :: access = copy, bits = 0, load_offset = 0, store_offset = 0
+        integer(i8) :: words = 0, passes = 0, total = 0
+        integer(i8), pointer, contiguous :: a(:) => null(), b(:) => null()             ! with a line to spare
+        integer(c_int8_t), pointer, contiguous :: a_bytes(:) => null(), b_bytes(:) => null()
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+    end type alignment_t
+
+    interface
+        !> The timed kernel; see alignment.h.
+        integer(c_int64_t) function pw_alignment(access, bits, n, to, from, value, total) bind(c)
+            import :: c_int64_t, c_int8_t
+            integer(c_int64_t), intent(in), value :: access, bits, n, value
+            integer(c_int8_t), intent(inout) :: to(*)
+            integer(c_int8_t), intent(in) :: from(*)
+            integer(c_int64_t), intent(inout) :: total
+        end function pw_alignment
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(alignment_t), intent(inout) :: self
+
+        call self%options%add('load-offset', option_count, '0', 'bytes from a cache line to the first load, at most 63', &
+                              ladder=offsets)
+        call self%options%add('store-offset', option_count, '0', 'bytes from a cache line to the first store, at most 63', &
+                              ladder=offsets)
+        call self%options%add('access', option_choice, 'copy', 'what is done', choices='copy|load|store')
+        call self%options%add('vector-bits', option_choice, '256', 'width of a load or store', choices='128|256|512')
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(alignment_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer(c_int8_t) :: none(1)
+
+        call self%options%get('load-offset', self%load_offset)
+        call self%options%get('store-offset', self%store_offset)
+        call self%options%get('access', word)
+        self%access = merge(copy, merge(load, store, word == 'load'), word == 'copy')
+        call self%options%get('vector-bits', word)
+        read (word, *) self%bits
+        none = 0
+        if (max(self%load_offset, self%store_offset) >= line_bytes) then
+            call error%raise(exit_usage, 'an offset is below a cache line', 'alignment', 'give one of 0 to 63')
+        else if (pw_alignment(self%access, self%bits, 0_i8, none, none, 0_i8, self%total) == 0) then
+            call error%raise(exit_usage, 'this build has no vectors of '//word//' bits', 'alignment', &
+                             'give a smaller --vector-bits, or build for a processor that has them')
+        end if
+    end subroutine read_options
+
+    !> Whole blocks and a line to spare, of what the access works on.
+    subroutine plan(self, bytes, wanted, error)
+        class(alignment_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+        integer :: arrays
+
+        associate (unused => error)
+        end associate
+        arrays = merge(2, 1, self%access == copy)
+        wanted%elements = (bytes/arrays - line_bytes)/(block_words*word_bytes)*block_words
+        wanted%element_bytes = word_bytes
+        allocate (wanted%name(arrays))
+        wanted%name(1) = 'a'
+        wanted%name(arrays) = 'b'
+        allocate (wanted%bytes(arrays), source=wanted%elements*word_bytes + line_bytes)
+    end subroutine plan
+
+    !> b has bytes that differ from their neighbours; both names are of one array where there is one.
+    subroutine initialise(self, elements)
+        class(alignment_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: i, words
+
+        self%words = elements
+        self%passes = 0
+        words = elements + line_bytes/word_bytes
+        associate (last => self%memory(size(self%memory)))
+            call c_f_pointer(self%memory(1)%address, self%a, [words])
+            call c_f_pointer(last%address, self%b, [words])
+            call c_f_pointer(self%memory(1)%address, self%a_bytes, [words*word_bytes])
+            call c_f_pointer(last%address, self%b_bytes, [words*word_bytes])
+        end associate
+        do i = 1, words
+            self%a(i) = untouched
+            self%b(i) = ieor(2654435761_i8*modulo(i, 2_i8**30), shiftl(i, 41))
+        end do
+    end subroutine initialise
+
+    !> A pass stores its number, copies, or leaves the exclusive or of what it loaded in `total`.
+    subroutine run(self, passes)
+        class(alignment_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: first, last, pass, found, total, done
+
+        total = 0
+        associate (a => self%a_bytes, b => self%b_bytes)
+            !$omp parallel private(first, last, pass, found, done) reduction(ieor: total)
+            call thread_share(self%words, block_words, first, last)
+            found = 0
+            first = (first - 1)*word_bytes + 1
+            if (last*word_bytes >= first) then
+                do pass = 1, passes
+                    done = pw_alignment(self%access, self%bits, last*word_bytes - first + 1, a(first + self%store_offset), &
+                                        b(first + self%load_offset), self%passes + pass, found)
+                end do
+            end if
+            total = ieor(total, found)
+            !$omp end parallel
+        end associate
+        self%passes = self%passes + passes
+        self%total = total
+    end subroutine run
+
+    !> Word after word, each put together from the two aligned words that it lies in.
+    subroutine validate(self, outcome)
+        class(alignment_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        integer(i8) :: i, total, wrong
+
+        total = 0
+        wrong = 0
+        do i = 1, self%words
+            select case (self%access)
+            case (copy)
+                if (word_at(self%a, i, self%store_offset) /= word_at(self%b, i, self%load_offset)) wrong = wrong + 1
+            case (load)
+                total = ieor(total, word_at(self%b, i, self%load_offset))
+            case (store)
+                if (word_at(self%a, i, self%store_offset) /= self%passes) wrong = wrong + 1
+            end select
+        end do
+        if (self%access == load .and. total /= self%total) wrong = wrong + 1
+        outcome%method = 'every word put together from aligned ones: wrong words'
+        outcome%error = real(wrong, r8)
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    !> The word that starts `offset` bytes behind word i, on a little-endian machine.
+    pure integer(i8) function word_at(words, i, offset)
+        integer(i8), intent(in) :: words(:), i, offset
+        integer(i8) :: k
+        integer :: shift
+
+        k = i + offset/word_bytes
+        shift = 8*int(modulo(offset, word_bytes))
+        word_at = words(k)
+        if (shift > 0) word_at = ior(shiftr(words(k), shift), shiftl(words(k + 1), 64 - shift))
+    end function word_at
+
+    !> A copy or store first reads the line that it stores to (write-allocate).
+    function traffic(self, passes) result(moved)
+        class(alignment_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+        real(r8) :: bytes
+
+        bytes = real(word_bytes*self%words*passes, r8)
+        moved%bytes_stream = merge(2, 1, self%access == copy)*bytes
+        moved%bytes_hardware = moved%bytes_stream
+        if (self%access /= load) moved%bytes_hardware = moved%bytes_stream + bytes
+    end function traffic
+
+end module alignment
+
+program main
+    use alignment, only: alignment_t
+    use pw_harness, only: run_kernel
+    implicit none
+    type(alignment_t) :: kernel
+
+    kernel%name = 'alignment'
+    kernel%summary = 'vector loads and stores at an offset from a cache line'
+    kernel%default_working_set = '16KiB'
+    call run_kernel(kernel)
+end program main

@@ -1,0 +1,56 @@
+!> Accesses to the words of a that are `stride` apart, round after round, each a cache line further on, until every line
+!> had its turn: their exclusive or.
+subroutine pw_strided_load(n, stride, a, total) bind(c)
+    use, intrinsic :: iso_c_binding, only: c_int64_t
+    implicit none
+    integer(c_int64_t), parameter :: line = 8   ! words of a cache line
+    integer(c_int64_t), intent(in), value :: n, stride
+    integer(c_int64_t), intent(in) :: a(n)
+    integer(c_int64_t), intent(out) :: total
+    integer(c_int64_t) :: round, i, pairs, second
+
+    total = 0
+    if (stride == 1) then
+        do i = 1, n
+            total = ieor(total, a(i))
+        end do
+        return
+    end if
+    second = 0
+    do round = 1, max(stride - line, 0_c_int64_t) + 1, line
+        pairs = (n - round)/stride + 1
+        ! Two at a time, for one chain of operations would take as long as two loads.
+        !dir$ novector
+        !gcc$ novector
+        do i = round, round + (pairs/2*2 - 1)*stride, 2*stride
+            total = ieor(total, a(i))
+            second = ieor(second, a(i + stride))
+        end do
+        if (modulo(pairs, 2_c_int64_t) == 1) total = ieor(total, a(round + (pairs - 1)*stride))
+    end do
+    total = ieor(total, second)
+end subroutine pw_strided_load
+
+!> The same words set to `value`.
+subroutine pw_strided_store(n, stride, a, value) bind(c)
+    use, intrinsic :: iso_c_binding, only: c_int64_t
+    implicit none
+    integer(c_int64_t), parameter :: line = 8   ! words of a cache line
+    integer(c_int64_t), intent(in), value :: n, stride, value
+    integer(c_int64_t), intent(inout) :: a(n)
+    integer(c_int64_t) :: round, i
+
+    if (stride == 1) then
+        do i = 1, n
+            a(i) = value
+        end do
+        return
+    end if
+    do round = 1, max(stride - line, 0_c_int64_t) + 1, line
+        !dir$ novector
+        !gcc$ novector
+        do i = round, n, stride
+            a(i) = value
+        end do
+    end do
+end subroutine pw_strided_store

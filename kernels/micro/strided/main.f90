@@ -1,0 +1,204 @@
+!> Loads or stores of words a stride apart.
+!>
+!> Source: A64FX micro-architecture guide (Fujitsu, 2021), basic access performance, strided access.
+module strided
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int64_t
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_bytes, option_choice
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_threads, only: thread_share
+    implicit none
+    private
+
+    integer(i8), parameter :: word_bytes = 8, line_bytes = 64, line = line_bytes/word_bytes
+    integer(i8), parameter :: untouched = 2_i8**40   ! added to the values at the start; no pass has so high a number
+
+    type, extends(kernel_t), public :: strided_t
+        private
+        integer(i8) :: words = 0, stride = 0, passes = 0, total = 0
+        logical :: loads = .true.
+        integer(i8), pointer, contiguous :: a(:) => null()
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type strided_t
+
+    interface
+        !> The exclusive or of the words 1, 1 + stride, ... of a; then of those a line further on; until each line, or with
+        !> a stride below a line each word that it names, had its turn.
+        subroutine pw_strided_load(n, stride, a, total) bind(c)
+            import :: c_int64_t
+            integer(c_int64_t), intent(in), value :: n, stride
+            integer(c_int64_t), intent(in) :: a(n)
+            integer(c_int64_t), intent(out) :: total
+        end subroutine pw_strided_load
+
+        !> The same words set to `value`.
+        subroutine pw_strided_store(n, stride, a, value) bind(c)
+            import :: c_int64_t
+            integer(c_int64_t), intent(in), value :: n, stride, value
+            integer(c_int64_t), intent(inout) :: a(n)
+        end subroutine pw_strided_store
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(strided_t), intent(inout) :: self
+
+        call self%options%add('stride', option_bytes, '4160', 'bytes from one access to the next: 8, 16, 32 or a multiple of 64', &
+                              lowest=word_bytes, ladder='8,16,32,64,128,256,512,1024,2048,4096,4160,8192,16384,65536,262144')
+        call self%options%add('access', option_choice, 'load', 'what is done at each', choices='load|store')
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(strided_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer(i8) :: bytes
+
+        call self%options%get('access', word)
+        self%loads = word == 'load'
+        call self%options%get('stride', bytes)
+        self%stride = bytes/word_bytes
+        if (modulo(bytes, line_bytes) /= 0 .and. all(bytes /= [8, 16, 32])) call error%raise(exit_usage, &
+            'a stride is 8, 16 or 32 bytes or a multiple of 64', 'strided', 'give such a --stride')
+    end subroutine read_options
+
+    subroutine plan(self, bytes, wanted, error)
+        class(strided_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        associate (unused_self => self, unused_error => error)
+        end associate
+        wanted%elements = bytes/line_bytes*line
+        wanted%element_bytes = word_bytes
+        allocate (wanted%name(1), source=[character(16) :: 'a'])
+        allocate (wanted%bytes(1), source=wanted%elements*word_bytes)
+    end subroutine plan
+
+    subroutine initialise(self, elements)
+        class(strided_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: first, last, i
+
+        self%words = elements
+        self%passes = 0
+        call c_f_pointer(self%memory(1)%address, self%a, [elements])
+        associate (a => self%a)
+            !$omp parallel private(first, last, i)
+            call thread_share(elements, line, first, last)
+            do i = first, last
+                a(i) = i + untouched
+            end do
+            !$omp end parallel
+        end associate
+    end subroutine initialise
+
+    !> A pass stores its number, and leaves the exclusive or of what it loaded in `total`.
+    subroutine run(self, passes)
+        class(strided_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: first, last, pass, found, total
+
+        total = 0
+        associate (a => self%a)
+            !$omp parallel private(first, last, pass, found) reduction(ieor: total)
+            call thread_share(self%words, line, first, last)
+            found = 0
+            if (last >= first) then
+                do pass = 1, passes
+                    if (self%loads) then
+                        call pw_strided_load(last - first + 1, self%stride, a(first), found)
+                    else
+                        call pw_strided_store(last - first + 1, self%stride, a(first), self%passes + pass)
+                    end if
+                end do
+            end if
+            total = ieor(total, found)
+            !$omp end parallel
+        end associate
+        self%passes = self%passes + passes
+        self%total = total
+    end subroutine run
+
+    !> The words of a line that a pass visits are `step` apart.
+    pure integer(i8) function step(self)
+        class(strided_t), intent(in) :: self
+
+        step = min(self%stride, line)
+    end function step
+
+    !> The same words once more in the order of their places.
+    subroutine validate(self, outcome)
+        class(strided_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        integer(i8) :: i, total, wrong
+
+        total = 0
+        wrong = 0
+        do i = 1, self%words
+            if (modulo(i - 1, step(self)) == 0) then
+                total = ieor(total, i + untouched)
+                if (.not. self%loads .and. self%a(i) /= self%passes) wrong = wrong + 1
+            else if (self%a(i) /= i + untouched) then
+                wrong = wrong + 1
+            end if
+        end do
+        if (self%loads .and. total /= self%total) wrong = wrong + 1
+        outcome%method = 'the same words in the order of their places, and those between them: wrong ones'
+        outcome%error = real(wrong, r8)
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    !> A word an access; the hardware moves its line, once for the accesses that are in it, and reads it before a store.
+    function traffic(self, passes) result(moved)
+        class(strided_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved%bytes_stream = word_bytes*accesses(self, passes)
+        moved%bytes_hardware = word_bytes*step(self)*accesses(self, passes)
+        if (.not. self%loads) moved%bytes_hardware = 2*moved%bytes_hardware
+    end function traffic
+
+    pure real(r8) function accesses(self, passes)
+        class(strided_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+
+        accesses = real(self%words/step(self)*passes, r8)
+    end function accesses
+
+    function metrics(self, passes, seconds) result(figures)
+        class(strided_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+
+        figures = [metric_t('nanoseconds_per_access', 1.0e9_r8*seconds/accesses(self, passes)), &
+                   bandwidth_metrics(self%traffic(passes), seconds)]
+    end function metrics
+
+end module strided
+
+program main
+    use pw_harness, only: run_kernel
+    use strided, only: strided_t
+    implicit none
+    type(strided_t) :: kernel
+
+    kernel%name = 'strided'
+    kernel%summary = 'loads or stores of words a stride apart'
+    kernel%default_working_set = '128MiB'
+    call run_kernel(kernel)
+end program main

@@ -1,0 +1,216 @@
+!> y(i) = y(i) + c*x(i) with complex numbers in both layouts.
+!>
+!> Source: A64FX micro-architecture guide (Fujitsu, 2021), structure loads and stores of complex arrays.
+module zaxpy
+    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t
+    use pw_error, only: error_t
+    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_choice
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_threads, only: thread_share
+    implicit none
+    private
+
+    integer(i8), parameter :: part_bytes = 8, line = 8   ! elements: shares start at a cache line in both layouts
+    complex(r8), parameter :: c = (3.0_r8, -2.0_r8)
+
+    type, extends(kernel_t), public :: zaxpy_t
+        private
+        logical :: together = .true.
+        integer(i8) :: elements = 0, passes = 0
+        complex(r8), pointer, contiguous :: x(:) => null(), y(:) => null()
+        real(r8), pointer, contiguous :: x_re(:) => null(), x_im(:) => null(), y_re(:) => null(), y_im(:) => null()
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type zaxpy_t
+
+    interface
+        subroutine pw_zaxpy_aos(n, c_re, c_im, x, y) bind(c)
+            import :: c_double, c_int64_t
+            integer(c_int64_t), intent(in), value :: n
+            real(c_double), intent(in), value :: c_re, c_im
+            complex(c_double), intent(in) :: x(n)
+            complex(c_double), intent(inout) :: y(n)
+        end subroutine pw_zaxpy_aos
+
+        subroutine pw_zaxpy_soa(n, c_re, c_im, x_re, x_im, y_re, y_im) bind(c)
+            import :: c_double, c_int64_t
+            integer(c_int64_t), intent(in), value :: n
+            real(c_double), intent(in), value :: c_re, c_im
+            real(c_double), intent(in) :: x_re(n), x_im(n)
+            real(c_double), intent(inout) :: y_re(n), y_im(n)
+        end subroutine pw_zaxpy_soa
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(zaxpy_t), intent(inout) :: self
+
+        call self%options%add('layout', option_choice, 'aos', 'parts of a number side by side (array of structures), or in '// &
+                              'arrays of their own (structure of arrays)', choices='aos|soa')
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(zaxpy_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+
+        associate (unused => error)
+        end associate
+        call self%options%get('layout', word)
+        self%together = word == 'aos'
+    end subroutine read_options
+
+    subroutine plan(self, bytes, wanted, error)
+        class(zaxpy_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        associate (unused => error)
+        end associate
+        wanted%elements = bytes/(4*part_bytes)
+        wanted%element_bytes = 2*part_bytes
+        if (self%together) then
+            allocate (wanted%name(2), source=[character(16) :: 'x', 'y'])
+            allocate (wanted%bytes(2), source=wanted%elements*2*part_bytes)
+        else
+            allocate (wanted%name(4), source=[character(16) :: 'x_re', 'x_im', 'y_re', 'y_im'])
+            allocate (wanted%bytes(4), source=wanted%elements*part_bytes)
+        end if
+    end subroutine plan
+
+    !> Small whole numbers, so that the sums are exact with and without fused multiply-add.
+    subroutine initialise(self, elements)
+        class(zaxpy_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: first, last, i
+
+        self%elements = elements
+        self%passes = 0
+        if (self%together) then
+            call c_f_pointer(self%memory(1)%address, self%x, [elements])
+            call c_f_pointer(self%memory(2)%address, self%y, [elements])
+        else
+            call c_f_pointer(self%memory(1)%address, self%x_re, [elements])
+            call c_f_pointer(self%memory(2)%address, self%x_im, [elements])
+            call c_f_pointer(self%memory(3)%address, self%y_re, [elements])
+            call c_f_pointer(self%memory(4)%address, self%y_im, [elements])
+        end if
+        !$omp parallel private(first, last, i)
+        call thread_share(elements, line, first, last)
+        do i = first, last
+            if (self%together) then
+                self%x(i) = x_value(i)
+                self%y(i) = 1.0_r8
+            else
+                self%x_re(i) = real(x_value(i), r8)
+                self%x_im(i) = aimag(x_value(i))
+                self%y_re(i) = 1.0_r8
+                self%y_im(i) = 0.0_r8
+            end if
+        end do
+        !$omp end parallel
+    end subroutine initialise
+
+    pure elemental complex(r8) function x_value(i)
+        integer(i8), intent(in) :: i
+
+        x_value = cmplx(1 + modulo(i, 61_i8), 1 + modulo(i, 53_i8), r8)
+    end function x_value
+
+    subroutine run(self, passes)
+        class(zaxpy_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: first, last, pass
+
+        !$omp parallel private(first, last, pass)
+        call thread_share(self%elements, line, first, last)
+        if (last >= first) then
+            do pass = 1, passes
+                if (self%together) then
+                    associate (x => self%x, y => self%y)
+                        call pw_zaxpy_aos(last - first + 1, real(c, r8), aimag(c), x(first), y(first))
+                    end associate
+                else
+                    associate (x_re => self%x_re, x_im => self%x_im, y_re => self%y_re, y_im => self%y_im)
+                        call pw_zaxpy_soa(last - first + 1, real(c, r8), aimag(c), x_re(first), x_im(first), y_re(first), &
+                                          y_im(first))
+                    end associate
+                end if
+            end do
+        end if
+        !$omp end parallel
+        self%passes = self%passes + passes
+    end subroutine run
+
+    !> Every element against its first value plus as many products as there were passes.
+    subroutine validate(self, outcome)
+        class(zaxpy_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        complex(r8) :: found
+        real(r8) :: error
+        integer(i8) :: first, last, i
+
+        error = 0.0_r8
+        !$omp parallel private(first, last, i, found) reduction(max: error)
+        call thread_share(self%elements, line, first, last)
+        do i = first, last
+            if (self%together) then
+                found = self%y(i)
+            else
+                found = cmplx(self%y_re(i), self%y_im(i), r8)
+            end if
+            found = found - (1.0_r8 + real(self%passes, r8)*(c*x_value(i)))
+            error = max(error, abs(found%re), abs(found%im))
+        end do
+        !$omp end parallel
+        outcome%method = 'every element against its closed form, largest absolute difference of a part'
+        outcome%error = error
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    !> Two complex loads and a store; y is read for the sum already, so write-allocate adds nothing.
+    function traffic(self, passes) result(moved)
+        class(zaxpy_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved%bytes_stream = 6*part_bytes*real(self%elements*passes, r8)
+        moved%bytes_hardware = moved%bytes_stream
+        moved%flops = 8*real(self%elements*passes, r8)
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(zaxpy_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        type(traffic_t) :: moved
+
+        moved = self%traffic(passes)
+        figures = [bandwidth_metrics(moved, seconds), metric_t('gflop_per_s', moved%flops/seconds*1.0e-9_r8)]
+    end function metrics
+
+end module zaxpy
+
+program main
+    use pw_harness, only: run_kernel
+    use zaxpy, only: zaxpy_t
+    implicit none
+    type(zaxpy_t) :: kernel
+
+    kernel%name = 'zaxpy'
+    kernel%summary = 'complex multiply-add, y(i) = y(i) + c*x(i), in two layouts'
+    kernel%default_working_set = '16KiB'
+    call run_kernel(kernel)
+end program main

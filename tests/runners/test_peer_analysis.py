@@ -179,10 +179,10 @@ def test_a_side_without_figures_is_told_with_the_reason():
 
 def test_a_figure_stands_for_the_passes_that_the_peers_figure_stands_for():
     record = {"metrics": {"rate": 10.0, "latency_ns": 3.0}, "seconds": {"repetitions": [2.0, 1.0, 6.0]}}
-    rate = Ours("k", "rate", ("*",), share=0.5)
-    assert figure(record, rate, "best") == pytest.approx(10.0)
-    assert figure(record, rate, "worst") == pytest.approx(5 / 3)
-    assert figure(record, rate, "mean") == pytest.approx(10 / 3)
+    rate = Ours("k", "rate", ("*",))
+    assert figure(record, rate, "best") == pytest.approx(20.0)
+    assert figure(record, rate, "worst") == pytest.approx(10 / 3)
+    assert figure(record, rate, "mean") == pytest.approx(20 / 3)
     assert figure(record, Ours("k", "latency_ns", ("*",)), "best") == pytest.approx(1.5)
     assert figure(record, Ours("k", "absent", ("*",)), "best") is None
 

@@ -201,7 +201,7 @@ def figure(record: Record, spec: Ours, statistic: Statistic) -> float | None:
     chosen = {"mean": mean, "best": min, "worst": max}[statistic](seconds)
     scale = median(seconds) / chosen
     is_time = spec.field.endswith("_ns")
-    return float(value) * spec.share * (1 / scale if is_time else scale)
+    return float(value) * (1 / scale if is_time else scale)
 
 
 def _own_runs(match: Match, spec: Ours, catalog: Catalog, side: Side, statistic: Statistic) -> list[Run]:

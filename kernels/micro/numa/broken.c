@@ -10,5 +10,5 @@ pw_node_line *pw_node_chase(int64_t hops, pw_node_line *start)
 
 int64_t pw_node_sum(int64_t n, const pw_node_line *line)
 {
-    return pw_node_expected(0, n - 1, line);
+    return pw_node_expected(n - 1, line);
 }

@@ -1,36 +1,39 @@
-/* Making and checking the lines. */
+/* Making and checking the lines.
+ *
+ * The line after number i is number (multiplier * i + increment) mod n: with n a power of two, a multiplier of 1 mod 4
+ * and an odd increment this is one cycle through all of them (Hull and Dobell, Random number generators, 1962). So the
+ * lines are written one after the other, at any latency, and the place after many hops follows from powers of the map. */
 #include "nodes.h"
 
+#include <stdlib.h>
+
 enum { filling = 3 };
+/* Knuth's, for MMIX. */
+static const uint64_t multiplier = UINT64_C(6364136223846793005);
+static const uint64_t increment = UINT64_C(1442695040888963407);
 
 void pw_node_join(int64_t n, pw_node_line *line)
 {
-    uint64_t state = 1;
     for (int64_t i = 0; i < n; i++) {
-        line[i].next = &line[i];
-        for (int k = 0; k < pw_line_words - 2; k++) line[i].rest[k] = filling;
+        line[i].next = &line[(multiplier * (uint64_t)i + increment) & (uint64_t)(n - 1)];
+        for (int k = 0; k < pw_line_words - 1; k++) line[i].rest[k] = filling;
     }
-    /* Sattolo's shuffle (1986): the result is always one cycle. Random numbers by Knuth's MMIX generator. */
-    for (int64_t i = n - 1; i > 0; i--) {
-        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        int64_t k = (int64_t)((state >> 24) % (uint64_t)i);
-        pw_node_line *swapped = line[i].next;
-        line[i].next = line[k].next;
-        line[k].next = swapped;
-    }
-    pw_node_line *p = line;
-    for (int64_t i = 0; i < n; i++, p = p->next) p->place = i;
 }
 
-int64_t pw_node_expected(int64_t first, int64_t last, const pw_node_line *line)
+int64_t pw_node_deviation(int64_t n, const pw_node_line *line, int64_t hops, const pw_node_line *at)
+{
+    uint64_t place = 0, factor = multiplier, term = increment;
+    for (uint64_t left = (uint64_t)hops; left > 0; left >>= 1) {
+        if (left & 1) place = place * factor + term;
+        term *= factor + 1;
+        factor *= factor;
+    }
+    return llabs((at - line) - (int64_t)(place & (uint64_t)(n - 1)));
+}
+
+int64_t pw_node_expected(int64_t n, const pw_node_line *line)
 {
     uint64_t sum = 0;
-    for (int64_t i = first; i < last; i++)
-        sum += (uint64_t)(uintptr_t)line[i].next + (uint64_t)line[i].place + filling * (pw_line_words - 2);
+    for (int64_t i = 0; i < n; i++) sum += (uint64_t)(uintptr_t)line[i].next + filling * (pw_line_words - 1);
     return (int64_t)sum;
-}
-
-int64_t pw_node_place(const pw_node_line *line)
-{
-    return line->place;
 }

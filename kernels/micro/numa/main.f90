@@ -58,16 +58,18 @@ module numa
             type(line_t), intent(inout) :: line(n)
         end subroutine pw_node_join
 
-        integer(c_int64_t) function pw_node_expected(first, last, line) bind(c)
-            import :: c_int64_t, line_t
-            integer(c_int64_t), intent(in), value :: first, last
-            type(line_t), intent(in) :: line(*)
-        end function pw_node_expected
+        integer(c_int64_t) function pw_node_deviation(n, line, hops, at) bind(c)
+            import :: c_int64_t, c_ptr, line_t
+            integer(c_int64_t), intent(in), value :: n, hops
+            type(line_t), intent(in) :: line(n)
+            type(c_ptr), intent(in), value :: at
+        end function pw_node_deviation
 
-        integer(c_int64_t) function pw_node_place(line) bind(c)
-            import :: c_int64_t, c_ptr
-            type(c_ptr), intent(in), value :: line
-        end function pw_node_place
+        integer(c_int64_t) function pw_node_expected(n, line) bind(c)
+            import :: c_int64_t, line_t
+            integer(c_int64_t), intent(in), value :: n
+            type(line_t), intent(in) :: line(n)
+        end function pw_node_expected
 
         subroutine pw_node_begin() bind(c)
         end subroutine pw_node_begin
@@ -97,7 +99,7 @@ contains
 
         kernel%name = 'numa'
         kernel%summary = 'latency and bandwidth from the CPUs of one NUMA node to the memory of another'
-        kernel%default_working_set = '128MiB'
+        kernel%default_working_set = '64MiB'
     end function new_numa
 
     !> Nodes with memory, or with CPUs, separated by ','.
@@ -165,6 +167,7 @@ contains
             to_text(node)//' with '//what//' here', 'numa', 'take one of '//list)
     end subroutine demand
 
+    !> A power of two of lines, which their cycle needs.
     subroutine plan(self, bytes, wanted, error)
         class(numa_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -173,7 +176,7 @@ contains
 
         associate (unused_self => self, unused_error => error)
         end associate
-        wanted%elements = bytes/line_bytes
+        wanted%elements = shiftl(1_i8, bit_size(bytes) - 1 - leadz(bytes/line_bytes))
         wanted%element_bytes = line_bytes
         allocate (wanted%name(1), source=[character(16) :: 'lines'])
         allocate (wanted%bytes(1), source=wanted%elements*line_bytes)
@@ -223,21 +226,21 @@ contains
         self%done = self%done + passes
     end subroutine add_up
 
-    !> Where the chase stands against where so many steps along one cycle of all lines end; the low bits of all sums against
-    !> those added up line by line. Then the place of the memory, by the system's own word.
+    !> Where the chase stands against where so many hops end; the low bits of all sums against those added up line by line.
+    !> Then the place of the memory, by the system's own word.
     subroutine validate(self, outcome)
         class(numa_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
         type(line_t), pointer, contiguous :: line(:)
         integer(i8) :: deviation, misplaced
 
+        call c_f_pointer(self%memory(1)%address, line, [self%lines])
         if (self%chase) then
-            outcome%method = 'the place along the cycle against the number of hops'
-            deviation = abs(pw_node_place(self%at) - modulo(self%done, self%lines))
+            outcome%method = 'the line where the chase stands against the number of hops'
+            deviation = pw_node_deviation(self%lines, line, self%done, self%at)
         else
             outcome%method = 'the low 31 bits of all sums against those of a sum line by line'
-            call c_f_pointer(self%memory(1)%address, line, [self%lines])
-            deviation = iand(pw_node_expected(0_i8, self%lines, line), low_bits)
+            deviation = iand(pw_node_expected(self%lines, line), low_bits)
             deviation = abs(self%total - iand(deviation*iand(self%done, low_bits), low_bits))
         end if
         misplaced = pw_node_misplaced(self%memory(1)%address, self%memory(1)%bytes, self%memory_node)

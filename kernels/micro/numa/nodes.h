@@ -8,8 +8,7 @@ enum { pw_line_words = PW_LINE_BYTES / 8 };
 
 typedef struct pw_node_line {
     struct pw_node_line *next;
-    int64_t place; /* number of the line along the cycle, from 0 */
-    int64_t rest[pw_line_words - 2];
+    int64_t rest[pw_line_words - 1];
 } pw_node_line;
 
 /* The timed code: follow `hops` links from `start`; returns where they end. */
@@ -18,13 +17,14 @@ pw_node_line *pw_node_chase(int64_t hops, pw_node_line *start);
 /* The timed code: the sum, modulo 2^64, of all words of n lines. */
 int64_t pw_node_sum(int64_t n, const pw_node_line *line);
 
-/* Join n lines in one random cycle that starts at the first, and fill their other words. */
+/* Join n lines, a power of two, in one pseudo-random cycle that starts at the first, and fill their other words. */
 void pw_node_join(int64_t n, pw_node_line *line);
 
-/* What pw_node_sum must give for lines first..last-1 of one cycle of n; they are added up line by line. */
-int64_t pw_node_expected(int64_t first, int64_t last, const pw_node_line *line);
+/* How far, in lines, `at` lies from where `hops` hops along that cycle end. */
+int64_t pw_node_deviation(int64_t n, const pw_node_line *line, int64_t hops, const pw_node_line *at);
 
-int64_t pw_node_place(const pw_node_line *line);
+/* What pw_node_sum must give for n lines, added up line by line. */
+int64_t pw_node_expected(int64_t n, const pw_node_line *line);
 
 /* Remember on which CPUs the process may run. Once, before pw_node_go. */
 void pw_node_begin(void);

@@ -93,7 +93,7 @@ def test_labels_name_only_what_differs():
         ("options.block_size_bytes", [2048, 3072, 8192], "log", ["2 KiB", "4 KiB", "8 KiB"]),
         ("options.offset_bytes", [0, 16, 48], "linear", [f"{n} B" for n in range(0, 49, 8)]),
         ("options.prefetch_distance", [0, 3, 6, 12], "linear", ["0", "4", "8", "12"]),
-        ("options.threads", [1, 2], "linear", ["1", "2"]),
+        ("options.chains", [1, 2], "linear", ["1", "2"]),
         ("options.type", ["fp64", "fp32", 8], "linear", ["fp64", "fp32", "8"]),
     ],
 )

@@ -59,10 +59,10 @@ contains
         select case (self%configuration%prefetch)
         case ('software')
             call self%options%add('prefetch-distance', option_count, '32', 'cache lines (one an update) prefetched ahead, '// &
-                                  'at most 128', lowest=1_i8)
+                                  'at most 128', lowest=1_i8, ladder='1,2,4,8,16,32,64,128')
         case ('block')
             call self%options%add('block-size', option_bytes, '4KiB', 'bytes of the lines (one an update) read ahead, '// &
-                                  'at most 8 KiB', lowest=line_bytes)
+                                  'at most 8 KiB', lowest=line_bytes, ladder='64,128,256,512,1KiB,2KiB,4KiB,8KiB')
         end select
     end subroutine declare_options
 

@@ -17,7 +17,7 @@ subroutine pw_strided_load(n, stride, a, total) bind(c)
         return
     end if
     second = 0
-    do round = 1, max(stride - line, 0_c_int64_t) + 1, line
+    do round = 1, min(max(stride - line, 0_c_int64_t) + 1, n), line
         pairs = (n - round)/stride + 1
         ! Two at a time, for one chain of operations would take as long as two loads.
         !dir$ novector
@@ -46,7 +46,7 @@ subroutine pw_strided_store(n, stride, a, value) bind(c)
         end do
         return
     end if
-    do round = 1, max(stride - line, 0_c_int64_t) + 1, line
+    do round = 1, min(max(stride - line, 0_c_int64_t) + 1, n), line
         !dir$ novector
         !gcc$ novector
         do i = round, n, stride

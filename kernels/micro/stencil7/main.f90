@@ -1,0 +1,244 @@
+!> A Jacobi sweep for the Poisson equation on a 3-d grid: the 7-point stencil.
+!>
+!> Source: A64FX micro-architecture guide, sector cache, case 2, whose loop and grid it takes.
+module stencil7
+    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_choice, option_count, option_text
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_threads, only: thread_share
+    implicit none
+    private
+
+    integer(i8), parameter :: element_bytes = 8, line = 8, most_points = 2_i8**40
+    real(r8), parameter :: h(4) = [1.0_r8, 2.0_r8, 5.0_r8, 0.0625_r8]   ! 1/h1**2, 1/h2**2, 1/h3**2, half their sum's inverse
+
+    type, extends(kernel_t), public :: stencil_t
+        private
+        integer(i8) :: grid(3) = 0, rows = 0, tuning = 0
+        logical :: cube = .false.
+        real(r8), pointer, contiguous :: u(:, :, :) => null(), rhs(:, :, :) => null(), unew(:, :, :) => null()
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type stencil_t
+
+    public :: new_stencil
+
+    interface
+        !> The timed kernel of this build; see stencil.h.
+        subroutine pw_stencil7(nx, ny, planes, rows, tuning, h, u, rhs, unew) bind(c)
+            import :: c_double, c_int64_t
+            integer(c_int64_t), intent(in), value :: nx, ny, planes, rows, tuning
+            real(c_double), intent(in) :: h(4), u(nx, ny, planes + 2), rhs(nx, ny, planes + 2)
+            real(c_double), intent(inout) :: unew(nx, ny, planes + 2)
+        end subroutine pw_stencil7
+    end interface
+
+contains
+
+    function new_stencil() result(kernel)
+        type(stencil_t) :: kernel
+
+        kernel%name = 'stencil7'
+        kernel%summary = 'a Jacobi sweep with the 7-point stencil over a 3-d grid'
+        kernel%default_working_set = '181638912'    ! of the guide's grid
+    end function new_stencil
+
+    subroutine declare_options(self)
+        class(stencil_t), intent(inout) :: self
+
+        call self%options%add('grid', option_text, '452x52x322', 'points in each direction, edges included; with '// &
+                              '--working-set, a cube of that size instead')
+        call self%options%add('blocking', option_choice, 'none', 'whole planes, or blocks of their rows through all planes', &
+                              choices='none|rows')
+        call self%options%add('block-rows', option_count, '16', 'rows of a block, with --blocking rows', lowest=1_i8, &
+                              ladder='1,2,4,8,12,16,24,32,48,64,96,128,192,256')
+        if (self%configuration%prefetch == 'software') call self%options%add('prefetch-distance', option_count, '16', &
+            'cache lines that are prefetched ahead', lowest=1_i8, ladder='1,2,4,8,12,16,24,32,48,64,96,128')
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(stencil_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer :: i, status, crosses
+        logical :: both
+
+        self%cube = self%options%given('working-set')
+        both = self%options%given('grid')
+        both = both .and. self%cube
+        if (both) call error%raise(exit_usage, &
+            '--grid and --working-set both name a size', 'stencil7', 'give one of them')
+        call self%options%get('grid', word)
+        status = verify(word, '0123456789x')
+        crosses = 0
+        do i = 1, len(word)
+            if (word(i:i) /= 'x') cycle
+            crosses = crosses + 1
+            word(i:i) = ' '
+        end do
+        if (status == 0 .and. crosses /= 2) status = 1
+        if (status == 0) read (word, *, iostat=status) self%grid
+        if (status == 0 .and. any(self%grid > most_points)) status = 1
+        if (status == 0) then
+            if (product(real(self%grid, r8)) > real(most_points, r8) .or. any(self%grid < 3)) status = 1
+        end if
+        if (status /= 0) call error%raise(exit_usage, '--grid takes three numbers of at least 3', 'stencil7', &
+                                          'give it as in --grid 452x52x322')
+        call self%options%get('blocking', word)
+        self%rows = most_points
+        if (word == 'rows') call self%options%get('block-rows', self%rows)
+        if (self%configuration%prefetch /= 'software') return
+        call self%options%get('prefetch-distance', self%tuning)
+        self%tuning = min(self%tuning, most_points)*line
+    end subroutine read_options
+
+    subroutine plan(self, bytes, wanted, error)
+        class(stencil_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        if (self%cube) self%grid = int((real(bytes/(3*element_bytes), r8) + 0.5_r8)**(1.0_r8/3.0_r8), i8)
+        if (any(self%grid < 3)) call error%raise(exit_usage, 'a grid needs 3 points in each direction', 'stencil7', &
+                                                 'give a --working-set of at least 648 bytes')
+        wanted%elements = product(self%grid)
+        wanted%element_bytes = element_bytes
+        allocate (wanted%name(3), source=[character(16) :: 'u', 'rhs', 'unew'])
+        allocate (wanted%bytes(3), source=wanted%elements*element_bytes)
+    end subroutine plan
+
+    !> u is a cubic polynomial, rhs its Laplacian but for a known defect: whole numbers, so that the result is exact with
+    !> and without fused multiply-add. unew gets a value that no result has.
+    subroutine initialise(self, elements)
+        class(stencil_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: first, last, i, j, k
+
+        associate (unused => elements)
+        end associate
+        call c_f_pointer(self%memory(1)%address, self%u, self%grid)
+        call c_f_pointer(self%memory(2)%address, self%rhs, self%grid)
+        call c_f_pointer(self%memory(3)%address, self%unew, self%grid)
+        associate (u => self%u, rhs => self%rhs, unew => self%unew)
+            !$omp parallel private(first, last, i, j, k)
+            call thread_share(self%grid(3), 1_i8, first, last)
+            do k = first, last
+                do j = 1, self%grid(2)
+                    do i = 1, self%grid(1)
+                        u(i, j, k) = u_value(i, j, k)
+                        rhs(i, j, k) = 6*(h(1)*i + 2*h(2)*j + 3*h(3)*k) + defect(i, j, k)/h(4)
+                        unew(i, j, k) = -1.0_r8
+                    end do
+                end do
+            end do
+            !$omp end parallel
+        end associate
+    end subroutine initialise
+
+    pure elemental real(r8) function u_value(i, j, k)
+        integer(i8), intent(in) :: i, j, k
+
+        u_value = real(i**3 + 2*j**3 + 3*k**3, r8)
+    end function u_value
+
+    pure elemental real(r8) function defect(i, j, k)
+        integer(i8), intent(in) :: i, j, k
+
+        defect = real(i + 2*j + 3*k, r8)
+    end function defect
+
+    !> Each thread makes its passes over its own planes: u and rhs are only read, so nothing waits.
+    subroutine run(self, passes)
+        class(stencil_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: first, last, pass
+
+        associate (u => self%u, rhs => self%rhs, unew => self%unew, grid => self%grid)
+            !$omp parallel private(first, last, pass)
+            call thread_share(grid(3) - 2, 1_i8, first, last)
+            if (last >= first) then
+                do pass = 1, passes
+                    call pw_stencil7(grid(1), grid(2), last - first + 1, self%rows, self%tuning, h, u(1, 1, first), &
+                                     rhs(1, 1, first), unew(1, 1, first))
+                end do
+            end if
+            !$omp end parallel
+        end associate
+    end subroutine run
+
+    !> Where rhs were the Laplacian of u, u would stay; the defect is what it loses. Edges stay untouched.
+    subroutine validate(self, outcome)
+        class(stencil_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        real(r8) :: error, expected
+        integer(i8) :: first, last, i, j, k
+
+        error = 0.0_r8
+        associate (unew => self%unew, grid => self%grid)
+            !$omp parallel private(first, last, i, j, k, expected) reduction(max: error)
+            call thread_share(grid(3), 1_i8, first, last)
+            do k = first, last
+                do j = 1, grid(2)
+                    do i = 1, grid(1)
+                        expected = u_value(i, j, k) - defect(i, j, k)
+                        if (any([i, j, k] == 1) .or. any([i, j, k] == grid)) expected = -1.0_r8
+                        error = max(error, abs(unew(i, j, k) - expected))
+                    end do
+                end do
+            end do
+            !$omp end parallel
+        end associate
+        outcome%method = 'every point against its closed form, largest absolute difference'
+        outcome%error = error
+        outcome%tolerance = 0.0_r8
+        outcome%passed = error <= outcome%tolerance
+    end subroutine validate
+
+    !> Each point of u and rhs is loaded once, its neighbours being in a cache, and one of unew is stored; a store through
+    !> the caches first reads its line (write-allocate).
+    function traffic(self, passes) result(moved)
+        class(stencil_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+        real(r8) :: points
+
+        points = product(real(self%grid - 2, r8))*real(passes, r8)
+        moved%bytes_stream = 3*element_bytes*points
+        moved%bytes_hardware = moved%bytes_stream
+        if (self%configuration%stores == 'regular') moved%bytes_hardware = 4*element_bytes*points
+        moved%flops = 10*points
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(stencil_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        type(traffic_t) :: moved
+
+        moved = self%traffic(passes)
+        figures = [bandwidth_metrics(moved, seconds), metric_t('updates_per_s', moved%flops/10/seconds), &
+                   metric_t('gflop_per_s', moved%flops/seconds*1.0e-9_r8)]
+    end function metrics
+
+end module stencil7
+
+program main
+    use pw_harness, only: run_kernel
+    use stencil7, only: new_stencil, stencil_t
+    implicit none
+    type(stencil_t) :: kernel
+
+    kernel = new_stencil()
+    call run_kernel(kernel)
+end program main

@@ -1,0 +1,96 @@
+/* The transpose by tiles, whose pages and lines stay in the translation buffer and the caches: the matrix is halved along
+ * its longer side until a tile is left (Frigo, Leiserson, Prokop and Ramachandran, Cache-oblivious algorithms, 1999),
+ * and a tile is made of blocks of a cache line by a cache line, which are transposed in registers. */
+#include "transpose.h"
+
+enum { tile = 64, line = pw_line_doubles, width = pw_vector_doubles };
+
+/* Elements of two vectors by number, counted through both. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define shuffle(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+#else
+typedef int64_t mask __attribute__((vector_size(PW_VECTOR_BYTES)));
+#define shuffle(x, y, ...) __builtin_shuffle(x, y, (mask){__VA_ARGS__})
+#endif
+
+/* Exchange what lies off the diagonal in the 2 x 2 blocks of vectors `distance` apart. */
+#define exchange(distance, low, high)                 \
+    for (int i = 0; i < width; i++)                   \
+        if (!(i & distance)) {                        \
+            pw_vector x = v[i], y = v[i + distance];  \
+            v[i] = shuffle(x, y, low);                \
+            v[i + distance] = shuffle(x, y, high);    \
+        }
+#define list(...) __VA_ARGS__
+
+PW_INLINE void transpose_registers(pw_vector v[width])
+{
+#if PW_VECTOR_BYTES == 64
+    exchange(1, list(0, 8, 2, 10, 4, 12, 6, 14), list(1, 9, 3, 11, 5, 13, 7, 15))
+    exchange(2, list(0, 1, 8, 9, 4, 5, 12, 13), list(2, 3, 10, 11, 6, 7, 14, 15))
+    exchange(4, list(0, 1, 2, 3, 8, 9, 10, 11), list(4, 5, 6, 7, 12, 13, 14, 15))
+#elif PW_VECTOR_BYTES == 32
+    exchange(1, list(0, 4, 2, 6), list(1, 5, 3, 7))
+    exchange(2, list(0, 1, 4, 5), list(2, 3, 6, 7))
+#else
+    exchange(1, list(0, 2), list(1, 3))
+#endif
+}
+
+/* A line of each of some columns of b, from part of a line of as many columns of a as a line holds. Both vectors of a line
+ * are stored in succession, so that a streaming store finds its line whole. */
+PW_INLINE void transpose_strip(int64_t leading, const double *a, double *b, int64_t add)
+{
+    pw_vector v[line / width][width];
+    for (int part = 0; part < line / width; part++) {
+        for (int i = 0; i < width; i++) v[part][i] = pw_load(a + (part * width + i) * leading);
+        transpose_registers(v[part]);
+    }
+    for (int i = 0; i < width; i++)
+        for (int part = 0; part < line / width; part++) {
+            double *to = b + i * leading + part * width;
+            transpose_put(to, add ? pw_load(to) + v[part][i] : v[part][i]);
+        }
+}
+
+/* Rows row..row_end-1 of the columns column..column_end-1 of b; rows begin at a line. */
+PW_INLINE void transpose_tile(int64_t row, int64_t row_end, int64_t column, int64_t column_end, int64_t leading,
+                              const double *a, double *b, int64_t add)
+{
+    for (; column + line <= column_end; column += line) {
+        int64_t i = row;
+        for (; i + line <= row_end; i += line)
+            for (int64_t j = column; j < column + line; j += width)
+                transpose_strip(leading, a + j + i * leading, b + i + j * leading, add);
+        for (int64_t j = column; j < column + line; j++) transpose_scalar(i, row_end, leading, a + j, b + j * leading, add);
+    }
+    for (; column < column_end; column++) transpose_scalar(row, row_end, leading, a + column, b + column * leading, add);
+}
+
+static void transpose_halves(int64_t row, int64_t row_end, int64_t column, int64_t column_end, int64_t leading,
+                             const double *a, double *b, int64_t add)
+{
+    int64_t rows = row_end - row, columns = column_end - column;
+    if (rows <= tile && columns <= tile) {
+        if (add)
+            transpose_tile(row, row_end, column, column_end, leading, a, b, 1);
+        else
+            transpose_tile(row, row_end, column, column_end, leading, a, b, 0);
+    } else if (rows > columns) {
+        int64_t half = row + (rows / 2 + tile - 1) / tile * tile;
+        transpose_halves(row, half, column, column_end, leading, a, b, add);
+        transpose_halves(half, row_end, column, column_end, leading, a, b, add);
+    } else {
+        int64_t half = column + (columns / 2 + tile - 1) / tile * tile;
+        transpose_halves(row, row_end, column, half, leading, a, b, add);
+        transpose_halves(row, row_end, half, column_end, leading, a, b, add);
+    }
+}
+
+void pw_transpose_tiled(int64_t n, int64_t leading, int64_t first, int64_t last, const double *a, double *b, int64_t add)
+{
+    transpose_halves(0, n, first, last, leading, a, b, add);
+#ifdef PW_STORES_NONTEMPORAL
+    pw_stream_fence();
+#endif
+}

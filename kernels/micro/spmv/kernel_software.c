@@ -1,0 +1,16 @@
+/* The x of the entry `tuning` entries later is prefetched. */
+#include "spmv.h"
+
+void pw_spmv_crs(int64_t first, int64_t last, const int64_t *start, const int32_t *column, const double *value, const double *x,
+                 double *y, int64_t tuning)
+{
+    for (int64_t i = first; i < last; i++) y[i] = spmv_row(start[i], start[i + 1], column, value, x, tuning);
+}
+
+void pw_spmv_sell(int64_t first, int64_t last, int64_t chunk, const int64_t *start, const int32_t *order, const int32_t *column,
+                  const double *value, const double *x, double *y, int64_t tuning)
+{
+    for (int64_t c = first; c < last; c++)
+        for (int64_t row = 0; row < chunk; row += lanes)
+            spmv_lanes(start[c] + row, start[c + 1], chunk, order + c * chunk + row, column, value, x, y, tuning);
+}

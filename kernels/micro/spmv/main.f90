@@ -1,0 +1,322 @@
+!> Sparse matrix-vector product, y = A*x, in the formats CRS and SELL-C-sigma.
+!>
+!> Source: Kreutzer, Hager, Wellein, Fehske and Bishop, SIAM J. Sci. Comput. 36 (2014), C401: the format SELL-C-sigma,
+!> of which CRS is the chunk of one row.
+module spmv
+    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_kinds, only: i4, i8, r8
+    use pw_options, only: option_choice, option_count
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_threads, only: thread_share
+    use spmv_matrix, only: longest_row, matrix_band, matrix_laplace, matrix_random, matrix_t, matrix_value
+    implicit none
+    private
+
+    integer(i8), parameter :: most_ahead = 1024     ! entries behind the last, for prefetches to name columns
+
+    type, extends(kernel_t), public :: spmv_t
+        private
+        type(matrix_t) :: matrix
+        logical :: sell = .false.
+        integer(i8) :: chunk = 1, sigma = 1, tuning = 0
+        integer(i8) :: entries = 0, stored = 0      !< of the matrix, and with those that fill chunks up
+        integer(i8), allocatable :: length(:)       !< entries of each row, filled up to whole chunks by rows without any
+        integer(i4), allocatable :: sorted(:)       !< the rows (from 0) in the order in which they are stored
+        integer(i8), allocatable :: offset(:)       !< first entry of each chunk, from 0, and the end of the last
+        integer(i8), pointer, contiguous :: start(:) => null()
+        integer(i4), pointer, contiguous :: order(:) => null(), column(:) => null()
+        real(r8), pointer, contiguous :: value(:) => null(), x(:) => null(), y(:) => null()
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type spmv_t
+
+    public :: new_spmv
+
+    interface
+        !> The timed kernels of this build; see spmv.h.
+        subroutine pw_spmv_crs(first, last, start, column, value, x, y, tuning) bind(c)
+            import :: c_double, c_int32_t, c_int64_t
+            integer(c_int64_t), intent(in), value :: first, last, tuning
+            integer(c_int64_t), intent(in) :: start(*)
+            integer(c_int32_t), intent(in) :: column(*)
+            real(c_double), intent(in) :: value(*), x(*)
+            real(c_double), intent(inout) :: y(*)
+        end subroutine pw_spmv_crs
+
+        subroutine pw_spmv_sell(first, last, chunk, start, order, column, value, x, y, tuning) bind(c)
+            import :: c_double, c_int32_t, c_int64_t
+            integer(c_int64_t), intent(in), value :: first, last, chunk, tuning
+            integer(c_int64_t), intent(in) :: start(*)
+            integer(c_int32_t), intent(in) :: order(*), column(*)
+            real(c_double), intent(in) :: value(*), x(*)
+            real(c_double), intent(inout) :: y(*)
+        end subroutine pw_spmv_sell
+    end interface
+
+contains
+
+    function new_spmv() result(kernel)
+        type(spmv_t) :: kernel
+
+        kernel%name = 'spmv'
+        kernel%summary = 'sparse matrix-vector product'
+        kernel%default_working_set = '128MiB'
+    end function new_spmv
+
+    subroutine declare_options(self)
+        class(spmv_t), intent(inout) :: self
+
+        associate (options => self%options)
+            call options%add('matrix', option_choice, 'laplace', '7-point Laplacian of a cube; random columns near the '// &
+                             'diagonal; random columns', choices='laplace|band|random')
+            call options%add('format', option_choice, 'crs', 'storage: by rows, or by chunks of rows', choices='crs|sell')
+            call options%add('chunk', option_choice, '8', 'rows of a chunk of sell', choices='8|16|32|64|128')
+            call options%add('sigma', option_count, '256', 'rows among which sell sorts by length; 1 does not sort', &
+                             lowest=1_i8, ladder='1,8,32,64,128,256,512,1024,4096')
+            call options%add('row-entries', option_count, '16', 'mean entries of a row of band and random, at most 512', &
+                             lowest=1_i8, ladder='2,4,8,16,32,64,128,256')
+            call options%add('reach', option_count, '1024', 'farthest column from the diagonal of band', lowest=1_i8, &
+                             ladder='16,64,256,1024,4096,16384,65536,262144')
+            select case (self%configuration%prefetch)
+            case ('software')
+                call options%add('prefetch-distance', option_count, '64', 'entries whose x is prefetched ahead, at most 1024', &
+                                 lowest=1_i8, ladder='8,16,32,64,128,256,512,1024')
+            case ('block')
+                call options%add('block-entries', option_count, '64', 'entries whose x is loaded ahead', lowest=1_i8, &
+                                 ladder='16,32,64,128,256,512,1024')
+            end select
+        end associate
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(spmv_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+
+        associate (options => self%options, matrix => self%matrix)
+            call options%get('matrix', word)
+            select case (word)
+            case ('laplace')
+                matrix%kind = matrix_laplace
+            case ('band')
+                matrix%kind = matrix_band
+            case default
+                matrix%kind = matrix_random
+            end select
+            call options%get('row-entries', matrix%entries)
+            call options%get('reach', matrix%reach)
+            call options%get('format', word)
+            self%sell = word == 'sell'
+            self%chunk = 1
+            self%sigma = 1
+            if (self%sell) then
+                call options%get('chunk', self%chunk)
+                call options%get('sigma', self%sigma)
+            end if
+            select case (self%configuration%prefetch)
+            case ('software')
+                call options%get('prefetch-distance', self%tuning)
+            case ('block')
+                call options%get('block-entries', self%tuning)
+            end select
+            if (self%tuning > most_ahead .or. matrix%entries > longest_row/2) call error%raise(exit_usage, &
+                'no more than 1024 entries are looked ahead, and a row has no more than 512', 'spmv', &
+                'give a smaller --prefetch-distance, --block-entries or --row-entries')
+        end associate
+    end subroutine read_options
+
+    !> The matrix with as many rows as fit, with both vectors.
+    subroutine plan(self, bytes, wanted, error)
+        class(spmv_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+        integer(i8) :: rows, taken
+
+        rows = min(bytes/(12*merge(7_i8, self%matrix%entries, self%matrix%kind == matrix_laplace) + 24) + 1, &
+                   int(huge(1_i4), i8) - 128)
+        taken = huge(taken)
+        do while (taken > bytes .and. rows > 0)
+            call self%matrix%resize(rows)
+            call lay_out(self)
+            wanted%bytes = [8_i8*size(self%offset), 4_i8*size(self%sorted), 4*(self%stored + most_ahead), &
+                            8*self%stored, 8*self%matrix%rows, 8_i8*size(self%sorted)]
+            taken = sum(wanted%bytes)
+            rows = min(self%matrix%rows - 1, int(real(self%matrix%rows, r8)*real(bytes, r8)/real(taken, r8), i8))
+        end do
+        if (taken > bytes) call error%raise(exit_usage, 'the working set holds no matrix', 'spmv', 'give a larger one')
+        wanted%elements = self%entries
+        wanted%element_bytes = 12
+        wanted%name = [character(16) :: 'start', 'order', 'column', 'value', 'x', 'y']
+    end subroutine plan
+
+    !> Sort the rows of each window of sigma rows by falling length, and find where each chunk begins.
+    subroutine lay_out(self)
+        class(spmv_t), intent(inout) :: self
+        integer(i8) :: i, c, chunks, places(0:longest_row), first, last, at
+
+        chunks = (self%matrix%rows + self%chunk - 1)/self%chunk
+        if (allocated(self%length)) deallocate (self%length, self%sorted, self%offset)
+        allocate (self%length(0:chunks*self%chunk - 1), self%sorted(0:chunks*self%chunk - 1), self%offset(0:chunks))
+        do i = 0, size(self%length) - 1
+            self%length(i) = 0
+            if (i < self%matrix%rows) self%length(i) = self%matrix%row_length(i)
+        end do
+        self%entries = sum(self%length)
+        do first = 0, size(self%length) - 1, self%sigma
+            last = min(first + self%sigma, size(self%length, kind=i8)) - 1
+            places = 0
+            do i = first, last
+                if (self%length(i) > 0) places(:self%length(i) - 1) = places(:self%length(i) - 1) + 1
+            end do
+            do i = first, last      ! places(l): rows longer than l, those placed already included
+                at = places(self%length(i))
+                places(self%length(i)) = at + 1
+                self%sorted(first + at) = int(i, i4)
+            end do
+        end do
+        self%offset(0) = 0
+        do c = 0, chunks - 1
+            self%offset(c + 1) = self%offset(c) + self%chunk*maxval(self%length(self%sorted(c*self%chunk:(c + 1)*self%chunk - 1)))
+        end do
+        self%stored = self%offset(chunks)
+    end subroutine lay_out
+
+    !> Whole numbers all, so that sums are exact in any order. Where a chunk is filled up, the value is 0. y gets a value
+    !> that no result has.
+    subroutine initialise(self, elements)
+        class(spmv_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: first, last, c, r, k, at, row, length, columns(longest_row)
+
+        associate (unused => elements, stored => self%stored, padded => size(self%sorted, kind=i8))
+            call c_f_pointer(self%memory(1)%address, self%start, [size(self%offset)])
+            call c_f_pointer(self%memory(2)%address, self%order, [padded])
+            call c_f_pointer(self%memory(3)%address, self%column, [stored + most_ahead])
+            call c_f_pointer(self%memory(4)%address, self%value, [stored])
+            call c_f_pointer(self%memory(5)%address, self%x, [self%matrix%rows])
+            call c_f_pointer(self%memory(6)%address, self%y, [padded])
+            self%column(stored + 1:) = 0
+        end associate
+        self%start(:) = self%offset
+        !$omp parallel private(first, last, c, r, k, at, row, length, columns)
+        call thread_share(size(self%offset) - 1_i8, 1_i8, first, last)
+        do c = first - 1, last - 1
+            do r = 0, self%chunk - 1
+                row = self%sorted(c*self%chunk + r)
+                self%order(c*self%chunk + r + 1) = int(row, i4)
+                self%y(row + 1) = -1.0_r8
+                length = 0
+                if (row < self%matrix%rows) then
+                    self%x(row + 1) = real(x_value(row), r8)
+                    call self%matrix%row_columns(row, length, columns)
+                end if
+                do k = 1, (self%offset(c + 1) - self%offset(c))/self%chunk
+                    at = self%offset(c) + (k - 1)*self%chunk + r + 1
+                    if (k <= length) then
+                        self%column(at) = int(columns(k), i4)
+                        self%value(at) = real(matrix_value(row, columns(k)), r8)
+                    else
+                        self%column(at) = 0
+                        self%value(at) = 0.0_r8
+                    end if
+                end do
+            end do
+        end do
+        !$omp end parallel
+    end subroutine initialise
+
+    pure elemental integer(i8) function x_value(j)
+        integer(i8), intent(in) :: j
+
+        x_value = 1 + modulo(j, 13_i8)
+    end function x_value
+
+    !> Each thread makes its passes over its own rows: A and x are only read, so nothing waits.
+    subroutine run(self, passes)
+        class(spmv_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: first, last, pass
+
+        !$omp parallel private(first, last, pass)
+        call thread_share(size(self%offset) - 1_i8, 1_i8, first, last)
+        if (last >= first) then
+            do pass = 1, passes
+                if (self%sell) then
+                    call pw_spmv_sell(first - 1, last, self%chunk, self%start, self%order, self%column, self%value, self%x, &
+                                      self%y, self%tuning)
+                else
+                    call pw_spmv_crs(first - 1, last, self%start, self%column, self%value, self%x, self%y, self%tuning)
+                end if
+            end do
+        end if
+        !$omp end parallel
+    end subroutine run
+
+    !> Every row once more, from the formulas of the matrix in whole numbers, without what is stored.
+    subroutine validate(self, outcome)
+        class(spmv_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        real(r8) :: error
+        integer(i8) :: first, last, i, length, columns(longest_row)
+
+        error = 0.0_r8
+        !$omp parallel private(first, last, i, length, columns) reduction(max: error)
+        call thread_share(self%matrix%rows, 1_i8, first, last)
+        do i = first - 1, last - 1
+            call self%matrix%row_columns(i, length, columns)
+            error = max(error, abs(self%y(i + 1) - real(sum(matrix_value(i, columns(:length))*x_value(columns(:length))), r8)))
+        end do
+        !$omp end parallel
+        outcome%method = 'every row against its sum in whole numbers by the formulas of the matrix, largest difference'
+        outcome%error = error
+        outcome%tolerance = 0.0_r8
+        outcome%passed = error <= outcome%tolerance
+    end subroutine validate
+
+    !> Each stored entry (12 bytes), start (8), order (4, sell) and x (8) is loaded once, and y stored; the line of y is read
+    !> before that (write-allocate). Entries that fill chunks up are moved but no work.
+    function traffic(self, passes) result(moved)
+        class(spmv_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+        integer(i8) :: bytes
+
+        bytes = 12*self%stored + 8*size(self%offset) + 16*self%matrix%rows
+        if (self%sell) bytes = bytes + 4*size(self%sorted)
+        moved%bytes_stream = real(bytes, r8)*real(passes, r8)
+        moved%bytes_hardware = real(bytes + 8*self%matrix%rows, r8)*real(passes, r8)
+        moved%flops = 2*real(self%entries, r8)*real(passes, r8)
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(spmv_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        type(traffic_t) :: moved
+
+        moved = self%traffic(passes)
+        figures = [metric_t('gflop_per_s', moved%flops/seconds*1.0e-9_r8), bandwidth_metrics(moved, seconds)]
+    end function metrics
+
+end module spmv
+
+program main
+    use pw_harness, only: run_kernel
+    use spmv, only: new_spmv, spmv_t
+    implicit none
+    type(spmv_t) :: kernel
+
+    kernel = new_spmv()
+    call run_kernel(kernel)
+end program main

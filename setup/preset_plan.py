@@ -2,8 +2,9 @@
 
     preset_plan.py ENVIRONMENT_FILE SETUP_FILE
 
-Prints a line `<preset> <C compiler> <Fortran compiler> <version>` each. Configurations without a proved
-compiler are named on standard error, with the reason.
+Prints a line `<preset> <C compiler> <Fortran compiler> <version>` each, the libraries before the
+configurations that need them. Configurations without a proved compiler are named on standard error, with the
+reason.
 """
 
 from __future__ import annotations
@@ -105,7 +106,9 @@ def main(environment_file: Path, setup_file: Path) -> int:
     for name in sorted({one.compiler for one in wanted} - proved.keys()):
         reason = refused.get(name, "it was not found")
         print(f"presets: the configurations of {name} are left out: {reason}", file=sys.stderr)
-    lines = [f"{one.preset} {proved[one.compiler]}" for one in wanted if one.compiler in proved]
+    used = dict.fromkeys(one.compiler for one in wanted if one.compiler in proved)
+    lines = [f"{name}-library {proved[name]}" for name in used]
+    lines += [f"{one.preset} {proved[one.compiler]}" for one in wanted if one.compiler in proved]
     print("\n".join(lines))
     return 0 if lines else 4
 

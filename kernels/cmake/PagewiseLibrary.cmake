@@ -1,5 +1,5 @@
-# The library libpagewise: core, pages, region and harness, with its Fortran modules and C headers. The drivers of the
-# micro-kernels are installed with it.
+# The library libpagewise: core, pages, region and harness, with its Fortran modules and C headers. The objects of
+# the micro-kernels, drivers and timed code, are installed with it.
 add_library(pagewise STATIC)
 add_library(pagewise::pagewise ALIAS pagewise)
 pagewise_compile(pagewise)

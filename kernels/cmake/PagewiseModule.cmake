@@ -22,14 +22,10 @@ function(_pagewise_target result)
     set(${result} ${_target} PARENT_SCOPE)
 endfunction()
 
-# pagewise_install_module(PACKAGE <name>): install rules for the module of this build. Without the library, the build is
-# a package manager's, which writes a module of its own.
+# pagewise_install_module(PACKAGE <name>): install rules for the module of this build. A package manager writes one of its
+# own.
 function(pagewise_install_module)
     cmake_parse_arguments(PARSE_ARGV 0 _module "" "PACKAGE" "")
-    if(NOT PAGEWISE_LIBRARY)
-        return()
-    endif()
-
     set(MODULE_PACKAGE ${_module_PACKAGE})
     set(MODULE_VERSION develop)
     set(MODULE_COMPILER ${PAGEWISE_COMPILER})

@@ -13,36 +13,32 @@ endfunction()
 function(pagewise_test_variants kernel)
     set(_instructions ${PROJECT_SOURCE_DIR}/cmake/check_instructions.cmake)
     _pagewise_smoke(_smoke)
-    set(_tested "")
-    foreach(_prefetch ${pagewise_all_prefetch})
-        foreach(_stores ${pagewise_all_stores})
-            pagewise_felt(prefetch ${_prefetch} hardware _prefetch)
-            pagewise_felt(stores ${_stores} regular _stores)
-            set(_variant ${_prefetch}-${_stores})
-            if(_variant IN_LIST _tested)
-                continue()
-            endif()
-            list(APPEND _tested ${_variant})
-            set(_target pw-${kernel}-${_variant})
-            pagewise_kernel_executable(${_target} ${kernel} ${_prefetch} ${_stores})
-            foreach(_pages none thp)
-                add_test(NAME ${kernel}.${_variant}.${_pages} COMMAND ${_target} ${_smoke} --pages ${_pages})
-                # Tests of pages change the machine's settings for a moment.
-                set_tests_properties(${kernel}.${_variant}.${_pages} PROPERTIES RESOURCE_LOCK machine_settings)
-            endforeach()
-            # Those settings may refuse thp; base pages can always be had.
-            set_tests_properties(${kernel}.${_variant}.thp PROPERTIES SKIP_RETURN_CODE 3)
-            add_test(NAME ${kernel}.${_variant}.instructions
-                     COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP}
-                             "-DOBJECTS=$<TARGET_OBJECTS:${_target}-kernel>" -DPROCESSOR=${CMAKE_SYSTEM_PROCESSOR}
-                             -DPREFETCH=${_prefetch} -DSTORES=${_stores} -P ${_instructions}
-            )
+    pagewise_kernel_variants(_variants)
+    foreach(_variant ${_variants})
+        string(REGEX MATCH "([^-]*)-(.*)" _found ${_variant})
+        set(_prefetch ${CMAKE_MATCH_1})
+        set(_stores ${CMAKE_MATCH_2})
+        set(_target pw-${kernel}-${_variant})
+        set(_timed pw-${kernel}-timed-${_variant})
+        pagewise_program(${_target} ${kernel} ${_timed} ${_prefetch} ${_stores})
+        foreach(_pages none thp)
+            add_test(NAME ${kernel}.${_variant}.${_pages} COMMAND ${_target} ${_smoke} --pages ${_pages})
+            # Tests of pages change the machine's settings for a moment.
+            set_tests_properties(${kernel}.${_variant}.${_pages} PROPERTIES RESOURCE_LOCK machine_settings)
         endforeach()
+        # Those settings may refuse thp; base pages can always be had.
+        set_tests_properties(${kernel}.${_variant}.thp PROPERTIES SKIP_RETURN_CODE 3)
+        add_test(NAME ${kernel}.${_variant}.instructions
+                 COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP}
+                         "-DOBJECTS=$<TARGET_OBJECTS:${_timed}>" -DPROCESSOR=${CMAKE_SYSTEM_PROCESSOR}
+                         -DPREFETCH=${_prefetch} -DSTORES=${_stores} -P ${_instructions}
+        )
     endforeach()
 
     add_test(NAME ${kernel}.serial-first-touch COMMAND pw-${kernel} ${_smoke} --first-touch serial)
     # A kernel that leaves some of its work undone fails its check.
-    pagewise_kernel_executable(pw-${kernel}-broken ${kernel} hardware regular broken.c)
+    pagewise_timed_code(pw-${kernel}-timed-broken hardware regular broken.c)
+    pagewise_program(pw-${kernel}-broken ${kernel} pw-${kernel}-timed-broken hardware regular)
     add_test(NAME ${kernel}.broken COMMAND pw-${kernel}-broken ${_smoke})
     set_tests_properties(${kernel}.broken PROPERTIES PASS_REGULAR_EXPRESSION "check +FAILED")
     if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/CMakeLists.txt)

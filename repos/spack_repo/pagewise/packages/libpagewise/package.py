@@ -7,7 +7,8 @@ from spack_repo.pagewise.build_systems.kernels import KernelsPackage
 class Libpagewise(KernelsPackage):
     """Page policies and their proof, measured regions, timers and result records for kernels of pagewise.
 
-    With them, the drivers of its micro-kernels.
+    With them, the objects of its micro-kernels, drivers and timed code, so that each is compiled once a compiler and
+    not with every configuration.
 
     Built from the checkout only (develop:).
     """
@@ -24,10 +25,11 @@ class Libpagewise(KernelsPackage):
         ]
 
     def test_package(self):
-        """the archives, the Fortran modules and the CMake package are installed"""
+        """the archive, the kernels' objects, the Fortran modules and the CMake package are installed"""
         for pattern in (
             "lib*/libpagewise.a",
-            "lib*/pagewise/libpw-*-driver.a",
+            "lib*/pagewise/objects-*/pw-*-driver/*.o",
+            "lib*/pagewise/objects-*/pw-*-timed-*/*.o",
             "include/pagewise/*.mod",
             "lib*/cmake/pagewise/pagewiseConfig.cmake",
         ):

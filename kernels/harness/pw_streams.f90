@@ -12,8 +12,9 @@ module pw_streams
     implicit none
     private
 
-    character(*), parameter :: types = 'fp64|fp32|fp16|bf16|int64|int32|int16|int8'
-    character(*), parameter :: widths = 'compiler|scalar|128|256|512'
+    ! In the order of the numbers in pw_stream_call.h.
+    character(5), parameter :: types(8) = ['fp64 ', 'fp32 ', 'fp16 ', 'bf16 ', 'int64', 'int32', 'int16', 'int8 ']
+    character(8), parameter :: widths(5) = ['compiler', 'scalar  ', '128     ', '256     ', '512     ']
     integer(i8), parameter :: type_bytes(8) = [8, 4, 2, 2, 8, 4, 2, 1]
     integer, parameter :: first_integer_type = 5
     integer(i8), parameter :: line_bytes = 64
@@ -92,9 +93,10 @@ contains
         class(streams_t), intent(inout) :: self
 
         associate (options => self%options)
-            call options%add('type', option_choice, 'fp64', 'type of the elements', choices=types)
+            call options%add('type', option_choice, 'fp64', 'type of the elements, of those that this build has', &
+                             choices=had(types, type_status))
             call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits, of fp64: as the build makes '// &
-                             'it, none, or so many', choices=widths)
+                             'it, none, or so many', choices=had(widths, width_status))
             select case (self%configuration%prefetch)
             case ('software')
                 call options%add('prefetch-distance', option_count, '32', 'cache lines that are prefetched ahead', &
@@ -139,27 +141,54 @@ contains
         if (value > 2_i8**40) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
             'pw_streams', 'give a smaller --prefetch-distance or --block-size')
 
-        ! A call without work tells what the build has.
-        select case (pw_stream_run(self%request))
-        case (1)
-            call error%raise(exit_usage, 'this build of '//self%name//' has no '//type_name, 'pw_streams', &
-                             'fp16 and bf16 need a compiler, and bf16 a processor, that computes with them; sums have neither')
-        case (2)
-            call error%raise(exit_usage, 'this build of '//self%name//' has no vectors of '//width//' for '//type_name, &
-                             'pw_streams', 'widths other than compiler are for fp64, and need a target with such vectors')
-        end select
+        if (pw_stream_run(self%request) /= 0) &
+            call error%raise(exit_usage, 'there are no vectors of '//width//' bits for '//type_name, 'pw_streams', &
+                             'take --type fp64 for widths other than compiler')
     end subroutine read_options
 
-    !> Place of `word` in the list `words`, whose separator is '|'.
+    !> Place of a word in a list that has it. (gfortran 12's findloc does not find a shorter character.)
     pure integer(c_int32_t) function place(word, words)
-        character(*), intent(in) :: word, words
-        integer :: i
+        character(*), intent(in) :: word, words(:)
 
-        place = 1
-        do i = 1, index('|'//words//'|', '|'//word//'|') - 1
-            if (words(i:i) == '|') place = place + 1
+        do place = 1, int(size(words), c_int32_t) - 1
+            if (words(place) == word) exit
         end do
     end function place
+
+    !> The words that this build has, separated by '|'. `status` gives what a call without work returns for the word's place.
+    function had(words, status) result(list)
+        character(*), intent(in) :: words(:)
+        interface
+            integer(c_int32_t) function status(place)
+                import :: c_int32_t
+                integer(c_int32_t), intent(in) :: place
+            end function status
+        end interface
+        character(:), allocatable :: list
+        integer(c_int32_t) :: i
+
+        list = ''
+        do i = 1, int(size(words), c_int32_t)
+            if (status(i) == 0) list = list//'|'//trim(words(i))
+        end do
+        list = list(2:)
+    end function had
+
+    integer(c_int32_t) function type_status(place)
+        integer(c_int32_t), intent(in) :: place
+        type(call_t) :: request
+
+        request%type = place
+        type_status = pw_stream_run(request)
+    end function type_status
+
+    integer(c_int32_t) function width_status(place)
+        integer(c_int32_t), intent(in) :: place
+        type(call_t) :: request
+
+        request%simd = place
+        width_status = pw_stream_run(request)
+    end function width_status
 
     subroutine plan(self, bytes, wanted, error)
         class(streams_t), intent(inout) :: self

@@ -47,7 +47,7 @@ def visible_presets() -> list[str]:
 
 
 def configurations_of_presets() -> list[str]:
-    return [name for name in visible_presets() if not name.endswith("-test")]
+    return [name for name in visible_presets() if not name.endswith(("-test", "-library"))]
 
 
 def resolved(preset: str) -> dict[str, str]:

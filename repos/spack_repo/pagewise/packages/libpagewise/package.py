@@ -7,8 +7,8 @@ from spack_repo.pagewise.build_systems.kernels import KernelsPackage
 class Libpagewise(KernelsPackage):
     """Page policies and their proof, measured regions, timers and result records for kernels of pagewise.
 
-    With them, the objects of its micro-kernels, drivers and timed code, so that each is compiled once a compiler and
-    not with every configuration.
+    With them, the objects of its micro-kernels, drivers and timed code: each is compiled once a compiler,
+    and not with every configuration.
 
     Built from the checkout only (develop:).
     """

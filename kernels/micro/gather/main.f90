@@ -7,7 +7,7 @@ program main
 
     kernel%name = 'gather'
     kernel%summary = 'loads through an index array, a(i) = b(c(i))'
-    kernel%default_working_set = '128MiB'
+    kernel%default_working_set = '96MiB'
     kernel%gathers = .true.
     call run_kernel(kernel)
 end program main

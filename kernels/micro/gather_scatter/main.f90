@@ -7,7 +7,7 @@ program main
 
     kernel%name = 'gather_scatter'
     kernel%summary = 'loads and stores through an index array, a(c(i)) = b(c(i))'
-    kernel%default_working_set = '64MiB'
+    kernel%default_working_set = '48MiB'
     kernel%gathers = .true.
     kernel%scatters = .true.
     call run_kernel(kernel)

@@ -7,7 +7,7 @@ program main
 
     kernel%name = 'indirect_daxpy'
     kernel%summary = 'daxpy that reads b through an index array, a(i) = a(i) + s * b(c(i))'
-    kernel%default_working_set = '128MiB'
+    kernel%default_working_set = '96MiB'
     kernel%gathers = .true.
     kernel%accumulates = .true.
     call run_kernel(kernel)

@@ -7,7 +7,7 @@ program main
 
     kernel%name = 'scatter'
     kernel%summary = 'stores through an index array, a(c(i)) = b(i)'
-    kernel%default_working_set = '128MiB'
+    kernel%default_working_set = '80MiB'
     kernel%scatters = .true.
     call run_kernel(kernel)
 end program main

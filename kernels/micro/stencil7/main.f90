@@ -60,7 +60,7 @@ contains
                               '--working-set, a cube of that size instead')
         call self%options%add('blocking', option_choice, 'none', 'whole planes, or blocks of their rows through all planes', &
                               choices='none|rows')
-        call self%options%add('block-rows', option_count, '16', 'rows of a block, with --blocking rows', lowest=1_i8, &
+        call self%options%add('block-rows', option_count, '32', 'rows of a block at most, with --blocking rows', lowest=1_i8, &
                               ladder='1,2,4,8,12,16,24,32,48,64,96,128,192,256')
         if (self%configuration%prefetch == 'software') call self%options%add('prefetch-distance', option_count, '16', &
             'cache lines that are prefetched ahead', lowest=1_i8, ladder='1,2,4,8,12,16,24,32,48,64,96,128')
@@ -107,10 +107,16 @@ contains
         integer(i8), intent(in) :: bytes
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
+        integer(i8) :: blocks
 
         if (self%cube) self%grid = int((real(bytes/(3*element_bytes), r8) + 0.5_r8)**(1.0_r8/3.0_r8), i8)
-        if (any(self%grid < 3)) call error%raise(exit_usage, 'a grid needs 3 points in each direction', 'stencil7', &
-                                                 'give a --working-set of at least 648 bytes')
+        if (any(self%grid < 3)) then
+            call error%raise(exit_usage, 'a grid needs 3 points in each direction', 'stencil7', &
+                             'give a --working-set of at least 648 bytes')
+            return
+        end if
+        blocks = (self%grid(2) - 3)/min(self%rows, self%grid(2) - 2) + 1
+        self%rows = (self%grid(2) - 3)/blocks + 1       ! no small block is left over
         wanted%elements = product(self%grid)
         wanted%element_bytes = element_bytes
         allocate (wanted%name(3), source=[character(16) :: 'u', 'rhs', 'unew'])
@@ -204,18 +210,20 @@ contains
         outcome%passed = error <= outcome%tolerance
     end subroutine validate
 
-    !> Each point of u and rhs is loaded once, its neighbours being in a cache, and one of unew is stored; a store through
-    !> the caches first reads its line (write-allocate).
+    !> Each point of u that is a neighbour, of inner points or faces, and each inner one of rhs is loaded once, and one of
+    !> unew stored; a store through the caches first reads its line (write-allocate).
     function traffic(self, passes) result(moved)
         class(stencil_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
-        real(r8) :: points
+        real(r8) :: inner(3), points, faces
 
-        points = product(real(self%grid - 2, r8))*real(passes, r8)
-        moved%bytes_stream = 3*element_bytes*points
+        inner = real(self%grid - 2, r8)
+        points = product(inner)*real(passes, r8)
+        faces = 2*sum(1/inner)*points
+        moved%bytes_stream = element_bytes*(3*points + faces)
         moved%bytes_hardware = moved%bytes_stream
-        if (self%configuration%stores == 'regular') moved%bytes_hardware = 4*element_bytes*points
+        if (self%configuration%stores == 'regular') moved%bytes_hardware = element_bytes*(4*points + faces)
         moved%flops = 10*points
     end function traffic
 

@@ -30,11 +30,20 @@ PW_INLINE void stencil_scalar(int64_t first, int64_t last, int64_t nx, int64_t p
                   * h[3];
 }
 
-PW_INLINE void stencil_vector(int64_t i, int64_t nx, int64_t plane, const double *h, const double *u, const double *rhs,
-                              double *unew)
+PW_INLINE pw_vector stencil_vector(int64_t i, int64_t nx, int64_t plane, const double *h, const double *u, const double *rhs)
 {
-    stencil_put(unew + i, ((pw_load(u + i + 1) + pw_load(u + i - 1)) * h[0] + (pw_load(u + i + nx) + pw_load(u + i - nx)) * h[1]
-                           + (pw_load(u + i + plane) + pw_load(u + i - plane)) * h[2] - pw_load(rhs + i)) * h[3]);
+    return ((pw_load(u + i + 1) + pw_load(u + i - 1)) * h[0] + (pw_load(u + i + nx) + pw_load(u + i - nx)) * h[1]
+            + (pw_load(u + i + plane) + pw_load(u + i - plane)) * h[2] - pw_load(rhs + i)) * h[3];
+}
+
+/* A line of unew: its stores follow each other at once, so that a streaming store finds its line whole. */
+PW_INLINE void stencil_line(int64_t i, int64_t nx, int64_t plane, const double *h, const double *u, const double *rhs,
+                            double *unew)
+{
+    enum { vectors = pw_line_doubles / pw_vector_doubles };
+    pw_vector point[vectors];
+    for (int v = 0; v < vectors; v++) point[v] = stencil_vector(i + v * pw_vector_doubles, nx, plane, h, u, rhs);
+    for (int v = 0; v < vectors; v++) stencil_put(unew + i + v * pw_vector_doubles, point[v]);
 }
 
 /* A row of n points from u, rhs and unew. Only whole lines of unew are written by vectors: a streaming store of part of
@@ -47,7 +56,7 @@ PW_INLINE void stencil_row(int64_t n, int64_t nx, int64_t plane, int64_t tuning,
     stencil_scalar(0, i, nx, plane, h, u, rhs, unew);
     for (; i + pw_line_doubles <= n; i += pw_line_doubles) {
         line_ahead(u + plane + i, rhs + i, unew + i, tuning);
-        for (int64_t v = i; v < i + pw_line_doubles; v += pw_vector_doubles) stencil_vector(v, nx, plane, h, u, rhs, unew);
+        stencil_line(i, nx, plane, h, u, rhs, unew);
     }
     stencil_scalar(i, n, nx, plane, h, u, rhs, unew);
 }

@@ -1,5 +1,6 @@
 # Tests of a micro-kernel: every variant that it feels runs and checks its result, and holds the instructions that it
-# claims; the check of the result finds a kernel that is wrong (the folder's broken.c).
+# claims; its record agrees with the traffic in kernel.yaml; the check of the result finds a kernel that is wrong (the
+# folder's broken.c).
 
 # Run small: the arguments under smoke in kernel.yaml.
 function(_pagewise_smoke result)
@@ -13,6 +14,7 @@ endfunction()
 function(pagewise_test_variants kernel)
     set(_instructions ${PROJECT_SOURCE_DIR}/cmake/check_instructions.cmake)
     _pagewise_smoke(_smoke)
+    file(STRINGS kernel.yaml _traffic REGEX "^traffic:")
     pagewise_kernel_variants(_variants)
     foreach(_variant ${_variants})
         string(REGEX MATCH "([^-]*)-(.*)" _found ${_variant})
@@ -33,6 +35,14 @@ function(pagewise_test_variants kernel)
                          "-DOBJECTS=$<TARGET_OBJECTS:${_timed}>" -DPROCESSOR=${CMAKE_SYSTEM_PROCESSOR}
                          -DPREFETCH=${_prefetch} -DSTORES=${_stores} -P ${_instructions}
         )
+        if(_traffic AND _prefetch STREQUAL "hardware")
+            add_test(NAME ${kernel}.${_variant}.traffic
+                     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${_target}> "-DARGUMENTS=${_smoke}"
+                             -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/${_variant}.jsonl
+                             -DDESCRIPTION=${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml
+                             -P ${PROJECT_SOURCE_DIR}/cmake/check_traffic.cmake
+            )
+        endif()
     endforeach()
 
     add_test(NAME ${kernel}.serial-first-touch COMMAND pw-${kernel} ${_smoke} --first-touch serial)

@@ -27,8 +27,8 @@ endforeach()
 
 # GCC weighs a prefetch against the instructions around it and keeps few; these parameters make it insert them all.
 set(pagewise_compiler_prefetch
-    -fprefetch-loop-arrays --param=min-insn-to-prefetch-ratio=0 --param=simultaneous-prefetches=1000
-    --param=prefetch-latency=${PAGEWISE_PREFETCH_LATENCY}
+    -fprefetch-loop-arrays --param=min-insn-to-prefetch-ratio=0 --param=prefetch-min-insn-to-mem-ratio=0
+    --param=simultaneous-prefetches=1000 --param=prefetch-latency=${PAGEWISE_PREFETCH_LATENCY}
 )
 
 foreach(_option OPENMP PAPI)

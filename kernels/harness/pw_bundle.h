@@ -1,0 +1,158 @@
+/* The timed code of a kernel that passes over many fp64 streams at once: what pw_bundle_run of its kernel.c is made of.
+ *
+ * A kernel may define, before it includes this file:
+ *   PW_UPDATES            it reads what it writes
+ *   PW_BROKEN             the last line is left out: for the test that the check finds this
+ * The build's variant comes as PW_PREFETCH_..., PW_STORES_.... In the plain variant the loops are the Fortran compiler's,
+ * where a kernel has PW_FORTRAN_LOOP call them. */
+#ifndef PAGEWISE_BUNDLE_H
+#define PAGEWISE_BUNDLE_H
+
+#include "pw_bundle_call.h"
+#include "pw_vector.h"
+
+#if (defined(PW_PREFETCH_HARDWARE) || defined(PW_PREFETCH_COMPILER)) && defined(PW_STORES_REGULAR) && !defined(PW_BROKEN)
+#define PW_FORTRAN_LOOP
+#endif
+#if defined(PW_STORES_NONTEMPORAL)
+#define PW_PAST_CACHES 1
+#else
+#define PW_PAST_CACHES 0
+#endif
+#if defined(PW_UPDATES)
+#define PW_READS_OUT 1
+#else
+#define PW_READS_OUT 0
+#endif
+#if defined(PW_BROKEN)
+#define PW_LEFT_OUT pw_line_doubles
+#else
+#define PW_LEFT_OUT 0
+#endif
+
+/* Over the streams of a line, and over the vectors of a line: without a loop in the code. */
+#if defined(__clang__)
+#define PW_EACH(j, n) _Pragma("clang loop unroll(full)") for (int j = 0; j < (n); j++)
+#define PW_VECTORS(u) _Pragma("clang loop unroll(full)") for (int u = 0; u < pw_line_doubles; u += pw_vector_doubles)
+#else
+#define PW_EACH(j, n) _Pragma("GCC unroll 32") for (int j = 0; j < (n); j++)
+#define PW_VECTORS(u) _Pragma("GCC unroll 8") for (int u = 0; u < pw_line_doubles; u += pw_vector_doubles)
+#endif
+
+enum { pw_most_streams = 32, pw_line_vectors = pw_line_doubles / pw_vector_doubles };
+
+/* The work on the line at element i of the streams. */
+typedef void pw_line_work(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum);
+
+/* Vectors start on a line of their stream, so that all are aligned. */
+PW_INLINE void pw_put(double *p, pw_vector v)
+{
+    if (PW_PAST_CACHES)
+        pw_stream(p, v);
+    else
+        *(pw_vector *)p = v;
+}
+
+PW_INLINE pw_vector pw_every(double s)
+{
+    double lane[pw_vector_doubles];
+    for (int l = 0; l < pw_vector_doubles; l++) lane[l] = s;
+    return pw_load(lane);
+}
+
+PW_INLINE double pw_total(pw_vector v)
+{
+    double lane[pw_vector_doubles], total = 0;
+    pw_store(lane, v);
+    for (int l = 0; l < pw_vector_doubles; l++) total += lane[l];
+    return total;
+}
+
+#if defined(PW_PREFETCH_BLOCK)
+/* Bring elements first to last of a stream into the cache. */
+PW_INLINE void pw_bring(const double *stream, int64_t first, int64_t last, int by_prefetch)
+{
+    for (int64_t k = first; k < last; k += pw_line_doubles) {
+        if (by_prefetch)
+            pw_prefetch_read(stream + k);
+        else
+            pw_preload(stream + k);
+    }
+}
+
+/* Of all streams that are read: one after the other, or all at once (fused). */
+__attribute__((noinline)) static void pw_bring_block(const struct pw_bundle_call *call, double *const *out, int outputs,
+                                                     const double *const *in, int inputs, int64_t first, int64_t last)
+{
+    const int64_t step = call->fused ? pw_line_doubles : last - first;
+    for (int64_t k = first; k < last; k += step) {
+        for (int j = 0; j < inputs; j++) pw_bring(in[j], k, k + step, call->by_prefetch);
+        for (int j = 0; PW_READS_OUT && j < outputs; j++) pw_bring(out[j], k, k + step, call->by_prefetch);
+    }
+}
+#endif
+
+/* One pass: `work` on every line. The numbers of streams are constants to the compiler. */
+PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, const int outputs, const double *const *in,
+                       const int inputs, pw_line_work *work, double s, pw_vector *sum)
+{
+    const pw_vector every_s = pw_every(s);
+    (void)outputs, (void)inputs;
+    const int64_t n = call->elements - PW_LEFT_OUT;
+#if defined(PW_PREFETCH_BLOCK)
+    const int64_t wanted = call->block / PW_LINE_BYTES * pw_line_doubles;
+    const int64_t block = wanted > 0 ? wanted : pw_line_doubles;
+#else
+    const int64_t block = n;
+#endif
+    for (int64_t first = 0; first < n; first += block) {
+        const int64_t end = first + block < n ? first + block : n;
+#if defined(PW_PREFETCH_BLOCK)
+        pw_bring_block(call, out, outputs, in, inputs, first, end);
+#endif
+        for (int64_t i = first; i < end; i += pw_line_doubles) {
+#if defined(PW_PREFETCH_SOFTWARE)
+            PW_EACH(j, inputs) pw_prefetch_read((const char *)(in[j] + i) + call->distance);
+            PW_EACH(j, outputs)
+            {
+                if (!PW_PAST_CACHES)
+                    pw_prefetch_write((const char *)(out[j] + i) + call->distance);
+                else if (PW_READS_OUT)
+                    pw_prefetch_read((const char *)(out[j] + i) + call->distance);
+            }
+#endif
+            work(out, in, i, every_s, sum);
+        }
+    }
+}
+
+/* Stream j of those that are read, or written. */
+PW_INLINE const double *pw_in(const struct pw_bundle_call *call, int64_t j)
+{
+    return call->in + j * call->stride;
+}
+
+PW_INLINE double *pw_out(const struct pw_bundle_call *call, int64_t j)
+{
+    return call->out + j * call->stride;
+}
+
+/* One pass over so many streams of each. */
+PW_INLINE void pw_over_all(const struct pw_bundle_call *call, const int outputs, const int inputs, pw_line_work *work, double s,
+                           pw_vector *sum)
+{
+    const double *in[pw_most_streams];
+    double *out[pw_most_streams];
+    PW_EACH(j, inputs) in[j] = pw_in(call, j);
+    PW_EACH(j, outputs) out[j] = pw_out(call, j);
+    pw_over(call, out, outputs, in, inputs, work, s, sum);
+}
+
+/* Between passes: what was stored must be there, and nothing read may be kept. */
+PW_INLINE void pw_pass_ends(void)
+{
+    if (PW_PAST_CACHES) pw_stream_fence();
+    __asm__ volatile("" ::: "memory");
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* What a driver asks of timed code that passes over many streams at once; pw_bundle.f90 has the same type. */
+#ifndef PAGEWISE_BUNDLE_CALL_H
+#define PAGEWISE_BUNDLE_CALL_H
+
+#include <stdint.h>
+
+struct pw_bundle_call {
+    int64_t passes, elements;      /* elements: whole cache lines */
+    int64_t stride;                /* elements from the start of one stream to that of the next */
+    int64_t inputs, outputs;       /* streams that are read; that are written */
+    const double *in;              /* the first element of the first of each */
+    double *out;
+    int64_t distance;              /* prefetch=software: bytes that are asked for ahead */
+    int64_t block;                 /* prefetch=block: bytes of each input that are loaded ahead */
+    double scalar;
+    double sum;                    /* out, of a reduction: that of the last pass */
+    int32_t fused, by_prefetch;    /* prefetch=block: all inputs in one loop; by prefetch instructions */
+};
+
+void pw_bundle_run(struct pw_bundle_call *call);
+
+#endif

@@ -1,0 +1,54 @@
+/* a(i) = b_1(i) + ... + b_n(i), or the sum of all of them; a loop for each n. */
+#include "pw_bundle.h"
+
+PW_INLINE void pw_add_streams(pw_vector *total, const double *const *in, const int streams, int64_t i)
+{
+    PW_VECTORS(u) total[u / pw_vector_doubles] = pw_load(in[0] + i + u);
+    for (int j = 1; j < streams; j++) PW_VECTORS(u) total[u / pw_vector_doubles] += pw_load(in[j] + i + u);
+}
+
+#define PW_FOR_STREAMS(n)                                                                                                       \
+    PW_INLINE void pw_store_##n(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum)            \
+    {                                                                                                                           \
+        pw_vector total[pw_line_vectors];                                                                                       \
+        (void)s, (void)sum;                                                                                                     \
+        pw_add_streams(total, in, n, i);                                                                                        \
+        PW_VECTORS(u) pw_put(out[0] + i + u, total[u / pw_vector_doubles]);                                                     \
+    }                                                                                                                           \
+    PW_INLINE void pw_sum_##n(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum)              \
+    {                                                                                                                           \
+        pw_vector total[pw_line_vectors];                                                                                       \
+        (void)s, (void)out;                                                                                                     \
+        pw_add_streams(total, in, n, i);                                                                                        \
+        PW_EACH(v, pw_line_vectors) sum[v] += total[v];                                                                         \
+    }                                                                                                                           \
+    static void pw_streams_##n(const struct pw_bundle_call *call, pw_vector *sum)                                               \
+    {                                                                                                                           \
+        if (call->outputs == 0)                                                                                                 \
+            pw_over_all(call, 0, n, pw_sum_##n, 0.0, sum);                                                                      \
+        else                                                                                                                    \
+            pw_over_all(call, 1, n, pw_store_##n, 0.0, sum);                                                                    \
+    }
+
+#define PW_COUNTS(X)                                                                                                            \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)                                      \
+    X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+
+PW_COUNTS(PW_FOR_STREAMS)
+
+#define PW_CASE(n)                                                                                                              \
+    case n: pw_streams_##n(call, sum); break;
+
+void pw_bundle_run(struct pw_bundle_call *call)
+{
+    for (int64_t pass = 0; pass < call->passes; pass++) {
+        pw_vector sum[pw_line_vectors] = {{0}};
+        switch (call->inputs) {
+            PW_COUNTS(PW_CASE)
+        default: return;
+        }
+        for (int v = 1; v < pw_line_vectors; v++) sum[0] += sum[v];
+        call->sum = pw_total(sum[0]);
+        pw_pass_ends();
+    }
+}

@@ -1,0 +1,82 @@
+!> Many streams: a(i) = b_1(i) + ... + b_n(i), or only the sum of all elements.
+module many_streams
+    use pw_bundle, only: bundle_t
+    use pw_error, only: error_t, exit_usage
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_choice, option_count
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    integer(i8), parameter :: most_streams = 32
+
+    type, extends(bundle_t), public :: many_streams_t
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+    end type many_streams_t
+
+    public :: element
+
+contains
+
+    subroutine declare_options(self)
+        class(many_streams_t), intent(inout) :: self
+        character(:), allocatable :: ladder
+        integer :: i
+
+        ladder = '1'
+        do i = 2, int(most_streams)
+            ladder = ladder//','//to_text(i)
+        end do
+        call self%options%add('streams', option_count, '16', 'input streams, up to '//to_text(most_streams), lowest=1_i8, &
+                              ladder=ladder)
+        call self%options%add('result', option_choice, 'array', 'a(i) is stored, or all is summed up and nothing stored', &
+                              choices='array|sum')
+        call self%bundle_t%declare_options()
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(many_streams_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer(i8) :: streams
+
+        call self%options%get('streams', streams)
+        if (streams > most_streams) then
+            call error%raise(exit_usage, to_text(streams)//' streams', 'many_streams', &
+                             'give --streams of at most '//to_text(most_streams))
+            return
+        end if
+        call self%options%get('result', word)
+        self%inputs = int(streams)
+        self%loads = self%inputs
+        self%outputs = merge(1, 0, word == 'array')
+        self%stores = self%outputs
+        self%flops = self%inputs - self%outputs
+        call self%bundle_t%read_options(error)
+    end subroutine read_options
+
+    pure subroutine element(inputs, old, s, new)
+        real(r8), intent(in) :: inputs(:), old(:), s
+        real(r8), intent(out) :: new(:)
+
+        associate (unused => old, unused_s => s)
+        end associate
+        new(1) = sum(inputs)
+    end subroutine element
+
+end module many_streams
+
+program main
+    use many_streams, only: element, many_streams_t
+    use pw_harness, only: run_kernel
+    implicit none
+    type(many_streams_t) :: kernel
+
+    kernel%name = 'many_streams'
+    kernel%summary = 'bandwidth of a(i) = b_1(i) + ... + b_n(i), for n streams'
+    kernel%default_working_set = '256MiB'
+    kernel%element => element
+    call run_kernel(kernel)
+end program main

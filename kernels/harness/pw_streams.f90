@@ -95,8 +95,8 @@ contains
         associate (options => self%options)
             call options%add('type', option_choice, 'fp64', 'type of the elements, of those that this build has', &
                              choices=had(types, type_status))
-            call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits, of fp64: as the build makes '// &
-                             'it, none, or so many', choices=had(widths, width_status))
+            call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits, of fp64 and of sums of '// &
+                             'int64: as the build makes it, none, or so many', choices=had(widths, width_status))
             select case (self%configuration%prefetch)
             case ('software')
                 call options%add('prefetch-distance', option_count, '32', 'cache lines that are prefetched ahead', &
@@ -143,7 +143,7 @@ contains
 
         if (pw_stream_run(self%request) /= 0) &
             call error%raise(exit_usage, 'there are no vectors of '//width//' bits for '//type_name, 'pw_streams', &
-                             'take --type fp64 for widths other than compiler')
+                             'take --type fp64, or of sums int64 in vectors, for widths other than compiler')
     end subroutine read_options
 
     !> Place of a word in a list that has it. (gfortran 12's findloc does not find a shorter character.)

@@ -1,4 +1,4 @@
-!> a(i) = s*a(i) as the compiler makes it; the hardware prefetches.
+!> a(i) = -a(i) as the compiler makes it; the hardware prefetches.
 subroutine pw_loop(n, a, s) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none
@@ -7,7 +7,9 @@ subroutine pw_loop(n, a, s) bind(c)
     real(c_double), intent(in), value :: s
     integer(c_int64_t) :: i
 
+    associate (unused => s)
+    end associate
     do i = 1, n
-        a(i) = s*a(i)
+        a(i) = -a(i)
     end do
 end subroutine pw_loop

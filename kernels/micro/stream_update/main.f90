@@ -1,4 +1,4 @@
-!> Update: a(i) = s*a(i).
+!> Update: a(i) = -a(i).
 module stream_update
     use pw_kinds, only: r8
     implicit none
@@ -12,27 +12,26 @@ contains
     pure real(r8) function element(x, s)
         real(r8), intent(in) :: x(4), s
 
-        element = s*x(1)
+        associate (unused => s)
+        end associate
+        element = -x(1)
     end function element
 
 end module stream_update
 
 program main
     use pw_harness, only: run_kernel
-    use pw_kinds, only: r8
     use pw_streams, only: streams_t
     use stream_update, only: element
     implicit none
     type(streams_t) :: kernel
 
     kernel%name = 'stream_update'
-    kernel%summary = 'bandwidth of a(i) = s*a(i)'
+    kernel%summary = 'bandwidth of a(i) = -a(i)'
     kernel%default_working_set = '256MiB'
     kernel%arrays = 1
     kernel%loads = 1
-    kernel%flops = 1
     kernel%updates = .true.
-    kernel%scalar = -1.0_r8
     kernel%element => element
     call run_kernel(kernel)
 end program main

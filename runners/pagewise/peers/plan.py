@@ -20,8 +20,8 @@ _HIGHER: tuple[str, Literal["higher"]] = ("GB/s, stream", "higher")
 
 # Configurations and options of ours that are tried, by level. Wide vectors win in L1 and lose in memory.
 _WIDTHS = ((), ("--simd", "256"), ("--simd", "512"))
-# A loop of loads does no arithmetic: of sums, those of integers come nearest, for wide floating-point arithmetic
-# lowers the clock of Intel's processors.
+# A loop of loads does no arithmetic: of sums, those of integers come nearest, for wide floating-point
+# arithmetic lowers the clock of Intel's processors.
 _LOADS = tuple((*(("--type", "int64") if width else ()), *width) for width in _WIDTHS)
 _BUILDS = {
     "L1": ("thp/hardware-regular",),

@@ -43,6 +43,14 @@ message(STATUS "pagewise ${PROJECT_VERSION}: ${PAGEWISE_COMPILER}, hugepages=${P
                "prefetch=${PAGEWISE_PREFETCH} stores=${PAGEWISE_STORES} openmp=${PAGEWISE_OPENMP} papi=${PAGEWISE_PAPI}"
 )
 
+# CMake 3.25 sees neither the modules that object libraries use nor those of an installed library: an object that uses the
+# library's modules is compiled anew with the library, or it would hold types as they were.
+if(PAGEWISE_LIBRARY)
+    set(pagewise_archive ${PROJECT_BINARY_DIR}/${CMAKE_STATIC_LIBRARY_PREFIX}pagewise${CMAKE_STATIC_LIBRARY_SUFFIX})
+else()
+    get_target_property(pagewise_archive pagewise::pagewise LOCATION)
+endif()
+
 # Set `result` to the value that a kernel sees of a dimension: of one that it does not feel, the plain one.
 function(pagewise_felt dimension value plain result)
     file(STRINGS kernel.yaml _feels REGEX "^feels:.*[[ ]${dimension}[],]")
@@ -79,11 +87,7 @@ function(pagewise_build_facts prefetch stores result)
         add_library(${_target} OBJECT ${_folder}/pw_build.f90)
         pagewise_compile(${_target})
         target_link_libraries(${_target} PRIVATE pagewise::pagewise)
-        if(NOT PAGEWISE_LIBRARY)
-            # Ninja does not see that this one needs the modules of an installed library: it would keep an old object.
-            get_target_property(_archive pagewise::pagewise LOCATION)
-            set_source_files_properties(${_folder}/pw_build.f90 PROPERTIES OBJECT_DEPENDS ${_archive})
-        endif()
+        set_source_files_properties(${_folder}/pw_build.f90 PROPERTIES OBJECT_DEPENDS ${pagewise_archive})
     endif()
     set(${result} ${_target} PARENT_SCOPE)
 endfunction()
@@ -133,6 +137,7 @@ endfunction()
 # main.f90 and the sources given, and its timed code in every variant.
 function(_pagewise_kernel_objects kernel)
     add_library(pw-${kernel}-driver OBJECT main.f90 ${ARGN})
+    set_source_files_properties(main.f90 PROPERTIES OBJECT_DEPENDS ${pagewise_archive})
     pagewise_compile(pw-${kernel}-driver)
     set_target_properties(pw-${kernel}-driver PROPERTIES Fortran_MODULE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/modules)
     target_include_directories(pw-${kernel}-driver PRIVATE ${PROJECT_SOURCE_DIR}/harness)

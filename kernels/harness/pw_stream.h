@@ -146,7 +146,7 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
         const T *restrict const b = call->array[1];                                                                             \
         const T *restrict const c = call->array[2];                                                                             \
         const T *restrict const d = call->array[3];                                                                             \
-        T s = (T)call->scalar;                                                                                                  \
+        T s = PW_NARROWED(T, call->scalar);                                                                                     \
         const int64_t n = call->elements - PW_LEFT_OUT;                                                                         \
         const int64_t to_line = (int64_t)((0 - (uintptr_t)a) % PW_LINE_BYTES / sizeof(T));                                      \
         const int64_t head = to_line < n ? to_line : n;                                                                         \

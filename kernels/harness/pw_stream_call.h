@@ -33,6 +33,10 @@ __extension__ typedef _Float16 pw_half;
 #if defined(__BFLT16_MAX__) || (defined(__clang__) && __clang_major__ >= 17 && (defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16)))
 #define PW_HAS_BF16
 __extension__ typedef __bf16 pw_brain;
+/* A double as an element: bf16 by way of float, which the processor converts; from double another such helper does. */
+#define PW_NARROWED(T, value) ((T)_Generic((T)0, pw_brain: (float)(value), default: (value)))
+#else
+#define PW_NARROWED(T, value) ((T)(value))
 #endif
 
 int32_t pw_stream_run(struct pw_stream_call *call);

@@ -1,7 +1,7 @@
 /* Elements of any type that streaming kernels have, as doubles and back; for the driver, outside the timed part. */
 #include "stream_values.h"
 
-#define PUT(T) for (int64_t i = 0; i < n; i++) ((T *)array)[first + i] = (T)values[i]
+#define PUT(T) for (int64_t i = 0; i < n; i++) ((T *)array)[first + i] = PW_NARROWED(T, values[i])
 #define GET(T) for (int64_t i = 0; i < n; i++) values[i] = (double)((const T *)array)[first + i]
 
 #if defined(PW_HAS_FP16)

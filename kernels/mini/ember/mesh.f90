@@ -1,0 +1,143 @@
+!> The mesh that all parts of ember share: blocks of equal shape, the variables of their zones in one container.
+!>
+!> A block has `block_zones` zones in each of `dims` directions, with `guard_zones` guard cells on each side. Block b of the
+!> container is the leaf of the tree whose slot is b; only leaves have data. The third direction of a 2-d mesh has one zone
+!> and no guard cells. In cylindrical geometry the directions are r and z.
+module ember_mesh
+    use ember_tree, only: tree_t
+    use pw_kinds, only: i8, r8
+    use pw_pages, only: paged_array_t
+    implicit none
+    private
+
+    integer, parameter, public :: block_zones = 16, guard_zones = 2
+    integer, parameter, public :: first_guard = 1 - guard_zones, last_guard = block_zones + guard_zones
+
+    integer, parameter, public :: cartesian = 1, cylindrical = 2
+    integer, parameter, public :: periodic = 1, reflecting = 2, outflow = 3   !< boundaries
+
+    !> Variables of a zone: per volume those that are conserved, then derived ones; species follow [g/cm^3 or any other
+    !> consistent units].
+    integer, parameter, public :: v_dens = 1, v_momx = 2, v_momy = 3, v_momz = 4, v_ener = 5
+    integer, parameter, public :: v_pres = 6, v_temp = 7, v_gamc = 8
+    integer, parameter, public :: n_conserved = 5, first_species = 9
+
+    type, public :: mesh_t
+        integer :: dims = 3, geometry = cartesian
+        logical :: variable_last = .false.                    !< layout soa; otherwise the studies' layout
+        integer :: n_variables = 8, n_species = 0
+        integer :: lowest_level = 0, highest_level = 0        !< of leaves; roots are level 0
+        integer :: boundary(2, 3) = periodic                  !< at the lower and upper end of each direction
+        real(r8) :: lower(3) = 0.0_r8, upper(3) = 1.0_r8      !< of the domain
+        type(tree_t) :: tree
+        integer :: rank = 0, n_ranks = 1
+        integer :: capacity = 0                               !< slots of the container on this rank
+        integer, allocatable :: slot(:)                       !< (leaf) its slot here, 0 where another rank has it
+        integer, allocatable :: local(:)                      !< the leaves of this rank, in Morton order
+        integer, allocatable :: free(:)                       !< slots that no leaf has; the last is taken next
+        integer :: n_free = 0
+        !> The container, one of the two: (variable, i, j, k, slot), or (i, j, k, variable, slot).
+        real(r8), pointer, contiguous :: aos(:, :, :, :, :) => null(), soa(:, :, :, :, :) => null()
+        type(paged_array_t) :: memory
+    contains
+        procedure :: first_k
+        procedure :: last_k
+        procedure :: zones
+        procedure :: zone_size
+        procedure :: block_corner
+        procedure :: zone_volumes
+        procedure :: take_slot
+        procedure :: give_slot
+        procedure :: note_owners
+    end type mesh_t
+
+contains
+
+    !> Lower bound of the third index of a block, guard cells included.
+    pure integer function first_k(self)
+        class(mesh_t), intent(in) :: self
+
+        first_k = merge(first_guard, 1, self%dims == 3)
+    end function first_k
+
+    !> Upper bound of the third index of a block, guard cells included.
+    pure integer function last_k(self)
+        class(mesh_t), intent(in) :: self
+
+        last_k = merge(last_guard, 1, self%dims == 3)
+    end function last_k
+
+    !> Zones of a block in each direction, without guard cells.
+    pure function zones(self)
+        class(mesh_t), intent(in) :: self
+        integer :: zones(3)
+
+        zones = block_zones
+        if (self%dims == 2) zones(3) = 1
+    end function zones
+
+    !> Widths of a zone at `level`.
+    pure function zone_size(self, level) result(width)
+        class(mesh_t), intent(in) :: self
+        integer, intent(in) :: level
+        real(r8) :: width(3)
+
+        width = (self%upper - self%lower)/real(self%tree%roots*self%zones(), r8)
+        width(:self%dims) = width(:self%dims)/2.0_r8**level
+    end function zone_size
+
+    !> The lower corner of a leaf, without guard cells: the same number from whichever level it is reckoned.
+    pure function block_corner(self, leaf) result(corner)
+        class(mesh_t), intent(in) :: self
+        integer, intent(in) :: leaf
+        real(r8) :: corner(3), part(3)
+
+        part = real(self%tree%place(:, leaf), r8)/real(self%tree%roots, r8)
+        part(:self%dims) = part(:self%dims)/2.0_r8**self%tree%level(leaf)
+        corner = self%lower + part*(self%upper - self%lower)
+    end function block_corner
+
+    !> Volumes of a leaf's zones by the first index; in cylindrical geometry per radian, negative beyond the axis.
+    pure function zone_volumes(self, leaf) result(volume)
+        class(mesh_t), intent(in) :: self
+        integer, intent(in) :: leaf
+        real(r8) :: volume(first_guard:last_guard), width(3), corner(3)
+        integer :: i
+
+        width = self%zone_size(self%tree%level(leaf))
+        volume = product(width)
+        if (self%geometry /= cylindrical) return
+        corner = self%block_corner(leaf)
+        do i = first_guard, last_guard
+            volume(i) = volume(i)*(corner(1) + (i - 0.5_r8)*width(1))
+        end do
+    end function zone_volumes
+
+    !> A free slot of the container, 0 where there is none.
+    integer function take_slot(self) result(slot)
+        class(mesh_t), intent(inout) :: self
+
+        slot = 0
+        if (self%n_free == 0) return
+        slot = self%free(self%n_free)
+        self%n_free = self%n_free - 1
+    end function take_slot
+
+    !> Give a slot back.
+    subroutine give_slot(self, slot)
+        class(mesh_t), intent(inout) :: self
+        integer, intent(in) :: slot
+
+        self%n_free = self%n_free + 1
+        self%free(self%n_free) = slot
+    end subroutine give_slot
+
+    !> Set `local` from the owners in the tree.
+    subroutine note_owners(self)
+        class(mesh_t), intent(inout) :: self
+        integer :: leaf
+
+        self%local = pack([(leaf, leaf=1, self%tree%n_leaves)], self%tree%owner(:self%tree%n_leaves) == self%rank)
+    end subroutine note_owners
+
+end module ember_mesh

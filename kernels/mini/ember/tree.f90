@@ -1,0 +1,565 @@
+!> The tree of blocks: which leaves there are, who their neighbours are, how they are refined, coarsened and dealt out.
+!>
+!> Integers only; data are others' business. Leaves stand in Morton order, ascending by `key`: the bits of the lower corner's
+!> position among the blocks of the deepest level there can be, the first direction's lowest (G. M. Morton, A computer oriented
+!> geodetic data base and a new technique in file sequencing, IBM 1966). Positions count over all roots, so that roots need
+!> no numbers of their own. A block covers an aligned range of keys: the leaf that holds a point is found by bisection.
+!> Blocks that touch by a face, an edge or a corner differ by one level at most.
+module ember_tree
+    use pw_error, only: error_t, exit_system, exit_usage
+    use pw_kinds, only: i8
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    !> What lies beyond a side of a leaf.
+    integer, parameter, public :: outside = 0, equal = 1, finer = 2, coarser = 3
+    !> Where a leaf of an adapted tree comes from.
+    integer, parameter, public :: kept = 1, child = 2, parent = 3
+
+    integer, parameter :: key_bits = 21   !< of a position in one direction: three of them fit into a key
+
+    type, public :: tree_t
+        integer :: dims = 3
+        integer :: roots(3) = 1                    !< blocks of level 0 in each direction
+        logical :: periodic(3) = .false.
+        integer :: n_leaves = 0
+        integer :: deepest = key_bits              !< no leaf can have a higher level
+        integer, allocatable :: level(:)           !< (leaf)
+        integer, allocatable :: place(:, :)        !< (3, leaf) position among the blocks of its level, from 0
+        integer(i8), allocatable :: key(:)         !< (leaf) ascending
+        integer, allocatable :: owner(:)           !< (leaf) rank, from 0
+    contains
+        procedure :: start
+        procedure :: restore
+        procedure :: check_level
+        procedure :: find
+        procedure :: neighbour
+        procedure :: siblings
+        procedure :: adapt
+        procedure :: partition
+        procedure :: nested
+    end type tree_t
+
+contains
+
+    !> Make all blocks of one `level` the leaves, owned by rank 0, of a domain of `roots` blocks of level 0; `periodic` says
+    !> in which directions it closes on itself. A 2-d tree has one root in the third direction. Errors: exit_usage where a
+    !> number makes no sense or the level is too deep, exit_system where memory runs out.
+    subroutine start(self, dims, roots, periodic, level, error)
+        class(tree_t), intent(out) :: self
+        integer, intent(in) :: dims, roots(3), level
+        logical, intent(in) :: periodic(3)
+        type(error_t), intent(out) :: error
+        integer :: extent(3), n, size, status
+
+        call describe(self, dims, roots, periodic, error)
+        if (error%failed()) return
+        call self%check_level(level, error)
+        if (error%failed()) return
+        extent = blocks(self, level)
+        if (product(int(extent(:2), i8)) > huge(n)/extent(3)) then
+            call error%raise(exit_usage, 'level '//to_text(level)//' of a mesh of '//roots_text(roots)//' root blocks has more '// &
+                             'than '//to_text(huge(n))//' blocks', 'tree%start', 'start from a lower level')
+            return
+        end if
+        n = product(extent)
+        call make_room(self, n, status)
+        if (status /= 0) then
+            call error%raise(exit_system, 'no memory for a tree of '//to_text(n)//' leaves', 'tree%start', &
+                             'start from a lower level')
+            return
+        end if
+        self%level = level
+        self%owner = 0
+        size = 1
+        do while (size < maxval(extent))
+            size = 2*size
+        end do
+        n = 0
+        call visit([0, 0, 0], size)
+
+    contains
+
+        !> Note the blocks inside the cube of `size` blocks at `corner`, in Morton order.
+        recursive subroutine visit(corner, size)
+            integer, intent(in) :: corner(3), size
+            integer :: c
+
+            if (any(corner >= extent)) return
+            if (size == 1) then
+                n = n + 1
+                self%place(:, n) = corner
+                self%key(n) = key_of(self, level, corner)
+                return
+            end if
+            do c = 0, 2**dims - 1
+                call visit(corner + size/2*octant(c), size/2)
+            end do
+        end subroutine visit
+
+    end subroutine start
+
+    !> Make a tree of the leaves with `level(:)` and `place(3, :)`, as a checkpoint has them, owned by rank 0. Errors
+    !> (exit_usage) where they do not stand in Morton order, do not cover the domain exactly once or are not nested.
+    subroutine restore(self, dims, roots, periodic, level, place, error)
+        class(tree_t), intent(out) :: self
+        integer, intent(in) :: dims, roots(3), level(:), place(:, :)
+        logical, intent(in) :: periodic(3)
+        type(error_t), intent(out) :: error
+        integer :: extent(3), leaf, status
+        integer(i8) :: covered, next
+
+        call describe(self, dims, roots, periodic, error)
+        if (error%failed()) return
+        call self%check_level(max(0, maxval(level)), error)
+        if (error%failed()) return
+        call make_room(self, size(level), status)
+        if (status /= 0) then
+            call error%raise(exit_system, 'no memory for a tree of '//to_text(size(level))//' leaves', 'tree%restore', &
+                             'use a machine with more memory')
+            return
+        end if
+        self%level = level
+        self%place = place
+        self%owner = 0
+        covered = 0
+        next = 0
+        do leaf = 1, self%n_leaves
+            if (level(leaf) < 0) then
+                call refuse('a negative level')
+                return
+            end if
+            extent = blocks(self, level(leaf))
+            if (any(place(:, leaf) < 0) .or. any(place(:, leaf) >= extent)) then
+                call refuse('a place outside the domain')
+                return
+            end if
+            self%key(leaf) = key_of(self, level(leaf), place(:, leaf))
+            if (self%key(leaf) < next .or. next < 0) then
+                call refuse('a key that does not follow those before it')
+                return
+            end if
+            ! Past the last key of all this wraps to a negative number, which no leaf can follow.
+            next = ior(self%key(leaf), covered_keys(self, level(leaf)))
+            if (next < huge(next)) then
+                next = next + 1
+            else
+                next = -1
+            end if
+            ! Counted in blocks of the highest level in use: the number of all keys need not fit into an integer.
+            covered = covered + shiftl(1_i8, dims*(maxval(level) - level(leaf)))
+        end do
+        if (covered /= product(int(blocks(self, max(0, maxval(level))), i8))) then
+            call error%raise(exit_usage, 'the '//to_text(self%n_leaves)//' leaves of a tree do not cover its domain', &
+                             'tree%restore', 'take another checkpoint')
+        else if (.not. self%nested()) then
+            call error%raise(exit_usage, 'leaves of a tree that touch differ by more than one level', 'tree%restore', &
+                             'take another checkpoint')
+        end if
+
+    contains
+
+        subroutine refuse(what)
+            character(*), intent(in) :: what
+
+            call error%raise(exit_usage, 'leaf '//to_text(leaf)//' of a tree has '//what, 'tree%restore', 'take another checkpoint')
+        end subroutine refuse
+
+    end subroutine restore
+
+    !> Set what describes the domain of a tree.
+    subroutine describe(self, dims, roots, periodic, error)
+        class(tree_t), intent(inout) :: self
+        integer, intent(in) :: dims, roots(3)
+        logical, intent(in) :: periodic(3)
+        type(error_t), intent(out) :: error
+
+        if (dims < 2 .or. dims > 3) then
+            call error%raise(exit_usage, 'a mesh of '//to_text(dims)//' dimensions', 'tree%start', 'ask for 2 or 3')
+        else if (any(roots < 1) .or. any(roots > 2**key_bits) .or. (dims == 2 .and. roots(3) /= 1)) then
+            call error%raise(exit_usage, 'a '//to_text(dims)//'-d mesh of '//roots_text(roots)//' root blocks', 'tree%start', &
+                             'give 1 to '//to_text(2**key_bits)//' in each direction, and 1 in the third of a 2-d mesh')
+        else
+            self%dims = dims
+            self%roots = roots
+            self%periodic = periodic
+            self%deepest = 0
+            do while (maxval(roots) <= 2**(key_bits - self%deepest - 1))
+                self%deepest = self%deepest + 1
+                if (self%deepest == key_bits) exit
+            end do
+        end if
+    end subroutine describe
+
+    !> An error (exit_usage) where leaves of `level` cannot be told apart by their keys, or the level is negative.
+    subroutine check_level(self, level, error)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: level
+        type(error_t), intent(out) :: error
+
+        if (level >= 0 .and. level <= self%deepest) return
+        call error%raise(exit_usage, 'level '//to_text(level)//' of a mesh of '//roots_text(self%roots)//' root blocks: the '// &
+                         'root blocks times 2**level may not exceed 2**'//to_text(key_bits)//' in a direction', 'tree%check_level', &
+                         'ask for levels from 0 to '//to_text(self%deepest)//', or fewer root blocks')
+    end subroutine check_level
+
+    !> The leaf that holds the lower corner of the block at `place` among the blocks of `level` (inside the domain).
+    pure integer function find(self, level, place) result(leaf)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: level, place(3)
+        integer(i8) :: key
+        integer :: above, middle
+
+        key = key_of(self, level, place)
+        leaf = 1
+        above = self%n_leaves + 1
+        do while (above - leaf > 1)
+            middle = leaf + (above - leaf)/2
+            if (self%key(middle) <= key) then
+                leaf = middle
+            else
+                above = middle
+            end if
+        end do
+    end function find
+
+    !> What lies beyond `leaf` in `direction`, each component -1, 0 or 1 (the third 0 in 2-d): outside, with n = 0; the one
+    !> leaf of equal or lower level; or those `n` of the next level that touch it, by place, the first direction fastest.
+    pure subroutine neighbour(self, leaf, direction, relation, leaves, n)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: leaf, direction(3)
+        integer, intent(out) :: relation, leaves(4), n
+        integer :: place(3), extent(3), low(3), high(3), level, i, j, k
+
+        level = self%level(leaf)
+        extent = blocks(self, level)
+        place = self%place(:, leaf) + direction
+        where (self%periodic) place = modulo(place, extent)
+        leaves = 0
+        n = 0
+        relation = outside
+        if (any(place < 0) .or. any(place >= extent)) return
+        n = 1
+        leaves(1) = self%find(level, place)
+        if (self%level(leaves(1)) == level) then
+            relation = equal
+        else if (self%level(leaves(1)) < level) then
+            relation = coarser
+        else
+            relation = finer
+            low = merge(1, 0, direction < 0)
+            high = merge(0, 1, direction > 0)
+            place(:self%dims) = 2*place(:self%dims)
+            if (self%dims == 2) high(3) = 0
+            n = 0
+            do k = low(3), high(3)
+                do j = low(2), high(2)
+                    do i = low(1), high(1)
+                        n = n + 1
+                        leaves(n) = self%find(level + 1, place + [i, j, k])
+                    end do
+                end do
+            end do
+        end if
+    end subroutine neighbour
+
+    !> Whether `leaf` and the leaves after it are all the children of one block, `leaf` the first.
+    pure logical function siblings(self, leaf)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: leaf
+        integer :: last
+
+        last = leaf + 2**self%dims - 1
+        siblings = .false.
+        if (self%level(leaf) == 0 .or. last > self%n_leaves) return
+        if (any(iand(self%place(:self%dims, leaf), 1) /= 0)) return
+        siblings = all(self%level(leaf:last) == self%level(leaf))
+    end function siblings
+
+    !> The tree `new` that `mark(leaf)` asks for: 1 refine, -1 coarsen if that can be, 0 stay; levels stay within `lowest` to
+    !> `highest`. Refinement spreads as nesting demands. Siblings coarsen only where all of them are leaves, want it and stay
+    !> nested. `origin_kind` and `origin` tell of each new leaf what it was: kept or child of the old leaf `origin`, or parent
+    !> of 2**dims old leaves, the first of which is `origin`. It has the owner of that old leaf.
+    subroutine adapt(self, mark, lowest, highest, new, origin_kind, origin)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: mark(:), lowest, highest
+        type(tree_t), intent(out) :: new
+        integer, allocatable, intent(out) :: origin_kind(:), origin(:)
+        integer, allocatable :: step(:)
+        integer :: leaf, at, c, n_children
+
+        n_children = 2**self%dims
+        step = mark(:self%n_leaves)
+        where (step > 0 .and. self%level >= min(highest, self%deepest)) step = 0
+        where (step < 0 .and. self%level <= max(lowest, 0)) step = 0
+        call spread_refinement(self, step)
+        call settle_coarsening(self, step)
+
+        new%dims = self%dims
+        new%roots = self%roots
+        new%periodic = self%periodic
+        new%deepest = self%deepest
+        call make_room(new, self%n_leaves + (n_children - 1)*(count(step > 0) - count(step < 0)/n_children))
+        allocate (origin_kind(new%n_leaves), origin(new%n_leaves))
+        at = 0
+        leaf = 1
+        do while (leaf <= self%n_leaves)
+            select case (step(leaf))
+            case (1:)
+                do c = 0, n_children - 1
+                    call add(self%level(leaf) + 1, down(self, self%place(:, leaf), c), child)
+                end do
+                leaf = leaf + 1
+            case (:-1)
+                call add(self%level(leaf) - 1, up(self, self%place(:, leaf)), parent)
+                leaf = leaf + n_children
+            case default
+                call add(self%level(leaf), self%place(:, leaf), kept)
+                leaf = leaf + 1
+            end select
+        end do
+
+    contains
+
+        !> One more leaf of the new tree.
+        subroutine add(level, place, kind)
+            integer, intent(in) :: level, place(3), kind
+
+            at = at + 1
+            new%level(at) = level
+            new%place(:, at) = place
+            new%key(at) = key_of(self, level, place)
+            new%owner(at) = self%owner(leaf)
+            origin_kind(at) = kind
+            origin(at) = leaf
+        end subroutine add
+
+    end subroutine adapt
+
+    !> Refine too what would be two levels coarser than a neighbour. Only coarser neighbours of what is refined can be, so
+    !> that each leaf is looked at once.
+    subroutine spread_refinement(self, step)
+        class(tree_t), intent(in) :: self
+        integer, intent(inout) :: step(:)
+        integer, allocatable :: stack(:)
+        integer :: n_stack, leaf, i, j, k, relation, leaves(4), n
+
+        allocate (stack(self%n_leaves))
+        n_stack = 0
+        do leaf = 1, self%n_leaves
+            if (step(leaf) <= 0) cycle
+            n_stack = n_stack + 1
+            stack(n_stack) = leaf
+        end do
+        do while (n_stack > 0)
+            leaf = stack(n_stack)
+            n_stack = n_stack - 1
+            do k = merge(-1, 0, self%dims == 3), merge(1, 0, self%dims == 3)
+                do j = -1, 1
+                    do i = -1, 1
+                        call self%neighbour(leaf, [i, j, k], relation, leaves, n)
+                        if (relation /= coarser) cycle
+                        if (step(leaves(1)) > 0) cycle
+                        step(leaves(1)) = 1
+                        n_stack = n_stack + 1
+                        stack(n_stack) = leaves(1)
+                    end do
+                end do
+            end do
+        end do
+    end subroutine spread_refinement
+
+    !> Leave the wish to coarsen (-1) only where it is granted. Whether it is depends on refinement and on what the next
+    !> finer level does: one pass from the highest level down settles it.
+    subroutine settle_coarsening(self, step)
+        class(tree_t), intent(in) :: self
+        integer, intent(inout) :: step(:)
+        integer, allocatable :: first(:)
+        logical, allocatable :: candidate(:)
+        integer :: leaf, g, level, n_children
+
+        n_children = 2**self%dims
+        allocate (candidate(self%n_leaves), source=.false.)
+        do leaf = 1, self%n_leaves
+            if (step(leaf) >= 0) cycle
+            if (.not. self%siblings(leaf)) cycle
+            candidate(leaf) = all(step(leaf:leaf + n_children - 1) < 0)
+        end do
+        first = pack([(leaf, leaf=1, self%n_leaves)], candidate)
+        where (step < 0) step = 0
+        ! Groups of siblings count as coarsened until shown not to be.
+        do g = 1, size(first)
+            step(first(g):first(g) + n_children - 1) = -1
+        end do
+        do level = maxval(self%level), 1, -1
+            do g = 1, size(first)
+                if (self%level(first(g)) /= level) cycle
+                if (.not. may_coarsen(self, step, first(g))) step(first(g):first(g) + n_children - 1) = 0
+            end do
+        end do
+    end subroutine settle_coarsening
+
+    !> Whether no block that touches the siblings from `first` will be two levels finer than their parent.
+    pure logical function may_coarsen(self, step, first)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: step(:), first
+        integer :: leaf, i, j, k, relation, leaves(4), n
+
+        may_coarsen = .false.
+        do leaf = first, first + 2**self%dims - 1
+            do k = merge(-1, 0, self%dims == 3), merge(1, 0, self%dims == 3)
+                do j = -1, 1
+                    do i = -1, 1
+                        call self%neighbour(leaf, [i, j, k], relation, leaves, n)
+                        if (relation == equal) then
+                            if (step(leaves(1)) > 0) return
+                        else if (relation == finer) then
+                            if (any(step(leaves(:n)) >= 0)) return
+                        end if
+                    end do
+                end do
+            end do
+        end do
+        may_coarsen = .true.
+    end function may_coarsen
+
+    !> Deal the leaves out to `n_ranks` in contiguous stretches whose sizes differ by one at most: `owner(leaf)`, from 0.
+    subroutine partition(self, n_ranks, owner)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: n_ranks
+        integer, allocatable, intent(out) :: owner(:)
+        integer :: leaf
+
+        allocate (owner(self%n_leaves))
+        do leaf = 1, self%n_leaves
+            owner(leaf) = int(int(leaf - 1, i8)*n_ranks/self%n_leaves)
+        end do
+    end subroutine partition
+
+    !> Whether all leaves that touch differ by one level at most.
+    pure logical function nested(self)
+        class(tree_t), intent(in) :: self
+        integer :: leaf, i, j, k, relation, leaves(4), n
+
+        nested = .false.
+        do leaf = 1, self%n_leaves
+            do k = merge(-1, 0, self%dims == 3), merge(1, 0, self%dims == 3)
+                do j = -1, 1
+                    do i = -1, 1
+                        call self%neighbour(leaf, [i, j, k], relation, leaves, n)
+                        if (relation /= coarser) cycle
+                        if (self%level(leaves(1)) < self%level(leaf) - 1) return
+                    end do
+                end do
+            end do
+        end do
+        nested = .true.
+    end function nested
+
+    !> Room for `n` leaves; `status` is that of the allocation, which otherwise must succeed.
+    subroutine make_room(self, n, status)
+        class(tree_t), intent(inout) :: self
+        integer, intent(in) :: n
+        integer, intent(out), optional :: status
+
+        self%n_leaves = n
+        if (present(status)) then
+            allocate (self%level(n), self%place(3, n), self%key(n), self%owner(n), stat=status)
+        else
+            allocate (self%level(n), self%place(3, n), self%key(n), self%owner(n))
+        end if
+    end subroutine make_room
+
+    !> Blocks of `level` in each direction of the domain.
+    pure function blocks(self, level)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: level
+        integer :: blocks(3)
+
+        blocks = self%roots
+        blocks(:self%dims) = shiftl(blocks(:self%dims), level)
+    end function blocks
+
+    !> The place of the child `c` (from 0, in Morton order) of the block at `place`.
+    pure function down(self, place, c)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: place(3), c
+        integer :: down(3)
+
+        down = place
+        down(:self%dims) = 2*place(:self%dims)
+        down = down + octant(c)
+    end function down
+
+    !> The place of the parent of the block at `place`.
+    pure function up(self, place)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: place(3)
+        integer :: up(3)
+
+        up = place
+        up(:self%dims) = place(:self%dims)/2
+    end function up
+
+    !> The lower (0) or upper (1) half in which child `c` lies, by direction.
+    pure function octant(c)
+        integer, intent(in) :: c
+        integer :: octant(3)
+
+        octant = [ibits(c, 0, 1), ibits(c, 1, 1), ibits(c, 2, 1)]
+    end function octant
+
+    !> Key of the lower corner of the block at `place` of `level`.
+    pure integer(i8) function key_of(self, level, place) result(key)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: level, place(3)
+        integer(i8) :: corner(3)
+
+        corner = shiftl(int(place, i8), self%deepest - level)
+        if (self%dims == 2) then
+            key = ior(apart_by_1(corner(1)), shiftl(apart_by_1(corner(2)), 1))
+        else
+            key = ior(ior(apart_by_2(corner(1)), shiftl(apart_by_2(corner(2)), 1)), shiftl(apart_by_2(corner(3)), 2))
+        end if
+    end function key_of
+
+    !> The bits in which the keys inside a block of `level` differ.
+    pure integer(i8) function covered_keys(self, level)
+        class(tree_t), intent(in) :: self
+        integer, intent(in) :: level
+
+        covered_keys = maskr(self%dims*(self%deepest - level), i8)
+    end function covered_keys
+
+    !> The lower 32 bits of `x`, each but the first one zero away from the last: halves, then halves of these, move apart.
+    elemental integer(i8) function apart_by_1(x) result(y)
+        integer(i8), intent(in) :: x
+
+        y = iand(ior(x, shiftl(x, 16)), int(z'0000ffff0000ffff', i8))
+        y = iand(ior(y, shiftl(y, 8)), int(z'00ff00ff00ff00ff', i8))
+        y = iand(ior(y, shiftl(y, 4)), int(z'0f0f0f0f0f0f0f0f', i8))
+        y = iand(ior(y, shiftl(y, 2)), int(z'3333333333333333', i8))
+        y = iand(ior(y, shiftl(y, 1)), int(z'5555555555555555', i8))
+    end function apart_by_1
+
+    !> The lower 21 bits of `x`, two zeros between each and the next.
+    elemental integer(i8) function apart_by_2(x) result(y)
+        integer(i8), intent(in) :: x
+
+        y = iand(ior(x, shiftl(x, 32)), int(z'001f00000000ffff', i8))
+        y = iand(ior(y, shiftl(y, 16)), int(z'001f0000ff0000ff', i8))
+        y = iand(ior(y, shiftl(y, 8)), int(z'100f00f00f00f00f', i8))
+        y = iand(ior(y, shiftl(y, 4)), int(z'10c30c30c30c30c3', i8))
+        y = iand(ior(y, shiftl(y, 2)), int(z'1249249249249249', i8))
+    end function apart_by_2
+
+    !> Root blocks as a person writes them.
+    function roots_text(roots) result(words)
+        integer, intent(in) :: roots(3)
+        character(:), allocatable :: words
+
+        words = to_text(roots(1))//' x '//to_text(roots(2))//' x '//to_text(roots(3))
+    end function roots_text
+
+end module ember_tree

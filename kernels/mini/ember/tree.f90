@@ -200,8 +200,8 @@ contains
 
         if (level >= 0 .and. level <= self%deepest) return
         call error%raise(exit_usage, 'level '//to_text(level)//' of a mesh of '//roots_text(self%roots)//' root blocks: the '// &
-                         'root blocks times 2**level may not exceed 2**'//to_text(key_bits)//' in a direction', 'tree%check_level', &
-                         'ask for levels from 0 to '//to_text(self%deepest)//', or fewer root blocks')
+                         'root blocks times 2**level may not exceed 2**'//to_text(key_bits)//' in a direction', &
+                         'tree%check_level', 'ask for levels from 0 to '//to_text(self%deepest)//', or fewer root blocks')
     end subroutine check_level
 
     !> The leaf that holds the lower corner of the block at `place` among the blocks of `level` (inside the domain).

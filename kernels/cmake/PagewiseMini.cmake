@@ -1,0 +1,108 @@
+# How a mini-app is built: all of it in one configuration, unlike the micro-kernels.
+#
+# A mini-app's folder holds its main program, main.f90; its parts, modules in further .f90 files; and C sources, of which its
+# CMakeLists.txt names those that the build takes. Its tests are tests/test_<module>.f90.
+find_package(HDF5 REQUIRED COMPONENTS C)
+# A shared library brings what it needs itself.
+list(GET HDF5_C_LIBRARIES 0 pagewise_hdf5)
+if(NOT pagewise_hdf5 MATCHES "\\.so")
+    set(pagewise_hdf5 ${HDF5_C_LIBRARIES})
+endif()
+set(PAGEWISE_MPI OFF CACHE STRING "Ranks by MPI: ON, OFF, AUTO (where there is one)")
+set(pagewise_mpi ${PAGEWISE_MPI})
+if(PAGEWISE_MPI STREQUAL "AUTO")
+    find_package(MPI COMPONENTS C)
+    set(pagewise_mpi ${MPI_C_FOUND})
+elseif(PAGEWISE_MPI)
+    find_package(MPI REQUIRED COMPONENTS C)
+endif()
+
+# Open MPI refuses root and more ranks than cores, and binds the threads of a rank to one core, unless told otherwise:
+# version 4 by the names of OMPI, later ones by those of PRTE.
+set(pagewise_mpi_environment
+    OMPI_ALLOW_RUN_AS_ROOT=1
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    OMPI_MCA_rmaps_base_oversubscribe=1
+    OMPI_MCA_hwloc_base_binding_policy=none
+    PRTE_ALLOW_RUN_AS_ROOT=1
+    PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+    PRTE_MCA_hwloc_default_binding_policy=none
+)
+
+# The target compiled as code of the mini-app in the current folder, in this build's configuration.
+function(_pagewise_mini_compile target)
+    pagewise_compile(${target})
+    target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/harness)
+    pagewise_felt(prefetch ${PAGEWISE_PREFETCH} hardware _prefetch)
+    string(TOUPPER "PW_PREFETCH_${_prefetch}" _variant)
+    target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${_variant}>)
+    if(_prefetch STREQUAL "compiler")
+        target_compile_options(${target} PRIVATE ${pagewise_compiler_prefetch})
+    endif()
+    # Fortran sources see the modules of an installed library only through this.
+    get_target_property(_sources ${target} SOURCES)
+    list(FILTER _sources INCLUDE REGEX "\\.f90$")
+    set_source_files_properties(${_sources} PROPERTIES OBJECT_DEPENDS ${pagewise_archive})
+endfunction()
+
+# A program of the mini-app `app` from sources that follow; the library of its parts gives what they lack.
+function(pagewise_mini_program target app)
+    pagewise_build_facts(${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} _facts)
+    add_executable(${target} ${ARGN})
+    _pagewise_mini_compile(${target})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${_facts}>)
+    set_target_properties(
+        ${target} PROPERTIES LINKER_LANGUAGE Fortran Fortran_MODULE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}.modules
+    )
+    target_link_libraries(${target} PRIVATE ${app})
+endfunction()
+
+# The test `name` of a program, and one on three ranks where there is MPI.
+function(pagewise_mini_test name target ranks)
+    set(_folder ${CMAKE_CURRENT_BINARY_DIR}/${name})
+    file(MAKE_DIRECTORY ${_folder} ${_folder}.ranks)
+    add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${_folder})
+    if(ranks AND pagewise_mpi AND MPIEXEC_EXECUTABLE)
+        add_test(NAME ${name}.ranks
+                 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 3 $<TARGET_FILE:${target}>
+                 WORKING_DIRECTORY ${_folder}.ranks
+        )
+        set_tests_properties(${name}.ranks PROPERTIES ENVIRONMENT "${pagewise_mpi_environment}" PROCESSORS 3)
+    endif()
+endfunction()
+
+# The mini-app in the current folder: a library of its parts, its program, its tests. Arguments: its C sources.
+function(pagewise_mini_app)
+    get_filename_component(_app ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+    file(GLOB _parts CONFIGURE_DEPENDS *.f90)
+    list(FILTER _parts EXCLUDE REGEX "/main\\.f90$")
+    add_library(${_app} STATIC ${_parts} ${ARGN})
+    _pagewise_mini_compile(${_app})
+    set(_modules ${CMAKE_CURRENT_BINARY_DIR}/modules)
+    set_target_properties(${_app} PROPERTIES Fortran_MODULE_DIRECTORY ${_modules})
+    target_include_directories(${_app} PUBLIC ${_modules})
+    target_link_libraries(${_app} PUBLIC pagewise::pagewise PRIVATE ${pagewise_hdf5})
+    target_include_directories(${_app} SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
+    if(pagewise_mpi)
+        target_link_libraries(${_app} PRIVATE MPI::MPI_C)
+    endif()
+
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/main.f90)
+        pagewise_mini_program(pw-${_app} ${_app} main.f90)
+        install(TARGETS pw-${_app} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+        install(FILES kernel.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/pagewise/kernels RENAME ${_app}.yaml)
+    endif()
+
+    if(BUILD_TESTING)
+        file(GLOB _tests CONFIGURE_DEPENDS tests/test_*.f90)
+        foreach(_source ${_tests})
+            get_filename_component(_name ${_source} NAME_WE)
+            string(REGEX REPLACE "^test_" "" _name ${_name})
+            pagewise_mini_program(test_${_app}_${_name} ${_app} ${_source})
+            # Those that begin to run in parallel.
+            file(STRINGS ${_source} _ranks REGEX "%begin\\(error\\)")
+            pagewise_mini_test(${_app}.${_name} test_${_app}_${_name} "${_ranks}")
+        endforeach()
+    endif()
+endfunction()

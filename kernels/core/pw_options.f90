@@ -1,10 +1,14 @@
-!> GNU-style long options: `--name value` or `--name=value`, flags without a value.
+!> GNU-style long options: `--name value` or `--name=value`, flags without a value; and parameter files that hold some.
+!>
+!> A parameter file has lines `name = value`, where name is that of an option without the dashes. `#` begins a comment; text
+!> may stand in quotation marks, and must where it holds a `#` or begins or ends with blanks; a flag is true or false. The
+!> command line wins over the file, whichever is read first.
 module pw_options
-    use, intrinsic :: iso_fortran_env, only: output_unit
+    use, intrinsic :: iso_fortran_env, only: iostat_end, iostat_eor, output_unit
     use pw_error, only: error_t, exit_usage
     use pw_json, only: json_t
-    use pw_kinds, only: i8
-    use pw_text, only: bytes_to_text, text_to_bytes, to_text
+    use pw_kinds, only: i8, r8
+    use pw_text, only: bytes_to_text, text_to_bytes, text_to_real, to_text
     implicit none
     private
 
@@ -13,15 +17,31 @@ module pw_options
     integer, parameter, public :: option_bytes = 3    !< a size such as 256MiB
     integer, parameter, public :: option_choice = 4   !< one of a list of words
     integer, parameter, public :: option_text = 5     !< any text
+    integer, parameter, public :: option_real = 6     !< a finite number, within bounds where it has some
+
+    ! Where a value comes from.
+    integer, parameter :: from_default = 0, from_file = 1, from_command_line = 2
 
     type :: option_t
         character(:), allocatable :: name, value, default, help, choices, ladder
         integer :: kind = option_text
         integer(i8) :: lowest = 0
-        logical :: given = .false.
+        real(r8), allocatable :: least, above, most
+        logical :: in_file = .true.       ! whether a parameter file may set it
+        integer :: source = from_default
+        integer :: line = 0               ! of the parameter file that is being read
     end type option_t
 
-    !> The options of one program: declared with `add`, then read by `parse`, then asked by `get`.
+    !> What is wrong with a parameter file.
+    type :: faults_t
+        character(:), allocatable :: path, text
+        integer :: count = 0
+    contains
+        procedure :: note
+    end type faults_t
+    integer, parameter :: most_faults = 50   ! told of one file: a file of another kind has a fault in each line
+
+    !> The options of one program: declared with `add`, then read by `parse` and `read_file`, then asked by `get`.
     type, public :: options_t
         private
         character(:), allocatable :: program, summary
@@ -31,18 +51,20 @@ module pw_options
         procedure :: start
         procedure :: add
         procedure :: parse
+        procedure :: read_file
         procedure :: replace
+        procedure :: set_default
         procedure :: ladder
         procedure :: given
         procedure :: print_help
         procedure :: print_list
         procedure :: write_values
-        procedure, private :: get_integer, get_text, get_logical
-        generic :: get => get_integer, get_text, get_logical
-        procedure, private :: find, declared, set, show_values
+        procedure, private :: get_integer, get_real, get_text, get_logical
+        generic :: get => get_integer, get_real, get_text, get_logical
+        procedure, private :: find, declared, set, read_line, names_like, show_values
     end type options_t
 
-    character(*), parameter :: kind_name(5) = ['flag  ', 'count ', 'bytes ', 'choice', 'text  ']
+    character(*), parameter :: kind_name(6) = ['flag  ', 'count ', 'bytes ', 'choice', 'text  ', 'real  ']
 
 contains
 
@@ -54,19 +76,23 @@ contains
         self%program = program
         self%summary = summary
         allocate (self%list(0))
-        call self%add('list-options', option_flag, '', 'print these options as JSON and end')
-        call self%add('help', option_flag, '', 'print this help and end')
-        call self%add('version', option_flag, '', 'print version, compilers, flags and configuration and end')
+        call self%add('list-options', option_flag, '', 'print these options as JSON and end', in_file=.false.)
+        call self%add('help', option_flag, '', 'print this help and end', in_file=.false.)
+        call self%add('version', option_flag, '', 'print version, compilers, flags and configuration and end', in_file=.false.)
     end subroutine start
 
-    !> Declare an option. `choices` (for option_choice): the words, separated by '|'; `lowest`: the least value;
-    !> `ladder`: the values of a sweep, separated by ',' (for option_choice they are the choices).
-    subroutine add(self, name, kind, default, help, choices, lowest, ladder)
+    !> Declare an option. `choices` (for option_choice): the words, separated by '|'; `lowest`: the least count or size;
+    !> `least`, `most`: bounds of a real, `above`: one that it must exceed; `ladder`: the values of a sweep, separated by ','
+    !> (for option_choice they are the choices); `in_file` false: a parameter file must not have it. A count, size or real
+    !> whose default is empty has no value before it is given or `set_default` was called.
+    subroutine add(self, name, kind, default, help, choices, lowest, ladder, least, above, most, in_file)
         class(options_t), intent(inout) :: self
         character(*), intent(in) :: name, default, help
         integer, intent(in) :: kind
         character(*), intent(in), optional :: choices, ladder
         integer(i8), intent(in), optional :: lowest
+        real(r8), intent(in), optional :: least, above, most
+        logical, intent(in), optional :: in_file
         type(option_t) :: new
 
         new%name = name
@@ -79,6 +105,10 @@ contains
         if (present(ladder)) new%ladder = ladder
         if (present(choices)) new%choices = choices
         if (present(lowest)) new%lowest = lowest
+        if (present(least)) new%least = least
+        if (present(above)) new%above = above
+        if (present(most)) new%most = most
+        if (present(in_file)) new%in_file = in_file
         self%list = [self%list, new]
     end subroutine add
 
@@ -105,13 +135,10 @@ contains
                 return
             end if
             value = ''
-            if (self%list(at)%kind == option_flag) then
-                if (equals <= len(word)) then
-                    call usage(self, error, "'"//word(:equals - 1)//"' takes no value")
-                    return
-                end if
-            else if (equals <= len(word)) then
+            if (equals <= len(word)) then
                 value = word(equals + 1:)
+            else if (self%list(at)%kind == option_flag) then
+                value = 'true'
             else if (i <= command_argument_count()) then
                 value = argument(i)
                 i = i + 1
@@ -127,38 +154,324 @@ contains
         self%list_wanted = self%given('list-options')
     end subroutine parse
 
-    !> Check and keep a value.
+    !> Check and keep a value of the command line.
     subroutine set(self, at, value, error)
         class(options_t), intent(inout) :: self
         integer, intent(in) :: at
         character(*), intent(in) :: value
         type(error_t), intent(inout) :: error
+        character(:), allocatable :: fault
+
+        associate (option => self%list(at))
+            fault = fault_of(option, value)
+            if (len(fault) > 0 .and. option%kind == option_flag) then
+                call usage(self, error, "'--"//option%name//"' takes no value but true or false, not '"//value//"'")
+            else if (len(fault) > 0) then
+                call usage(self, error, '--'//option%name//fault)
+            end if
+            if (error%failed()) return
+            option%value = value
+            option%source = from_command_line
+        end associate
+    end subroutine set
+
+    !> Why an option cannot have this value; empty if it can.
+    pure function fault_of(option, value) result(fault)
+        type(option_t), intent(in) :: option
+        character(*), intent(in) :: value
+        character(:), allocatable :: fault
         integer(i8) :: number
+        real(r8) :: x
         integer :: status
         logical :: ok
 
+        ok = .true.
+        select case (option%kind)
+        case (option_flag)
+            ok = value == 'true' .or. value == 'false'
+            fault = ' takes true or false'
+        case (option_count)
+            status = 1
+            if (len(value) > 0 .and. verify(value, '0123456789') == 0) read (value, *, iostat=status) number
+            ok = status == 0
+            if (ok) ok = number >= option%lowest
+            fault = ' takes a whole number of at least '//to_text(option%lowest)
+        case (option_bytes)
+            call text_to_bytes(value, number, ok)
+            if (ok) ok = number >= option%lowest
+            fault = ' takes a size of at least '//bytes_to_text(option%lowest)//' such as 4096, 64KiB or 1.5GB'
+        case (option_choice)
+            ok = len(value) > 0 .and. index(value, '|') == 0 .and. index('|'//option%choices//'|', '|'//value//'|') > 0
+            fault = ' takes one of '//option%choices
+        case (option_real)
+            call text_to_real(value, x, ok)
+            if (ok .and. allocated(option%least)) ok = x >= option%least
+            if (ok .and. allocated(option%above)) ok = x > option%above
+            if (ok .and. allocated(option%most)) ok = x <= option%most
+            fault = ' takes a number'//bounds_of(option)
+        end select
+        if (ok) then
+            fault = ''
+        else
+            fault = fault//", not '"//shown(value)//"'"
+        end if
+    end function fault_of
+
+    !> The bounds of a real in words, with a blank before; empty where it has none.
+    pure function bounds_of(option) result(text)
+        type(option_t), intent(in) :: option
+        character(:), allocatable :: text
+
+        text = ''
+        if (allocated(option%least)) text = ' of at least '//brief(option%least)
+        if (allocated(option%above)) text = ' above '//brief(option%above)
+        if (allocated(option%most) .and. len(text) > 0) text = text//' and'
+        if (allocated(option%most)) text = text//' at most '//brief(option%most)
+    end function bounds_of
+
+    !> A bound as people write it: 1, 0.5.
+    pure function brief(x) result(text)
+        real(r8), intent(in) :: x
+        character(:), allocatable :: text
+
+        if (abs(x) < 1.0e6_r8 .and. abs(x - anint(x)) <= 0.0_r8) then
+            text = to_text(nint(x))
+        else
+            text = to_text(x, 'g0.6')
+        end if
+    end function brief
+
+    !> Read a parameter file. Keys that are no options or come twice, bad values, lines of another form: exit_usage, with all
+    !> of them in the message, a line each. exit_usage too where the file cannot be read.
+    subroutine read_file(self, path, error)
+        class(options_t), intent(inout) :: self
+        character(*), intent(in) :: path
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: line
+        character(256) :: reason
+        type(faults_t) :: faults
+        integer :: unit, status, number, i
+        logical :: folder
+
+        faults%path = path
+        faults%text = ''
+        do i = 1, size(self%list)
+            self%list(i)%line = 0
+        end do
+        reason = ''
+        open (newunit=unit, file=path, status='old', action='read', iostat=status, iomsg=reason)
+        ! To flang-22 a folder is an empty file.
+        inquire (file=path//'/.', exist=folder)
+        if (status == 0 .and. folder) then
+            close (unit)
+            status = 1
+            reason = 'it is a folder'
+        else if (status == 0) then
+            number = 0
+            do
+                call next_line(unit, line, status, reason)
+                if (status /= 0) exit
+                number = number + 1
+                call self%read_line(number, line, faults)
+            end do
+            close (unit)
+            if (status == iostat_end) status = 0
+        end if
+        if (status /= 0) then
+            call error%raise(exit_usage, "cannot read the parameter file '"//path//"': "//trim(reason), 'pw_options', &
+                             'name a file that exists and can be read')
+        else if (faults%count > 0) then
+            if (faults%count > most_faults) faults%text = faults%text//new_line('a')//'  and '// &
+                to_text(faults%count - most_faults)//' more'
+            call error%raise(exit_usage, to_text(faults%count)//" fault(s) in the parameter file '"//path//"':"//faults%text, &
+                             'pw_options', self%program//' --help lists the options; lines are NAME = VALUE, # begins a comment')
+        end if
+    end subroutine read_file
+
+    !> Keep what a line of a parameter file sets, or note what is wrong with it.
+    subroutine read_line(self, number, line, faults)
+        class(options_t), intent(inout) :: self
+        integer, intent(in) :: number
+        character(*), intent(in) :: line
+        type(faults_t), intent(inout) :: faults
+        character(:), allocatable :: name, value, fault
+        integer :: at
+
+        call split_line(line, name, value, fault)
+        if (len(fault) > 0) call faults%note(number, fault)
+        if (len(fault) > 0 .or. len(name) == 0) return
+        at = self%find(name)
+        if (at == 0) then
+            call faults%note(number, "there is no option '"//shown(name)//"'"//self%names_like(name))
+            return
+        end if
         associate (option => self%list(at))
-            select case (option%kind)
-            case (option_count)
-                status = 1
-                if (len(value) > 0 .and. verify(value, '0123456789') == 0) read (value, *, iostat=status) number
-                ok = status == 0
-                if (ok) ok = number >= option%lowest
-                if (.not. ok) call usage(self, error, '--'//option%name//" takes a whole number of at least "// &
-                                         to_text(option%lowest)//", not '"//value//"'")
-            case (option_bytes)
-                call text_to_bytes(value, number, ok)
-                if (ok) ok = number >= option%lowest
-                if (.not. ok) call usage(self, error, '--'//option%name//' takes a size of at least '// &
-                                         bytes_to_text(option%lowest)//" such as 4096, 64KiB or 1.5GB, not '"//value//"'")
-            case (option_choice)
-                ok = len(value) > 0 .and. index(value, '|') == 0 .and. index('|'//option%choices//'|', '|'//value//'|') > 0
-                if (.not. ok) call usage(self, error, '--'//option%name//' takes one of '//option%choices//", not '"//value//"'")
-            end select
-            option%value = value
-            option%given = .true.
+            if (.not. option%in_file) then
+                call faults%note(number, "'"//name//"' belongs to the command line")
+            else if (option%line > 0) then
+                call faults%note(number, "'"//name//"' is set a second time, after line "//to_text(option%line))
+            else
+                option%line = number
+                fault = fault_of(option, value)
+                if (len(fault) > 0) call faults%note(number, "'"//name//"'"//fault)
+                if (len(fault) > 0 .or. option%source == from_command_line) return
+                option%value = value
+                option%source = from_file
+            end if
         end associate
-    end subroutine set
+    end subroutine read_line
+
+    !> Name and value in a line of a parameter file: empty where it holds neither; `fault` tells where it is ill-formed.
+    pure subroutine split_line(line, name, value, fault)
+        character(*), intent(in) :: line
+        character(:), allocatable, intent(out) :: name, value, fault
+        character(:), allocatable :: rest
+        integer :: equals, last
+
+        name = ''
+        value = ''
+        fault = ''
+        rest = trim(adjustl(line))
+        if (len(rest) == 0) return
+        if (rest(1:1) == '#') return
+        equals = index(rest, '=')
+        if (index(rest, '#') > 0) equals = min(equals, index(rest, '#') - 1)
+        if (equals > 0) then
+            if (rest(equals:equals) == '=') name = trim(rest(:equals - 1))
+        end if
+        if (len(name) == 0) then
+            fault = "'"//shown(rest)//"' is not of the form NAME = VALUE"
+            return
+        end if
+        rest = adjustl(rest(equals + 1:))
+        if (rest(1:min(1, len(rest))) == '"' .or. rest(1:min(1, len(rest))) == "'") then
+            last = index(rest(2:), rest(1:1)) + 1
+            if (last == 1) then
+                fault = "the quotation mark of '"//shown(name)//"' is not closed"
+                return
+            end if
+            value = rest(2:last - 1)
+            rest = adjustl(rest(last + 1:))
+            if (scan(rest(1:min(1, len(rest))), '# ') == 0 .and. len_trim(rest) > 0) &
+                fault = "something stands behind the value of '"//shown(name)//"': '"//shown(trim(rest))//"'"
+        else
+            if (index(rest, '#') > 0) rest = rest(:index(rest, '#') - 1)
+            value = trim(rest)
+            if (len(value) == 0) fault = "'"//shown(name)//"' has no value"
+        end if
+    end subroutine split_line
+
+    subroutine note(self, line, fault)
+        class(faults_t), intent(inout) :: self
+        integer, intent(in) :: line
+        character(*), intent(in) :: fault
+
+        self%count = self%count + 1
+        if (self%count > most_faults) return
+        self%text = self%text//new_line('a')//'  '//self%path//':'//to_text(line)//': '//fault
+    end subroutine note
+
+    !> A word of a file or command line for a message: its beginning where it is long, '?' for what cannot be printed.
+    pure function shown(word) result(text)
+        character(*), intent(in) :: word
+        character(:), allocatable :: text
+        integer, parameter :: longest = 60
+        integer :: i
+
+        text = word
+        if (len(word) > longest) text = word(:longest)//'...'
+        do i = 1, len(text)
+            if (iachar(text(i:i)) < 32 .or. iachar(text(i:i)) == 127) text(i:i) = '?'
+        end do
+    end function shown
+
+    !> Next line of any length, tabulators and carriage returns as blanks; `status` is iostat_end behind the last.
+    subroutine next_line(unit, line, status, reason)
+        integer, intent(in) :: unit
+        character(:), allocatable, intent(out) :: line
+        integer, intent(out) :: status
+        character(*), intent(inout) :: reason
+        character(:), allocatable :: longer
+        character(256) :: piece
+        integer :: used, length, i
+
+        ! Doubled, not concatenated: flang-22 keeps each concatenation of a loop on the stack.
+        allocate (character(len(piece)) :: line)
+        used = 0
+        do
+            read (unit, '(a)', advance='no', iostat=status, iomsg=reason, size=length) piece
+            if (status /= 0 .and. status /= iostat_eor) exit
+            if (used + length > len(line)) then
+                allocate (character(2*(used + length)) :: longer)
+                longer(:used) = line(:used)
+                call move_alloc(longer, line)
+            end if
+            line(used + 1:used + length) = piece(:length)
+            used = used + length
+            if (status == iostat_eor) exit
+        end do
+        if (status == iostat_eor .or. (status == iostat_end .and. used > 0)) status = 0
+        line = line(:used)
+        do i = 1, used
+            if (line(i:i) == achar(9) .or. line(i:i) == achar(13)) line(i:i) = ' '
+        end do
+    end subroutine next_line
+
+    !> The names most like an unknown one, as the end of a sentence; empty if none is like it.
+    function names_like(self, name) result(text)
+        class(options_t), intent(in) :: self
+        character(*), intent(in) :: name
+        character(:), allocatable :: text
+        integer, allocatable :: distance(:)
+        integer :: i
+
+        allocate (distance(size(self%list)))
+        do i = 1, size(self%list)
+            distance(i) = edits(name, self%list(i)%name)
+            if (.not. self%list(i)%in_file) distance(i) = huge(1)
+        end do
+        text = ''
+        if (minval(distance) > max(2, len(name)/3)) return
+        do i = 1, size(self%list)
+            if (distance(i) > minval(distance)) cycle
+            if (len(text) > 0) text = text//', '
+            text = text//"'"//self%list(i)%name//"'"
+        end do
+        text = '; the nearest: '//text
+    end function names_like
+
+    !> Characters to insert, delete or replace to make `b` of `a` (Levenshtein 1966; the table row by row).
+    pure integer function edits(a, b)
+        character(*), intent(in) :: a, b
+        integer :: row(0:len(b)), diagonal, above, i, j
+
+        row = [(j, j=0, len(b))]
+        do i = 1, len(a)
+            diagonal = row(0)
+            row(0) = i
+            do j = 1, len(b)
+                above = row(j)
+                row(j) = min(above + 1, row(j - 1) + 1, diagonal + merge(0, 1, a(i:i) == b(j:j)))
+                diagonal = above
+            end do
+        end do
+        edits = row(len(b))
+    end function edits
+
+    !> Give an option that neither command line nor file gave a value another default. Ill-formed value: exit_usage.
+    subroutine set_default(self, name, value, error)
+        class(options_t), intent(inout) :: self
+        character(*), intent(in) :: name, value
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: fault
+
+        associate (option => self%list(self%declared(name)))
+            if (option%source /= from_default) return
+            fault = fault_of(option, value)
+            if (len(fault) > 0) call usage(self, error, '--'//name//fault)
+            if (len(fault) == 0) option%value = value
+        end associate
+    end subroutine set_default
 
     !> Give an option another value, as the command line would. Unknown option, ill-formed value: exit_usage.
     subroutine replace(self, name, value, error)
@@ -193,7 +506,7 @@ contains
         end do
     end function ladder
 
-    !> Whether the command line has the option.
+    !> Whether the command line or a parameter file has the option.
     logical function given(self, name)
         class(options_t), intent(in) :: self
         character(*), intent(in) :: name
@@ -201,7 +514,7 @@ contains
 
         at = self%find(name)
         given = .false.
-        if (at > 0) given = self%list(at)%given
+        if (at > 0) given = self%list(at)%source /= from_default
     end function given
 
     !> The value of a count or, in bytes, of a size.
@@ -220,6 +533,17 @@ contains
         end associate
     end subroutine get_integer
 
+    !> The value of a real.
+    subroutine get_real(self, name, value)
+        class(options_t), intent(in) :: self
+        character(*), intent(in) :: name
+        real(r8), intent(out) :: value
+        logical :: ok
+
+        call text_to_real(self%list(self%declared(name))%value, value, ok)
+        if (.not. ok) error stop 'pw_options: the program asks for a number that has no value: '//name
+    end subroutine get_real
+
     !> The value of any option, as it was given.
     subroutine get_text(self, name, value)
         class(options_t), intent(in) :: self
@@ -229,13 +553,13 @@ contains
         value = self%list(self%declared(name))%value
     end subroutine get_text
 
-    !> Whether a flag was given.
+    !> Whether a flag is set.
     subroutine get_logical(self, name, value)
         class(options_t), intent(in) :: self
         character(*), intent(in) :: name
         logical, intent(out) :: value
 
-        value = self%list(self%declared(name))%given
+        value = self%list(self%declared(name))%value == 'true'
     end subroutine get_logical
 
     !> The help text, on standard output.
@@ -262,7 +586,7 @@ contains
                 else if (option%kind == option_flag) then
                     note = ''
                 else
-                    note = ' ('//trim(kind_name(option%kind))//')'
+                    note = ' ('//trim(kind_name(option%kind))//bounds_of(option)//')'
                 end if
                 if (len(option%default) > 0) note = note//' [default '//option%default//']'
                 write (output_unit, '(2x,a)') left//option%help//note
@@ -283,6 +607,9 @@ contains
                 call json%put('name', option%name)
                 call json%put('kind', trim(kind_name(option%kind)))
                 if (option%kind == option_choice) call json%put('choices', option%choices)
+                if (allocated(option%least)) call json%put('least', option%least)
+                if (allocated(option%above)) call json%put('above', option%above)
+                if (allocated(option%most)) call json%put('most', option%most)
                 if (len(option%ladder) > 0) call json%put('ladder', option%ladder)
                 if (option%kind /= option_flag) call json%put('default', option%default)
                 call json%put('help', option%help)
@@ -299,6 +626,7 @@ contains
         class(options_t), intent(in) :: self
         type(json_t), intent(inout) :: json
         integer(i8) :: number
+        real(r8) :: x
         integer :: i
 
         do i = 1, size(self%list)
@@ -309,7 +637,10 @@ contains
                 end select
                 select case (option%kind)
                 case (option_flag)
-                    call json%put(member(option%name), option%given)
+                    call json%put(member(option%name), option%value == 'true')
+                case (option_real)
+                    call self%get(option%name, x)
+                    call json%put(member(option%name), x)
                 case (option_count)
                     call self%get(option%name, number)
                     call json%put(member(option%name), number)

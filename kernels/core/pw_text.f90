@@ -1,11 +1,12 @@
 !> Numbers and C strings as text.
 module pw_text
+    use, intrinsic :: ieee_arithmetic, only: ieee_is_finite
     use, intrinsic :: iso_c_binding, only: c_char, c_null_char
     use pw_kinds, only: i4, i8, r8
     implicit none
     private
 
-    public :: to_text, bytes_to_text, text_to_bytes, from_c
+    public :: to_text, bytes_to_text, text_to_bytes, text_to_real, from_c
 
     !> Shortest exact decimal text of an integer; a real in the given format.
     interface to_text
@@ -92,6 +93,40 @@ contains
         bytes = nint(number*scale, i8)
         ok = .true.
     end subroutine text_to_bytes
+
+    !> A finite number from text such as '2', '-0.5', '.5', '1e-3' (d for e too). `ok` is false, and `value` zero, for anything
+    !> else: list-directed reading alone would take '3/' or '2*1'.
+    pure subroutine text_to_real(text, value, ok)
+        character(*), intent(in) :: text
+        real(r8), intent(out) :: value
+        logical, intent(out) :: ok
+        character(*), parameter :: digits = '0123456789'
+        real(r8) :: number
+        integer :: first, split, point, status
+
+        value = 0.0_r8
+        ok = .false.
+        first = 1
+        if (scan(text, '+-') == 1) first = 2
+        split = scan(text, 'eEdD')
+        if (split > 0) then
+            point = split + 1
+            if (scan(text(point:), '+-') == 1) point = point + 1
+            if (point > len(text) .or. verify(text(point:), digits) /= 0) return
+        else
+            split = len(text) + 1
+        end if
+        if (verify(text(first:split - 1), digits//'.') /= 0 .or. scan(text(first:split - 1), digits) == 0) return
+        point = index(text(first:split - 1), '.')
+        if (point > 0) then
+            if (index(text(first + point:split - 1), '.') > 0) return
+        end if
+        read (text, *, iostat=status) number
+        if (status /= 0) return
+        if (.not. ieee_is_finite(number)) return
+        value = number
+        ok = .true.
+    end subroutine text_to_real
 
     !> Fortran text of a C string: what stands before the first null character.
     pure function from_c(buffer) result(text)

@@ -1,7 +1,7 @@
-!> Sizes as text, both ways.
+!> Sizes as text, both ways, and numbers from text.
 program test_pw_text
     use pw_kinds, only: i8, r8
-    use pw_text, only: bytes_to_text, text_to_bytes, to_text
+    use pw_text, only: bytes_to_text, text_to_bytes, text_to_real, to_text
     implicit none
     integer :: failures = 0
 
@@ -19,6 +19,28 @@ program test_pw_text
     call refuses('1.2.3MB')
     call refuses('1e3')
     call refuses('99999999999GiB')
+
+    call reads_real('2', 2.0_r8)
+    call reads_real('-0.5', -0.5_r8)
+    call reads_real('+.5', 0.5_r8)
+    call reads_real('3.', 3.0_r8)
+    call reads_real('1e-3', 1.0e-3_r8)
+    call reads_real('6.02D+23', 6.02e23_r8)
+    call refuses_real('')
+    call refuses_real('.')
+    call refuses_real('e5')
+    call refuses_real('1e')
+    call refuses_real('1e+')
+    call refuses_real('1.2.3')
+    call refuses_real('1 2')
+    call refuses_real('2*1')
+    call refuses_real('3/')
+    call refuses_real('1,5')
+    call refuses_real('nan')
+    call refuses_real('inf')
+    call refuses_real('1e999')
+    call refuses_real('0x10')
+    call refuses_real('1e2.5')
 
     call expect(bytes_to_text(4096_i8), '4 KiB')
     call expect(bytes_to_text(1610612736_i8), '1.50 GiB')
@@ -51,6 +73,29 @@ contains
         failures = failures + 1
         print *, text, ' is taken for ', got
     end subroutine refuses
+
+    subroutine reads_real(text, value)
+        character(*), intent(in) :: text
+        real(r8), intent(in) :: value
+        real(r8) :: got
+        logical :: ok
+
+        call text_to_real(text, got, ok)
+        if (ok .and. abs(got - value) <= 0.0_r8) return
+        failures = failures + 1
+        print *, text, ' reads as ', got, ok
+    end subroutine reads_real
+
+    subroutine refuses_real(text)
+        character(*), intent(in) :: text
+        real(r8) :: got
+        logical :: ok
+
+        call text_to_real(text, got, ok)
+        if (.not. ok .and. abs(got) <= 0.0_r8) return
+        failures = failures + 1
+        print *, text, ' is taken for ', got
+    end subroutine refuses_real
 
     subroutine expect(got, wanted)
         character(*), intent(in) :: got, wanted

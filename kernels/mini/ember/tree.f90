@@ -50,7 +50,7 @@ contains
         class(tree_t), intent(out) :: self
         integer, intent(in) :: dims, roots(3), level
         logical, intent(in) :: periodic(3)
-        type(error_t), intent(out) :: error
+        type(error_t), intent(inout) :: error
         integer :: extent(3), n, size, status
 
         call describe(self, dims, roots, periodic, error)
@@ -106,7 +106,7 @@ contains
         class(tree_t), intent(out) :: self
         integer, intent(in) :: dims, roots(3), level(:), place(:, :)
         logical, intent(in) :: periodic(3)
-        type(error_t), intent(out) :: error
+        type(error_t), intent(inout) :: error
         integer :: extent(3), leaf, status
         integer(i8) :: covered, next
 
@@ -173,7 +173,7 @@ contains
         class(tree_t), intent(inout) :: self
         integer, intent(in) :: dims, roots(3)
         logical, intent(in) :: periodic(3)
-        type(error_t), intent(out) :: error
+        type(error_t), intent(inout) :: error
 
         if (dims < 2 .or. dims > 3) then
             call error%raise(exit_usage, 'a mesh of '//to_text(dims)//' dimensions', 'tree%start', 'ask for 2 or 3')
@@ -196,7 +196,7 @@ contains
     subroutine check_level(self, level, error)
         class(tree_t), intent(in) :: self
         integer, intent(in) :: level
-        type(error_t), intent(out) :: error
+        type(error_t), intent(inout) :: error
 
         if (level >= 0 .and. level <= self%deepest) return
         call error%raise(exit_usage, 'level '//to_text(level)//' of a mesh of '//roots_text(self%roots)//' root blocks: the '// &

@@ -1,0 +1,166 @@
+!> The Riemann problem against the star states of Toro's five tests, the jump conditions, and its mirror image.
+!>
+!> With arguments GAMMA and the two states (dens, velocity, pres) it tests nothing but prints, for test_exact.py, the
+!> velocity and pressure between the waves, then lines of x/t, density, velocity, pressure at speeds read from standard input.
+program test_riemann_exact
+    use, intrinsic :: iso_fortran_env, only: input_unit
+    use pw_error, only: error_t, exit_check, exit_usage, stop_on
+    use pw_kinds, only: r8
+    use riemann_exact, only: gas_t, riemann_t
+    implicit none
+    type(riemann_t) :: problem
+    type(error_t) :: error
+    integer :: failures = 0
+    real(r8), parameter :: g = 1.4_r8
+
+    if (command_argument_count() == 7) then
+        call print_samples()
+        stop
+    end if
+    ! Toro 2009, tables 4.1 and 4.3: pressure, velocity, densities left and right of the contact.
+    call expect(gas_t(1.0_r8, 0.0_r8, 1.0_r8), gas_t(0.125_r8, 0.0_r8, 0.1_r8), &
+                [0.30313_r8, 0.92745_r8, 0.42632_r8, 0.26557_r8])
+    call expect(gas_t(1.0_r8, -2.0_r8, 0.4_r8), gas_t(1.0_r8, 2.0_r8, 0.4_r8), [0.00189_r8, 0.0_r8, 0.02185_r8, 0.02185_r8])
+    call expect(gas_t(1.0_r8, 0.0_r8, 1000.0_r8), gas_t(1.0_r8, 0.0_r8, 0.01_r8), &
+                [460.894_r8, 19.5975_r8, 0.57506_r8, 5.99924_r8])
+    call expect(gas_t(1.0_r8, 0.0_r8, 0.01_r8), gas_t(1.0_r8, 0.0_r8, 100.0_r8), &
+                [46.0950_r8, -6.19633_r8, 5.99242_r8, 0.57511_r8])
+    call expect(gas_t(5.99924_r8, 19.5975_r8, 460.894_r8), gas_t(5.99242_r8, -6.19633_r8, 46.0950_r8), &
+                [1691.64_r8, 8.68975_r8, 14.2823_r8, 31.0426_r8])
+
+    call no_waves()
+    call vacuum()
+    call averages()
+    call refused(1.0_r8, gas_t(), gas_t())
+    call refused(g, gas_t(dens=0.0_r8), gas_t())
+    call refused(g, gas_t(), gas_t(pres=-1.0_r8))
+    if (failures > 0) error stop 'test_riemann_exact: failures'
+
+contains
+
+    subroutine expect(left, right, star)
+        type(gas_t), intent(in) :: left, right
+        real(r8), intent(in) :: star(4)
+        type(riemann_t) :: mirror
+        real(r8) :: rho_l, rho_r, u, p, here(3), there(3)
+        integer :: k
+
+        call problem%start(g, left, right, error)
+        call stop_on('test_riemann_exact', error)
+        ! Six digits are told; of the pressure of test 2, three.
+        call agree('pressure', problem%pres, star(1), max(1.0e-5_r8*star(1), 6.0e-6_r8))
+        call agree('velocity', problem%velocity, star(2), max(1.0e-5_r8*abs(star(2)), 1.0e-12_r8))
+        call problem%sample(problem%velocity, rho_l, u, p)
+        call problem%sample(problem%velocity + 1.0e-9_r8, rho_r, u, p)
+        call agree('density left', rho_l, star(3), max(1.0e-5_r8*star(3), 6.0e-6_r8))
+        call agree('density right', rho_r, star(4), max(1.0e-5_r8*star(4), 6.0e-6_r8))
+        if (problem%pres > left%pres) call jump(left, rho_l)
+        if (problem%pres > right%pres) call jump(right, rho_r)
+        if (problem%pres < left%pres) call agree('entropy', p/rho_l**g, left%pres/left%dens**g, 1.0e-12_r8*left%pres)
+        if (problem%pres < right%pres) call agree('entropy', p/rho_r**g, right%pres/right%dens**g, 1.0e-12_r8*right%pres)
+
+        call mirror%start(g, gas_t(right%dens, -right%velocity, right%pres), gas_t(left%dens, -left%velocity, left%pres), error)
+        do k = -300, 300
+            call problem%sample(0.1_r8*k + 0.01_r8, here(1), here(2), here(3))
+            call mirror%sample(-0.1_r8*k - 0.01_r8, there(1), there(2), there(3))
+            there(2) = -there(2)
+            call agree('mirror image', maxval(abs(here - there)/max(abs(here), 1.0_r8)), 0.0_r8, 1.0e-12_r8)
+        end do
+    end subroutine expect
+
+    !> Rankine and Hugoniot: what flows in through a shock flows out.
+    subroutine jump(gas, dens)
+        type(gas_t), intent(in) :: gas
+        real(r8), intent(in) :: dens
+        real(r8) :: speed, inside, outside
+
+        associate (u => problem%velocity, p => problem%pres)
+            speed = (dens*u - gas%dens*gas%velocity)/(dens - gas%dens)
+            inside = dens*(u - speed)**2 + p
+            outside = gas%dens*(gas%velocity - speed)**2 + gas%pres
+            call agree('momentum through a shock', inside, outside, 1.0e-11_r8*outside)
+            inside = g/(g - 1.0_r8)*p/dens + 0.5_r8*(u - speed)**2
+            outside = g/(g - 1.0_r8)*gas%pres/gas%dens + 0.5_r8*(gas%velocity - speed)**2
+            call agree('energy through a shock', inside, outside, 1.0e-11_r8*outside)
+        end associate
+    end subroutine jump
+
+    !> The same gas on both sides stays as it is.
+    subroutine no_waves()
+        type(gas_t), parameter :: gas = gas_t(0.7_r8, 3.0_r8, 1.0e-5_r8)
+        real(r8) :: dens, velocity, pres
+
+        call problem%start(g, gas, gas, error)
+        call problem%sample(3.0_r8, dens, velocity, pres)
+        call agree('no waves', abs(dens - 0.7_r8) + abs(velocity - 3.0_r8) + abs(pres - 1.0e-5_r8), 0.0_r8, 1.0e-13_r8)
+    end subroutine no_waves
+
+    subroutine vacuum()
+        type(error_t) :: refusal
+        real(r8) :: c
+
+        c = sqrt(g)
+        call problem%start(g, gas_t(1.0_r8, -5.01_r8*c, 1.0_r8), gas_t(1.0_r8, 5.01_r8*c, 1.0_r8), refusal)
+        call agree('a vacuum is told', real(refusal%code, r8), real(exit_check, r8), 0.0_r8)
+        call problem%start(g, gas_t(1.0_r8, -4.9_r8*c, 1.0_r8), gas_t(1.0_r8, 4.9_r8*c, 1.0_r8), error)
+        call agree('almost a vacuum', problem%pres, 0.02_r8**7, 1.0e-12_r8*0.02_r8**7)
+    end subroutine vacuum
+
+    !> Averages over a domain that no wave has left: what was there, and what flowed in.
+    subroutine averages()
+        real(r8) :: dens, momentum, pres, part(3), sum(3)
+        integer :: k
+
+        call problem%start(g, gas_t(1.0_r8, 0.0_r8, 1.0_r8), gas_t(0.125_r8, 0.0_r8, 0.1_r8), error)
+        sum = 0.0_r8
+        do k = 1, 100
+            call problem%average(-2.5_r8 + 0.05_r8*(k - 1), -2.5_r8 + 0.05_r8*k, part(1), part(2), part(3))
+            sum = sum + 0.01_r8*part
+        end do
+        call agree('mass', sum(1), 0.5_r8*1.125_r8, 1.0e-8_r8)
+        call agree('momentum', sum(2), 0.9_r8/5.0_r8, 1.0e-8_r8)
+        call problem%average(-2.5_r8, 2.5_r8, dens, momentum, pres)
+        call agree('mass at once', dens, sum(1), 1.0e-4_r8)
+        call problem%average(-3.0_r8, -2.0_r8, dens, momentum, pres)
+        call agree('outside', abs(dens - 1.0_r8) + abs(momentum) + abs(pres - 1.0_r8), 0.0_r8, 1.0e-14_r8)
+    end subroutine averages
+
+    subroutine refused(gamma, left, right)
+        real(r8), intent(in) :: gamma
+        type(gas_t), intent(in) :: left, right
+        type(error_t) :: refusal
+
+        call problem%start(gamma, left, right, refusal)
+        call agree('a refusal', real(refusal%code, r8), real(exit_usage, r8), 0.0_r8)
+    end subroutine refused
+
+    subroutine agree(what, got, wanted, tolerance)
+        character(*), intent(in) :: what
+        real(r8), intent(in) :: got, wanted, tolerance
+
+        if (abs(got - wanted) <= tolerance) return
+        failures = failures + 1
+        print *, what, ': ', got, ' is not ', wanted
+    end subroutine agree
+
+    subroutine print_samples()
+        character(40) :: word
+        real(r8) :: number(7), speed, dens, velocity, pres
+        integer :: k, status
+
+        do k = 1, 7
+            call get_command_argument(k, word)
+            read (word, *) number(k)
+        end do
+        call problem%start(number(1), gas_t(number(2), number(3), number(4)), gas_t(number(5), number(6), number(7)), error)
+        call stop_on('test_riemann_exact', error)
+        print '(2es26.16e3)', problem%velocity, problem%pres
+        do
+            read (input_unit, *, iostat=status) speed
+            if (status /= 0) exit
+            call problem%sample(speed, dens, velocity, pres)
+            print '(4es26.16e3)', speed, dens, velocity, pres
+        end do
+    end subroutine print_samples
+
+end program test_riemann_exact

@@ -3,10 +3,10 @@
 !> A kernel is its facts (`bundle_t`), the closed form of an element, and timed code made of pw_bundle.h.
 module pw_bundle
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr
+    use pw_ahead, only: ahead_t, declare_ahead, read_ahead
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
-    use pw_options, only: option_bytes, option_choice, option_count
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_threads, only: thread_number, thread_share
     implicit none
@@ -69,47 +69,23 @@ contains
     subroutine declare_options(self)
         class(bundle_t), intent(inout) :: self
 
-        associate (options => self%options)
-            select case (self%configuration%prefetch)
-            case ('software')
-                call options%add('prefetch-distance', option_count, '32', 'cache lines of each stream that are prefetched '// &
-                                 'ahead', lowest=1_i8, ladder='1,2,4,8,16,32,64,128,256')
-            case ('block')
-                call options%add('block-size', option_bytes, '24KiB', 'bytes of all streams that are brought into a cache '// &
-                                 'at once', lowest=4096_i8, ladder='6KiB,12KiB,24KiB,48KiB,96KiB,192KiB,384KiB,768KiB,1536KiB')
-                call options%add('preload', option_choice, 'separate', 'one stream after the other, or in one loop', &
-                                 choices='separate|fused')
-                call options%add('preload-by', option_choice, 'loads', 'a load a line, or a prefetch instruction', &
-                                 choices='loads|prefetch')
-            end select
-        end associate
+        call declare_ahead(self%options, self%configuration%prefetch, 'stream', least=4096_i8)
     end subroutine declare_options
 
     subroutine read_options(self, error)
         class(bundle_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: word
-        integer(i8) :: value
+        type(ahead_t) :: ahead
 
         call self%options%get('threads', self%threads)
         self%request = call_t()
         self%request%inputs = self%inputs
         self%request%outputs = self%outputs
-        value = 0
-        select case (self%configuration%prefetch)
-        case ('software')
-            call self%options%get('prefetch-distance', value)
-            self%request%distance = value*line_bytes
-        case ('block')
-            call self%options%get('block-size', value)
-            self%request%block = value/merge(self%inputs + self%outputs, self%inputs, self%updates)
-            call self%options%get('preload', word)
-            if (word == 'fused') self%request%fused = 1
-            call self%options%get('preload-by', word)
-            if (word == 'prefetch') self%request%by_prefetch = 1
-        end select
-        if (value > 2_i8**40) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
-            'pw_bundle', 'give a smaller --prefetch-distance or --block-size')
+        call read_ahead(self%options, self%configuration%prefetch, ahead, error)
+        self%request%distance = ahead%distance
+        self%request%block = ahead%block/merge(self%inputs + self%outputs, self%inputs, self%updates)
+        self%request%fused = ahead%fused
+        self%request%by_prefetch = ahead%by_prefetch
     end subroutine read_options
 
     !> Streams are 8k+5 lines long and follow each other: the starts of 64 of them then differ within a page, and compete

@@ -3,10 +3,11 @@
 !> A kernel is its facts (`streams_t`), the closed form of an element, and timed code made by pw_stream.h.
 module pw_streams
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_intptr_t, c_null_ptr, c_ptr
+    use pw_ahead, only: ahead_t, declare_ahead, read_ahead
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
-    use pw_options, only: option_bytes, option_choice, option_count
+    use pw_options, only: option_choice
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_threads, only: thread_number, thread_share
     implicit none
@@ -17,7 +18,6 @@ module pw_streams
     character(8), parameter :: widths(5) = ['compiler', 'scalar  ', '128     ', '256     ', '512     ']
     integer(i8), parameter :: type_bytes(8) = [8, 4, 2, 2, 8, 4, 2, 1]
     integer, parameter :: first_integer_type = 5
-    integer(i8), parameter :: line_bytes = 64
     integer(i8), parameter :: grain = 64           ! elements; whole lines of every type, so that threads share none
     integer(i8), parameter :: chunk = 512
     integer(i8), parameter :: sign_period = 4096   ! in reductions, so that sums stay small and exact in every type
@@ -97,26 +97,15 @@ contains
                              choices=had(types, type_status))
             call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits, of fp64 and of sums of '// &
                              'int64: as the build makes it, none, or so many', choices=had(widths, width_status))
-            select case (self%configuration%prefetch)
-            case ('software')
-                call options%add('prefetch-distance', option_count, '32', 'cache lines that are prefetched ahead', &
-                                 lowest=1_i8, ladder='1,2,4,8,16,32,64,128,256')
-            case ('block')
-                call options%add('block-size', option_bytes, '24KiB', 'bytes of all inputs that are brought into a cache '// &
-                                 'at once', lowest=1536_i8, ladder='6KiB,12KiB,24KiB,48KiB,96KiB,192KiB,384KiB,768KiB,1536KiB')
-                call options%add('preload', option_choice, 'separate', 'one input after the other, or in one loop', &
-                                 choices='separate|fused')
-                call options%add('preload-by', option_choice, 'loads', 'a load a line, or a prefetch instruction', &
-                                 choices='loads|prefetch')
-            end select
+            call declare_ahead(options, self%configuration%prefetch, 'input', least=1536_i8)
         end associate
     end subroutine declare_options
 
     subroutine read_options(self, error)
         class(streams_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: type_name, width, word
-        integer(i8) :: value
+        character(:), allocatable :: type_name, width
+        type(ahead_t) :: ahead
 
         call self%options%get('threads', self%threads)
         self%request = call_t()
@@ -125,21 +114,11 @@ contains
         self%request%type = place(type_name, types)
         call self%options%get('simd', width)
         self%request%simd = place(width, widths)
-        value = 0
-        select case (self%configuration%prefetch)
-        case ('software')
-            call self%options%get('prefetch-distance', value)
-            self%request%distance = value*line_bytes
-        case ('block')
-            call self%options%get('block-size', value)
-            self%request%block = value/max(1, self%loads)
-            call self%options%get('preload', word)
-            if (word == 'fused') self%request%fused = 1
-            call self%options%get('preload-by', word)
-            if (word == 'prefetch') self%request%by_prefetch = 1
-        end select
-        if (value > 2_i8**40) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
-            'pw_streams', 'give a smaller --prefetch-distance or --block-size')
+        call read_ahead(self%options, self%configuration%prefetch, ahead, error)
+        self%request%distance = ahead%distance
+        self%request%block = ahead%block/max(1, self%loads)
+        self%request%fused = ahead%fused
+        self%request%by_prefetch = ahead%by_prefetch
 
         if (pw_stream_run(self%request) /= 0) &
             call error%raise(exit_usage, 'there are no vectors of '//width//' bits for '//type_name, 'pw_streams', &

@@ -35,6 +35,25 @@ _MODULES = click.option(
     metavar="DIR",
     help="Another module tree; PAGEWISE_MODULES does the same.",
 )
+_SEED = click.option(
+    "--seed", type=int, default=1, show_default=True, help="Of the order of runs and of the bootstrap."
+)
+_RESULTS = click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    metavar="DIR",
+    help="Where the result's folder is made.",
+)
+_LIMIT = click.option(
+    "--limit",
+    type=click.FloatRange(min=0.1),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="The longest a run may take.",
+)
 _PREFETCHERS = click.option(
     "--hardware-prefetchers",
     "prefetchers",
@@ -213,28 +232,12 @@ def run(
 @click.option(
     "--no-sweep", "sweep", flag_value=False, default=True, help="Leave the curves (sweeps) out."
 )
-@click.option(
-    "--seed", type=int, default=1, show_default=True, help="Of the order of runs and of the bootstrap."
-)
+@_SEED
 @click.option(
     "--name", default=None, metavar="NAME", help="Name in the result's folder. The environment's by default."
 )
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path),
-    default=Path("results"),
-    show_default=True,
-    metavar="DIR",
-    help="Where the result's folder is made.",
-)
-@click.option(
-    "--limit",
-    type=click.FloatRange(min=0.1),
-    default=300.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="The longest a run may take.",
-)
+@_RESULTS
+@_LIMIT
 def compare(**chosen: Any) -> int:
     """Measure kernels in all configurations, interleaved, and say what is faster.
 
@@ -299,23 +302,9 @@ def compare(**chosen: Any) -> int:
     metavar="DIR",
     help="A folder with peers' programs, before PATH; PAGEWISE_PEERS (DIR:DIR) does the same.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the order and the bootstrap.")
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path),
-    default=Path("results"),
-    show_default=True,
-    metavar="DIR",
-    help="Where the result's folder is made.",
-)
-@click.option(
-    "--limit",
-    type=click.FloatRange(min=0.1),
-    default=300.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="The longest a run may take.",
-)
+@_SEED
+@_RESULTS
+@_LIMIT
 def peers(**chosen: Any) -> int:
     """Measure our kernels beside peer benchmarks, alternately, and say whether they reach them.
 

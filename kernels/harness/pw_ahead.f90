@@ -1,0 +1,71 @@
+!> Options of builds with prefetch=software or block: what kernels of several streams bring into the caches ahead of its use.
+module pw_ahead
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t
+    use pw_error, only: error_t, exit_usage
+    use pw_kinds, only: i8
+    use pw_options, only: option_bytes, option_choice, option_count, options_t
+    implicit none
+    private
+
+    integer(i8), parameter :: line_bytes = 64, largest = 2_i8**40
+
+    !> As timed code takes it; nothing in builds that bring nothing ahead.
+    type, public :: ahead_t
+        integer(c_int64_t) :: distance = 0     !< software prefetch: so many bytes ahead
+        integer(c_int64_t) :: block = 0        !< block preload: bytes of all streams at once
+        integer(c_int32_t) :: fused = 0        !< block preload: all streams in one loop
+        integer(c_int32_t) :: by_prefetch = 0  !< block preload: by prefetch instructions
+    end type ahead_t
+
+    public :: declare_ahead, read_ahead
+
+contains
+
+    !> Declare the options of a build with `prefetch`. `stream`: what the kernel calls its streams, such as input;
+    !> `least`: bytes of the smallest block.
+    subroutine declare_ahead(options, prefetch, stream, least)
+        type(options_t), intent(inout) :: options
+        character(*), intent(in) :: prefetch, stream
+        integer(i8), intent(in) :: least
+
+        select case (prefetch)
+        case ('software')
+            call options%add('prefetch-distance', option_count, '32', 'cache lines of each stream that are prefetched ahead', &
+                             lowest=1_i8, ladder='1,2,4,8,16,32,64,128,256')
+        case ('block')
+            call options%add('block-size', option_bytes, '24KiB', 'bytes of all '//stream//'s that are brought into a cache '// &
+                             'at once', lowest=least, ladder='6KiB,12KiB,24KiB,48KiB,96KiB,192KiB,384KiB,768KiB,1536KiB')
+            call options%add('preload', option_choice, 'separate', 'one '//stream//' after the other, or in one loop', &
+                             choices='separate|fused')
+            call options%add('preload-by', option_choice, 'loads', 'a load a line, or a prefetch instruction', &
+                             choices='loads|prefetch')
+        end select
+    end subroutine declare_ahead
+
+    !> Read what `declare_ahead` declared. Exit code 2 for a distance or block that no memory has.
+    subroutine read_ahead(options, prefetch, ahead, error)
+        type(options_t), intent(in) :: options
+        character(*), intent(in) :: prefetch
+        type(ahead_t), intent(out) :: ahead
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer(i8) :: value
+
+        value = 0
+        select case (prefetch)
+        case ('software')
+            call options%get('prefetch-distance', value)
+            ahead%distance = value*line_bytes
+        case ('block')
+            call options%get('block-size', value)
+            ahead%block = value
+            call options%get('preload', word)
+            if (word == 'fused') ahead%fused = 1
+            call options%get('preload-by', word)
+            if (word == 'prefetch') ahead%by_prefetch = 1
+        end select
+        if (value > largest) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
+            'pw_ahead', 'give a smaller --prefetch-distance or --block-size')
+    end subroutine read_ahead
+
+end module pw_ahead

@@ -1,0 +1,440 @@
+!> The fill of guard cells on random nested meshes: random data against a look-up by position, linear functions, mirrored and
+!> outgoing boundaries, and the same numbers for both layouts, any number of threads and any number of ranks.
+program test_guards
+    use, intrinsic :: iso_fortran_env, only: output_unit
+    !$ use omp_lib, only: omp_set_num_threads
+    use ember_container, only: block_bytes, container_create, container_free, container_touch
+    use ember_guards, only: guards_t
+    use ember_mesh, only: block_zones, cartesian, cylindrical, first_guard, last_guard, mesh_t, outflow, periodic, reflecting, &
+        v_ener, v_momx
+    use ember_parallel, only: comm_t
+    use ember_tree, only: tree_t
+    use pw_error, only: error_t
+    use pw_kinds, only: i8, r8
+    use pw_pages, only: pages_begin, pages_none
+    implicit none
+    integer, parameter :: random = 1, linear = 2
+    type(comm_t) :: comm
+    type(error_t) :: error
+    integer :: failures = 0
+    integer(i8) :: state = 20260731
+    type(tree_t) :: tree
+
+    call comm%begin(error)
+    call expect(.not. error%failed(), 'begin')
+    call pages_begin(pages_none, error)
+    call expect(.not. error%failed(), 'pages')
+
+    call grow(2, [1, 1, 1], [.true., .true., .false.], 0, 0, 0.0_r8)
+    call check(cartesian, [periodic, periodic])
+    call grow(2, [2, 1, 1], [.true., .true., .false.], 1, 4, 0.3_r8)
+    call check(cartesian, [periodic, periodic])
+    call grow(2, [1, 2, 1], [.false., .false., .false.], 1, 4, 0.3_r8)
+    call check(cartesian, [reflecting, outflow])
+    call check(cartesian, [outflow, outflow])
+    call check(cylindrical, [reflecting, outflow])
+    call grow(2, [1, 2, 1], [.false., .true., .false.], 1, 4, 0.3_r8)
+    call check(cylindrical, [reflecting, outflow])
+    call grow(3, [1, 1, 1], [.true., .true., .true.], 0, 0, 0.0_r8)
+    call check(cartesian, [periodic, periodic])
+    call grow(3, [1, 1, 1], [.true., .true., .true.], 1, 3, 0.1_r8)
+    call check(cartesian, [periodic, periodic])
+    call grow(3, [1, 2, 1], [.false., .true., .false.], 0, 3, 0.15_r8)
+    call check(cartesian, [outflow, reflecting])
+    call grow(3, [1, 1, 1], [.false., .false., .false.], 1, 3, 0.1_r8)
+    call check(cartesian, [reflecting, reflecting])
+
+    if (failures > 0) then
+        flush (output_unit)
+        call comm%abort(1)
+    end if
+    call comm%end()
+
+contains
+
+    !> A number between 0 and 1: a linear congruence, its upper bits.
+    real(r8) function next_random()
+        state = iand(1103515245_i8*state + 12345_i8, int(z'7fffffff', i8))
+        next_random = real(state, r8)/2.0_r8**31
+    end function next_random
+
+    !> A random tree: leaves of level `start`, refined in rounds with probability `p` up to level `highest`.
+    subroutine grow(dims, roots, is_periodic, start, highest, p)
+        integer, intent(in) :: dims, roots(3), start, highest
+        logical, intent(in) :: is_periodic(3)
+        real(r8), intent(in) :: p
+        type(tree_t) :: new
+        integer, allocatable :: mark(:), origin_kind(:), origin(:)
+        integer :: level, leaf
+
+        call tree%start(dims, roots, is_periodic, start, error)
+        call expect(.not. error%failed(), 'tree')
+        do level = start, highest - 1
+            allocate (mark(tree%n_leaves))
+            do leaf = 1, tree%n_leaves
+                mark(leaf) = merge(1, 0, next_random() < p .and. tree%level(leaf) == level)
+            end do
+            mark(1 + int(next_random()*tree%n_leaves)) = 1
+            call tree%adapt(mark, 0, highest, new, origin_kind, origin)
+            tree = new
+            deallocate (mark)
+        end do
+    end subroutine grow
+
+    !> All of it for the current tree; `boundary` at the lower and the upper end of directions that are not periodic.
+    subroutine check(geometry, boundary)
+        integer, intent(in) :: geometry, boundary(2)
+        type(mesh_t) :: reference, mesh
+        type(comm_t) :: alone
+        integer :: last, threads, data
+
+        call make(reference, geometry, boundary, .false., 0, 1)
+        do data = random, linear
+            if (data == linear .and. any(tree%periodic)) cycle
+            call set_all(reference, data)
+            call fill(reference, alone, 1)
+            call compare_by_position(reference, data)
+            if (data == linear) call compare_linear(reference)
+            call compare_boundaries(reference)
+            do last = 0, 1
+                do threads = 1, 4, 3
+                    call make(mesh, geometry, boundary, last == 1, comm%rank, comm%n_ranks)
+                    call set_all(mesh, data)
+                    call fill(mesh, comm, threads)
+                    call compare_all(mesh, reference)
+                    call discard(mesh)
+                end do
+            end do
+        end do
+        call discard(reference)
+    end subroutine check
+
+    subroutine make(mesh, geometry, boundary, last, rank, n_ranks)
+        type(mesh_t), intent(out) :: mesh
+        integer, intent(in) :: geometry, boundary(2), rank, n_ranks
+        logical, intent(in) :: last
+        integer, allocatable :: owner(:)
+        integer :: d, l
+
+        mesh%dims = tree%dims
+        mesh%geometry = geometry
+        mesh%variable_last = last
+        mesh%n_species = 1
+        mesh%n_variables = 9
+        mesh%tree = tree
+        mesh%lower = [merge(0.0_r8, -1.0_r8, geometry == cylindrical), 2.0_r8, 0.5_r8]
+        mesh%upper = mesh%lower + [1.5_r8, 1.0_r8, 2.0_r8]
+        do d = 1, 3
+            mesh%boundary(:, d) = boundary
+            if (tree%periodic(d)) mesh%boundary(:, d) = periodic
+        end do
+        mesh%rank = rank
+        mesh%n_ranks = n_ranks
+        call mesh%tree%partition(n_ranks, owner)
+        mesh%tree%owner = owner
+        call mesh%note_owners()
+        call container_create(mesh, max(1, size(mesh%local))*block_bytes(mesh), pages_none, error)
+        call expect(.not. error%failed(), 'container')
+        call container_touch(mesh)
+        allocate (mesh%slot(tree%n_leaves), source=0)
+        ! Not in Morton order: slots are no leaves.
+        do l = size(mesh%local), 1, -1
+            mesh%slot(mesh%local(l)) = mesh%take_slot()
+        end do
+    end subroutine make
+
+    subroutine discard(mesh)
+        type(mesh_t), intent(inout) :: mesh
+
+        call container_free(mesh, error)
+        call expect(.not. error%failed(), 'container_free')
+    end subroutine discard
+
+    subroutine fill(mesh, ranks, threads)
+        type(mesh_t), intent(inout) :: mesh
+        type(comm_t), intent(inout) :: ranks
+        integer, intent(in) :: threads
+        type(guards_t) :: guards
+
+        associate (unused => threads)
+        end associate
+        !$ call omp_set_num_threads(threads)
+        call guards%build(mesh)
+        call guards%fill(mesh, ranks)
+        ! Once more: what is full stays as it is, and lists can be built anew.
+        call guards%build(mesh)
+        call guards%fill(mesh, ranks)
+    end subroutine fill
+
+    !> The value of variable v in a zone of `level`, `zone` counted from 0 over the domain.
+    real(r8) function value_of(mesh, data, level, zone, v) result(value)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: data, level, zone(3), v
+        integer(i8) :: h
+        real(r8) :: width(3), x(3)
+
+        if (data == random) then
+            h = v + 31_i8*(level + 31_i8*(zone(1) + 1021_i8*(zone(2) + 1021_i8*zone(3))))
+            h = iand(ieor(h, shiftr(h, 15))*2146121773_i8, int(z'7fffffff', i8))
+            h = iand(ieor(h, shiftr(h, 13))*1812433253_i8, int(z'7fffffff', i8))
+            value = 1.0_r8 + real(ieor(h, shiftr(h, 16)), r8)/2.0_r8**31
+        else
+            width = mesh%zone_size(level)
+            x = mesh%lower + (zone + 0.5_r8)*width
+            ! Means over zones are values at centroids.
+            if (mesh%geometry == cylindrical) x(1) = x(1) + width(1)**2/(12.0_r8*x(1))
+            value = 10.0_r8 + (v - 4.5_r8)*x(1) + 0.5_r8*(3.25_r8 - v)*x(2)
+            if (mesh%dims == 3) value = value + 0.75_r8*(v - 6.125_r8)*x(3)
+        end if
+        if (v >= v_momx .and. v < v_ener) value = 0.01_r8*value
+        if (v == v_ener) value = 100.0_r8*value
+    end function value_of
+
+    !> Set the zones of all leaves here; guard cells get what no fill may leave.
+    subroutine set_all(mesh, data)
+        type(mesh_t), intent(inout) :: mesh
+        integer, intent(in) :: data
+        real(r8) :: value
+        integer :: l, leaf, i, j, k, v
+
+        do l = 1, size(mesh%local)
+            leaf = mesh%local(l)
+            do k = mesh%first_k(), mesh%last_k()
+                do j = first_guard, last_guard
+                    do i = first_guard, last_guard
+                        do v = 1, mesh%n_variables
+                            value = -1.0e6_r8
+                            if (beyond([i, j, k], mesh) == 0) &
+                                value = value_of(mesh, data, tree%level(leaf), block_zones*tree%place(:, leaf) + [i, j, k] - 1, v)
+                            if (mesh%variable_last) then
+                                mesh%soa(i, j, k, v, mesh%slot(leaf)) = value
+                            else
+                                mesh%aos(v, i, j, k, mesh%slot(leaf)) = value
+                            end if
+                        end do
+                    end do
+                end do
+            end do
+        end do
+    end subroutine set_all
+
+    !> In how many directions a zone lies beyond its block.
+    pure integer function beyond(zone, mesh)
+        integer, intent(in) :: zone(3)
+        type(mesh_t), intent(in) :: mesh
+
+        beyond = count(zone(:mesh%dims) < 1 .or. zone(:mesh%dims) > block_zones)
+    end function beyond
+
+    !> Zones of `level` in each direction of the domain.
+    pure function zones_of(mesh, level) result(n)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: level
+        integer :: n(3)
+
+        n = tree%roots*mesh%zones()
+        n(:mesh%dims) = n(:mesh%dims)*2**level
+    end function zones_of
+
+    !> Guard cells inside the domain against the zones that lie there.
+    subroutine compare_by_position(mesh, data)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: data
+        integer :: leaf, i, j, k, v, level, zone(3), n(3), covering, seen(3), m
+        real(r8) :: expected, weight, total, x
+
+        seen = 0
+        do leaf = 1, tree%n_leaves
+            level = tree%level(leaf)
+            n = zones_of(mesh, level)
+            do k = mesh%first_k(), mesh%last_k()
+                do j = first_guard, last_guard
+                    do i = first_guard, last_guard
+                        if (beyond([i, j, k], mesh) == 0 .or. beyond([i, j, k], mesh) == 3) cycle
+                        zone = block_zones*tree%place(:, leaf) + [i, j, k] - 1
+                        where (tree%periodic) zone = modulo(zone, n)
+                        if (any(zone < 0 .or. zone >= n)) cycle
+                        covering = tree%find(level, zone/mesh%zones())
+                        associate (got => mesh%aos(:, i, j, k, mesh%slot(leaf)))
+                            if (tree%level(covering) == level) then
+                                seen(1) = seen(1) + 1
+                                do v = 1, mesh%n_variables
+                                    call expect(abs(got(v) - value_of(mesh, data, level, zone, v)) <= 0.0_r8, 'a copied guard cell')
+                                end do
+                            else if (tree%level(covering) > level) then
+                                seen(2) = seen(2) + 1
+                                do v = 1, mesh%n_variables
+                                    total = 0.0_r8
+                                    expected = 0.0_r8
+                                    do m = 0, 2**mesh%dims - 1
+                                        weight = 1.0_r8
+                                        ! Means by volume: rings by their radii.
+                                        if (mesh%geometry == cylindrical) weight = 2*zone(1) + ibits(m, 0, 1) + 0.5_r8
+                                        x = value_of(mesh, data, level + 1, child_zone(mesh, zone, m), v)
+                                        expected = expected + weight*x
+                                        total = total + weight
+                                    end do
+                                    call expect(near(got(v), expected/total), 'a mean in a guard cell')
+                                end do
+                            end if
+                        end associate
+                        if (tree%level(covering) < level) then
+                            seen(3) = seen(3) + 1
+                            call compare_parent(mesh, data, leaf, [i, j, k], zone)
+                        end if
+                    end do
+                end do
+            end do
+        end do
+        call expect(seen(1) > 0, 'copies were seen')
+        if (minval(tree%level) < maxval(tree%level)) call expect(all(seen > 0), 'means and prolongation were seen')
+    end subroutine compare_by_position
+
+    !> Child m of a zone that is counted over the domain.
+    pure function child_zone(mesh, zone, m) result(child)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: zone(3), m
+        integer :: child(3)
+
+        child = zone
+        child(:mesh%dims) = 2*zone(:mesh%dims)
+        child = child + [ibits(m, 0, 1), ibits(m, 1, 1), ibits(m, 2, 1)]
+    end function child_zone
+
+    !> The mean of all guard cells that lie in the coarser zone of one of them, against that zone.
+    subroutine compare_parent(mesh, data, leaf, guard, zone)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: data, leaf, guard(3), zone(3)
+        integer :: parent(3), first(3), m, v, at(3)
+        real(r8) :: weight, total, mean(9)
+
+        parent = zone
+        parent(:mesh%dims) = zone(:mesh%dims)/2
+        first = guard
+        first(:mesh%dims) = guard(:mesh%dims) - modulo(zone(:mesh%dims), 2)
+        total = 0.0_r8
+        mean = 0.0_r8
+        do m = 0, 2**mesh%dims - 1
+            weight = 1.0_r8
+            if (mesh%geometry == cylindrical) weight = 2*parent(1) + ibits(m, 0, 1) + 0.5_r8
+            at = first + [ibits(m, 0, 1), ibits(m, 1, 1), ibits(m, 2, 1)]
+            total = total + weight
+            mean = mean + weight*mesh%aos(:, at(1), at(2), at(3), mesh%slot(leaf))
+        end do
+        do v = 1, 9
+            call expect(near(mean(v)/total, value_of(mesh, data, tree%level(leaf) - 1, parent, v)), 'the mean of guard cells')
+        end do
+    end subroutine compare_parent
+
+    !> Guard cells against a linear function, where no boundary acts on them.
+    subroutine compare_linear(mesh)
+        type(mesh_t), intent(in) :: mesh
+        integer :: leaf, i, j, k, v, level, zone(3), n(3), covering, margin
+
+        do leaf = 1, tree%n_leaves
+            level = tree%level(leaf)
+            n = zones_of(mesh, level)
+            do k = mesh%first_k(), mesh%last_k()
+                do j = first_guard, last_guard
+                    do i = first_guard, last_guard
+                        if (beyond([i, j, k], mesh) == 3) cycle
+                        zone = block_zones*tree%place(:, leaf) + [i, j, k] - 1
+                        if (any(zone < 0 .or. zone >= n)) cycle
+                        covering = tree%find(level, zone/mesh%zones())
+                        ! A coarser zone on the boundary takes its slope across it.
+                        margin = merge(2, 0, tree%level(covering) < level)
+                        if (any(zone(:mesh%dims) < margin .or. zone(:mesh%dims) >= n(:mesh%dims) - margin)) cycle
+                        do v = 1, mesh%n_variables
+                            call expect(near(mesh%aos(v, i, j, k, mesh%slot(leaf)), value_of(mesh, linear, level, zone, v)), &
+                                        'a linear function')
+                        end do
+                    end do
+                end do
+            end do
+        end do
+    end subroutine compare_linear
+
+    !> Guard cells beyond the boundary against the zones or guard cells of the block that they mirror or follow.
+    subroutine compare_boundaries(mesh)
+        type(mesh_t), intent(in) :: mesh
+        integer :: leaf, i, j, k, v, d, side, zone(3), n(3), at(3), seen
+        real(r8) :: factor(mesh%n_variables)
+
+        seen = 0
+        do leaf = 1, tree%n_leaves
+            n = zones_of(mesh, tree%level(leaf))
+            do k = mesh%first_k(), mesh%last_k()
+                do j = first_guard, last_guard
+                    do i = first_guard, last_guard
+                        if (beyond([i, j, k], mesh) == 3) cycle
+                        zone = block_zones*tree%place(:, leaf) + [i, j, k] - 1
+                        at = [i, j, k]
+                        factor = 1.0_r8
+                        do d = 1, mesh%dims
+                            if (tree%periodic(d)) cycle
+                            if (zone(d) >= 0 .and. zone(d) < n(d)) cycle
+                            side = merge(1, 2, zone(d) < 0)
+                            if (mesh%boundary(side, d) == outflow) then
+                                at(d) = merge(1, block_zones, side == 1)
+                            else
+                                at(d) = merge(1, 2*block_zones + 1, side == 1) - at(d)
+                                factor(v_momx + d - 1) = -1.0_r8
+                            end if
+                        end do
+                        if (all(at == [i, j, k])) cycle
+                        seen = seen + 1
+                        do v = 1, mesh%n_variables
+                            call expect(abs(mesh%aos(v, i, j, k, mesh%slot(leaf)) &
+                                            - factor(v)*mesh%aos(v, at(1), at(2), at(3), mesh%slot(leaf))) <= 0.0_r8, 'a boundary')
+                        end do
+                    end do
+                end do
+            end do
+        end do
+        call expect(seen > 0 .or. all(tree%periodic(:tree%dims)), 'boundaries were seen')
+    end subroutine compare_boundaries
+
+    !> The leaves of this rank against those of a mesh that one rank and thread has filled.
+    subroutine compare_all(mesh, reference)
+        type(mesh_t), intent(in) :: mesh, reference
+        integer :: l, leaf, i, j, k, v
+        real(r8) :: got
+
+        do l = 1, size(mesh%local)
+            leaf = mesh%local(l)
+            do k = mesh%first_k(), mesh%last_k()
+                do j = first_guard, last_guard
+                    do i = first_guard, last_guard
+                        if (beyond([i, j, k], mesh) == 3) cycle
+                        do v = 1, mesh%n_variables
+                            if (mesh%variable_last) then
+                                got = mesh%soa(i, j, k, v, mesh%slot(leaf))
+                            else
+                                got = mesh%aos(v, i, j, k, mesh%slot(leaf))
+                            end if
+                            call expect(abs(got - reference%aos(v, i, j, k, reference%slot(leaf))) <= 0.0_r8, &
+                                        'layouts, threads and ranks agree')
+                        end do
+                    end do
+                end do
+            end do
+        end do
+    end subroutine compare_all
+
+    !> Whether two numbers are equal to round-off.
+    elemental logical function near(a, b)
+        real(r8), intent(in) :: a, b
+
+        near = abs(a - b) <= 1.0e-13_r8*max(abs(a), abs(b), 1.0_r8)
+    end function near
+
+    subroutine expect(ok, what)
+        logical, intent(in) :: ok
+        character(*), intent(in) :: what
+
+        if (ok) return
+        failures = failures + 1
+        if (failures < 20) print *, what
+    end subroutine expect
+
+end program test_guards

@@ -1,0 +1,297 @@
+!> Registers of what passes the faces between levels, and the correction of the coarser side by them.
+!>
+!> A register holds amounts: flux times face area times time step, of the conserved variables, positive in the positive
+!> direction (in cylindrical geometry per radian, as volumes are). Where levels meet, the zones of the coarser block have been
+!> changed by its own amounts; `correct` makes that the sum of the finer ones, so that nothing is lost or made
+!> (M. J. Berger, P. Colella, J. Comput. Phys. 82 (1989) 64).
+module ember_fluxes
+    use ember_mesh, only: block_zones, first_guard, first_species, last_guard, mesh_t, n_conserved
+    use ember_parallel, only: comm_t
+    use ember_tree, only: coarser, finer
+    use pw_kinds, only: i8, r8
+    implicit none
+    private
+
+    integer, parameter :: half = block_zones/2
+
+    !> A face of a coarser leaf of this rank, beyond which are finer leaves: the register and, by finer leaf, either its
+    !> register or where its sums start in the messages, from 0.
+    type :: meeting_t
+        integer :: leaf = 0, direction = 0, side = 0
+        integer :: coarse = 0, n = 0, fine(4) = 0
+        integer(i8) :: start(4) = -1
+    end type meeting_t
+
+    !> Sums of a register for the rank that has the coarser leaf.
+    type :: message_t
+        integer :: register = 0, rank = 0
+        integer(i8) :: start = 0
+    end type message_t
+
+    type, public :: registers_t
+        integer, private :: n = 0                       !< amounts a zone
+        integer, private :: n_together = 1              !< zones of a register in its second direction along one coarser zone
+        integer, allocatable, private :: at(:, :, :)    !< (side, direction, leaf): register, 0 for none
+        real(r8), pointer, contiguous, private :: amount(:, :, :, :) => null()   !< (variable, a, b, register)
+        integer, allocatable, private :: first(:)       !< (coarser leaf here) in `meeting`; one more at the end
+        type(meeting_t), allocatable, private :: meeting(:)
+        type(message_t), allocatable, private :: message(:)
+        integer(i8), allocatable, private :: send_count(:), receive_count(:)
+        real(r8), allocatable, private :: send(:), receive(:)
+    contains
+        procedure :: build
+        procedure :: face
+        procedure :: clear
+        procedure :: correct
+    end type registers_t
+
+contains
+
+    !> Registers for the faces of this rank's leaves at which levels meet, cleared: after each change of the tree or its
+    !> owners.
+    subroutine build(self, mesh)
+        class(registers_t), intent(inout) :: self
+        type(mesh_t), intent(in) :: mesh
+        type(meeting_t) :: meeting
+        type(message_t) :: message
+        logical, allocatable :: beyond(:)
+        integer :: leaf, direction, side, relation, leaves(4), n, l, m, n_registers, n_meetings, n_messages, n_first, pass
+        integer(i8) :: n_values
+
+        self%n = n_conserved + mesh%n_species
+        self%n_together = merge(2, 1, mesh%dims == 3)
+        n_values = int(self%n, i8)*half*merge(half, 1, mesh%dims == 3)
+        if (allocated(self%at)) deallocate (self%at, self%first, self%meeting, self%message, self%send_count, &
+                                            self%receive_count, self%send, self%receive)
+        if (associated(self%amount)) deallocate (self%amount)
+        allocate (self%at(2, 3, mesh%tree%n_leaves), source=0)
+        allocate (self%send_count(0:mesh%n_ranks - 1), self%receive_count(0:mesh%n_ranks - 1), source=0_i8)
+        allocate (beyond(mesh%tree%n_leaves), source=.false.)
+
+        n_registers = 0
+        do l = 1, size(mesh%local)
+            leaf = mesh%local(l)
+            do direction = 1, mesh%dims
+                do side = 1, 2
+                    call across(mesh, leaf, direction, side, relation, leaves, n)
+                    if (relation /= finer .and. relation /= coarser) cycle
+                    n_registers = n_registers + 1
+                    self%at(side, direction, leaf) = n_registers
+                    if (relation == coarser) beyond(leaves(1)) = mesh%tree%owner(leaves(1)) /= mesh%rank
+                end do
+            end do
+        end do
+        allocate (self%amount(self%n, block_zones, merge(block_zones, 1, mesh%dims == 3), n_registers))
+        call self%clear()
+
+        ! Once to count, once to note.
+        do pass = 1, 2
+            n_meetings = 0
+            n_first = 0
+            do l = 1, size(mesh%local)
+                leaf = mesh%local(l)
+                m = n_meetings
+                do direction = 1, mesh%dims
+                    do side = 1, 2
+                        if (self%at(side, direction, leaf) == 0) cycle
+                        call across(mesh, leaf, direction, side, relation, leaves, n)
+                        if (relation /= finer) cycle
+                        n_meetings = n_meetings + 1
+                        if (pass == 2) call note_meeting(n_meetings)
+                    end do
+                end do
+                if (n_meetings == m) cycle
+                n_first = n_first + 1
+                if (pass == 2) self%first(n_first) = m + 1
+            end do
+            n_messages = 0
+            do leaf = 1, mesh%tree%n_leaves
+                if (.not. beyond(leaf)) cycle
+                do direction = 1, mesh%dims
+                    do side = 1, 2
+                        call across(mesh, leaf, direction, side, relation, leaves, n)
+                        if (relation /= finer) cycle
+                        do m = 1, n
+                            if (mesh%tree%owner(leaves(m)) /= mesh%rank) cycle
+                            n_messages = n_messages + 1
+                            if (pass == 2) call note_message(n_messages, leaves(m))
+                        end do
+                    end do
+                end do
+            end do
+            if (pass == 1) allocate (self%meeting(n_meetings), self%first(n_first + 1), self%message(n_messages))
+        end do
+        self%first(n_first + 1) = n_meetings + 1
+
+        ! So far messages start within the part of their rank.
+        do m = 1, n_messages
+            message = self%message(m)
+            self%message(m)%start = message%start + sum(self%send_count(:message%rank - 1))
+        end do
+        do m = 1, n_meetings
+            meeting = self%meeting(m)
+            call across(mesh, meeting%leaf, meeting%direction, meeting%side, relation, leaves, n)
+            do l = 1, n
+                if (meeting%start(l) < 0) cycle
+                self%meeting(m)%start(l) = meeting%start(l) + sum(self%receive_count(:mesh%tree%owner(leaves(l)) - 1))
+            end do
+        end do
+        allocate (self%send(sum(self%send_count)), self%receive(sum(self%receive_count)))
+
+    contains
+
+        subroutine note_meeting(at)
+            integer, intent(in) :: at
+            integer :: c, rank
+
+            meeting = meeting_t(leaf, direction, side, self%at(side, direction, leaf), n)
+            do c = 1, n
+                rank = mesh%tree%owner(leaves(c))
+                if (rank == mesh%rank) then
+                    meeting%fine(c) = self%at(3 - side, direction, leaves(c))
+                else
+                    meeting%start(c) = self%receive_count(rank)
+                    self%receive_count(rank) = self%receive_count(rank) + n_values
+                end if
+            end do
+            self%meeting(at) = meeting
+        end subroutine note_meeting
+
+        subroutine note_message(at, fine)
+            integer, intent(in) :: at, fine
+            integer :: rank
+
+            rank = mesh%tree%owner(leaf)
+            self%message(at) = message_t(self%at(3 - side, direction, fine), rank, self%send_count(rank))
+            self%send_count(rank) = self%send_count(rank) + n_values
+        end subroutine note_message
+
+    end subroutine build
+
+    !> The register of a face of `leaf`, at the lower (1) or upper (2) end of `direction`: amounts (variable, a, b), a and b
+    !> the other two directions in order; null where no levels meet or another rank has the leaf.
+    function face(self, leaf, direction, side) result(p)
+        class(registers_t), intent(in) :: self
+        integer, intent(in) :: leaf, direction, side
+        real(r8), pointer, contiguous :: p(:, :, :)
+
+        nullify (p)
+        if (self%at(side, direction, leaf) > 0) p => self%amount(:, :, :, self%at(side, direction, leaf))
+    end function face
+
+    !> Zero all registers.
+    subroutine clear(self)
+        class(registers_t), intent(inout) :: self
+        integer :: r
+
+        !$omp parallel do schedule(static)
+        do r = 1, size(self%amount, 4)
+            self%amount(:, :, :, r) = 0.0_r8
+        end do
+    end subroutine clear
+
+    !> Correct the conserved variables of coarser leaves along faces to finer ones, together with the other ranks:
+    !> `touched(leaf)` tells which leaves of this rank have changed.
+    subroutine correct(self, mesh, comm, touched)
+        class(registers_t), intent(inout) :: self
+        type(mesh_t), intent(inout) :: mesh
+        type(comm_t), intent(inout) :: comm
+        logical, intent(out) :: touched(:)
+        integer :: c, m
+
+        touched = .false.
+        !$omp parallel do schedule(static)
+        do m = 1, size(self%message)
+            call sum_fine(self%n, size(self%amount, 3), self%n_together, self%amount(:, :, :, self%message(m)%register), &
+                          self%send(self%message(m)%start + 1:))
+        end do
+        if (mesh%n_ranks > 1) then
+            call comm%exchange_begin(self%send, self%send_count, self%receive, self%receive_count)
+            call comm%exchange_finish()
+        end if
+        !$omp parallel do schedule(dynamic)
+        do c = 1, size(self%first) - 1
+            do m = self%first(c), self%first(c + 1) - 1
+                call correct_face(self, mesh, self%meeting(m))
+            end do
+            touched(self%meeting(self%first(c))%leaf) = .true.
+        end do
+    end subroutine correct
+
+    !> Correct the zones along one face.
+    subroutine correct_face(self, mesh, meeting)
+        type(registers_t), intent(in) :: self
+        type(mesh_t), intent(inout) :: mesh
+        type(meeting_t), intent(in) :: meeting
+        real(r8) :: volume(first_guard:last_guard), part(self%n, half, size(self%amount, 3)/self%n_together)
+        real(r8) :: change(self%n)
+        integer :: variable(self%n), c, a, b, a0, b0, zone(3), along(2), slot, v
+
+        volume = mesh%zone_volumes(meeting%leaf)
+        slot = mesh%slot(meeting%leaf)
+        variable = [(v, v=1, n_conserved), (first_species + v, v=0, mesh%n_species - 1)]
+        along = pack([1, 2, 3], [1, 2, 3] /= meeting%direction)
+        zone(meeting%direction) = merge(1, block_zones, meeting%side == 1)
+        do c = 1, meeting%n
+            a0 = half*modulo(c - 1, 2)
+            b0 = half*((c - 1)/2)
+            if (meeting%fine(c) > 0) then
+                call sum_fine(self%n, size(self%amount, 3), self%n_together, self%amount(:, :, :, meeting%fine(c)), part)
+            else
+                part = reshape(self%receive(meeting%start(c) + 1:meeting%start(c) + size(part)), shape(part))
+            end if
+            do b = 1, size(part, 3)
+                do a = 1, half
+                    zone(along) = [a0 + a, b0 + b]
+                    change = (self%amount(:, a0 + a, b0 + b, meeting%coarse) - part(:, a, b))/volume(zone(1))
+                    ! What passes the lower face enters the block.
+                    if (meeting%side == 1) change = -change
+                    do v = 1, self%n
+                        if (mesh%variable_last) then
+                            associate (u => mesh%soa(zone(1), zone(2), zone(3), variable(v), slot))
+                                u = u + change(v)
+                            end associate
+                        else
+                            associate (u => mesh%aos(variable(v), zone(1), zone(2), zone(3), slot))
+                                u = u + change(v)
+                            end associate
+                        end if
+                    end do
+                end do
+            end do
+        end do
+    end subroutine correct_face
+
+    !> Sums of a finer leaf's amounts over what is one zone of the coarser leaf, by pairs: `n_b` zones of the register in the
+    !> second direction, `n_together` of which are one.
+    pure subroutine sum_fine(n, n_b, n_together, amount, total)
+        integer, intent(in) :: n, n_b, n_together
+        real(r8), intent(in) :: amount(n, block_zones, n_b)
+        real(r8), intent(inout) :: total(n, half, n_b/n_together)
+        integer :: a, b
+
+        do b = 1, n_b/n_together
+            do a = 1, half
+                if (n_together == 2) then
+                    total(:, a, b) = (amount(:, 2*a - 1, 2*b - 1) + amount(:, 2*a, 2*b - 1)) &
+                                     + (amount(:, 2*a - 1, 2*b) + amount(:, 2*a, 2*b))
+                else
+                    total(:, a, b) = amount(:, 2*a - 1, b) + amount(:, 2*a, b)
+                end if
+            end do
+        end do
+    end subroutine sum_fine
+
+    !> What lies across a face of `leaf`.
+    pure subroutine across(mesh, leaf, direction, side, relation, leaves, n)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: leaf, direction, side
+        integer, intent(out) :: relation, leaves(4), n
+        integer :: step(3)
+
+        step = 0
+        step(direction) = 2*side - 3
+        call mesh%tree%neighbour(leaf, step, relation, leaves, n)
+    end subroutine across
+
+end module ember_fluxes

@@ -4,20 +4,19 @@
 !> A kernel extends `kernel_t` and hands itself to `run_kernel`. Order of calls: declare_options, read_options, plan,
 !> initialise, run (several times), validate, traffic, metrics. A sweep begins again with read_options at each point.
 module pw_harness
-    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_intptr_t
-    use, intrinsic :: iso_fortran_env, only: int8, output_unit
+    use, intrinsic :: iso_c_binding, only: c_intptr_t
+    use, intrinsic :: iso_fortran_env, only: output_unit
     use pw_error, only: error_t, exit_check, exit_pages, exit_system, exit_usage, report_error, stop_on
+    use pw_evidence, only: counts_of, median, outcome, populate, populated_t, print_version, prove_pages
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
-    use pw_pages, only: array_proof_t, paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, &
-        pages_policy_from_name, pages_policy_name, pages_policy_names, pages_policy_t, pages_proof_t, pages_prove, &
-        pages_require
-    use pw_record, only: array_record_t, configuration_t, counters_record_t, failure_to_json, metric_t, pages_record_t, &
-        record_t, traffic_t, validation_t
+    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, pages_policy_from_name, &
+        pages_policy_names, pages_policy_t, pages_require
+    use pw_record, only: configuration_t, failure_to_json, metric_t, record_t, traffic_t, validation_t
     use pw_region, only: counters_t, region_t
     use pw_system, only: append_line, base_page_size, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
-    use pw_threads, only: thread_share, threads_begin
+    use pw_threads, only: threads_begin
     use pw_timer, only: wall_seconds
     implicit none
     private
@@ -105,8 +104,7 @@ module pw_harness
         logical :: static = .false., parallel_touch = .true.
         character(:), allocatable :: record_file, swept   !< swept: name of an option, empty without a sweep
         integer(i4), allocatable :: cpus(:), numa_nodes(:)
-        real(r8) :: populate_seconds = 0.0_r8
-        integer(i8) :: populate_minor = 0, populate_major = 0
+        type(populated_t) :: populated
         type(counters_t) :: counters
     end type session_t
 
@@ -286,7 +284,7 @@ contains
         if (error%failed()) return
         call allocate_arrays(kernel, session, wanted, error)
         if (error%failed()) return
-        call populate(kernel%memory, session)
+        call populate(kernel%memory, session%parallel_touch, session%populated)
         call pages_confirm(kernel%memory, session%policy, error)
         if (error%failed()) return
         call measure_working_set(kernel, session, wanted, failures, error)
@@ -358,46 +356,6 @@ contains
         end do
     end subroutine free_arrays
 
-    !> First touch: one store in each base page, by the thread that will work there or all by the first one.
-    subroutine populate(memory, session)
-        type(paged_array_t), intent(in) :: memory(:)
-        type(session_t), intent(inout) :: session
-        integer(int8), pointer, contiguous :: bytes(:)
-        integer(i8) :: first, last, page, minor, major
-        integer :: i
-        real(r8) :: start
-
-        page = base_page_size()
-        call page_faults(session%populate_minor, session%populate_major)
-        start = wall_seconds()
-        do i = 1, size(memory)
-            call c_f_pointer(memory(i)%address, bytes, [memory(i)%bytes])
-            if (session%parallel_touch) then
-                !$omp parallel private(first, last)
-                call thread_share(memory(i)%bytes, page, first, last)
-                call touch(bytes, first, last, page)
-                !$omp end parallel
-            else
-                call touch(bytes, 1_i8, memory(i)%bytes, page)
-            end if
-        end do
-        session%populate_seconds = wall_seconds() - start
-        call page_faults(minor, major)
-        session%populate_minor = minor - session%populate_minor
-        session%populate_major = major - session%populate_major
-    end subroutine populate
-
-    subroutine touch(bytes, first, last, page)
-        integer(int8), intent(inout) :: bytes(:)
-        integer(i8), intent(in) :: first, last, page
-        integer(i8) :: i
-
-        do i = first, last, page
-            bytes(i) = 0_int8
-        end do
-        if (last >= first) bytes(last) = 0_int8
-    end subroutine touch
-
     !> Time the repetitions of one working set, check, prove, record and print.
     subroutine measure_working_set(kernel, session, wanted, failures, error)
         class(kernel_t), intent(inout) :: kernel
@@ -438,9 +396,9 @@ contains
         record%compute_minor = record%compute_minor - minor
         record%compute_major = record%compute_major - major
 
-        record%populate_seconds = session%populate_seconds
-        record%populate_minor = session%populate_minor
-        record%populate_major = session%populate_major
+        record%populate_seconds = session%populated%seconds
+        record%populate_minor = session%populated%minor
+        record%populate_major = session%populated%major
         record%cpus = session%cpus
         record%numa_nodes = session%numa_nodes
         record%counters = counts_of(compute, session%counters)
@@ -479,43 +437,6 @@ contains
         passes = max(1_i8, nint(real(passes, r8)*target/seconds, i8))
     end function calibrate
 
-    function counts_of(region, counters) result(counted)
-        type(region_t), intent(in) :: region
-        type(counters_t), intent(in) :: counters
-        type(counters_record_t) :: counted
-
-        if (.not. counters%counting()) then
-            counted%unavailable = counters%reason
-        else if (.not. region%counts_valid) then
-            counted%unavailable = 'the counters could not be read'
-        else
-            counted%event = counters%event_names()
-            counted%count = region%counts
-        end if
-    end function counts_of
-
-    subroutine prove_pages(memory, policy, pages, error)
-        type(paged_array_t), intent(in) :: memory(:)
-        type(pages_policy_t), intent(in) :: policy
-        type(pages_record_t), intent(out) :: pages
-        type(error_t), intent(inout) :: error
-        type(pages_proof_t) :: proof
-        integer :: i
-
-        call pages_prove(memory, policy, proof, error)
-        if (error%failed()) return
-        pages%policy = pages_policy_name(policy)
-        pages%method = trim(proof%method)
-        pages%page_size_requested = proof%page_size_requested
-        pages%page_size_observed = proof%page_size_observed
-        pages%huge_coverage = proof%huge_coverage
-        allocate (pages%arrays(size(proof%arrays)))
-        do i = 1, size(proof%arrays)
-            pages%arrays(i) = array_record_t(trim(proof%arrays(i)%name), proof%arrays(i)%bytes, proof%arrays(i)%huge_bytes, &
-                                             proof%arrays(i)%page_size_observed)
-        end do
-    end subroutine prove_pages
-
     !> Keep the failure in the record file too, so that whoever reads records learns why one is missing.
     subroutine record_failure(kernel, session, error)
         class(kernel_t), intent(in) :: kernel
@@ -528,36 +449,6 @@ contains
         call append_line(session%record_file, failure_to_json(kernel%name, kernel%configuration, kernel%options, error), second)
         if (second%failed() .and. second%message /= error%message) call report_error('pw-'//kernel%name, second)
     end subroutine record_failure
-
-    pure real(r8) function median(values)
-        real(r8), intent(in) :: values(:)
-        real(r8) :: sorted(size(values)), kept
-        integer :: i, j, n
-
-        sorted = values
-        n = size(sorted)
-        do i = 2, n
-            kept = sorted(i)
-            do j = i - 1, 1, -1
-                if (sorted(j) <= kept) exit
-                sorted(j + 1) = sorted(j)
-            end do
-            sorted(j + 1) = kept
-        end do
-        median = 0.5_r8*(sorted((n + 1)/2) + sorted(n/2 + 1))
-    end function median
-
-    subroutine print_version(program, configuration)
-        character(*), intent(in) :: program
-        type(configuration_t), intent(in) :: configuration
-
-        write (output_unit, '(a)') program//' '//configuration%version, &
-            'compiler   '//configuration%compiler//' ('//configuration%compiler_version//')', &
-            'options    '//configuration%compiler_options, &
-            'hugepages  '//configuration%hugepages, &
-            'prefetch   '//configuration%prefetch, &
-            'stores     '//configuration%stores
-    end subroutine print_version
 
     !> One measurement, for a person.
     subroutine print_summary(record)
@@ -597,17 +488,5 @@ contains
         write (output_unit, '(a)') record%kernel//'  '//point//'  '//record%metrics(1)%field//' '// &
             to_text(record%metrics(1)%value, 'g0.5')//'  '//outcome(record%validation)
     end subroutine print_line
-
-    pure function outcome(validation) result(text)
-        type(validation_t), intent(in) :: validation
-        character(:), allocatable :: text
-
-        if (validation%passed) then
-            text = 'passed'
-        else
-            text = 'FAILED (error '//to_text(validation%error, 'es10.3')//', tolerance '// &
-                   to_text(validation%tolerance, 'es10.3')//')'
-        end if
-    end function outcome
 
 end module pw_harness

@@ -1,0 +1,152 @@
+!> What the main programs of kernels and mini-apps put on record: first touch, proof of the pages, counts, version.
+module pw_evidence
+    use, intrinsic :: iso_c_binding, only: c_f_pointer
+    use, intrinsic :: iso_fortran_env, only: int8, output_unit
+    use pw_error, only: error_t
+    use pw_kinds, only: i8, r8
+    use pw_pages, only: paged_array_t, pages_policy_name, pages_policy_t, pages_proof_t, pages_prove
+    use pw_record, only: array_record_t, configuration_t, counters_record_t, pages_record_t, validation_t
+    use pw_region, only: counters_t, region_t
+    use pw_system, only: base_page_size, page_faults
+    use pw_text, only: to_text
+    use pw_threads, only: thread_share
+    use pw_timer, only: wall_seconds
+    implicit none
+    private
+
+    !> The cost of the first touch: time, and page faults.
+    type, public :: populated_t
+        real(r8) :: seconds = 0.0_r8
+        integer(i8) :: minor = 0, major = 0
+    end type populated_t
+
+    public :: populate, prove_pages, counts_of, median, outcome, print_version
+
+contains
+
+    !> First touch: one store in each base page, by the thread that will work there or all by the first one.
+    subroutine populate(memory, parallel, populated)
+        type(paged_array_t), intent(in) :: memory(:)
+        logical, intent(in) :: parallel
+        type(populated_t), intent(out) :: populated
+        integer(int8), pointer, contiguous :: bytes(:)
+        integer(i8) :: first, last, page, minor, major
+        integer :: i
+        real(r8) :: start
+
+        page = base_page_size()
+        call page_faults(populated%minor, populated%major)
+        start = wall_seconds()
+        do i = 1, size(memory)
+            call c_f_pointer(memory(i)%address, bytes, [memory(i)%bytes])
+            if (parallel) then
+                !$omp parallel private(first, last)
+                call thread_share(memory(i)%bytes, page, first, last)
+                call touch(bytes, first, last, page)
+                !$omp end parallel
+            else
+                call touch(bytes, 1_i8, memory(i)%bytes, page)
+            end if
+        end do
+        populated%seconds = wall_seconds() - start
+        call page_faults(minor, major)
+        populated%minor = minor - populated%minor
+        populated%major = major - populated%major
+    end subroutine populate
+
+    subroutine touch(bytes, first, last, page)
+        integer(int8), intent(inout) :: bytes(:)
+        integer(i8), intent(in) :: first, last, page
+        integer(i8) :: i
+
+        do i = first, last, page
+            bytes(i) = 0_int8
+        end do
+        if (last >= first) bytes(last) = 0_int8
+    end subroutine touch
+
+    !> What a region counted, or why it did not.
+    function counts_of(region, counters) result(counted)
+        type(region_t), intent(in) :: region
+        type(counters_t), intent(in) :: counters
+        type(counters_record_t) :: counted
+
+        if (.not. counters%counting()) then
+            counted%unavailable = counters%reason
+        else if (.not. region%counts_valid) then
+            counted%unavailable = 'the counters could not be read'
+        else
+            counted%event = counters%event_names()
+            counted%count = region%counts
+        end if
+    end function counts_of
+
+    !> The kernel's accounting of the arrays, for the record.
+    subroutine prove_pages(memory, policy, pages, error)
+        type(paged_array_t), intent(in) :: memory(:)
+        type(pages_policy_t), intent(in) :: policy
+        type(pages_record_t), intent(out) :: pages
+        type(error_t), intent(inout) :: error
+        type(pages_proof_t) :: proof
+        integer :: i
+
+        call pages_prove(memory, policy, proof, error)
+        if (error%failed()) return
+        pages%policy = pages_policy_name(policy)
+        pages%method = trim(proof%method)
+        pages%page_size_requested = proof%page_size_requested
+        pages%page_size_observed = proof%page_size_observed
+        pages%huge_coverage = proof%huge_coverage
+        allocate (pages%arrays(size(proof%arrays)))
+        do i = 1, size(proof%arrays)
+            pages%arrays(i) = array_record_t(trim(proof%arrays(i)%name), proof%arrays(i)%bytes, proof%arrays(i)%huge_bytes, &
+                                             proof%arrays(i)%page_size_observed)
+        end do
+    end subroutine prove_pages
+
+    !> The middle value, or the mean of the two in the middle.
+    pure real(r8) function median(values)
+        real(r8), intent(in) :: values(:)
+        real(r8) :: sorted(size(values)), kept
+        integer :: i, j, n
+
+        sorted = values
+        n = size(sorted)
+        do i = 2, n
+            kept = sorted(i)
+            do j = i - 1, 1, -1
+                if (sorted(j) <= kept) exit
+                sorted(j + 1) = sorted(j)
+            end do
+            sorted(j + 1) = kept
+        end do
+        median = 0.5_r8*(sorted((n + 1)/2) + sorted(n/2 + 1))
+    end function median
+
+    !> The build, for --version.
+    subroutine print_version(program, configuration)
+        character(*), intent(in) :: program
+        type(configuration_t), intent(in) :: configuration
+
+        write (output_unit, '(a)') program//' '//configuration%version, &
+            'compiler   '//configuration%compiler//' ('//configuration%compiler_version//')', &
+            'options    '//configuration%compiler_options, &
+            'hugepages  '//configuration%hugepages, &
+            'prefetch   '//configuration%prefetch, &
+            'stores     '//configuration%stores
+    end subroutine print_version
+
+    !> A check's result in words.
+    pure function outcome(validation) result(text)
+        type(validation_t), intent(in) :: validation
+        character(:), allocatable :: text
+
+        if (validation%passed) then
+            text = 'passed'
+        else
+            text = 'FAILED (error '//to_text(validation%error, 'es10.3')//', tolerance '// &
+                   to_text(validation%tolerance, 'es10.3')//')'
+        end if
+    end function outcome
+
+end module pw_evidence

@@ -30,11 +30,10 @@ program test_container
 
 contains
 
-    !> A number between 0 and 1: the linear congruence of Knuth's MMIX, its upper bits.
+    !> A number between 0 and 1: a linear congruence, its upper bits.
     real(r8) function random()
-        state = 6364136223846793005_i8*iand(state, int(z'00000000ffffffff', i8)) + 1442695040888963407_i8
-        state = iand(shiftr(state, 13), int(z'00000000ffffffff', i8))
-        random = real(state, r8)/2.0_r8**32
+        state = iand(1103515245_i8*state + 12345_i8, int(z'7fffffff', i8))
+        random = real(state, r8)/2.0_r8**31
     end function random
 
     !> A mesh of one leaf at radius `corner` in units of its own width, with three slots.

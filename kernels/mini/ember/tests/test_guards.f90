@@ -175,7 +175,7 @@ contains
 
         if (data == random) then
             h = v + 31_i8*(level + 31_i8*(zone(1) + 1021_i8*(zone(2) + 1021_i8*zone(3))))
-            h = iand(ieor(h, shiftr(h, 15))*2146121773_i8, int(z'7fffffff', i8))
+            h = iand(iand(ieor(h, shiftr(h, 15)), int(z'7fffffff', i8))*2146121773_i8, int(z'7fffffff', i8))
             h = iand(ieor(h, shiftr(h, 13))*1812433253_i8, int(z'7fffffff', i8))
             value = 1.0_r8 + real(ieor(h, shiftr(h, 16)), r8)/2.0_r8**31
         else

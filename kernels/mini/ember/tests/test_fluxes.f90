@@ -1,0 +1,413 @@
+!> Flux registers on random nested meshes: zones change by amounts through their faces, registers correct the coarser side,
+!> and then every zone holds what the finest amounts say, and the domain what has passed its boundary; layouts, threads and
+!> ranks agree.
+program test_fluxes
+    use, intrinsic :: iso_fortran_env, only: output_unit
+    !$ use omp_lib, only: omp_set_num_threads
+    use ember_container, only: block_bytes, container_create, container_free, container_touch
+    use ember_fluxes, only: registers_t
+    use ember_mesh, only: block_zones, cartesian, cylindrical, first_guard, first_species, last_guard, mesh_t, n_conserved
+    use ember_parallel, only: comm_t
+    use ember_tree, only: tree_t
+    use pw_error, only: error_t
+    use pw_kinds, only: i8, r8
+    use pw_pages, only: pages_begin, pages_none
+    implicit none
+    integer, parameter :: n_species = 2, n_amounts = n_conserved + n_species
+    type(comm_t) :: comm
+    type(error_t) :: error
+    integer :: failures = 0
+    integer(i8) :: state = 20260731
+    type(tree_t) :: tree
+
+    call comm%begin(error)
+    call expect(.not. error%failed(), 'begin')
+    call pages_begin(pages_none, error)
+    call expect(.not. error%failed(), 'pages')
+
+    call grow(2, [2, 1, 1], [.true., .true., .false.], 1, 4, 0.3_r8)
+    call check(cartesian)
+    call grow(2, [1, 2, 1], [.false., .true., .false.], 1, 4, 0.3_r8)
+    call check(cartesian)
+    call check(cylindrical)
+    call grow(2, [1, 1, 1], [.true., .true., .false.], 1, 1, 0.0_r8)
+    call check(cartesian)
+    call grow(3, [1, 1, 1], [.true., .true., .true.], 1, 3, 0.1_r8)
+    call check(cartesian)
+    call grow(3, [1, 2, 1], [.false., .true., .false.], 0, 2, 0.3_r8)
+    call check(cartesian)
+
+    if (failures > 0) then
+        flush (output_unit)
+        call comm%abort(1)
+    end if
+    call comm%end()
+
+contains
+
+    !> A number between 0 and 1: a linear congruence, its upper bits.
+    real(r8) function next_random()
+        state = iand(1103515245_i8*state + 12345_i8, int(z'7fffffff', i8))
+        next_random = real(state, r8)/2.0_r8**31
+    end function next_random
+
+    !> A random tree: leaves of level `start`, refined in rounds with probability `p` up to level `highest`.
+    subroutine grow(dims, roots, is_periodic, start, highest, p)
+        integer, intent(in) :: dims, roots(3), start, highest
+        logical, intent(in) :: is_periodic(3)
+        real(r8), intent(in) :: p
+        type(tree_t) :: new
+        integer, allocatable :: mark(:), origin_kind(:), origin(:)
+        integer :: level, leaf
+
+        call tree%start(dims, roots, is_periodic, start, error)
+        call expect(.not. error%failed(), 'tree')
+        do level = start, highest - 1
+            allocate (mark(tree%n_leaves))
+            do leaf = 1, tree%n_leaves
+                mark(leaf) = merge(1, 0, next_random() < p .and. tree%level(leaf) == level)
+            end do
+            mark(1 + int(next_random()*tree%n_leaves)) = 1
+            call tree%adapt(mark, 0, highest, new, origin_kind, origin)
+            tree = new
+            deallocate (mark)
+        end do
+    end subroutine grow
+
+    subroutine check(geometry)
+        integer, intent(in) :: geometry
+        type(mesh_t) :: reference, mesh
+        type(comm_t) :: alone
+        integer :: last, threads
+
+        call make(reference, geometry, .false., 0, 1)
+        call change(reference, alone, 1)
+        call compare_by_position(reference)
+        call compare_sums(reference)
+        do last = 0, 1
+            do threads = 1, 4, 3
+                call make(mesh, geometry, last == 1, comm%rank, comm%n_ranks)
+                call change(mesh, comm, threads)
+                call compare_all(mesh, reference)
+                call container_free(mesh, error)
+            end do
+        end do
+        call container_free(reference, error)
+        call expect(.not. error%failed(), 'container_free')
+    end subroutine check
+
+    subroutine make(mesh, geometry, last, rank, n_ranks)
+        type(mesh_t), intent(out) :: mesh
+        integer, intent(in) :: geometry, rank, n_ranks
+        logical, intent(in) :: last
+        integer, allocatable :: owner(:)
+        integer :: l
+
+        mesh%dims = tree%dims
+        mesh%geometry = geometry
+        mesh%variable_last = last
+        mesh%n_species = n_species
+        mesh%n_variables = first_species + n_species - 1
+        mesh%tree = tree
+        mesh%lower = [0.0_r8, 2.0_r8, 0.5_r8]
+        mesh%upper = mesh%lower + [1.5_r8, 1.0_r8, 2.0_r8]
+        mesh%rank = rank
+        mesh%n_ranks = n_ranks
+        call mesh%tree%partition(n_ranks, owner)
+        mesh%tree%owner = owner
+        call mesh%note_owners()
+        call container_create(mesh, max(1, size(mesh%local))*block_bytes(mesh), pages_none, error)
+        call expect(.not. error%failed(), 'container')
+        call container_touch(mesh)
+        allocate (mesh%slot(tree%n_leaves), source=0)
+        do l = size(mesh%local), 1, -1
+            mesh%slot(mesh%local(l)) = mesh%take_slot()
+        end do
+    end subroutine make
+
+    !> A random number for (v, direction, level, place): between -1 and 1.
+    pure real(r8) function hash(v, direction, level, place)
+        integer, intent(in) :: v, direction, level, place(3)
+        integer(i8) :: h
+
+        h = v + 31_i8*(direction + 5_i8*(level + 31_i8*(place(1) + 1021_i8*(place(2) + 1021_i8*place(3)))))
+        h = iand(iand(ieor(h, shiftr(h, 15)), int(z'7fffffff', i8))*2146121773_i8, int(z'7fffffff', i8))
+        h = iand(ieor(h, shiftr(h, 13))*1812433253_i8, int(z'7fffffff', i8))
+        hash = real(ieor(h, shiftr(h, 16)), r8)/2.0_r8**30 - 1.0_r8
+    end function hash
+
+    !> Zones of `level` in each direction of the domain.
+    pure function zones_of(mesh, level) result(n)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: level
+        integer :: n(3)
+
+        n = tree%roots*mesh%zones()
+        n(:mesh%dims) = n(:mesh%dims)*2**level
+    end function zones_of
+
+    !> What passes the lower face in `direction` of a zone, or with `side` 2 its upper one; zones are counted from 0 over the
+    !> domain. Zones of one level share their faces.
+    pure real(r8) function amount_of(mesh, v, level, zone, direction, side) result(amount)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: v, level, zone(3), direction, side
+        integer :: place(3), n(3)
+
+        n = zones_of(mesh, level)
+        place = zone
+        place(direction) = place(direction) + side - 1
+        if (tree%periodic(direction)) place(direction) = modulo(place(direction), n(direction))
+        amount = 1.0e-3_r8*hash(v, direction, level, place)
+    end function amount_of
+
+    !> The variable that amount v belongs to.
+    pure integer function variable_of(v)
+        integer, intent(in) :: v
+
+        variable_of = merge(v, first_species + v - n_conserved - 1, v <= n_conserved)
+    end function variable_of
+
+    !> Set all zones, change them by what passes their faces as their own level has it, note that in registers, and correct.
+    subroutine change(mesh, ranks, threads)
+        type(mesh_t), intent(inout) :: mesh
+        type(comm_t), intent(inout) :: ranks
+        integer, intent(in) :: threads
+        type(registers_t) :: registers
+        logical, allocatable :: touched(:)
+        real(r8), pointer, contiguous :: p(:, :, :)
+        real(r8) :: volume(first_guard:last_guard), u, amount(2, 3)
+        integer :: l, leaf, i, j, k, v, d, side, zone(3), edge(3)
+
+        associate (unused => threads)
+        end associate
+        !$ call omp_set_num_threads(threads)
+        call registers%build(mesh)
+        call registers%build(mesh)
+        do l = 1, size(mesh%local)
+            do d = 1, mesh%dims
+                do side = 1, 2
+                    p => registers%face(mesh%local(l), d, side)
+                    call expect(associated(p) .eqv. meets(mesh, mesh%local(l), d, side) /= 0, 'registers stand where levels meet')
+                    if (.not. associated(p)) cycle
+                    call expect(size(p, 1) == n_amounts .and. size(p, 2) == block_zones &
+                                .and. size(p, 3) == merge(block_zones, 1, mesh%dims == 3), 'shape of a register')
+                    call expect(all(abs(p) <= 0.0_r8), 'a new register')
+                    p = 1.0_r8
+                end do
+            end do
+        end do
+        call registers%clear()
+        do l = 1, size(mesh%local)
+            leaf = mesh%local(l)
+            volume = mesh%zone_volumes(leaf)
+            edge = mesh%zones()
+            do k = 1, edge(3)
+                do j = 1, edge(2)
+                    do i = 1, edge(1)
+                        zone = block_zones*tree%place(:, leaf) + [i, j, k] - 1
+                        do v = 1, n_amounts
+                            u = 10.0_r8 + hash(v, 4, tree%level(leaf), zone)
+                            do d = 1, mesh%dims
+                                do side = 1, 2
+                                    amount(side, d) = amount_of(mesh, v, tree%level(leaf), zone, d, side)
+                                    u = u - (2*side - 3)*amount(side, d)/volume(i)
+                                end do
+                            end do
+                            if (mesh%variable_last) then
+                                mesh%soa(i, j, k, variable_of(v), mesh%slot(leaf)) = u
+                            else
+                                mesh%aos(variable_of(v), i, j, k, mesh%slot(leaf)) = u
+                            end if
+                            if (i == 1) call add(registers, leaf, 1, 1, j, k, v, amount(1, 1))
+                            if (i == edge(1)) call add(registers, leaf, 1, 2, j, k, v, amount(2, 1))
+                            if (j == 1) call add(registers, leaf, 2, 1, i, k, v, amount(1, 2))
+                            if (j == edge(2)) call add(registers, leaf, 2, 2, i, k, v, amount(2, 2))
+                            if (mesh%dims == 2) cycle
+                            if (k == 1) call add(registers, leaf, 3, 1, i, j, v, amount(1, 3))
+                            if (k == edge(3)) call add(registers, leaf, 3, 2, i, j, v, amount(2, 3))
+                        end do
+                    end do
+                end do
+            end do
+        end do
+        allocate (touched(tree%n_leaves))
+        call registers%correct(mesh, ranks, touched)
+        do leaf = 1, tree%n_leaves
+            call expect(touched(leaf) .eqv. (mesh%slot(leaf) > 0 .and. any_finer(mesh, leaf)), 'touched leaves')
+        end do
+    end subroutine change
+
+    !> Add an amount to a register, if there is one, in two parts as two stages of a step would.
+    subroutine add(registers, leaf, d, side, a, b, v, amount)
+        type(registers_t), intent(inout) :: registers
+        integer, intent(in) :: leaf, d, side, a, b, v
+        real(r8), intent(in) :: amount
+        real(r8), pointer, contiguous :: p(:, :, :)
+
+        p => registers%face(leaf, d, side)
+        if (.not. associated(p)) return
+        p(v, a, b) = p(v, a, b) + 0.5_r8*amount
+        p(v, a, b) = p(v, a, b) + 0.5_r8*amount
+    end subroutine add
+
+    !> Which level lies across a face of `leaf`, less its own; 0 at the boundary of the domain. By position.
+    pure integer function meets(mesh, leaf, d, side)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: leaf, d, side
+        integer :: zone(3), n(3), level
+
+        level = tree%level(leaf) + 1
+        n = zones_of(mesh, level)
+        zone = block_zones*tree%place(:, leaf)
+        zone(:mesh%dims) = 2*zone(:mesh%dims)
+        zone(d) = zone(d) + merge(-1, 2*block_zones, side == 1)
+        if (tree%periodic(d)) zone(d) = modulo(zone(d), n(d))
+        meets = 0
+        if (zone(d) < 0 .or. zone(d) >= n(d)) return
+        meets = tree%level(tree%find(level, zone/mesh%zones())) - tree%level(leaf)
+    end function meets
+
+    pure logical function any_finer(mesh, leaf)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: leaf
+        integer :: d, side
+
+        any_finer = .false.
+        do d = 1, mesh%dims
+            do side = 1, 2
+                if (meets(mesh, leaf, d, side) > 0) any_finer = .true.
+            end do
+        end do
+    end function any_finer
+
+    !> Every zone against what passes its faces, taken from the finer side.
+    subroutine compare_by_position(mesh)
+        type(mesh_t), intent(in) :: mesh
+        integer :: leaf, i, j, k, v, d, side, zone(3), edge(3), at(3)
+        real(r8) :: volume(first_guard:last_guard), u, amount
+
+        edge = mesh%zones()
+        do leaf = 1, tree%n_leaves
+            volume = mesh%zone_volumes(leaf)
+            do k = 1, edge(3)
+                do j = 1, edge(2)
+                    do i = 1, edge(1)
+                        at = [i, j, k]
+                        zone = block_zones*tree%place(:, leaf) + at - 1
+                        do v = 1, n_amounts
+                            u = 10.0_r8 + hash(v, 4, tree%level(leaf), zone)
+                            do d = 1, mesh%dims
+                                do side = 1, 2
+                                    amount = amount_of(mesh, v, tree%level(leaf), zone, d, side)
+                                    if (at(d) == merge(1, block_zones, side == 1)) then
+                                        if (meets(mesh, leaf, d, side) > 0) &
+                                            amount = fine_amount(mesh, v, tree%level(leaf), zone, d, side)
+                                    end if
+                                    u = u - (2*side - 3)*amount/volume(i)
+                                end do
+                            end do
+                            call expect(near(mesh%aos(variable_of(v), i, j, k, mesh%slot(leaf)), u), 'a corrected zone')
+                        end do
+                        call expect(all(abs(mesh%aos(n_conserved + 1:first_species - 1, i, j, k, mesh%slot(leaf))) <= 0.0_r8), &
+                                    'derived variables stay')
+                    end do
+                end do
+            end do
+        end do
+    end subroutine compare_by_position
+
+    !> The sum of what the finer level passes through a face of a zone.
+    pure real(r8) function fine_amount(mesh, v, level, zone, d, side) result(amount)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: v, level, zone(3), d, side
+        integer :: fine(3), m
+
+        amount = 0.0_r8
+        do m = 0, 2**mesh%dims - 1
+            if (ibits(m, d - 1, 1) /= side - 1) cycle
+            fine = zone
+            fine(:mesh%dims) = 2*zone(:mesh%dims)
+            fine = fine + [ibits(m, 0, 1), ibits(m, 1, 1), ibits(m, 2, 1)]
+            amount = amount + amount_of(mesh, v, level + 1, fine, d, side)
+        end do
+    end function fine_amount
+
+    !> Sums over the domain against what has passed its boundary.
+    subroutine compare_sums(mesh)
+        type(mesh_t), intent(in) :: mesh
+        integer :: leaf, i, j, k, v, d, side, zone(3), edge(3), n(3)
+        real(r8) :: volume(first_guard:last_guard), before, after, passed
+
+        edge = mesh%zones()
+        do v = 1, n_amounts
+            before = 0.0_r8
+            after = 0.0_r8
+            passed = 0.0_r8
+            do leaf = 1, tree%n_leaves
+                volume = mesh%zone_volumes(leaf)
+                n = zones_of(mesh, tree%level(leaf))
+                do k = 1, edge(3)
+                    do j = 1, edge(2)
+                        do i = 1, edge(1)
+                            zone = block_zones*tree%place(:, leaf) + [i, j, k] - 1
+                            before = before + volume(i)*(10.0_r8 + hash(v, 4, tree%level(leaf), zone))
+                            after = after + volume(i)*mesh%aos(variable_of(v), i, j, k, mesh%slot(leaf))
+                            do d = 1, mesh%dims
+                                if (tree%periodic(d)) cycle
+                                do side = 1, 2
+                                    if (zone(d) /= merge(0, n(d) - 1, side == 1)) cycle
+                                    passed = passed - (2*side - 3)*amount_of(mesh, v, tree%level(leaf), zone, d, side)
+                                end do
+                            end do
+                        end do
+                    end do
+                end do
+            end do
+            call expect(abs(after - before - passed) < 1.0e-12_r8*abs(before), 'sums over the domain')
+        end do
+    end subroutine compare_sums
+
+    !> The leaves of this rank against those of a mesh that one rank and thread has corrected.
+    subroutine compare_all(mesh, reference)
+        type(mesh_t), intent(in) :: mesh, reference
+        integer :: l, leaf, i, j, k, v, edge(3)
+        real(r8) :: got
+
+        edge = mesh%zones()
+        do l = 1, size(mesh%local)
+            leaf = mesh%local(l)
+            do k = 1, edge(3)
+                do j = 1, edge(2)
+                    do i = 1, edge(1)
+                        do v = 1, mesh%n_variables
+                            if (mesh%variable_last) then
+                                got = mesh%soa(i, j, k, v, mesh%slot(leaf))
+                            else
+                                got = mesh%aos(v, i, j, k, mesh%slot(leaf))
+                            end if
+                            call expect(abs(got - reference%aos(v, i, j, k, reference%slot(leaf))) <= 0.0_r8, &
+                                        'layouts, threads and ranks agree')
+                        end do
+                    end do
+                end do
+            end do
+        end do
+    end subroutine compare_all
+
+    !> Whether two numbers are equal to round-off: of zones whose volumes may be small beside what passes their faces.
+    elemental logical function near(a, b)
+        real(r8), intent(in) :: a, b
+
+        near = abs(a - b) <= 1.0e-12_r8*max(abs(a), abs(b), 1.0e3_r8)
+    end function near
+
+    subroutine expect(ok, what)
+        logical, intent(in) :: ok
+        character(*), intent(in) :: what
+
+        if (ok) return
+        failures = failures + 1
+        if (failures < 20) print *, what
+    end subroutine expect
+
+end program test_fluxes

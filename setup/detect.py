@@ -42,6 +42,9 @@ PROGRAMS = (
     Program("C OpenMP", "c_openmp.c", "c", f"2 {SUM_OF_SQUARES}", ("-fopenmp",)),
     Program("Fortran OpenMP", "fortran_openmp.f90", "fortran", f"2 {SUM_OF_SQUARES}", ("-fopenmp",)),
 )
+MPI_PROGRAM = Program("MPI", "mpi.c", "c", SUM_OF_SQUARES)
+#: How the C compiler wrappers of MPIs name themselves.
+MPIS = {"openmpi": r"Open MPI (\d[\d.]*)", "mpich": r"MPICH version (\d[\d.]*)"}
 
 
 @dataclass
@@ -219,7 +222,34 @@ def defined(header: str, *names: str) -> str | None:
     return None if None in values else ".".join(value for value in values if value)
 
 
-def externals() -> list[External]:
+def hdf5() -> tuple[str | None, str]:
+    """Version and prefix of HDF5: that of h5cc on PATH, or Debian's serial one."""
+    if path := shutil.which("h5cc"):
+        version = version_in(r"HDF5 Version:\s*(\d[\d.]*)", output_of(path, "-showconfig"))
+        if version:
+            return version, str(Path(path).parent.parent)
+    names = ("H5_VERS_MAJOR", "H5_VERS_MINOR", "H5_VERS_RELEASE")
+    return defined("hdf5/serial/H5public.h", *names), "/usr"
+
+
+def mpi(sources: Path) -> External | None:
+    """The MPI whose mpicc is on PATH, if it stands the proof."""
+    path = shutil.which("mpicc")
+    if path is None:
+        return None
+    said = output_of(path, "-showme:version") + output_of(path, "-v")
+    name, version = next(
+        ((name, found) for name, pattern in MPIS.items() if (found := version_in(pattern, said))), (None, "")
+    )
+    if name is None:
+        print(f"setup: {path}: left out: it is none of {', '.join(MPIS)}; a folder in envs/sites can name it")
+        return None
+    proved, detail = prove_program(path, MPI_PROGRAM, sources)
+    print(f"setup: {name} {version} ({path}): {'entered' if proved else f'left out: {detail}'}")
+    return External(name, version, str(Path(path).parent.parent), True) if proved else None
+
+
+def externals(sources: Path) -> list[External]:
     """The packages that the system has, of those which this project or its users' recipes ask for."""
     tools = {"cmake": r"version (\d[\d.]*)", "ninja": r"(\d[\d.]*)", "gmake": r"GNU Make (\d[\d.]*)"}
     found: list[tuple[str, str | None, str, bool]] = []
@@ -234,14 +264,15 @@ def externals() -> list[External]:
             r"PAPI_VERSION\s+PAPI_VERSION_NUMBER\(\s*(\d+,\s*\d+,\s*\d+)", header.read_text(encoding="utf-8")
         )
     found.append(("papi", re.sub(r",\s*", ".", papi) if papi else None, "/usr", True))
+    found.append(("hdf5", *hdf5(), True))
     # No recipe here needs these yet, and each external costs time in every solve.
-    hdf5 = defined("hdf5/serial/H5public.h", "H5_VERS_MAJOR", "H5_VERS_MINOR", "H5_VERS_RELEASE")
-    found.append(("hdf5", hdf5, "/usr", False))
     found.append(
         ("hwloc", version_in(r"hwloc-\S+ (\d[\d.]*)", output_of("hwloc-info", "--version")), "/usr", False)
     )
     found.append(("hyperfine", version_in(r"(\d[\d.]*)", output_of("hyperfine", "--version")), "/usr", False))
-    return [External(name, version, prefix, known) for name, version, prefix, known in found if version]
+    ours = [External(name, version, prefix, known) for name, version, prefix, known in found if version]
+    message_passing = mpi(sources)
+    return [*ours, message_passing] if message_passing else ours
 
 
 def packages_yaml(compilers: list[Compiler], packages: list[External]) -> dict[str, Any]:
@@ -334,8 +365,9 @@ def write(file: Path, content: dict[str, Any]) -> None:
 def main(root: Path) -> None:
     """Detect, prove, write."""
     state = root / ".pagewise"
-    compilers = proved_compilers(root / "setup" / "proof")
-    packages = externals()
+    sources = root / "setup" / "proof"
+    compilers = proved_compilers(sources)
+    packages = externals(sources)
     write(state / "detected" / "packages.yaml", packages_yaml(compilers, packages))
     write(
         state / "setup.json",

@@ -95,3 +95,43 @@ def test_a_version_is_known_by_its_most_particular_name(path: Path) -> None:
     fake_compiler(path, "12.2.0", detect.SUM_OF_SQUARES, "-12")
     (compiler,) = detect.proved_compilers(SOURCES)
     assert (Path(compiler.c).name, Path(compiler.fortran).name) == ("gcc-12", "gfortran-12")
+
+
+def fake_mpicc(folder: Path, said: str, printed: str) -> None:
+    """An mpicc whose programs print the same whatever their source is."""
+    script = (
+        "#!/bin/sh\n"
+        f"case \"$1\" in -showme:version|-v) echo '{said}'; exit;; esac\n"
+        f'for last; do :; done; printf "#!/bin/sh\\necho {printed}\\n" > "$last"; chmod +x "$last"\n'
+    )
+    (folder / "mpicc").write_text(script)
+    (folder / "mpicc").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "version"),
+    [
+        ("mpicc: Open MPI 4.1.4 (Language: C)", "openmpi", "4.1.4"),
+        ("mpicc for MPICH version 4.0.2", "mpich", "4.0.2"),
+    ],
+)
+def test_an_mpi_enters_by_its_program(path: Path, said: str, name: str, version: str) -> None:
+    fake_mpicc(path, said, detect.SUM_OF_SQUARES)
+    entered = detect.mpi(SOURCES)
+    assert (entered.name, entered.version, entered.prefix) == (name, version, str(path.parent))
+    assert detect.packages_yaml([], [entered])["packages"].keys() == {name}
+
+
+def test_an_mpi_that_counts_wrong_or_is_unknown_is_left_out_aloud(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_mpicc(path, "mpicc: Open MPI 4.1.4 (Language: C)", "0")
+    assert detect.mpi(SOURCES) is None
+    assert "openmpi 4.1.4" in (told := capsys.readouterr().out) and "left out: " in told
+    fake_mpicc(path, "mpicc of somebody", detect.SUM_OF_SQUARES)
+    assert detect.mpi(SOURCES) is None
+    assert "envs/sites" in capsys.readouterr().out
+
+
+def test_without_mpicc_there_is_no_mpi(path: Path) -> None:
+    assert detect.mpi(SOURCES) is None

@@ -1,10 +1,12 @@
-{#- A configuration's module: its own settings only. The facts' order is that of `module whatis` and `module help`. -#}
+{#- A configuration's module: its own settings only. The facts' order is that of `module whatis` and `module help`. What a
+    package has no variant for is as if there were none: regular stores. One family for all packages: a shell is in one
+    configuration, the one that PAGEWISE_* tell. -#}
 {%- set compiler = spec["fortran"].name ~ "-" ~ spec["fortran"].version -%}
 {%- set facts = [("Name", "PACKAGE", spec.name), ("Version", "VERSION", spec.version), ("Compiler", "COMPILER", compiler)] -%}
-{%- for label, variant in [("Hugepages", "hugepages"), ("Prefetch", "prefetch"), ("Stores", "stores")] if variant in spec.variants -%}
-{%- set _ = facts.append((label, variant | upper, spec.variants[variant].value)) -%}
+{%- for label, variant, plain in [("Hugepages", "hugepages", "none"), ("Prefetch", "prefetch", "hardware"), ("Stores", "stores", "regular")] -%}
+{%- set _ = facts.append((label, variant | upper, spec.variants[variant].value if variant in spec.variants else plain)) -%}
 {%- endfor -%}
-{%- for label, variant in [("OpenMP", "openmp"), ("PAPI", "papi")] if variant in spec.variants -%}
+{%- for label, variant in [("OpenMP", "openmp"), ("PAPI", "papi"), ("MPI", "mpi")] if variant in spec.variants -%}
 {%- set _ = facts.append((label, variant | upper, "on" if spec.variants[variant].value else "off")) -%}
 {%- endfor -%}
 {%- set _ = facts.append(("Target", "TARGET", spec.target)) -%}

@@ -20,22 +20,26 @@ from typing import Any
 
 import yaml
 
-PACKAGE = "pagewise-micro"
+#: The packages that presets build, and the variants which tell their configurations apart.
+PACKAGES = {
+    "pagewise-micro": ("hugepages", "prefetch", "stores"),
+    "pagewise-ember": ("hugepages", "prefetch"),
+}
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One configuration of the micro-kernels that an environment asks for."""
+    """One configuration of a package that an environment asks for."""
 
+    package: str
     compiler: str
-    hugepages: str
-    prefetch: str
-    stores: str
+    values: tuple[str, ...]
 
     @property
     def preset(self) -> str:
         """The name of the preset that builds it."""
-        return f"{self.compiler}-{self.hugepages}-{self.prefetch}-{self.stores}"
+        mini_app = self.package.removeprefix("pagewise-").removeprefix("micro")
+        return "-".join(filter(None, (self.compiler, mini_app, *self.values)))
 
 
 def expand(entries: Iterable[Any], definitions: dict[str, list[Any]]) -> Iterator[str]:
@@ -58,16 +62,23 @@ def expand(entries: Iterable[Any], definitions: dict[str, list[Any]]) -> Iterato
             yield entry
 
 
+def package_of(spec: str) -> str:
+    """The name that a spec begins with."""
+    return re.match(r"[\w-]*", spec)[0]
+
+
 def configuration(spec: str) -> Configuration:
-    """What a spec of the package asks for; every variant must be named."""
+    """What a spec of one of the packages asks for; every variant must be named."""
     compiler = re.search(r"%\S*?(gcc|llvm)", spec)
     if compiler is None:
         raise ValueError(f"'{spec}' names neither gcc nor llvm after a %")
-    values = dict(re.findall(r"\b(hugepages|prefetch|stores)=(\w+)", spec))
-    missing = {"hugepages", "prefetch", "stores"} - values.keys()
+    package = package_of(spec)
+    variants = PACKAGES[package]
+    values = dict(re.findall(r"\b(\w+)=(\w+)", spec))
+    missing = set(variants) - values.keys()
     if missing:
         raise ValueError(f"'{spec}' does not name {' and '.join(sorted(missing))}")
-    return Configuration(compiler.group(1), **values)
+    return Configuration(package, compiler.group(1), tuple(values[name] for name in variants))
 
 
 def configurations(environment_file: Path) -> list[Configuration]:
@@ -79,7 +90,7 @@ def configurations(environment_file: Path) -> list[Configuration]:
             if name != "when":
                 definitions.setdefault(name, []).extend(entries)
     specs = expand(content["specs"], definitions)
-    wanted = [configuration(spec) for spec in specs if spec.startswith(PACKAGE)]
+    wanted = [configuration(spec) for spec in specs if package_of(spec) in PACKAGES]
     return list(dict.fromkeys(wanted))
 
 

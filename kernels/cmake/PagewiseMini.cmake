@@ -12,14 +12,18 @@ set(PAGEWISE_MPI OFF CACHE STRING "Ranks by MPI: ON, OFF, AUTO (where there is o
 set(pagewise_mpi ${PAGEWISE_MPI})
 if(PAGEWISE_MPI STREQUAL "AUTO")
     find_package(MPI COMPONENTS C)
-    set(pagewise_mpi ${MPI_C_FOUND})
+    set(pagewise_mpi OFF)
+    if(MPI_C_FOUND)
+        set(pagewise_mpi ON)
+    endif()
 elseif(PAGEWISE_MPI)
     find_package(MPI REQUIRED COMPONENTS C)
 endif()
 
 # Open MPI refuses root and more ranks than cores, and binds the threads of a rank to one core, unless told otherwise:
-# version 4 by the names of OMPI, later ones by those of PRTE.
+# version 4 by the names of OMPI, later ones by those of PRTE. Threads that have no core of their own shall not wait busily.
 set(pagewise_mpi_environment
+    OMP_WAIT_POLICY=passive
     OMPI_ALLOW_RUN_AS_ROOT=1
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     OMPI_MCA_rmaps_base_oversubscribe=1
@@ -92,6 +96,10 @@ function(pagewise_mini_app)
         pagewise_mini_program(pw-${_app} ${_app} main.f90)
         install(TARGETS pw-${_app} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
         install(FILES kernel.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/pagewise/kernels RENAME ${_app}.yaml)
+        if(PAGEWISE_MODULE)
+            include(PagewiseModule)
+            pagewise_install_module(pagewise-${_app} MPI)
+        endif()
     endif()
 
     if(BUILD_TESTING)

@@ -50,6 +50,11 @@ def configurations_of_presets() -> list[str]:
     return [name for name in visible_presets() if not name.endswith(("-test", "-library"))]
 
 
+def configurations_of(*environments: str) -> list[SimpleNamespace]:
+    files = [ROOT / name / "spack.yaml" for name in environments]
+    return [one for file in files for one in plan.configurations(file)]
+
+
 def resolved(preset: str) -> dict[str, str]:
     """The cache variables of a preset as CMake itself resolves them; nothing is configured."""
     out = subprocess.run(
@@ -61,27 +66,29 @@ def resolved(preset: str) -> dict[str, str]:
 # The presets themselves
 
 
-def test_presets_are_the_configurations_of_the_default_environment() -> None:
-    wanted = [one.preset for one in plan.configurations(ROOT / "spack.yaml")]
-    assert len(wanted) == 24
+def test_presets_are_the_configurations_of_the_environments() -> None:
+    wanted = [one.preset for one in configurations_of("", "envs/mini-apps")]
+    assert len(wanted) == 24 + 12
     assert sorted(configurations_of_presets()) == sorted(wanted)
 
 
 def test_the_quick_environment_is_part_of_the_default_one() -> None:
-    quick = [one.preset for one in plan.configurations(ROOT / "envs" / "quick" / "spack.yaml")]
+    quick = [one.preset for one in configurations_of("envs/quick")]
     assert quick
     assert set(quick) <= set(configurations_of_presets())
 
 
-@pytest.mark.parametrize("preset", configurations_of_presets())
-def test_a_preset_sets_what_its_name_says(preset: str) -> None:
-    _, hugepages, prefetch, stores = preset.split("-")
-    values = resolved(preset)
-    assert values["PAGEWISE_HUGEPAGES"] == hugepages
-    assert values["PAGEWISE_PREFETCH"] == prefetch
-    assert values["PAGEWISE_STORES"] == stores
+@pytest.mark.parametrize("wanted", configurations_of("", "envs/mini-apps"), ids=lambda one: one.preset)
+def test_a_preset_sets_what_its_name_says(wanted: SimpleNamespace) -> None:
+    values = resolved(wanted.preset)
+    variants = plan.PACKAGES[wanted.package]
+    assert [values[f"PAGEWISE_{name.upper()}"] for name in variants] == list(wanted.values)
+    assert values["PAGEWISE_LIBRARY"] == "OFF"
+    assert values["PAGEWISE_MODULE"] == "ON"
+    micro, mini = ("ON", "OFF") if wanted.package == "pagewise-micro" else ("OFF", "ember")
+    assert (values["PAGEWISE_MICRO"], values["PAGEWISE_MINI"]) == (micro, mini)
     assert values["BUILD_TESTING"] == "OFF"
-    assert Path(values["CMAKE_INSTALL_PREFIX"]) == ROOT / ".pagewise" / "presets" / preset
+    assert Path(values["CMAKE_INSTALL_PREFIX"]) == ROOT / ".pagewise" / "presets" / wanted.preset
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "llvm"])
@@ -124,6 +131,7 @@ def test_flags_are_those_of_the_toolchain(compiler: str) -> None:
             "pagewise-micro stores=nontemporal hugepages=none prefetch=hardware %c,fortran=llvm@22",
             "llvm-none-hardware-nontemporal",
         ),
+        ("pagewise-ember +mpi hugepages=thp prefetch=software %pagewise-gcc", "gcc-ember-thp-software"),
     ],
 )
 def test_a_spec_names_its_preset(spec: str, preset: str) -> None:
@@ -135,6 +143,7 @@ def test_a_spec_names_its_preset(spec: str, preset: str) -> None:
     [
         ("pagewise-micro hugepages=thp prefetch=block stores=regular", "neither gcc nor llvm"),
         ("pagewise-micro hugepages=thp %gcc", "prefetch and stores"),
+        ("pagewise-ember hugepages=thp %gcc", "does not name prefetch"),
     ],
 )
 def test_a_spec_that_leaves_something_open_is_refused(spec: str, complaint: str) -> None:

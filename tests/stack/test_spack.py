@@ -109,6 +109,21 @@ def test_what_the_machine_brings_has_recipes_that_cost_nothing(built: Path) -> N
     }
 
 
+def test_mini_apps_take_hdf5_and_mpi_of_the_machine(checkout: Path) -> None:
+    folder = checkout / "envs" / "mini-apps"
+    done = spack(checkout, folder, "concretize")
+    assert done.returncode == 0, done.stdout
+    lock = json.loads((folder / "spack.lock").read_text())
+    specs = lock["concrete_specs"].values()
+    assert len(lock["roots"]) == 12
+    assert {spec["name"] for spec in specs if spec["namespace"] == "pagewise"} == {
+        "libpagewise",
+        "pagewise-ember",
+    }
+    externals = {spec["name"] for spec in specs if spec.get("external")}
+    assert "hdf5" in externals and externals & {"openmpi", "mpich"}
+
+
 def built_packages(checkout: Path) -> set[str]:
     """The packages which the last installation built."""
     lines = (checkout / ".pagewise" / "logs" / "install-quick.log").read_text().splitlines()
@@ -129,6 +144,7 @@ def test_an_edit_rebuilds_what_it_touches(built: Path) -> None:
 
     assert edit("CMakePresets.json") == set()
     assert edit("core/tests") == set()
+    assert edit("mini/ember/kernel.yaml") == set()
     assert edit("micro/schoenauer_triad/kernel.yaml") == {"libpagewise", "pagewise-micro"}
 
 

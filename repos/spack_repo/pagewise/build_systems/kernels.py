@@ -1,11 +1,28 @@
 """What the packages built from the folder kernels/ have in common."""
 
+import json
 import os
 from pathlib import Path
 
 import spack.store
-from spack.package import build_system_flags, depends_on, requires, variant
+import spack.util.spack_yaml as syaml
+from spack.package import (
+    Executable,
+    SkipTest,
+    build_system_flags,
+    conflicts,
+    depends_on,
+    requires,
+    test_part,
+    variant,
+)
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+
+#: Exit code of a kernel whose page policy could not be had.
+PAGES_UNAVAILABLE = 3
+
+#: Folders of kernels/ that concern only the packages which name them.
+OF_SOME_PACKAGES = ("micro", "mini")
 
 
 class KernelsPackage(CMakePackage):
@@ -29,6 +46,9 @@ class KernelsPackage(CMakePackage):
     # CMake must know the flags of the toolchain: they are part of what records say of a build.
     flag_handler = build_system_flags
 
+    #: What of OF_SOME_PACKAGES this package is built from.
+    own_folders = ()
+
     def cmake_args(self):
         return [
             self.define("BUILD_TESTING", False),
@@ -39,15 +59,102 @@ class KernelsPackage(CMakePackage):
     def detect_dev_src_change(self):
         """Whether a source is younger than the installation.
 
-        Spack looks at all of dev_path, tests too. The library is linked statically: each package holds it.
+        Spack looks at all of dev_path, tests and other packages' sources too. The library is linked
+        statically: each package holds it.
         """
         source = Path(self.spec.variants["dev_path"].value)
         _, record = spack.store.STORE.db.query_by_spec_hash(self.spec.dag_hash())
-        built = [source / "CMakeLists.txt"]
-        for room in filter(Path.is_dir, source.iterdir()):
+        rooms = [room for room in source.iterdir() if room.is_dir() and room.name not in OF_SOME_PACKAGES]
+        built = [*source.glob("CMakeLists.txt"), *source.glob("*/CMakeLists.txt")]
+        for room in [*rooms, *(source / name for name in self.own_folders)]:
             for folder, below, files in os.walk(room):
                 if "tests" in below:
                     below.remove("tests")
                 # A folder's own time tells of a file that went or was renamed.
                 built += [Path(folder), *(Path(folder, name) for name in files)]
         return any(path.lstat().st_mtime > record.installation_time for path in built)
+
+
+class ProgramsPackage(KernelsPackage):
+    """Programs in one configuration of pages, prefetching, stores and compiler.
+
+    A package names its values of `prefetch`, and has a variant `stores` where its programs feel it.
+    """
+
+    variant(
+        "hugepages",
+        default="none",
+        values=("none", "thp", "hugetlbfs"),
+        multi=False,
+        description="Page policy: base pages, transparent huge pages, reserved pool",
+    )
+
+    for setting in ("+openmp", "~openmp", "+papi", "~papi"):
+        depends_on(f"libpagewise{setting}", when=setting)
+
+    for language in ("c", "fortran"):
+        conflicts(
+            "prefetch=compiler",
+            when=f"%{language}=llvm",
+            msg="LLVM has no switch that makes it insert prefetches; take %gcc, or prefetch=software",
+        )
+
+    def cmake_args(self):
+        return [
+            *super().cmake_args(),
+            self.define("PAGEWISE_LIBRARY", False),
+            self.define_from_variant("PAGEWISE_HUGEPAGES", "hugepages"),
+            self.define_from_variant("PAGEWISE_PREFETCH", "prefetch"),
+        ]
+
+    def configuration(self):
+        """What every record of the programs must say of their build."""
+        variants = self.spec.variants
+        built = {name: variants[name].value for name in ("hugepages", "prefetch", "openmp", "papi")}
+        return {**built, "stores": variants["stores"].value if "stores" in variants else "regular"}
+
+    def test_kernels(self):
+        """every installed kernel runs small, with the right result on the right pages"""
+        descriptions = sorted(Path(self.prefix, "share/pagewise/kernels").glob("*.yaml"))
+        programs = {path.name for path in Path(self.prefix.bin).glob("pw-*")}
+        kernels = [syaml.load_config(path.read_text(encoding="utf-8")) for path in descriptions]
+        assert kernels, f"{self.prefix} holds no kernel"
+        assert {kernel["executable"] for kernel in kernels} == programs, "each program has its kernel.yaml"
+        for kernel in kernels:
+            with test_part(
+                self, f"test_kernels_{kernel['name']}", purpose=f"run {kernel['executable']} small"
+            ):
+                self.run_small(kernel)
+
+    def run_small(self, kernel):
+        """Run a kernel as its kernel.yaml says under smoke, and check its record."""
+        record_file = Path(f"{kernel['name']}.jsonl").absolute()
+        arguments = [*map(str, kernel["smoke"]["arguments"]), "--record", str(record_file)]
+        program = Executable(self.prefix.bin.join(kernel["executable"]))
+        output = program(*arguments, output=str, error=str, fail_on_error=False)
+        print(output)
+        if program.returncode == PAGES_UNAVAILABLE and (lack := self.machine_lacks_pages()):
+            raise SkipTest(f"{lack}: {output.strip()}")
+        assert program.returncode == 0, f"exit code {program.returncode}"
+
+        record = json.loads(record_file.read_text(encoding="utf-8").splitlines()[-1])
+        assert record["status"] == "ok" and record["validation"]["passed"], "the result is not valid"
+        for name, value in self.configuration().items():
+            built = record["configuration"][name]
+            assert built == value, f"built with {name}={built}"
+        huge = record["pages"]["huge_coverage"]
+        assert huge == 0 if self.spec.satisfies("hugepages=none") else huge >= 0.99, (
+            f"{huge:.0%} on huge pages"
+        )
+
+    def machine_lacks_pages(self):
+        """Why this machine cannot give the policy's pages, by its own account; None when it can."""
+        if self.spec.satisfies("hugepages=hugetlbfs"):
+            pools = Path("/sys/kernel/mm/hugepages").glob("hugepages-*/free_hugepages")
+            if not any(int(pool.read_text()) for pool in pools):
+                return "no free huge page is in the machine's pools"
+        if self.spec.satisfies("hugepages=thp"):
+            mode = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+            if not mode.exists() or "[never]" in mode.read_text():
+                return "transparent huge pages are off"
+        return None

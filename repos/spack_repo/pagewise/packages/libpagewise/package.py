@@ -17,6 +17,8 @@ class Libpagewise(KernelsPackage):
 
     depends_on("papi", when="+papi")
 
+    own_folders = ("micro",)
+
     def cmake_args(self):
         return [
             *super().cmake_args(),

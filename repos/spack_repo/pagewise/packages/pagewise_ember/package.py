@@ -1,0 +1,38 @@
+from spack.package import *
+from spack_repo.pagewise.build_systems.kernels import ProgramsPackage
+
+
+class PagewiseEmber(ProgramsPackage):
+    """Block-structured hydrodynamics with adaptive refinement, in one configuration of pages, prefetching and
+    compiler.
+
+    Built from the checkout only (develop:).
+    """
+
+    version("develop")
+
+    variant(
+        "prefetch",
+        default="hardware",
+        values=("hardware", "compiler", "software"),
+        multi=False,
+        description="Prefetching: by the hardware alone, the compiler, or the source ahead",
+    )
+    variant("mpi", default=True, description="Ranks by MPI")
+
+    depends_on("hdf5")
+    depends_on("mpi", when="+mpi")
+
+    own_folders = ("mini/ember",)
+
+    def cmake_args(self):
+        places = [self.define("HDF5_ROOT", self.spec["hdf5"].prefix)]
+        if self.spec.satisfies("+mpi"):
+            places.append(self.define("MPI_HOME", self.spec["mpi"].prefix))
+        return [
+            *super().cmake_args(),
+            self.define("PAGEWISE_MICRO", False),
+            self.define("PAGEWISE_MINI", "ember"),
+            self.define_from_variant("PAGEWISE_MPI", "mpi"),
+            *places,
+        ]

@@ -1,0 +1,344 @@
+"""Plotfiles and checkpoints, read by others: yt draws from them what was written, h5py finds it in its place.
+
+test_output writes the files: a smooth state, whose formulas stand here again, on meshes with refinement.
+
+Wants the build folder of ember, where its test programs are: EMBER_BUILD, or that of a test preset.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).parents[4]
+FOLDERS = (
+    [Path(os.environ["EMBER_BUILD"])]
+    if "EMBER_BUILD" in os.environ
+    else sorted((ROOT / ".pagewise" / "build").glob("*-test/mini/ember"))
+)
+MESHES = ("plane", "cylinder", "cube")
+NODE_LEAF = 1
+
+
+def give_up(reason: str) -> None:
+    """Ends the test: a failure in CI, skipped with the reason elsewhere."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def needed(module: str) -> object:
+    """The module, where the environment of the tests has it."""
+    try:
+        return __import__(module)
+    except ImportError as missing:
+        give_up(f"{missing}: make setup-tests installs it, where there is one for this machine")
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    found = [folder / "test_ember_output" for folder in FOLDERS if (folder / "test_ember_output").exists()]
+    if not found:
+        give_up("test_ember_output is not built: tests/kernels builds it, or name its folder by EMBER_BUILD")
+    return found[0]
+
+
+class Written:
+    """The files in a folder, and what the program that wrote them says: masses and numbers of leaves."""
+
+    def __init__(self, folder: Path, told: str) -> None:
+        self.folder = folder
+        lines = [line.split() for line in told.splitlines() if line]
+        self.mass = {name: float(mass) for name, mass, _ in lines}
+        self.leaves = {name: int(leaves) for name, _, leaves in lines}
+
+    def plotfile(self, name: str) -> Path:
+        return self.folder / f"{name}_hdf5_plt_cnt_0000"
+
+    def checkpoint(self, name: str) -> Path:
+        return self.folder / f"{name}_checkpoint_0000"
+
+
+@pytest.fixture(scope="session")
+def written(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
+    folder = tmp_path_factory.mktemp("plotfiles")
+    done = subprocess.run(
+        [program, "plotfiles"], cwd=folder, capture_output=True, text=True, check=True, timeout=120
+    )
+    return Written(folder, done.stdout)
+
+
+def state(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> dict[str, np.ndarray]:
+    """What the file's variables are at these points; in 2-d z is 0."""
+    dens = 2 + np.sin(2 * np.pi * x) * np.cos(2 * np.pi * y) + 0.4 * x * (y + z)
+    pres = 1 + 0.1 * x + 0.2 * y**2 + 0.3 * z
+    velx, vely, velz = x - 0.3, 0.5 * y + 1, z * x + 0.25
+    eint = pres / (0.4 * dens)
+    helium = 0.25 + 0.1 * x
+    return {
+        "dens": dens,
+        "velx": velx,
+        "vely": vely,
+        "velz": velz,
+        "pres": pres,
+        "ener": eint + 0.5 * (velx**2 + vely**2 + velz**2),
+        "eint": eint,
+        "temp": 300 * pres / dens,
+        "gamc": 1.4 + 0 * x,
+        "he4": helium,
+        "neon20": 1 - helium,
+    }
+
+
+def same(values: np.ndarray, expected: np.ndarray) -> None:
+    """To round-off."""
+    np.testing.assert_allclose(np.asarray(values), expected, rtol=1e-13, atol=1e-13)
+
+
+# ---- yt
+
+
+@pytest.fixture(scope="session")
+def load(written: Written) -> Callable[[str], object]:
+    yt = needed("yt")
+    yt.set_log_level("error")
+    return lambda name: yt.load(written.plotfile(name))
+
+
+def points(part: object, dataset: object) -> tuple[np.ndarray, ...]:
+    """Where the zones of a part of the data are."""
+    names = ("r", "z") if dataset.geometry == "cylindrical" else ("x", "y")
+    x, y = (part["index", name].to_ndarray() for name in names)
+    return x, y, part["index", "z"].to_ndarray() if dataset.dimensionality == 3 else 0 * x
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_yt_knows_the_run(load: Callable[[str], object], name: str) -> None:
+    dataset = load(name)
+    assert dataset.dimensionality == (3 if name == "cube" else 2)
+    assert str(dataset.geometry) == ("cylindrical" if name == "cylinder" else "cartesian")
+    assert float(dataset.current_time) == 0.1
+    assert dataset.parameters["dt"] == 1e-3 / 3
+    assert dataset.parameters["nstep"] == 17
+    assert dataset.parameters["problem"] == "test"
+    assert dataset.gamma == 1.4
+    assert dataset.parameters["cfl"] == 0.4
+    assert dataset.parameters["levels"] == 4
+    assert dataset.parameters["verbose"] == 1
+    assert dataset.parameters["note"] == "a text" + 10 * " that is long"
+    assert dataset.periodicity == (False, name != "cylinder", False)
+    assert {field for _, field in dataset.field_list} == set(state(*np.zeros((3, 1))))
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_yt_finds_every_zone(load: Callable[[str], object], written: Written, name: str) -> None:
+    dataset = load(name)
+    zones = dataset.all_data()
+    expected = state(*points(zones, dataset))
+    assert len(expected["dens"]) == written.leaves[name] * 16**dataset.dimensionality
+    for field, values in expected.items():
+        same(zones["flash", field], values)
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_mass_in_yt_is_the_mass_in_ember(load: Callable[[str], object], written: Written, name: str) -> None:
+    dataset = load(name)
+    mass = float(dataset.all_data().quantities.total_mass()[0])
+    turn = 2 * np.pi if name == "cylinder" else 1
+    assert mass == pytest.approx(turn * written.mass[name], rel=1e-13)
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_a_slice_in_yt(load: Callable[[str], object], name: str) -> None:
+    dataset = load(name)
+    # Through blocks of several levels.
+    where = dataset.domain_left_edge[2] + 0.31 * dataset.domain_width[2]
+    cut = dataset.slice(2, where)
+    expected = state(*points(cut, dataset))
+    assert len(np.unique(cut["index", "grid_level"])) > 1
+    for field in ("dens", "velx", "pres"):
+        same(cut["flash", field], expected[field])
+    area = float((cut["pdx"] * cut["pdy"]).sum()) * 4
+    assert area == pytest.approx(float(dataset.domain_width[0] * dataset.domain_width[1]), rel=1e-13)
+
+
+# ---- h5py
+
+
+@pytest.fixture(scope="session")
+def opened(written: Written) -> Callable[[Path], object]:
+    h5py = needed("h5py")
+    return lambda path: h5py.File(path, "r")
+
+
+def leaves_of(file: object) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+    """Of each leaf the bounds (direction, side), the widths of its zones, and its row."""
+    kinds, bounds = file["node type"][:], file["bounding box"][:]
+    shape = np.array(file["dens"].shape[:0:-1])
+    for row in np.flatnonzero(kinds == NODE_LEAF):
+        yield bounds[row], (bounds[row, :, 1] - bounds[row, :, 0]) / shape, row
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_a_projection_in_yt(
+    load: Callable[[str], object], opened: Callable[[Path], object], written: Written, name: str
+) -> None:
+    """Along the last direction: in a cylinder round the axis."""
+    dataset = load(name)
+    projection = dataset.proj(("flash", "dens"), 2)
+    x, y = projection["px"].to_ndarray(), projection["py"].to_ndarray()
+    column = np.zeros_like(x)
+    with opened(written.plotfile(name)) as file:
+        for bounds, width, row in leaves_of(file):
+            inside = (bounds[0, 0] < x) & (x < bounds[0, 1]) & (bounds[1, 0] < y) & (y < bounds[1, 1])
+            i = ((x[inside] - bounds[0, 0]) / width[0]).astype(int)
+            j = ((y[inside] - bounds[1, 0]) / width[1]).astype(int)
+            column[inside] += file["dens"][row][:, j, i].sum(axis=0) * width[2]
+    if name == "cylinder":
+        column *= 2 * np.pi * x
+    same(projection["flash", "dens"], column)
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_the_tree_hangs_together(opened: Callable[[Path], object], written: Written, name: str) -> None:
+    with opened(written.plotfile(name)) as file:
+        dims = 3 if name == "cube" else 2
+        gid, level, kind = file["gid"][:], file["refine level"][:], file["node type"][:]
+        box, which = file["bounding box"][:], file["which child"][:]
+        assert file["coordinates"][:] == pytest.approx(box.mean(axis=2), abs=1e-15)
+        assert file["block size"][:] == pytest.approx(box[:, :, 1] - box[:, :, 0], abs=1e-15)
+        names = [text.decode() for text in file["unknown names"][:, 0]]
+    assert set(names) == set(state(*np.zeros((3, 1))))
+    faces, parent, children = gid[:, : 2 * dims], gid[:, 2 * dims], gid[:, 2 * dims + 1 :]
+    assert (kind == NODE_LEAF).sum() == written.leaves[name]
+    assert ((children > 0).any(axis=1) == (kind != NODE_LEAF)).all()
+    assert ((parent == -1) == (level == 1)).all()
+    for node, own in enumerate(children):
+        for c, child in enumerate(own[own > 0] - 1):
+            assert child > node
+            assert parent[child] == node + 1
+            assert which[child] == c + 1
+            assert level[child] == level[node] + 1
+            half = (box[node, :, 1] + box[node, :, 0]) / 2
+            for d in range(dims):
+                assert tuple(box[child, d]) == (
+                    (half[d], box[node, d, 1]) if c >> d & 1 else (box[node, d, 0], half[d])
+                )
+        for face, other in enumerate(faces[node]):
+            if other > 0:
+                assert level[other - 1] == level[node]
+                assert faces[other - 1, face ^ 1] == node + 1
+            elif other == -1:
+                assert level[node] > 1
+            else:
+                assert other == (-31 if face == 0 else -32)
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_parents_are_the_means_of_their_children(
+    opened: Callable[[Path], object], written: Written, name: str
+) -> None:
+    with opened(written.plotfile(name)) as file:
+        data = {key: file[key][:] for key in state(*np.zeros((3, 1)))}
+        gid, box = file["gid"][:], file["bounding box"][:]
+    count = 8 if name == "cube" else 4
+    zones = data["dens"].shape[1:]
+    for node, children in enumerate(gid[:, -count:]):
+        if children[0] < 0:
+            continue
+        for c, child in enumerate(children - 1):
+            edges = np.linspace(box[child, 0, 0], box[child, 0, 1], zones[2] + 1)
+            weight = (edges[1:] + edges[:-1]) / 2 if name == "cylinder" else np.ones(zones[2])
+
+            def mean(values: np.ndarray, weight: np.ndarray = weight) -> np.ndarray:
+                """Over pairs of zones in each direction."""
+                weighted = values * weight
+                share = np.broadcast_to(weight, zones)
+                for axis in range(3):
+                    if zones[axis] > 1:
+                        weighted = np.add.reduceat(weighted, range(0, weighted.shape[axis], 2), axis=axis)
+                        share = np.add.reduceat(share, range(0, share.shape[axis], 2), axis=axis)
+                return weighted / share
+
+            low = [8 * (c >> d & 1) if zones[2 - d] > 1 else 0 for d in (2, 1, 0)]
+            part = tuple(slice(a, a + (8 if n > 1 else 1)) for a, n in zip(low, zones, strict=True))
+            dens = mean(data["dens"][child])
+            same(data["dens"][node][part], dens)
+            for key in ("velx", "vely", "velz", "ener", "he4", "neon20"):
+                expected = mean(data["dens"][child] * data[key][child]) / dens
+                same(data[key][node][part], expected)
+            for key in ("pres", "temp", "gamc"):
+                same(data[key][node][part], mean(data[key][child]))
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_extremes_and_single_precision(
+    opened: Callable[[Path], object], written: Written, name: str
+) -> None:
+    with opened(written.plotfile(name)) as file, opened(written.plotfile(f"{name}_single")) as single:
+        leaves = file["node type"][:] == NODE_LEAF
+        for key in state(*np.zeros((3, 1))):
+            values = file[key][:]
+            assert values.dtype == np.float64
+            assert file[key].attrs["minimum"] == values[leaves].min()
+            assert file[key].attrs["maximum"] == values[leaves].max()
+            assert single[key].dtype == np.float32
+            assert (single[key][:] == values.astype(np.float32)).all()
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_a_checkpoint_says_what_it_holds(
+    opened: Callable[[Path], object], written: Written, name: str
+) -> None:
+    with opened(written.checkpoint(name)) as file:
+        facts = file.attrs
+        assert facts["format"] == b"ember checkpoint"
+        assert facts["complete"] == 1
+        assert facts["time"] == 0.1
+        assert facts["step"] == 17
+        variables = ["dens", "momx", "momy", "momz", "ener", "pres", "temp", "gamc", "he4", "neon20"]
+        assert [text.decode() for text in facts["variables"]] == variables
+        assert file["level"].shape == (facts["leaves"],) == (written.leaves[name],)
+        assert dict(file["parameters"][:].tolist())[b"cfl"] == b"0.4"
+        assert dict(file["integers"][:].tolist()) == {b"zones_updated": 123456789012345, b"plots": 3}
+        assert dict(file["reals"][:].tolist()) == {b"next_plot": 0.3, b"next_checkpoint": 0.1 + 0.2}
+        for block, checksum in zip(file["blocks"][:], file["checksum"][:], strict=True):
+            assert zlib.crc32(block.tobytes()) == checksum
+        # The same zones as in the plotfile.
+        with opened(written.plotfile(name)) as plotted:
+            leaves = plotted["node type"][:] == NODE_LEAF
+            assert (file["blocks"][..., 0] == plotted["dens"][:][leaves]).all()
+
+
+# ---- A full disk
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(program: Path, tmp_path: Path) -> None:
+    """On a file system of 30 MB of its own, in a name space of its own."""
+    if shutil.which("unshare") is None:
+        pytest.skip("there is no unshare on this machine")
+    own = ["unshare", "--user", "--map-root-user", "--mount"]
+    mount = f"mount -t tmpfs -o size=30m none '{tmp_path}'"
+    tried = subprocess.run([*own, "sh", "-c", mount], capture_output=True, check=False, timeout=60)
+    if tried.returncode != 0:
+        pytest.skip("this machine lets nobody mount a file system of his own")
+    done = subprocess.run(
+        [*own, "sh", "-c", f"{mount} && cd '{tmp_path}' && exec '{program}' fill"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No space left on device" in done.stdout
+    assert "free room" in done.stdout

@@ -48,6 +48,7 @@ check: setup-tests
 	@tests/lint
 	@tests/kernels
 	@.pagewise/venv/bin/python -m pytest tests/runners
+	@.pagewise/venv/bin/python -m pytest --import-mode=importlib kernels/mini
 
 test: check
 	@.pagewise/venv/bin/python -m pytest tests/stack $(wildcard tests/e2e)

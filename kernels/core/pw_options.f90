@@ -507,7 +507,7 @@ contains
     end function ladder
 
     !> Whether the command line or a parameter file has the option.
-    logical function given(self, name)
+    pure logical function given(self, name)
         class(options_t), intent(in) :: self
         character(*), intent(in) :: name
         integer :: at

@@ -1,0 +1,452 @@
+!> The parameters of pw-ember: options of the command line, and keys of the parameter file that --parameters names.
+!>
+!> Order of calls: `options%start`, `declare_parameters`, `options%parse`, and, unless help or a list was asked for,
+!> `read_parameters`. The command line wins over the file; what neither gives has the default of the problem, or the one
+!> that --help shows. Lengths, masses and times have any consistent units.
+module ember_parameters
+    use ember_mesh, only: cartesian, cylindrical, mesh_t, outflow, periodic, reflecting, v_dens, v_ener, v_gamc, v_momx, &
+        v_momy, v_momz, v_pres, v_temp
+    use pw_error, only: error_t, exit_usage
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_real, option_text, options_t
+    use pw_pages, only: pages_policy_from_name, pages_policy_names, pages_policy_t
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    !> The variables that --refine-variables can name, by their index in a zone.
+    character(4), parameter, public :: variable_name(8) = ['dens', 'momx', 'momy', 'momz', 'ener', 'pres', 'temp', 'gamc']
+    integer, parameter :: variable_index(8) = [v_dens, v_momx, v_momy, v_momz, v_ener, v_pres, v_temp, v_gamc]
+
+    character(1), parameter :: axis(3) = ['x', 'y', 'z']
+    character(5), parameter :: side_name(2) = ['lower', 'upper']
+    character(*), parameter :: boundaries = 'periodic|reflecting|outflow'
+
+    type, public :: parameters_t
+        character(:), allocatable :: problem              !< sedov, sod or wave
+        integer :: dims = 3, geometry = cartesian
+        logical :: variable_last = .false.                !< layout soa
+        integer :: n_species = 0
+        integer(i8) :: memory = 0                         !< of the container, on all ranks together [B]
+        integer :: threads = 1                            !< of a rank
+        type(pages_policy_t) :: policy
+        integer :: roots(3) = 1, lowest_level = 0, highest_level = 0
+        real(r8) :: lower(3) = 0.0_r8, upper(3) = 1.0_r8
+        integer :: boundary(2, 3) = outflow
+        integer :: steps = 0                              !< at most
+        real(r8) :: end_time = 0.0_r8
+        real(r8) :: cfl = 0.8_r8                          !< share of the longest stable step
+        real(r8) :: first_step = 1.0_r8                   !< share of that, of the first step
+        real(r8) :: gamma = 1.4_r8, weight = 1.0_r8       !< mean molecular weight
+        real(r8) :: steepness = 2.0_r8                    !< of the limiter: 1 minmod, 2 monotonised central
+        integer :: regrid_interval = 1                    !< steps
+        integer, allocatable :: refine_variables(:)
+        real(r8) :: refine_above = 0.8_r8, coarsen_below = 0.2_r8, refine_filter = 0.01_r8
+        character(:), allocatable :: output               !< folder and first part of the names of plotfiles and checkpoints
+        character(:), allocatable :: restart, log, record !< files; empty: none
+        integer :: log_interval = 1                       !< steps
+        integer :: plot_interval = 0, checkpoint_interval = 0       !< steps; 0: none
+        real(r8) :: plot_time = 0.0_r8, checkpoint_time = 0.0_r8    !< 0: none
+        integer :: checkpoint_keep = 2
+        logical :: single_precision = .true.              !< of plotfiles
+        real(r8) :: sedov_energy = 1.0_r8                 !< of the whole explosion
+        real(r8) :: sedov_radius = 3.5_r8                 !< of the ball that holds it first [finest zones]
+        real(r8) :: sedov_density = 1.0_r8, sedov_pressure = 0.0_r8 !< of the gas around
+        logical :: octant = .false.
+        integer :: sod_direction = 1
+        real(r8) :: wave_amplitude = 0.2_r8               !< share of the mean density
+        real(r8) :: wave_speed = 1.0_r8                   !< of the gas in each direction [domain lengths a time]
+    contains
+        procedure :: set_up_mesh
+    end type parameters_t
+
+    public :: declare_parameters, read_parameters
+
+contains
+
+    !> Declare all options; `pages`: the page policy that is the default.
+    subroutine declare_parameters(options, pages)
+        type(options_t), intent(inout) :: options
+        character(*), intent(in) :: pages
+
+        call options%add('parameters', option_text, '', 'read options from this file, NAME = VALUE in each line; those of the '// &
+                         'command line win', in_file=.false.)
+        call options%add('threads', option_count, '1', 'threads of a rank', lowest=1_i8)
+        call options%add('pages', option_choice, pages, 'page policy of the blocks', choices=pages_policy_names())
+        call options%add('memory', option_bytes, '256MiB', 'bytes of the blocks on all ranks together', lowest=4096_i8)
+        call options%add('record', option_text, '', 'append the record of the run to this file, one JSON a line')
+        call declare_problem(options)
+        call declare_mesh(options)
+        call declare_scheme(options)
+        call declare_output(options)
+    end subroutine declare_parameters
+
+    subroutine declare_problem(options)
+        type(options_t), intent(inout) :: options
+
+        call options%add('problem', option_choice, 'sedov', 'the initial state: a point explosion, a shock tube, a smooth '// &
+                         'density wave', choices='sedov|sod|wave')
+        call options%add('sedov-energy', option_real, '1', 'energy of the whole explosion; in 2-d cartesian geometry a length', &
+                         above=0.0_r8)
+        call options%add('sedov-radius', option_real, '3.5', 'radius of the ball that it is put into, in finest zones', &
+                         least=0.5_r8)
+        call options%add('sedov-density', option_real, '1', 'density of the gas around', above=0.0_r8)
+        call options%add('sedov-pressure', option_real, '1e-5', 'pressure of the gas around', above=0.0_r8)
+        call options%add('sedov-octant', option_flag, '', 'the explosion sits in the lower corner of the domain, between '// &
+                         'reflecting boundaries, instead of in its middle')
+        call options%add('sod-direction', option_choice, 'x', 'the shock tube lies along', choices='x|y|z')
+        call options%add('wave-amplitude', option_real, '0.2', 'of the density, as a share of its mean', least=0.0_r8, &
+                         most=0.9_r8)
+        call options%add('wave-speed', option_real, '1', 'of the gas in each direction, in domain lengths a time')
+    end subroutine declare_problem
+
+    subroutine declare_mesh(options)
+        type(options_t), intent(inout) :: options
+        integer :: i, side
+
+        call options%add('dims', option_choice, '3', 'directions of space', choices='2|3')
+        call options%add('geometry', option_choice, 'cartesian', 'cylindrical: 2-d, x is the radius and y lies along the axis', &
+                         choices='cartesian|cylindrical')
+        call options%add('layout', option_choice, 'studies', 'studies: all variables of a zone together; soa: all zones of a '// &
+                         'block together, variable by variable', choices='studies|soa', ladder='studies,soa')
+        call options%add('species', option_count, '0', 'partial densities, further variables of each zone that move with the gas')
+        do i = 1, 3
+            call options%add('roots-'//axis(i), option_count, '1', 'blocks of level 0 along '//axis(i), lowest=1_i8)
+        end do
+        call options%add('lowest-level', option_count, '1', 'of refinement: a level halves the zones')
+        call options%add('highest-level', option_count, '3', 'of refinement')
+        call options%add('uniform', option_flag, '', 'no refinement: all blocks have the highest level')
+        do i = 1, 3
+            call options%add('lower-'//axis(i), option_real, '0', 'where the domain begins along '//axis(i))
+            call options%add('upper-'//axis(i), option_real, '', 'where it ends; by default such that zones are cubes and '// &
+                             'the longest side is 1')
+        end do
+        do i = 1, 3
+            call options%add('boundary-'//axis(i), option_choice, '', 'at both ends of '//axis(i)//'; by default as the '// &
+                             'problem needs it', choices=boundaries)
+            do side = 1, 2
+                call options%add('boundary-'//axis(i)//'-'//side_name(side), option_choice, '', 'at the '//side_name(side)// &
+                                 ' end alone', choices=boundaries)
+            end do
+        end do
+        call options%add('refine-variables', option_text, 'dens,pres', 'whose second derivatives tell where to refine: some of '// &
+                         listed(','))
+        call options%add('refine-above', option_real, '0.8', 'their estimate of a block that is refined', above=0.0_r8, &
+                         most=1.0_r8)
+        call options%add('coarsen-below', option_real, '0.2', 'that of a block that may be coarsened', least=0.0_r8, most=1.0_r8)
+        call options%add('refine-filter', option_real, '0.01', 'share of a variable that counts as a ripple', least=0.0_r8, &
+                         most=1.0_r8)
+        call options%add('regrid-interval', option_count, '4', 'steps from one adaption of the mesh to the next', lowest=1_i8)
+    end subroutine declare_mesh
+
+    subroutine declare_scheme(options)
+        type(options_t), intent(inout) :: options
+
+        call options%add('steps', option_count, '1000000', 'end after so many steps at the latest')
+        call options%add('end-time', option_real, '', 'end at this time; by default as the problem needs it', above=0.0_r8)
+        call options%add('cfl', option_real, '0.8', 'share of the longest stable step', above=0.0_r8, most=1.0_r8)
+        call options%add('first-dt-factor', option_real, '', 'share of that which the first step takes; by default 0.1 for '// &
+                         'sedov and 1 otherwise', above=0.0_r8, most=1.0_r8)
+        call options%add('gamma', option_real, '1.4', 'adiabatic index of the gas', above=1.0_r8)
+        call options%add('weight', option_real, '1', 'its mean molecular weight, g/mol', above=0.0_r8)
+        call options%add('limiter', option_choice, 'mc', 'of slopes: monotonised central, or minmod, which is more robust and '// &
+                         'more diffusive', choices='mc|minmod', ladder='mc,minmod')
+    end subroutine declare_scheme
+
+    subroutine declare_output(options)
+        type(options_t), intent(inout) :: options
+
+        call options%add('output', option_text, '.', 'folder of plotfiles and checkpoints')
+        call options%add('plot-interval', option_count, '0', 'steps from one plotfile to the next; 0: none')
+        call options%add('plot-time', option_real, '0', 'time from one plotfile to the next; 0: none', least=0.0_r8)
+        call options%add('plot-precision', option_choice, 'single', 'of numbers in plotfiles', choices='single|double')
+        call options%add('checkpoint-interval', option_count, '0', 'steps from one checkpoint to the next; 0: none')
+        call options%add('checkpoint-time', option_real, '0', 'time from one checkpoint to the next; 0: none', least=0.0_r8)
+        call options%add('checkpoint-keep', option_count, '2', 'checkpoints that are kept, the last ones', lowest=1_i8)
+        call options%add('restart', option_text, '', 'go on from this checkpoint')
+        call options%add('log', option_text, '', 'append totals and times of steps to this file')
+        call options%add('log-interval', option_count, '1', 'steps from one line of the log to the next', lowest=1_i8)
+    end subroutine declare_output
+
+    !> Read the parameter file, if one is named, fill in the problem's defaults, check, and keep all in `parameters`.
+    !> Errors: exit_usage, with all contradictions, a line each; what pages_policy_from_name raises.
+    subroutine read_parameters(options, parameters, error)
+        type(options_t), intent(inout) :: options
+        type(parameters_t), intent(out) :: parameters
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: path, faults
+
+        call options%get('parameters', path)
+        if (len(path) > 0) call options%read_file(path, error)
+        if (error%failed()) return
+        faults = ''
+        call problem_defaults(options, faults, error)
+        if (error%failed()) return
+        call keep_run(options, parameters, error)
+        if (error%failed()) return
+        call keep_mesh(options, parameters, faults)
+        call keep_problem(options, parameters, faults)
+        if (len(faults) > 0) call error%raise(exit_usage, 'the parameters contradict each other:'//faults, 'ember_parameters', &
+                                              'pw-ember --help lists all parameters')
+    end subroutine read_parameters
+
+    !> What the problem demands where nothing was given.
+    subroutine problem_defaults(options, faults, error)
+        type(options_t), intent(inout) :: options
+        character(:), allocatable, intent(inout) :: faults
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: problem, geometry, both, end_time, first_step
+        integer(i8) :: roots(3)
+        logical :: octant, uniform
+        integer :: i, dims
+
+        call options%get('problem', problem)
+        call options%get('geometry', geometry)
+        call options%get('sedov-octant', octant)
+        dims = dims_of(options)
+        end_time = '1'
+        if (problem == 'sedov') end_time = '0.05'
+        if (problem == 'sod') end_time = '0.2'
+        call options%set_default('end-time', end_time, error)
+        first_step = '1'
+        if (problem == 'sedov') first_step = '0.1'
+        call options%set_default('first-dt-factor', first_step, error)
+
+        call options%get('uniform', uniform)
+        call options%get('highest-level', both)
+        if (uniform .and. options%given('lowest-level')) &
+            call note(faults, 'lowest-level has no meaning with uniform: all blocks have the highest level')
+        if (uniform) call options%set_default('lowest-level', both, error)
+
+        do i = 1, 3
+            call options%get('roots-'//axis(i), roots(i))
+        end do
+        if (dims == 2) roots(3) = 1
+        do i = 1, 3
+            call options%set_default('upper-'//axis(i), to_text(real(roots(i), r8)/real(maxval(roots), r8), 'es24.16e3'), error)
+            both = 'outflow'
+            if (problem == 'wave') both = 'periodic'
+            call options%set_default('boundary-'//axis(i), both, error)
+            call options%get('boundary-'//axis(i), both)
+            call options%set_default('boundary-'//axis(i)//'-upper', both, error)
+            if (problem == 'sedov' .and. octant .or. geometry == 'cylindrical' .and. i == 1) both = 'reflecting'
+            call options%set_default('boundary-'//axis(i)//'-lower', both, error)
+        end do
+    end subroutine problem_defaults
+
+    !> What stands for itself.
+    subroutine keep_run(options, parameters, error)
+        type(options_t), intent(in) :: options
+        type(parameters_t), intent(inout) :: parameters
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+
+        call options%get('problem', parameters%problem)
+        call options%get('memory', parameters%memory)
+        parameters%threads = count_of(options, 'threads')
+        call options%get('pages', word)
+        call pages_policy_from_name(word, parameters%policy, error)
+        parameters%steps = count_of(options, 'steps')
+        call options%get('end-time', parameters%end_time)
+        call options%get('cfl', parameters%cfl)
+        call options%get('first-dt-factor', parameters%first_step)
+        call options%get('gamma', parameters%gamma)
+        call options%get('weight', parameters%weight)
+        call options%get('limiter', word)
+        parameters%steepness = merge(1.0_r8, 2.0_r8, word == 'minmod')
+
+        call options%get('record', parameters%record)
+        call options%get('restart', parameters%restart)
+        call options%get('log', parameters%log)
+        parameters%log_interval = count_of(options, 'log-interval')
+        call options%get('output', word)
+        parameters%output = word//'/'//parameters%problem
+        parameters%plot_interval = count_of(options, 'plot-interval')
+        call options%get('plot-time', parameters%plot_time)
+        call options%get('plot-precision', word)
+        parameters%single_precision = word == 'single'
+        parameters%checkpoint_interval = count_of(options, 'checkpoint-interval')
+        call options%get('checkpoint-time', parameters%checkpoint_time)
+        parameters%checkpoint_keep = count_of(options, 'checkpoint-keep')
+    end subroutine keep_run
+
+    !> Space and its refinement.
+    subroutine keep_mesh(options, parameters, faults)
+        type(options_t), intent(in) :: options
+        type(parameters_t), intent(inout) :: parameters
+        character(:), allocatable, intent(inout) :: faults
+        character(:), allocatable :: word, name
+        integer :: i, side
+
+        parameters%dims = dims_of(options)
+        parameters%boundary = outflow
+        call options%get('geometry', word)
+        parameters%geometry = merge(cylindrical, cartesian, word == 'cylindrical')
+        call options%get('layout', word)
+        parameters%variable_last = word == 'soa'
+        parameters%n_species = count_of(options, 'species')
+        parameters%lowest_level = count_of(options, 'lowest-level')
+        parameters%highest_level = count_of(options, 'highest-level')
+        if (parameters%lowest_level > parameters%highest_level) call note(faults, 'lowest-level '// &
+            to_text(parameters%lowest_level)//' is above highest-level '//to_text(parameters%highest_level))
+        if (parameters%geometry == cylindrical .and. parameters%dims == 3) &
+            call note(faults, 'geometry cylindrical needs dims 2')
+
+        do i = 1, 3
+            if (i > parameters%dims) then
+                call refuse_third(options, faults)
+                cycle
+            end if
+            parameters%roots(i) = count_of(options, 'roots-'//axis(i))
+            call options%get('lower-'//axis(i), parameters%lower(i))
+            call options%get('upper-'//axis(i), parameters%upper(i))
+            if (.not. parameters%lower(i) < parameters%upper(i)) &
+                call note(faults, 'lower-'//axis(i)//' is not below upper-'//axis(i))
+            do side = 1, 2
+                name = 'boundary-'//axis(i)//'-'//side_name(side)
+                call options%get(name, word)
+                parameters%boundary(side, i) = periodic
+                if (word == 'reflecting') parameters%boundary(side, i) = reflecting
+                if (word == 'outflow') parameters%boundary(side, i) = outflow
+            end do
+            if (count(parameters%boundary(:, i) == periodic) == 1) &
+                call note(faults, 'boundary-'//axis(i)//' is periodic at one end alone')
+        end do
+        if (parameters%geometry == cylindrical) then
+            if (abs(parameters%lower(1)) > 0.0_r8) call note(faults, 'geometry cylindrical needs lower-x 0, the axis')
+            if (parameters%boundary(1, 1) /= reflecting) &
+                call note(faults, 'geometry cylindrical needs boundary-x-lower reflecting, at the axis')
+        end if
+        call keep_refinement(options, parameters, faults)
+    end subroutine keep_mesh
+
+    !> In 2-d nothing can be said of z.
+    subroutine refuse_third(options, faults)
+        type(options_t), intent(in) :: options
+        character(:), allocatable, intent(inout) :: faults
+        character(*), parameter :: name(6) = [character(16) :: 'roots-z', 'lower-z', 'upper-z', 'boundary-z', &
+                                              'boundary-z-lower', 'boundary-z-upper']
+        integer :: i
+
+        do i = 1, size(name)
+            if (options%given(trim(name(i)))) call note(faults, trim(name(i))//' has no meaning with dims 2')
+        end do
+    end subroutine refuse_third
+
+    subroutine keep_refinement(options, parameters, faults)
+        type(options_t), intent(in) :: options
+        type(parameters_t), intent(inout) :: parameters
+        character(:), allocatable, intent(inout) :: faults
+        character(:), allocatable :: list, word
+        integer :: comma, i
+        logical :: known
+
+        allocate (parameters%refine_variables(0))
+        call options%get('refine-variables', list)
+        list = list//','
+        do while (len(list) > 0)
+            comma = index(list, ',')
+            word = trim(adjustl(list(:comma - 1)))
+            list = list(comma + 1:)
+            known = .false.
+            do i = 1, size(variable_name)
+                if (word /= variable_name(i)) cycle
+                known = .true.
+                if (all(parameters%refine_variables /= variable_index(i))) &
+                    parameters%refine_variables = [parameters%refine_variables, variable_index(i)]
+            end do
+            if (.not. known) call note(faults, "refine-variables takes some of "//listed(',')//", not '"//word//"'")
+        end do
+        call options%get('refine-above', parameters%refine_above)
+        call options%get('coarsen-below', parameters%coarsen_below)
+        call options%get('refine-filter', parameters%refine_filter)
+        if (.not. parameters%coarsen_below < parameters%refine_above) call note(faults, 'coarsen-below is not below refine-above')
+        parameters%regrid_interval = count_of(options, 'regrid-interval')
+    end subroutine keep_refinement
+
+    subroutine keep_problem(options, parameters, faults)
+        type(options_t), intent(in) :: options
+        type(parameters_t), intent(inout) :: parameters
+        character(:), allocatable, intent(inout) :: faults
+        character(:), allocatable :: word
+
+        call options%get('sedov-energy', parameters%sedov_energy)
+        call options%get('sedov-radius', parameters%sedov_radius)
+        call options%get('sedov-density', parameters%sedov_density)
+        call options%get('sedov-pressure', parameters%sedov_pressure)
+        call options%get('sedov-octant', parameters%octant)
+        call options%get('sod-direction', word)
+        parameters%sod_direction = index('xyz', word)
+        call options%get('wave-amplitude', parameters%wave_amplitude)
+        call options%get('wave-speed', parameters%wave_speed)
+        associate (given => parameters, dims => parameters%dims)
+            select case (given%problem)
+            case ('sedov')
+                if (given%octant .and. any(given%boundary(1, :dims) /= reflecting)) &
+                    call note(faults, 'sedov-octant needs reflecting lower boundaries')
+            case ('sod')
+                if (given%sod_direction > dims) call note(faults, 'sod-direction z needs dims 3')
+                if (given%geometry == cylindrical .and. given%sod_direction == 1) &
+                    call note(faults, 'with geometry cylindrical the shock tube lies along the axis: sod-direction y')
+            case ('wave')
+                if (given%geometry == cylindrical) call note(faults, 'problem wave needs geometry cartesian')
+                if (any(given%boundary(:, :dims) /= periodic)) call note(faults, 'problem wave needs periodic boundaries')
+            end select
+        end associate
+    end subroutine keep_problem
+
+    !> Give a mesh what it needs before its tree and its container are made.
+    subroutine set_up_mesh(self, mesh)
+        class(parameters_t), intent(in) :: self
+        type(mesh_t), intent(inout) :: mesh
+
+        mesh%dims = self%dims
+        mesh%geometry = self%geometry
+        mesh%variable_last = self%variable_last
+        mesh%n_species = self%n_species
+        mesh%n_variables = size(variable_name) + self%n_species
+        mesh%lowest_level = self%lowest_level
+        mesh%highest_level = self%highest_level
+        mesh%boundary = self%boundary
+        mesh%lower = self%lower
+        mesh%upper = self%upper
+    end subroutine set_up_mesh
+
+    integer function dims_of(options)
+        type(options_t), intent(in) :: options
+        character(:), allocatable :: word
+
+        call options%get('dims', word)
+        dims_of = merge(2, 3, word == '2')
+    end function dims_of
+
+    !> A count, as large as a default integer can be.
+    integer function count_of(options, name)
+        type(options_t), intent(in) :: options
+        character(*), intent(in) :: name
+        integer(i8) :: value
+
+        call options%get(name, value)
+        count_of = int(min(value, int(huge(1), i8)))
+    end function count_of
+
+    !> The names of variables.
+    pure function listed(separator) result(text)
+        character(*), intent(in) :: separator
+        character(:), allocatable :: text
+        integer :: i
+
+        text = variable_name(1)
+        do i = 2, size(variable_name)
+            text = text//separator//variable_name(i)
+        end do
+    end function listed
+
+    subroutine note(faults, fault)
+        character(:), allocatable, intent(inout) :: faults
+        character(*), intent(in) :: fault
+
+        faults = faults//new_line('a')//'  '//fault
+    end subroutine note
+
+end module ember_parameters

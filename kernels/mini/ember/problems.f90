@@ -1,0 +1,350 @@
+!> The problems: their initial states, and their exact solutions as averages over zones.
+!>
+!> `new_problem` makes the one that the parameters name. All have a gamma law gas. `fill` sets the conserved variables and
+!> species of a leaf, whichever its level; `exact` gives averages over a box, from which the states of sod and wave are set
+!> too. Everything is the same for any tree: what is put into the domain is exact on each level.
+!>
+!> sedov: the energy E as heat in a ball around the centre (in 2-d a disc; the explosion on a line then), in a uniform gas.
+!>   The ball is made of cells, `cells_per_zone` in each direction of a finest zone: those whose centre is in it. A zone,
+!>   of any level, gets the share of E that its cells have of all in the ball, so that the whole is E to rounding on any
+!>   mesh. Cells are counted, and their distances from the centre are integers: zones that mirror one another have equal
+!>   bits. With the octant, the domain has the share of E that lies in it.
+!> sod: two gases at rest, parted by the plane in the middle of the domain (G. A. Sod, J. Comput. Phys. 27, 1978).
+!> wave: density 1 + A sin(k (x - v t)) in gas of pressure 1 that blows diagonally through the domain, in each direction a
+!>   wavelength long.
+module ember_problems
+    use ember_mesh, only: block_zones, cylindrical, first_guard, last_guard, mesh_t, n_conserved, v_dens, v_ener, v_momx, v_momz
+    use ember_parameters, only: parameters_t
+    use pw_error, only: error_t, exit_usage
+    use pw_kinds, only: i8, r8
+    use pw_text, only: to_text
+    use riemann_exact, only: gas_t, riemann_t
+    use sedov_exact, only: sedov_t
+    implicit none
+    private
+
+    real(r8), parameter :: pi = acos(-1.0_r8)
+    integer, parameter :: cells_per_zone = 8     ! of the ball of sedov, in each direction
+
+    type, abstract, public :: problem_t
+        integer :: dims = 3
+        logical :: cylindrical = .false.         !< directions are r and z
+        real(r8) :: gamma = 1.4_r8
+        real(r8) :: lower(3) = 0.0_r8, length(3) = 1.0_r8   !< of the domain
+    contains
+        procedure :: fill
+        procedure(exact_averages), deferred :: exact
+    end type problem_t
+
+    abstract interface
+        !> The exact solution at `time`, averaged over the box from `lower` to `upper` (a zone; in 2-d their third numbers mean
+        !> nothing): density, momentum by density, pressure. It holds for an infinite domain, or, of wave, a periodic one.
+        pure subroutine exact_averages(self, time, lower, upper, dens, velocity, pres)
+            import :: problem_t, r8
+            class(problem_t), intent(in) :: self
+            real(r8), intent(in) :: time, lower(3), upper(3)
+            real(r8), intent(out) :: dens, velocity(3), pres
+        end subroutine exact_averages
+    end interface
+
+    type, extends(problem_t), public :: sedov_problem_t
+        type(sedov_t) :: blast
+        real(r8) :: centre(3) = 0.0_r8
+        real(r8) :: share = 1.0_r8               !< of the energy, that the domain has
+        real(r8) :: pressure = 0.0_r8            !< of the gas around
+        integer, private :: highest_level = 0
+        integer(i8), private :: middle(3) = 0    ! of the explosion: so many half cells from the lower end of the domain
+        integer(i8), private :: first(3) = 0, last(3) = 0   ! cells around the ball, from 0
+        real(r8), private :: stretch(3) = 1.0_r8 ! of cells, squared, relative to the first direction
+        real(r8), private :: reach = 0.0_r8      ! (2 radius)^2, in cells
+        integer(i8), private :: whole = 0        ! weight of all cells in the ball
+    contains
+        procedure :: exact => sedov_averages
+        procedure :: fill => fill_sedov
+        procedure, private :: weight
+    end type sedov_problem_t
+
+    type, extends(problem_t), public :: sod_problem_t
+        type(riemann_t) :: tube
+        integer :: direction = 1
+    contains
+        procedure :: exact => sod_averages
+    end type sod_problem_t
+
+    type, extends(problem_t), public :: wave_problem_t
+        real(r8) :: amplitude = 0.2_r8
+        real(r8) :: velocity(3) = 0.0_r8
+    contains
+        procedure :: exact => wave_averages
+    end type wave_problem_t
+
+    public :: new_problem
+
+contains
+
+    !> Make the problem that `given` names. Errors: those of the exact solutions; exit_usage where the ball of sedov does not
+    !> fit into the domain.
+    subroutine new_problem(given, problem, error)
+        type(parameters_t), intent(in) :: given
+        class(problem_t), allocatable, intent(out) :: problem
+        type(error_t), intent(inout) :: error
+        type(sedov_problem_t), allocatable :: sedov
+        type(sod_problem_t), allocatable :: sod
+        type(wave_problem_t), allocatable :: wave
+
+        select case (given%problem)
+        case ('sedov')
+            allocate (sedov)
+            call describe(sedov, given)
+            call start_sedov(sedov, given, error)
+            call move_alloc(sedov, problem)
+        case ('sod')
+            allocate (sod)
+            call describe(sod, given)
+            sod%direction = given%sod_direction
+            call sod%tube%start(given%gamma, gas_t(1.0_r8, 0.0_r8, 1.0_r8), gas_t(0.125_r8, 0.0_r8, 0.1_r8), error)
+            call move_alloc(sod, problem)
+        case default
+            allocate (wave)
+            call describe(wave, given)
+            wave%amplitude = given%wave_amplitude
+            wave%velocity(:given%dims) = given%wave_speed*wave%length(:given%dims)
+            call move_alloc(wave, problem)
+        end select
+    end subroutine new_problem
+
+    subroutine describe(problem, given)
+        class(problem_t), intent(inout) :: problem
+        type(parameters_t), intent(in) :: given
+
+        problem%dims = given%dims
+        problem%cylindrical = given%geometry == cylindrical
+        problem%gamma = given%gamma
+        problem%lower = given%lower
+        problem%length = given%upper - given%lower
+    end subroutine describe
+
+    !> Set the conserved variables and species of the interior of `leaf`, which has a slot here. Thread-safe for different leaves.
+    subroutine fill(self, mesh, leaf)
+        class(problem_t), intent(in) :: self
+        type(mesh_t), intent(inout) :: mesh
+        integer, intent(in) :: leaf
+        real(r8) :: corner(3), width(3), dens, velocity(3), pres, state(n_conserved)
+        integer :: i, j, k, zones(3)
+
+        zones = mesh%zones()
+        width = mesh%zone_size(mesh%tree%level(leaf))
+        corner = mesh%block_corner(leaf)
+        do k = 1, zones(3)
+            do j = 1, zones(2)
+                do i = 1, zones(1)
+                    call self%exact(0.0_r8, corner + width*[i - 1, j - 1, k - 1], corner + width*[i, j, k], dens, velocity, pres)
+                    state(v_dens) = dens
+                    state(v_momx:v_momz) = dens*velocity
+                    state(v_ener) = pres/(self%gamma - 1.0_r8) + 0.5_r8*dens*sum(velocity**2)
+                    call put(mesh, leaf, i, j, k, state)
+                end do
+            end do
+        end do
+    end subroutine fill
+
+    !> Set a zone; species have equal shares of the density.
+    subroutine put(mesh, leaf, i, j, k, state)
+        type(mesh_t), intent(inout) :: mesh
+        integer, intent(in) :: leaf, i, j, k
+        real(r8), intent(in) :: state(n_conserved)
+        integer :: slot, last
+
+        slot = mesh%slot(leaf)
+        last = mesh%n_variables
+        if (mesh%variable_last) then
+            mesh%soa(i, j, k, :n_conserved, slot) = state
+            if (mesh%n_species > 0) mesh%soa(i, j, k, last - mesh%n_species + 1:last, slot) = state(v_dens)/mesh%n_species
+        else
+            mesh%aos(:n_conserved, i, j, k, slot) = state
+            if (mesh%n_species > 0) mesh%aos(last - mesh%n_species + 1:last, i, j, k, slot) = state(v_dens)/mesh%n_species
+        end if
+    end subroutine put
+
+    !> Centre, ball and exact solution of the explosion.
+    subroutine start_sedov(self, given, error)
+        type(sedov_problem_t), intent(inout) :: self
+        type(parameters_t), intent(in) :: given
+        type(error_t), intent(inout) :: error
+        real(r8) :: width(3), radius, half_cells
+        integer(i8) :: n_cells
+        integer :: i
+
+        call self%blast%start(merge(3, given%dims, self%cylindrical), given%gamma, given%sedov_energy, given%sedov_density, error)
+        if (error%failed()) return
+        self%pressure = given%sedov_pressure
+        self%highest_level = given%highest_level
+        width = self%length/(given%roots*block_zones*2.0_r8**given%highest_level)
+        radius = given%sedov_radius*maxval(width(:given%dims))
+        do i = 1, given%dims
+            ! In cells of this direction; the widths of cubes differ by rounding.
+            self%stretch(i) = (width(i)/width(1))**2
+            if (abs(self%stretch(i) - 1.0_r8) < 1.0e-12_r8) self%stretch(i) = 1.0_r8
+            half_cells = 2.0_r8*cells_per_zone*radius/width(i)
+            n_cells = given%roots(i)*block_zones*2_i8**given%highest_level*cells_per_zone
+            self%middle(i) = n_cells
+            if (self%cylindrical .and. i == 1) then
+                self%middle(i) = 0
+            else if (given%octant) then
+                self%middle(i) = 0
+                self%share = 0.5_r8*self%share
+            end if
+            self%centre(i) = given%lower(i) + 0.5_r8*self%middle(i)/n_cells*self%length(i)
+            if (self%middle(i) + half_cells > 2*n_cells .or. (self%middle(i) > 0 .and. half_cells > self%middle(i))) then
+                call error%raise(exit_usage, 'the ball of the explosion, '//to_text(given%sedov_radius, 'f0.1')//' zones in '// &
+                                 'radius, does not fit into the domain', 'new_problem', 'a smaller --sedov-radius, or more zones')
+                return
+            end if
+            self%first(i) = max(0_i8, int((self%middle(i) - half_cells)/2.0_r8, i8) - 1)
+            self%last(i) = min(n_cells - 1, int((self%middle(i) + half_cells)/2.0_r8, i8) + 1)
+        end do
+        self%reach = (2.0_r8*cells_per_zone*radius/width(1))**2
+        self%whole = self%weight(self%first, self%last)
+    end subroutine start_sedov
+
+    !> Weight of the ball's cells from `first` to `last`: their number, in cylindrical geometry times their radius in half cells.
+    pure integer(i8) function weight(self, first, last)
+        class(sedov_problem_t), intent(in) :: self
+        integer(i8), intent(in) :: first(3), last(3)
+        integer(i8) :: a(3), b(3), i, j, k
+        real(r8) :: y, z
+
+        a = max(first, self%first)
+        b = min(last, self%last)
+        weight = 0
+        do k = a(3), b(3)
+            z = 0.0_r8
+            if (self%dims == 3) z = real(2*k + 1 - self%middle(3), r8)**2*self%stretch(3)
+            do j = a(2), b(2)
+                y = real(2*j + 1 - self%middle(2), r8)**2*self%stretch(2)
+                do i = a(1), b(1)
+                    ! Integers where zones are cubes: the order of the sum does not matter.
+                    if (real(2*i + 1 - self%middle(1), r8)**2 + y + z > self%reach) cycle
+                    weight = weight + merge(2*i + 1, 1_i8, self%cylindrical)
+                end do
+            end do
+        end do
+    end function weight
+
+    !> As `fill`.
+    subroutine fill_sedov(self, mesh, leaf)
+        class(sedov_problem_t), intent(in) :: self
+        type(mesh_t), intent(inout) :: mesh
+        integer, intent(in) :: leaf
+        real(r8) :: state(n_conserved), heat, volume(first_guard:last_guard)
+        integer(i8) :: cells, place(3), first(3), last(3)
+        integer :: i, j, k, zones(3)
+
+        zones = mesh%zones()
+        volume = mesh%zone_volumes(leaf)
+        if (self%cylindrical) volume = 2.0_r8*pi*volume
+        cells = cells_per_zone*2_i8**(self%highest_level - mesh%tree%level(leaf))
+        place = int(mesh%tree%place(:, leaf), i8)*zones
+        do k = 1, zones(3)
+            do j = 1, zones(2)
+                do i = 1, zones(1)
+                    first = (place + [i, j, k] - 1)*cells
+                    last = first + cells - 1
+                    if (self%dims == 2) first(3) = 0
+                    if (self%dims == 2) last(3) = 0
+                    heat = self%pressure/(self%gamma - 1.0_r8)
+                    if (all(first <= self%last .and. last >= self%first)) heat = heat + self%share*self%blast%energy &
+                        *(real(self%weight(first, last), r8)/real(self%whole, r8))/volume(i)
+                    state = 0.0_r8
+                    state(v_dens) = self%blast%density
+                    state(v_ener) = heat
+                    call put(mesh, leaf, i, j, k, state)
+                end do
+            end do
+        end do
+    end subroutine fill_sedov
+
+    !> Averages over points of the box: more of them where the shock is near.
+    pure subroutine sedov_averages(self, time, lower, upper, dens, velocity, pres)
+        class(sedov_problem_t), intent(in) :: self
+        real(r8), intent(in) :: time, lower(3), upper(3)
+        real(r8), intent(out) :: dens, velocity(3), pres
+        integer, parameter :: few = 2, many = 6
+        real(r8) :: offset(3), width(3), centre(3), radius, rho, speed, p, weight, weights
+        integer :: n(3), i, j, k
+
+        width = 0.0_r8
+        centre = 0.0_r8
+        width(:self%dims) = upper(:self%dims) - lower(:self%dims)
+        centre(:self%dims) = 0.5_r8*(upper(:self%dims) + lower(:self%dims)) - self%centre(:self%dims)
+        n = few
+        if (abs(norm2(centre) - self%blast%shock_radius(time)) < 2.0_r8*norm2(width)) n = many
+        if (self%dims == 2) n(3) = 1
+        dens = 0.0_r8
+        velocity = 0.0_r8
+        pres = 0.0_r8
+        weights = 0.0_r8
+        do k = 1, n(3)
+            do j = 1, n(2)
+                do i = 1, n(1)
+                    offset = centre + width*(real([2*i - 1, 2*j - 1, 2*k - 1], r8)/(2*n) - 0.5_r8)
+                    radius = norm2(offset)
+                    call self%blast%profile(radius, time, rho, speed, p)
+                    weight = 1.0_r8
+                    if (self%cylindrical) weight = offset(1)
+                    weights = weights + weight
+                    dens = dens + weight*rho
+                    if (radius > 0.0_r8) velocity = velocity + weight*rho*speed*offset/radius
+                    pres = pres + weight*max(p, self%pressure)
+                end do
+            end do
+        end do
+        if (dens > 0.0_r8) velocity = velocity/dens
+        dens = dens/weights
+        pres = pres/weights
+    end subroutine sedov_averages
+
+    pure subroutine sod_averages(self, time, lower, upper, dens, velocity, pres)
+        class(sod_problem_t), intent(in) :: self
+        real(r8), intent(in) :: time, lower(3), upper(3)
+        real(r8), intent(out) :: dens, velocity(3), pres
+        real(r8) :: from, to, share
+
+        associate (d => self%direction)
+            from = lower(d) - (self%lower(d) + 0.5_r8*self%length(d))
+            to = upper(d) - (self%lower(d) + 0.5_r8*self%length(d))
+            velocity = 0.0_r8
+            if (time > 0.0_r8) then
+                call self%tube%average(from/time, to/time, dens, velocity(d), pres)
+                velocity(d) = velocity(d)/dens
+            else
+                share = min(max(-from/(to - from), 0.0_r8), 1.0_r8)
+                ! Planes of zones and that of the problem differ by rounding.
+                if (abs(share - anint(share)) < 1.0e-9_r8) share = anint(share)
+                dens = share*self%tube%left%dens + (1.0_r8 - share)*self%tube%right%dens
+                pres = share*self%tube%left%pres + (1.0_r8 - share)*self%tube%right%pres
+            end if
+        end associate
+    end subroutine sod_averages
+
+    !> The mean of a sine over a box is that in its middle times sin(x)/x of half its width in each direction.
+    pure subroutine wave_averages(self, time, lower, upper, dens, velocity, pres)
+        class(wave_problem_t), intent(in) :: self
+        real(r8), intent(in) :: time, lower(3), upper(3)
+        real(r8), intent(out) :: dens, velocity(3), pres
+        real(r8) :: phase, damping, half
+        integer :: i
+
+        phase = 0.0_r8
+        damping = 1.0_r8
+        do i = 1, self%dims
+            phase = phase + (0.5_r8*(lower(i) + upper(i)) - self%lower(i) - self%velocity(i)*time)/self%length(i)
+            half = pi*(upper(i) - lower(i))/self%length(i)
+            if (half > 0.0_r8) damping = damping*sin(half)/half
+        end do
+        dens = 1.0_r8 + self%amplitude*damping*sin(2.0_r8*pi*(phase - anint(phase)))
+        velocity = self%velocity
+        pres = 1.0_r8
+    end subroutine wave_averages
+
+end module ember_problems

@@ -1,0 +1,175 @@
+!> Parameters: defaults of each problem, files, and that contradictions are told all at once.
+program test_parameters
+    use ember_mesh, only: cylindrical, mesh_t, outflow, periodic, reflecting, v_dens, v_ener
+    use ember_parameters, only: declare_parameters, parameters_t, read_parameters
+    use pw_error, only: error_t, exit_usage
+    use pw_kinds, only: i8, r8
+    use pw_options, only: options_t
+    implicit none
+    character(*), parameter :: file = 'test_parameters.par'
+    type(options_t) :: options
+    type(parameters_t) :: given
+    type(error_t) :: error
+    integer :: failures = 0
+
+    call defaults()
+    call by_problem()
+    call from_file()
+    call file_faults()
+    call contradictions()
+    if (failures > 0) error stop 'test_parameters: failures'
+
+contains
+
+    subroutine defaults()
+        type(mesh_t) :: mesh
+
+        call read('')
+        call expect('succeeds', .not. error%failed())
+        call expect('problem', given%problem == 'sedov' .and. given%output == './sedov')
+        call expect('space', given%dims == 3 .and. all(given%roots == 1) .and. all(given%lower <= 0.0_r8) .and. &
+                    close(given%upper, [1.0_r8, 1.0_r8, 1.0_r8]))
+        call expect('sedov flows out', all(given%boundary == outflow))
+        call expect('memory', given%memory == 256_i8*1024**2)
+        call expect('scheme', close([given%cfl, given%gamma, given%steepness, given%end_time, given%first_step], &
+                                    [0.8_r8, 1.4_r8, 2.0_r8, 0.05_r8, 0.1_r8]))
+        call expect('refinement', given%lowest_level == 1 .and. given%highest_level == 3 .and. size(given%refine_variables) == 2)
+        call given%set_up_mesh(mesh)
+        call expect('mesh', mesh%n_variables == 8 .and. mesh%highest_level == 3 .and. .not. mesh%variable_last)
+    end subroutine defaults
+
+    subroutine by_problem()
+        call read('problem=wave roots-x=4 roots-y=2')
+        call expect('the wave goes round', all(given%boundary == periodic))
+        call expect('zones are cubes', close(given%upper, [1.0_r8, 0.5_r8, 0.25_r8]))
+        call expect('the wave comes back', close([given%end_time, given%first_step], [1.0_r8, 1.0_r8]))
+        call read('problem=sod sod-direction=y end-time=0.1 boundary-x=reflecting boundary-y-upper=reflecting layout=soa species=3')
+        call expect('the tube', given%sod_direction == 2 .and. close([given%end_time], [0.1_r8]) .and. given%variable_last)
+        call expect('its ends', all(given%boundary(:, 1) == reflecting) .and. given%boundary(1, 2) == outflow .and. &
+                    given%boundary(2, 2) == reflecting)
+        call expect('species', given%n_species == 3)
+        call read('dims=2 geometry=cylindrical sedov-octant=true roots-y=2 refine-variables=ener,dens,ener')
+        call expect('cylinder', .not. error%failed() .and. given%geometry == cylindrical .and. given%roots(3) == 1)
+        call expect('octant', all(given%boundary(1, :2) == reflecting) .and. all(given%boundary(2, :2) == outflow))
+        call expect('third direction', close(given%upper, [0.5_r8, 1.0_r8, 1.0_r8]))
+        call expect('variables', size(given%refine_variables) == 2)
+        call expect('their indices', all(given%refine_variables == [v_ener, v_dens]))
+        call read('uniform=true highest-level=2')
+        call expect('uniform', given%lowest_level == 2 .and. given%highest_level == 2)
+        call read('limiter=minmod plot-precision=double')
+        call expect('minmod', close([given%steepness], [1.0_r8]) .and. .not. given%single_precision)
+    end subroutine by_problem
+
+    subroutine from_file()
+        call write_file([character(40) :: '# a run', 'problem = sod', 'end-time = 0.15  # short', 'uniform = true', &
+                         'highest-level = 4', 'output = "a b"'])
+        call read('parameters='//file//' highest-level=2')
+        call expect('file', .not. error%failed() .and. given%problem == 'sod' .and. close([given%end_time], [0.15_r8]))
+        call expect('command line wins', given%highest_level == 2 .and. given%lowest_level == 2)
+        call expect('text', given%output == 'a b/sod')
+    end subroutine from_file
+
+    subroutine file_faults()
+        call write_file([character(40) :: 'clf = 0.5', 'cfl = 1.5', 'dims = 4', 'gamma = 1', 'sod-direction = w'])
+        call read('parameters='//file)
+        call expect('exit code', error%code == exit_usage)
+        call told(file//":1: there is no option 'clf'; the nearest: 'cfl'")
+        call told(file//":2: 'cfl' takes a number above 0 and at most 1, not '1.5'")
+        call told(file//":3: 'dims' takes one of 2|3, not '4'")
+        call told(file//":4: 'gamma' takes a number above 1, not '1'")
+        call told(file//":5: 'sod-direction' takes one of x|y|z, not 'w'")
+    end subroutine file_faults
+
+    subroutine contradictions()
+        call read('geometry=cylindrical lowest-level=4 upper-x=-1 lower-x=-2 boundary-y-lower=periodic '// &
+                  'refine-variables=dens,vel coarsen-below=0.9 boundary-x-lower=outflow')
+        call expect('exit code', error%code == exit_usage)
+        call told('geometry cylindrical needs dims 2')
+        call told('lowest-level 4 is above highest-level 3')
+        call told('geometry cylindrical needs lower-x 0')
+        call told('geometry cylindrical needs boundary-x-lower reflecting')
+        call told('boundary-y is periodic at one end alone')
+        call told("refine-variables takes some of dens,momx,momy,momz,ener,pres,temp,gamc, not 'vel'")
+        call told('coarsen-below is not below refine-above')
+        call read('lower-x=1 lower-y=2')
+        call told('lower-x is not below upper-x')
+        call told('lower-y is not below upper-y')
+        call read('dims=2 roots-z=2 boundary-z=outflow problem=sod sod-direction=z')
+        call told('roots-z has no meaning with dims 2')
+        call told('boundary-z has no meaning with dims 2')
+        call told('sod-direction z needs dims 3')
+        call read('dims=2 geometry=cylindrical problem=wave')
+        call told('problem wave needs geometry cartesian')
+        call told('problem wave needs periodic boundaries')
+        call read('dims=2 geometry=cylindrical problem=sod')
+        call told('sod-direction y')
+        call read('sedov-octant=true boundary-z-lower=outflow')
+        call told('sedov-octant needs reflecting lower boundaries')
+        call read('uniform=true lowest-level=1')
+        call told('lowest-level has no meaning with uniform')
+        call read('end-time=0')
+        call told('--end-time takes a number above 0')
+    end subroutine contradictions
+
+    !> Read parameters as the command line would give them: NAME=VALUE and blanks.
+    subroutine read(words)
+        character(*), intent(in) :: words
+        character(:), allocatable :: rest, word
+        integer :: blank, equals
+
+        error = error_t()
+        options = options_t()
+        call options%start('test_parameters', 'reads parameters')
+        call declare_parameters(options, 'none')
+        rest = trim(words)//' '
+        do while (len(rest) > 1)
+            blank = index(rest, ' ')
+            word = rest(:blank - 1)
+            rest = rest(blank + 1:)
+            equals = index(word, '=')
+            call options%replace(word(:equals - 1), word(equals + 1:), error)
+            if (error%failed()) return
+        end do
+        call read_parameters(options, given, error)
+    end subroutine read
+
+    subroutine write_file(lines)
+        character(*), intent(in) :: lines(:)
+        integer :: unit, i
+
+        open (newunit=unit, file=file, status='replace')
+        do i = 1, size(lines)
+            write (unit, '(a)') trim(lines(i))
+        end do
+        close (unit)
+    end subroutine write_file
+
+    !> Whether the error says `words`.
+    subroutine told(words)
+        character(*), intent(in) :: words
+
+        if (error%failed()) then
+            if (index(error%message, words) > 0) return
+            print *, error%message
+        end if
+        failures = failures + 1
+        print *, 'not told: ', words
+    end subroutine told
+
+    pure logical function close(a, b)
+        real(r8), intent(in) :: a(:), b(:)
+
+        close = all(abs(a - b) <= 1.0e-15_r8)
+    end function close
+
+    subroutine expect(what, holds)
+        character(*), intent(in) :: what
+        logical, intent(in) :: holds
+
+        if (holds) return
+        failures = failures + 1
+        print *, 'wrong: ', what
+        if (error%failed()) print *, error%message
+    end subroutine expect
+
+end program test_parameters

@@ -93,7 +93,7 @@ contains
 
     !> The exact solution's zone averages hold mass and energy as far as their points do.
     subroutine explosion_solution()
-        real(r8) :: mass, energy, dens, velocity(3), pres, width, volume
+        real(r8) :: mass, energy, dens, velocity(3), pres, width, volume, point(3)
         integer :: i, j, k
         integer, parameter :: n = 32
 
@@ -119,8 +119,18 @@ contains
         call expect_near('exact energy', energy, 2.5_r8/8.0_r8, 1.0e-2_r8)
         call problem%exact(0.2_r8, [0.1_r8, 0.2_r8, 0.3_r8], [0.11_r8, 0.21_r8, 0.31_r8], dens, velocity, pres)
         call expect_near('away from the centre', velocity(3)/velocity(1), 0.305_r8/0.105_r8, 1.0e-3_r8)
+        call problem%exact(0.0_r8, [0.0_r8, 0.0_r8, 0.0_r8], [0.1_r8, 0.1_r8, 0.1_r8], dens, velocity, pres)
+        call expect_near('at the beginning', dens + sum(velocity) + pres, 0.7_r8 + 1.0e-10_r8, 1.0e-15_r8)
         select type (problem)
         type is (sedov_problem_t)
+            do i = 1, 400
+                width = 0.7_r8*i/400
+                call problem%exact(0.2_r8, [0.0_r8, 0.0_r8, width], [1.0e-9_r8, 1.0e-9_r8, width + 1.0e-9_r8], dens, velocity, pres)
+                call problem%blast%profile(width + 0.5e-9_r8, 0.2_r8, point(1), point(2), point(3))
+                call expect_near('density at a point', dens, point(1), 2.0e-6_r8)
+                call expect_near('velocity at a point', velocity(3), point(2), 2.0e-6_r8)
+                call expect_near('pressure at a point', pres, max(point(3), 1.0e-10_r8), 2.0e-6_r8)
+            end do
             call expect_near('the centre of an octant', norm2(problem%centre), 0.0_r8, 1.0e-15_r8)
             call expect_near('its share', problem%share, 0.125_r8, 1.0e-15_r8)
         end select
@@ -249,7 +259,7 @@ contains
             call mesh%tree%adapt(mark, 0, given%highest_level, finer, kind, origin)
             mesh%tree = finer
         end if
-        call container_create(mesh, 256_i8*1024**2, pages_none, error)
+        call container_create(mesh, 64_i8*1024**2, pages_none, error)
         call stop_on('test_problems', error)
         call container_touch(mesh)
         call new_problem(given, problem, error)

@@ -17,11 +17,13 @@ module ember_container
 
     integer, parameter :: extent = block_zones + 2*guard_zones
 
+    integer, parameter :: short = 3   !< rows of up to so many zones are too short for a loop of their own
+
     !> Children whose internal energy falls below this share of their parent's take the parent's state as it is.
     real(r8), parameter :: least_energy = 0.1_r8
 
     public :: container_create, container_touch, container_free, block_bytes
-    public :: copy_box, pack_box, unpack_box, restrict_box
+    public :: copy_box, pack_box, unpack_box, restrict_box, restrict_to
     public :: star_size, pack_star, prolong_star
     public :: load_interior, store_interior
 
@@ -184,13 +186,23 @@ contains
         integer :: i, j, k, v
 
         do k = box(1, 3), box(2, 3)
-            do j = box(1, 2), box(2, 2)
+            if (box(2, 1) - box(1, 1) < short) then
                 do v = 1, n_variables
                     do i = box(1, 1), box(2, 1)
-                        buffer(v, i, j, k) = zones(i, j, k, v)
+                        do j = box(1, 2), box(2, 2)
+                            buffer(v, i, j, k) = zones(i, j, k, v)
+                        end do
                     end do
                 end do
-            end do
+            else
+                do j = box(1, 2), box(2, 2)
+                    do v = 1, n_variables
+                        do i = box(1, 1), box(2, 1)
+                            buffer(v, i, j, k) = zones(i, j, k, v)
+                        end do
+                    end do
+                end do
+            end if
         end do
     end subroutine pack_planes
 
@@ -236,13 +248,23 @@ contains
         integer :: i, j, k, v
 
         do k = box(1, 3), box(2, 3)
-            do j = box(1, 2), box(2, 2)
+            if (box(2, 1) - box(1, 1) < short) then
                 do v = 1, n_variables
                     do i = box(1, 1), box(2, 1)
-                        zones(i, j, k, v) = buffer(v, i, j, k)
+                        do j = box(1, 2), box(2, 2)
+                            zones(i, j, k, v) = buffer(v, i, j, k)
+                        end do
                     end do
                 end do
-            end do
+            else
+                do j = box(1, 2), box(2, 2)
+                    do v = 1, n_variables
+                        do i = box(1, 1), box(2, 1)
+                            zones(i, j, k, v) = buffer(v, i, j, k)
+                        end do
+                    end do
+                end do
+            end if
         end do
     end subroutine unpack_planes
 
@@ -254,6 +276,43 @@ contains
         integer, intent(in) :: from, box(2, 3)
         real(r8), intent(in) :: volume(first_guard:last_guard)
         real(r8), contiguous, intent(inout) :: buffer(:)
+        integer :: n(3), stride(4)
+
+        n = box(2, :) - box(1, :) + 1
+        stride(1) = 1
+        stride(2) = mesh%n_variables
+        stride(3) = stride(2)*n(1)
+        stride(4) = stride(3)*n(2)
+        call restrict_any(mesh, from, volume, box, buffer, -sum(stride(2:)*box(1, :)), stride)
+    end subroutine restrict_box
+
+    !> The same means into `to_box` of slot `to`.
+    subroutine restrict_to(mesh, from, volume, box, to, to_box)
+        type(mesh_t), intent(inout) :: mesh
+        integer, intent(in) :: from, box(2, 3), to, to_box(2, 3)
+        real(r8), intent(in) :: volume(first_guard:last_guard)
+        real(r8), pointer, contiguous :: block(:, :, :, :)
+        integer :: stride(4), first(3)
+
+        first = [first_guard, first_guard, mesh%first_k()]
+        if (mesh%variable_last) then
+            block => mesh%soa(:, :, :, :, to)
+            stride = [extent**2*(mesh%last_k() - mesh%first_k() + 1), 1, extent, extent**2]
+        else
+            block => mesh%aos(:, :, :, :, to)
+            stride = [1, mesh%n_variables, mesh%n_variables*extent, mesh%n_variables*extent**2]
+        end if
+        call restrict_any(mesh, from, volume, box, block, &
+                          1 - stride(1) + sum(stride(2:)*(to_box(1, :) - first - box(1, :))), stride)
+    end subroutine restrict_to
+
+    !> Means of slot `from` to means(origin + dot_product(stride, [v, i, j, k])), of mean (i, j, k) in the count of `box`. With
+    !> the variable first its stride is 1.
+    subroutine restrict_any(mesh, from, volume, box, means, origin, stride)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: from, box(2, 3), origin, stride(4)
+        real(r8), intent(in) :: volume(first_guard:last_guard)
+        real(r8), intent(inout) :: means(*)
         real(r8) :: tilt(block_zones/2)
         real(r8), pointer, contiguous :: block(:, :, :, :)
         integer :: i, k
@@ -264,82 +323,92 @@ contains
         k = mesh%first_k()
         if (mesh%variable_last) then
             block => mesh%soa(:, :, :, :, from)
-            call restrict_planes(block, tilt, box, mesh%n_variables, k, mesh%last_k(), &
-                                 mesh%dims, buffer)
+            call restrict_planes(block, tilt, box, mesh%n_variables, k, mesh%last_k(), means, origin, stride)
         else
             block => mesh%aos(:, :, :, :, from)
-            call restrict_rows(block, tilt, box, mesh%n_variables, k, mesh%last_k(), &
-                               mesh%dims, buffer)
+            call restrict_rows(block, tilt, box, mesh%n_variables, k, mesh%last_k(), means, origin, stride)
         end if
-    end subroutine restrict_box
+    end subroutine restrict_any
 
-    pure subroutine restrict_rows(zones, tilt, box, n_variables, k_first, k_last, dims, buffer)
-        integer, intent(in) :: box(2, 3), n_variables, k_first, k_last, dims
+    pure subroutine restrict_rows(zones, tilt, box, n_variables, k_first, k_last, means, origin, stride)
+        integer, intent(in) :: box(2, 3), n_variables, k_first, k_last, origin, stride(4)
         real(r8), intent(in) :: zones(n_variables, first_guard:last_guard, first_guard:last_guard, k_first:k_last)
         real(r8), intent(in) :: tilt(block_zones/2)
-        real(r8), intent(inout) :: buffer(n_variables, box(1, 1):box(2, 1), box(1, 2):box(2, 2), box(1, 3):box(2, 3))
+        real(r8), intent(inout) :: means(*)
         real(r8) :: t
-        integer :: i, j, k, v, f, g, h
+        integer :: i, j, k, v, f, g, h(2), p
 
         do k = box(1, 3), box(2, 3)
-            h = merge(2*k - 1, 1, dims == 3)
+            h = pair_of(k, k_first == k_last)
             do j = box(1, 2), box(2, 2)
                 g = 2*j - 1
                 do i = box(1, 1), box(2, 1)
                     f = 2*i - 1
                     t = tilt(i)
-                    if (dims == 3) then
-                        do v = 1, n_variables
-                            buffer(v, i, j, k) = 0.125_r8*((pair(zones(v, f, g, h), zones(v, f + 1, g, h), t) &
-                                                            + pair(zones(v, f, g + 1, h), zones(v, f + 1, g + 1, h), t)) &
-                                                           + (pair(zones(v, f, g, h + 1), zones(v, f + 1, g, h + 1), t) &
-                                                              + pair(zones(v, f, g + 1, h + 1), zones(v, f + 1, g + 1, h + 1), t)))
-                        end do
-                    else
-                        do v = 1, n_variables
-                            buffer(v, i, j, k) = 0.25_r8*(pair(zones(v, f, g, h), zones(v, f + 1, g, h), t) &
-                                                          + pair(zones(v, f, g + 1, h), zones(v, f + 1, g + 1, h), t))
-                        end do
-                    end if
+                    p = origin + stride(2)*i + stride(3)*j + stride(4)*k
+                    do v = 1, n_variables
+                        means(p + v) = 0.125_r8*((pair(zones(v, f, g, h(1)), zones(v, f + 1, g, h(1)), t) &
+                                                  + pair(zones(v, f, g + 1, h(1)), zones(v, f + 1, g + 1, h(1)), t)) &
+                                                 + (pair(zones(v, f, g, h(2)), zones(v, f + 1, g, h(2)), t) &
+                                                    + pair(zones(v, f, g + 1, h(2)), zones(v, f + 1, g + 1, h(2)), t)))
+                    end do
                 end do
             end do
         end do
     end subroutine restrict_rows
 
-    pure subroutine restrict_planes(zones, tilt, box, n_variables, k_first, k_last, dims, buffer)
-        integer, intent(in) :: box(2, 3), n_variables, k_first, k_last, dims
+    pure subroutine restrict_planes(zones, tilt, box, n_variables, k_first, k_last, means, origin, stride)
+        integer, intent(in) :: box(2, 3), n_variables, k_first, k_last, origin, stride(4)
         real(r8), intent(in) :: zones(first_guard:last_guard, first_guard:last_guard, k_first:k_last, n_variables)
         real(r8), intent(in) :: tilt(block_zones/2)
-        real(r8), intent(inout) :: buffer(n_variables, box(1, 1):box(2, 1), box(1, 2):box(2, 2), box(1, 3):box(2, 3))
+        real(r8), intent(inout) :: means(*)
         real(r8) :: t
-        integer :: i, j, k, v, f, g, h
+        integer :: i, j, k, v, f, g, h(2), p
 
         do k = box(1, 3), box(2, 3)
-            h = merge(2*k - 1, 1, dims == 3)
-            do j = box(1, 2), box(2, 2)
-                g = 2*j - 1
-                do v = 1, n_variables
-                    if (dims == 3) then
+            h = pair_of(k, k_first == k_last)
+            do v = 1, n_variables
+                if (box(2, 1) - box(1, 1) < short) then
+                    do i = box(1, 1), box(2, 1)
+                        f = 2*i - 1
+                        t = tilt(i)
+                        p = origin + stride(1)*v + stride(2)*i + stride(4)*k
+                        do j = box(1, 2), box(2, 2)
+                            g = 2*j - 1
+                            means(p + stride(3)*j) = &
+                                0.125_r8*((pair(zones(f, g, h(1), v), zones(f + 1, g, h(1), v), t) &
+                                           + pair(zones(f, g + 1, h(1), v), zones(f + 1, g + 1, h(1), v), t)) &
+                                          + (pair(zones(f, g, h(2), v), zones(f + 1, g, h(2), v), t) &
+                                             + pair(zones(f, g + 1, h(2), v), zones(f + 1, g + 1, h(2), v), t)))
+                        end do
+                    end do
+                else
+                    do j = box(1, 2), box(2, 2)
+                        g = 2*j - 1
+                        p = origin + stride(1)*v + stride(3)*j + stride(4)*k
                         do i = box(1, 1), box(2, 1)
                             f = 2*i - 1
-                            t = tilt(i)
-                            buffer(v, i, j, k) = 0.125_r8*((pair(zones(f, g, h, v), zones(f + 1, g, h, v), t) &
-                                                            + pair(zones(f, g + 1, h, v), zones(f + 1, g + 1, h, v), t)) &
-                                                           + (pair(zones(f, g, h + 1, v), zones(f + 1, g, h + 1, v), t) &
-                                                              + pair(zones(f, g + 1, h + 1, v), zones(f + 1, g + 1, h + 1, v), t)))
+                            means(p + stride(2)*i) = &
+                                0.125_r8*((pair(zones(f, g, h(1), v), zones(f + 1, g, h(1), v), tilt(i)) &
+                                           + pair(zones(f, g + 1, h(1), v), zones(f + 1, g + 1, h(1), v), tilt(i))) &
+                                          + (pair(zones(f, g, h(2), v), zones(f + 1, g, h(2), v), tilt(i)) &
+                                             + pair(zones(f, g + 1, h(2), v), zones(f + 1, g + 1, h(2), v), tilt(i))))
                         end do
-                    else
-                        do i = box(1, 1), box(2, 1)
-                            f = 2*i - 1
-                            t = tilt(i)
-                            buffer(v, i, j, k) = 0.25_r8*(pair(zones(f, g, h, v), zones(f + 1, g, h, v), t) &
-                                                          + pair(zones(f, g + 1, h, v), zones(f + 1, g + 1, h, v), t))
-                        end do
-                    end if
-                end do
+                    end do
+                end if
             end do
         end do
     end subroutine restrict_planes
+
+    !> The two zones of mean k in the third direction; in a plane its only zone, twice: doubled sums halve to the same bits.
+    pure function pair_of(k, plane) result(h)
+        integer, intent(in) :: k
+        logical, intent(in) :: plane
+        integer :: h(2)
+
+        h = [2*k - 1, 2*k]
+        if (plane) h = 1
+    end function pair_of
 
     !> Twice the mean of two zones, weighted by volumes whose difference is `tilt` of their sum. A single product leaves
     !> compilers no choice of what to contract, so that layouts agree to the last bit.
@@ -366,23 +435,37 @@ contains
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: from, box(2, 3)
         real(r8), contiguous, intent(inout) :: buffer(:)
-        integer :: row(2, 3), j, k, p, n, beyond, margin
+        integer :: part(2, 3), k, p, margin
 
         margin = merge(1, 0, mesh%dims == 3)
         p = 0
         do k = box(1, 3) - margin, box(2, 3) + margin
-            do j = box(1, 2) - 1, box(2, 2) + 1
-                beyond = merge(1, 0, j < box(1, 2) .or. j > box(2, 2)) + merge(1, 0, k < box(1, 3) .or. k > box(2, 3))
-                if (beyond == 2) cycle
-                row(1, 1) = box(1, 1) - (1 - beyond)
-                row(2, 1) = box(2, 1) + (1 - beyond)
-                row(:, 2) = j
-                row(:, 3) = k
-                n = mesh%n_variables*(row(2, 1) - row(1, 1) + 1)
-                call pack_box(mesh, from, row, buffer(p + 1:p + n))
-                p = p + n
-            end do
+            part = box
+            part(:, 3) = k
+            if (k < box(1, 3) .or. k > box(2, 3)) then
+                call add()
+            else
+                part(:, 2) = box(1, 2) - 1
+                call add()
+                part(:, 2) = box(:, 2)
+                part(:, 1) = box(:, 1) + [-1, 1]
+                call add()
+                part(:, 1) = box(:, 1)
+                part(:, 2) = box(2, 2) + 1
+                call add()
+            end if
         end do
+
+    contains
+
+        subroutine add()
+            integer :: n
+
+            n = mesh%n_variables*(part(2, 1) - part(1, 1) + 1)*(part(2, 2) - part(1, 2) + 1)
+            call pack_box(mesh, from, part, buffer(p + 1:p + n))
+            p = p + n
+        end subroutine add
+
     end subroutine pack_star
 
     !> Prolong: fill `to_box` of slot `to` from the star of the coarse zones that cover it (`to_box` starts at an odd index
@@ -448,7 +531,7 @@ contains
         ! By variable and zone of a row: coefficients; slopes and the largest deviation of a child, in differences to the zone.
         real(r8) :: along(mesh%n_variables*n(1), 5), slope(mesh%n_variables*n(1), 3), deviation(mesh%n_variables*n(1))
         real(r8) :: fine(mesh%n_variables, 2*n(1), 2*n(2), 2)
-        real(r8) :: u, low, high, scale, fy, fz, rest
+        real(r8) :: u, fy, fz
         integer :: at(0:n(2) + 1, 0:n(3) + 1), box(2, 3)
         integer :: nv, n_row, n_halves, i, j, k, y, z, p, q, v, c, below, above, back, front
 
@@ -461,35 +544,16 @@ contains
             end do
         end do
         call star_rows(n, nv, mesh%dims, at)
-        slope(:, 3) = 0.0_r8
         do k = 1, n(3)
             do j = 1, n(2)
                 c = at(j, k)
                 below = at(j - 1, k)
                 above = at(j + 1, k)
-                back = at(j, k - 1)
-                front = at(j, k + 1)
-                do q = 1, n_row
-                    u = star(c + q)
-                    slope(q, 1) = central((u - star(c + q - nv))*along(q, 1), (star(c + q + nv) - u)*along(q, 2), &
-                                          (star(c + q + nv) - star(c + q - nv))*along(q, 3))
-                    slope(q, 2) = central(u - star(below + q), star(above + q) - u, 0.5_r8*(star(above + q) - star(below + q)))
-                    low = min(u, star(c + q - nv), star(c + q + nv), star(below + q), star(above + q))
-                    high = max(u, star(c + q - nv), star(c + q + nv), star(below + q), star(above + q))
-                    if (n_halves == 2) then
-                        slope(q, 3) = central(u - star(back + q), star(front + q) - u, 0.5_r8*(star(front + q) - star(back + q)))
-                        low = min(low, star(back + q), star(front + q))
-                        high = max(high, star(back + q), star(front + q))
-                    end if
-                    deviation(q) = max(abs(along(q, 4)), abs(along(q, 5)))*abs(slope(q, 1)) &
-                                   + 0.25_r8*(abs(slope(q, 2)) + abs(slope(q, 3)))
-                    rest = min(deviation(q), u - low, high - u)
-                    scale = rest/max(deviation(q), tiny(1.0_r8))
-                    deviation(q) = rest
-                    slope(q, 1) = scale*slope(q, 1)
-                    slope(q, 2) = scale*slope(q, 2)
-                    slope(q, 3) = scale*slope(q, 3)
-                end do
+                ! No slope in the third direction of a plane.
+                back = merge(at(j, k - 1), c, n_halves == 2)
+                front = merge(at(j, k + 1), c, n_halves == 2)
+                call set_slopes(n_row, star(c + 1), star(c + 1 - nv), star(c + 1 + nv), star(below + 1), star(above + 1), &
+                                star(back + 1), star(front + 1), along, slope, deviation)
                 do i = 1, n(1)
                     p = nv*(i - 1)
                     if (.not. energy_stays(star(c + p + 1), slope(p + 1, 1), n_row, deviation(p + 1), coefficient(4, i))) &
@@ -516,6 +580,32 @@ contains
             call unpack_fine(mesh, to, box, fine)
         end do
     end subroutine prolong_rows
+
+    !> The slopes in each direction, and the largest deviation of a child, of the `n` values `here` of a row of zones. The
+    !> rows across the faces in the three directions are left, right, below, above, back and front. By value, `along` is from
+    !> prolong_coefficients.
+    pure subroutine set_slopes(n, here, left, right, below, above, back, front, along, slope, deviation)
+        integer, intent(in) :: n
+        real(r8), intent(in) :: here(n), left(n), right(n), below(n), above(n), back(n), front(n), along(n, 5)
+        real(r8), intent(out) :: slope(n, 3), deviation(n)
+        real(r8) :: x, y, z, low, high, most, rest, scale
+        integer :: q
+
+        do q = 1, n
+            x = central((here(q) - left(q))*along(q, 1), (right(q) - here(q))*along(q, 2), (right(q) - left(q))*along(q, 3))
+            y = central(here(q) - below(q), above(q) - here(q), 0.5_r8*(above(q) - below(q)))
+            z = central(here(q) - back(q), front(q) - here(q), 0.5_r8*(front(q) - back(q)))
+            low = min(here(q), left(q), right(q), below(q), above(q), back(q), front(q))
+            high = max(here(q), left(q), right(q), below(q), above(q), back(q), front(q))
+            most = max(abs(along(q, 4)), abs(along(q, 5)))*abs(x) + 0.25_r8*(abs(y) + abs(z))
+            rest = min(most, here(q) - low, high - here(q))
+            scale = rest/max(most, tiny(1.0_r8))
+            slope(q, 1) = scale*x
+            slope(q, 2) = scale*y
+            slope(q, 3) = scale*z
+            deviation(q) = rest
+        end do
+    end subroutine set_slopes
 
     !> `fine` as the buffer of unpack_box.
     subroutine unpack_fine(mesh, to, box, fine)
@@ -555,7 +645,7 @@ contains
     elemental real(r8) function central(below, above, between)
         real(r8), intent(in) :: below, above, between
 
-        central = merge(sign(min(2.0_r8*abs(below), 2.0_r8*abs(above), abs(between)), between), 0.0_r8, below*above > 0.0_r8)
+        central = (sign(0.5_r8, below) + sign(0.5_r8, above))*min(2.0_r8*abs(below), 2.0_r8*abs(above), abs(between))
     end function central
 
     !> Whether the children of a zone keep their internal energy: parent, slope and deviation by conserved
@@ -567,6 +657,7 @@ contains
         integer :: x, y, z
 
         energy_stays = .true.
+        if (.not. parent(v_dens) > 0.0_r8) return
         least = least_energy*(parent(v_ener) - 0.5_r8*sum(parent(v_momx:v_momz)**2)/parent(v_dens))
         if (.not. least > 0.0_r8) return
         ! Mostly the worst that could be will do.

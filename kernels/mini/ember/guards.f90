@@ -4,7 +4,7 @@
 !> prolongation from coarser leaves: its stars lie, by the nesting of leaves, in zones that the first phase has filled; and
 !> the boundaries of those blocks again. A guard cell depends on the mesh alone, not on who fills it.
 module ember_guards
-    use ember_container, only: copy_box, pack_box, pack_star, prolong_star, restrict_box, star_size, unpack_box
+    use ember_container, only: copy_box, pack_box, pack_star, prolong_star, restrict_box, restrict_to, star_size, unpack_box
     use ember_mesh, only: block_zones, first_guard, guard_zones, last_guard, mesh_t, reflecting, v_momx
     use ember_parallel, only: comm_t
     use ember_tree, only: coarser, equal, finer, outside
@@ -179,8 +179,7 @@ contains
                 case (equal)
                     call copy_box(mesh, from, t%from_box, to, t%to_box)
                 case (finer)
-                    call restrict_box(mesh, from, mesh%zone_volumes(t%from), t%from_box, buffer)
-                    call unpack_box(mesh, to, t%to_box, buffer)
+                    call restrict_to(mesh, from, mesh%zone_volumes(t%from), t%from_box, to, t%to_box)
                 case (coarser)
                     call pack_star(mesh, from, t%from_box, buffer)
                     call prolong_star(mesh, buffer, mesh%zone_volumes(t%to), to, t%to_box)

@@ -59,6 +59,7 @@ module pw_options
         procedure :: print_help
         procedure :: print_list
         procedure :: write_values
+        procedure :: name_of
         procedure, private :: get_integer, get_real, get_text, get_logical
         generic :: get => get_integer, get_real, get_text, get_logical
         procedure, private :: find, declared, set, read_line, names_like, show_values
@@ -505,6 +506,16 @@ contains
             if (values(i:i) == '|') values(i:i) = ','
         end do
     end function ladder
+
+    !> The name of option `i`, from 1; empty beyond the last.
+    pure function name_of(self, i) result(name)
+        class(options_t), intent(in) :: self
+        integer, intent(in) :: i
+        character(:), allocatable :: name
+
+        name = ''
+        if (i <= size(self%list)) name = self%list(i)%name
+    end function name_of
 
     !> Whether the command line or a parameter file has the option.
     pure logical function given(self, name)

@@ -4,6 +4,7 @@
 !> `read_parameters`. The command line wins over the file; what neither gives has the default of the problem, or the one
 !> that --help shows. Lengths, masses and times have any consistent units.
 module ember_parameters
+    use ember_container, only: block_bytes
     use ember_mesh, only: cartesian, cylindrical, mesh_t, outflow, periodic, reflecting, v_dens, v_ener, v_gamc, v_momx, &
         v_momy, v_momz, v_pres, v_temp
     use pw_error, only: error_t, exit_usage
@@ -49,6 +50,7 @@ module ember_parameters
         real(r8) :: plot_time = 0.0_r8, checkpoint_time = 0.0_r8    !< 0: none
         integer :: checkpoint_keep = 2
         logical :: single_precision = .true.              !< of plotfiles
+        logical :: errors = .false.                       !< compare with the exact solution
         real(r8) :: sedov_energy = 1.0_r8                 !< of the whole explosion
         real(r8) :: sedov_radius = 3.5_r8                 !< of the ball that holds it first [finest zones]
         real(r8) :: sedov_density = 1.0_r8, sedov_pressure = 0.0_r8 !< of the gas around
@@ -113,6 +115,8 @@ contains
         do i = 1, 3
             call options%add('roots-'//axis(i), option_count, '1', 'blocks of level 0 along '//axis(i), lowest=1_i8)
         end do
+        call options%add('fill-memory', option_flag, '', 'so many equal roots in each direction as seven eighths of --memory '// &
+                         'hold at the lowest level; the rest is for refinement')
         call options%add('lowest-level', option_count, '1', 'of refinement: a level halves the zones')
         call options%add('highest-level', option_count, '3', 'of refinement')
         call options%add('uniform', option_flag, '', 'no refinement: all blocks have the highest level')
@@ -156,6 +160,7 @@ contains
     subroutine declare_output(options)
         type(options_t), intent(inout) :: options
 
+        call options%add('errors', option_flag, '', 'compare the last state with the exact solution')
         call options%add('output', option_text, '.', 'folder of plotfiles and checkpoints')
         call options%add('plot-interval', option_count, '0', 'steps from one plotfile to the next; 0: none')
         call options%add('plot-time', option_real, '0', 'time from one plotfile to the next; 0: none', least=0.0_r8)
@@ -218,6 +223,7 @@ contains
             call note(faults, 'lowest-level has no meaning with uniform: all blocks have the highest level')
         if (uniform) call options%set_default('lowest-level', both, error)
 
+        call fill_memory(options, dims, faults, error)
         do i = 1, 3
             call options%get('roots-'//axis(i), roots(i))
         end do
@@ -233,6 +239,36 @@ contains
             call options%set_default('boundary-'//axis(i)//'-lower', both, error)
         end do
     end subroutine problem_defaults
+
+    !> With --fill-memory: the roots that the memory has room for.
+    subroutine fill_memory(options, dims, faults, error)
+        type(options_t), intent(inout) :: options
+        integer, intent(in) :: dims
+        character(:), allocatable, intent(inout) :: faults
+        type(error_t), intent(inout) :: error
+        type(mesh_t) :: mesh
+        integer(i8) :: memory, level, species, blocks, roots
+        logical :: wanted
+        integer :: i
+
+        call options%get('fill-memory', wanted)
+        if (.not. wanted) return
+        call options%get('memory', memory)
+        call options%get('lowest-level', level)
+        call options%get('species', species)
+        mesh%dims = dims
+        mesh%n_variables = mesh%n_variables + int(species)
+        blocks = memory/8*7/block_bytes(mesh)/2**min(dims*level, 62_i8)
+        roots = 1
+        do while ((roots + 1)**dims <= blocks)
+            roots = roots + 1
+        end do
+        if (blocks < 1) call note(faults, 'fill-memory: not even one root of lowest-level '//to_text(level)//' has room in memory')
+        do i = 1, dims
+            if (options%given('roots-'//axis(i))) call note(faults, 'fill-memory chooses roots-'//axis(i)//': give one of them')
+            call options%set_default('roots-'//axis(i), to_text(roots), error)
+        end do
+    end subroutine fill_memory
 
     !> What stands for itself.
     subroutine keep_run(options, parameters, error)
@@ -255,6 +291,7 @@ contains
         call options%get('limiter', word)
         parameters%steepness = merge(1.0_r8, 2.0_r8, word == 'minmod')
 
+        call options%get('errors', parameters%errors)
         call options%get('record', parameters%record)
         call options%get('restart', parameters%restart)
         call options%get('log', parameters%log)

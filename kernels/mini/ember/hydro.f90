@@ -70,7 +70,8 @@ contains
     !> Advance the zones of `leaf` by `dt`, and bring their derived variables up to date.
     !>
     !> `steepness`: of the limiter, see ember_godunov. `rate`: the largest sum over directions of (|v| + c)/width [1/s], of
-    !> the new state. `lost` grows by what of the conserved variables leaves the domain through outflow boundaries. Raises exit_check where density or internal energy is not positive any more.
+    !> the new state. `lost` grows by what of the conserved variables leaves the domain through outflow boundaries.
+    !> Raises exit_check where density or internal energy is not positive any more.
     subroutine advance_block(mesh, leaf, dt, steepness, eos, registers, scratch, rate, lost, error)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: leaf
@@ -129,7 +130,7 @@ contains
             below = modulo(k - 1, 3)
             here = modulo(k, 3)
             above = modulo(k + 1, 3)
-            if (k <= planes) call load_plane(mesh, slot, k + 1, scratch%plane(:, :, :, above))
+            call load_plane(mesh, slot, k + 1, scratch%plane(:, :, :, above))
             if (k >= 1 .and. k <= planes) scratch%change(:, :, :, modulo(k, 2)) = 0.0_r8
             call sweep_plane(k, below, here, above)
             if (k < 2) cycle
@@ -278,7 +279,8 @@ contains
             row(i, p_velz) = momz(i)*inverse
             row(i, p_pres) = pres(i)
             row(i, p_gamc) = gamc(i)
-            row(i, p_ratio) = (ener(i) - 0.5_r8*(momx(i)*momx(i) + momy(i)*momy(i) + momz(i)*momz(i))*inverse)/pres(i)
+            row(i, p_ratio) = (ener(i) - 0.5_r8*dens(i)*(row(i, p_velx)*row(i, p_velx) + row(i, p_vely)*row(i, p_vely) &
+                                                         + row(i, p_velz)*row(i, p_velz)))/pres(i)
         end do
     end subroutine primitive_row
 
@@ -290,17 +292,25 @@ contains
         real(r8) :: inverse
         integer :: i
 
-        !$omp simd private(inverse)
+        ! Apart from the arithmetic, so that the compilers do not make gathers of these loads.
         do i = first_guard, last_guard
-            inverse = 1.0_r8/zone(v_dens, i)
             row(i, p_dens) = zone(v_dens, i)
-            row(i, p_velx) = zone(v_momx, i)*inverse
-            row(i, p_vely) = zone(v_momy, i)*inverse
-            row(i, p_velz) = zone(v_momz, i)*inverse
+            row(i, p_velx) = zone(v_momx, i)
+            row(i, p_vely) = zone(v_momy, i)
+            row(i, p_velz) = zone(v_momz, i)
             row(i, p_pres) = zone(v_pres, i)
             row(i, p_gamc) = zone(v_gamc, i)
-            row(i, p_ratio) = (zone(v_ener, i) - 0.5_r8*(zone(v_momx, i)*zone(v_momx, i) + zone(v_momy, i)*zone(v_momy, i) &
-                                                         + zone(v_momz, i)*zone(v_momz, i))*inverse)/zone(v_pres, i)
+            row(i, p_ratio) = zone(v_ener, i)
+        end do
+        !$omp simd private(inverse)
+        do i = first_guard, last_guard
+            inverse = 1.0_r8/row(i, p_dens)
+            row(i, p_velx) = row(i, p_velx)*inverse
+            row(i, p_vely) = row(i, p_vely)*inverse
+            row(i, p_velz) = row(i, p_velz)*inverse
+            row(i, p_ratio) = (row(i, p_ratio) - 0.5_r8*row(i, p_dens)*(row(i, p_velx)*row(i, p_velx) &
+                                                                        + row(i, p_vely)*row(i, p_vely) &
+                                                                        + row(i, p_velz)*row(i, p_velz)))/row(i, p_pres)
         end do
     end subroutine primitive_zones
 

@@ -1,0 +1,443 @@
+!> A run of ember from its parameters to its record: time loop, output, log, check, summary.
+module ember_driver
+    use, intrinsic :: iso_fortran_env, only: output_unit
+    use ember_container, only: container_create
+    use ember_eos, only: gamma_law_t
+    use ember_log, only: log_t
+    use ember_mesh, only: n_conserved, v_dens, v_ener
+    use ember_output, only: checkpoint_name, output_info_t, plotfile_name, read_checkpoint, &
+        write_checkpoint, write_plotfile
+    use ember_parameters, only: parameters_t
+    use ember_problems, only: new_problem, sedov_problem_t
+    use ember_simulation, only: in_guards, in_hydro, in_output, in_regrid, simulation_t
+    use ember_solution_errors, only: blast_radius, density_error
+    use pw_error, only: error_t, exit_check
+    use pw_evidence, only: counts_of, outcome, populate, populated_t, prove_pages
+    use pw_kinds, only: i4, i8, r8
+    use pw_options, only: options_t
+    use pw_pages, only: pages_begin, pages_confirm, pages_policy_t
+    use pw_record, only: array_record_t, configuration_t, metric_t, record_t
+    use pw_system, only: append_line, page_faults, utc_now
+    use pw_text, only: bytes_to_text, to_text
+    use pw_threads, only: threads_begin
+    use pw_timer, only: wall_seconds
+    implicit none
+    private
+
+    !> A run, and what is known of it besides the simulation.
+    type, public :: run_t
+        type(parameters_t) :: parameters
+        type(simulation_t) :: simulation
+        type(log_t), private :: log
+        type(populated_t), private :: populated
+        integer(i4), allocatable, private :: cpus(:), numa_nodes(:)
+        integer(i8), private :: minor = 0, major = 0              ! page faults of the time loop
+        real(r8), allocatable, private :: seconds(:)              ! of each step
+        real(r8), private :: first_totals(n_conserved) = 0.0_r8, last_totals(n_conserved) = 0.0_r8
+        integer, private :: plots = 0, checkpoints = 0            ! written so far
+        real(r8), private :: next_plot = 0.0_r8, next_checkpoint = 0.0_r8
+        integer, private :: first_step = 0                        ! of this process
+    contains
+        procedure :: begin
+        procedure :: loop
+        procedure :: finish
+        procedure, private :: set_up, go_on, write_files, write_log, describe, validate, metrics
+    end type run_t
+
+contains
+
+    !> Memory on the pages asked for, threads, mesh and initial state or restart.
+    !> Exit codes: 2 parameters that contradict, or too little memory; 3 pages; 4 the system.
+    subroutine begin(self, options, error)
+        class(run_t), intent(inout) :: self
+        type(options_t), intent(in) :: options
+        type(error_t), intent(inout) :: error
+
+        call self%set_up(error)
+        if (error%failed()) return
+        if (len(self%parameters%restart) > 0) then
+            call self%go_on(error)
+        else
+            call self%simulation%place_initial_state(self%parameters%roots, error)
+        end if
+        if (error%failed()) return
+        self%first_totals = self%simulation%totals()
+        self%first_step = self%simulation%step
+        if (self%simulation%comm%rank == 0) call self%log%open(self%parameters%log, self%simulation%step > 0, error)
+        call self%simulation%comm%agree(error)
+        if (error%failed()) return
+        if (self%simulation%step == 0) call self%write_files(options, error)
+    end subroutine begin
+
+    !> What does not depend on the state.
+    subroutine set_up(self, error)
+        class(run_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        type(pages_policy_t) :: policy
+
+        associate (given => self%parameters, simulation => self%simulation, mesh => self%simulation%mesh)
+            call threads_begin(int(given%threads, i8), self%cpus, self%numa_nodes, error)
+            call simulation%comm%agree(error)
+            if (error%failed()) return
+            call given%set_up_mesh(mesh)
+            mesh%rank = simulation%comm%rank
+            mesh%n_ranks = simulation%comm%n_ranks
+            policy = given%policy
+            call pages_begin(policy, error)
+            if (.not. error%failed()) call container_create(mesh, given%memory/mesh%n_ranks, policy, error)
+            call simulation%comm%agree(error)
+            if (error%failed()) return
+            call populate([mesh%memory], .true., self%populated)
+            call pages_confirm([mesh%memory], policy, error)
+            call simulation%comm%agree(error)
+            if (error%failed()) return
+
+            call simulation%prepare(given%threads)
+            simulation%eos = gamma_law_t(gamma=given%gamma, weight=given%weight)
+            call new_problem(given, simulation%problem, error)
+            if (error%failed()) return
+            simulation%adaptive = given%highest_level > given%lowest_level
+            simulation%regrid_interval = given%regrid_interval
+            simulation%refinement%variables = given%refine_variables
+            simulation%refinement%refine_above = given%refine_above
+            simulation%refinement%coarsen_below = given%coarsen_below
+            simulation%refinement%filter = given%refine_filter
+            simulation%cfl = given%cfl
+            simulation%first_step = given%first_step
+            simulation%steepness = given%steepness
+            if (.not. allocated(self%seconds)) allocate (self%seconds(0))
+            self%next_checkpoint = given%checkpoint_time
+        end associate
+    end subroutine set_up
+
+    !> Go on from a checkpoint.
+    subroutine go_on(self, error)
+        class(run_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        type(output_info_t) :: info
+        logical :: found
+
+        associate (simulation => self%simulation)
+            call read_checkpoint(self%parameters%restart, simulation%mesh, simulation%comm, info, error)
+            if (error%failed()) return
+            simulation%time = info%time
+            simulation%dt = info%dt
+            simulation%step = info%step
+            call info%get('plotfiles', self%plots, found)
+            call info%get('checkpoints', self%checkpoints, found)
+            call info%get('next plot time', self%next_plot, found)
+            call info%get('next checkpoint time', self%next_checkpoint, found)
+            call simulation%take_over(error)
+        end associate
+    end subroutine go_on
+
+    !> The time loop.
+    subroutine loop(self, options, error)
+        class(run_t), intent(inout) :: self
+        type(options_t), intent(in) :: options
+        type(error_t), intent(inout) :: error
+        integer(i8) :: minor, major
+        real(r8) :: begun
+
+        call page_faults(minor, major)
+        associate (simulation => self%simulation, given => self%parameters)
+            do while (simulation%step - self%first_step < given%steps .and. simulation%time < given%end_time)
+                begun = wall_seconds()
+                call simulation%advance(given%end_time, error)
+                if (error%failed()) return
+                self%seconds = [self%seconds, wall_seconds() - begun]
+                call self%write_files(options, error)
+                if (error%failed()) return
+                call self%write_log(error)
+                if (error%failed()) return
+            end do
+        end associate
+        call page_faults(self%minor, self%major)
+        self%minor = self%minor - minor
+        self%major = self%major - major
+        self%last_totals = self%simulation%totals()
+    end subroutine loop
+
+    !> A row of the log where one is due.
+    subroutine write_log(self, error)
+        class(run_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        real(r8) :: totals(n_conserved)
+
+        associate (simulation => self%simulation, given => self%parameters)
+            if (len(given%log) == 0 .or. modulo(simulation%step, given%log_interval) /= 0) return
+            totals = simulation%totals()
+            if (simulation%comm%rank == 0) call self%log%write(simulation, totals, self%seconds(size(self%seconds)), error)
+            call simulation%comm%agree(error)
+        end associate
+    end subroutine write_log
+
+    !> The files that are due at this step or time.
+    subroutine write_files(self, options, error)
+        class(run_t), intent(inout) :: self
+        type(options_t), intent(in) :: options
+        type(error_t), intent(inout) :: error
+        type(output_info_t) :: info
+        logical :: plot, checkpoint, last
+        real(r8) :: seconds
+
+        associate (simulation => self%simulation, given => self%parameters)
+            last = simulation%time >= given%end_time .or. simulation%step - self%first_step >= given%steps
+            plot = due(given%plot_interval, given%plot_time, self%next_plot)
+            checkpoint = due(given%checkpoint_interval, given%checkpoint_time, self%next_checkpoint)
+            checkpoint = checkpoint .and. simulation%step > 0
+            if (.not. (plot .or. checkpoint)) return
+            call simulation%region(in_output)%begin(simulation%counters)
+            if (plot) then
+                self%plots = self%plots + 1
+                call self%describe(options, info)
+                call write_plotfile(plotfile_name(given%output, self%plots - 1), simulation%mesh, simulation%comm, info, error, &
+                                    given%single_precision)
+            end if
+            if (checkpoint .and. .not. error%failed()) then
+                self%checkpoints = self%checkpoints + 1
+                call self%describe(options, info)
+                call write_checkpoint(checkpoint_name(given%output, self%checkpoints - 1), simulation%mesh, simulation%comm, &
+                                      info, error)
+                if (.not. error%failed() .and. simulation%comm%rank == 0 .and. self%checkpoints > given%checkpoint_keep) &
+                    call remove_file(checkpoint_name(given%output, self%checkpoints - 1 - given%checkpoint_keep))
+            end if
+            call simulation%region(in_output)%end(simulation%counters, seconds)
+        end associate
+
+    contains
+
+        !> Whether a file is due, by steps or by time, or as the last of those; `next` moves on.
+        logical function due(interval, period, next)
+            integer, intent(in) :: interval
+            real(r8), intent(in) :: period
+            real(r8), intent(inout) :: next
+
+            due = .false.
+            if (interval > 0) due = modulo(self%simulation%step, interval) == 0
+            if (period > 0.0_r8 .and. self%simulation%time >= next) due = .true.
+            do while (period > 0.0_r8 .and. self%simulation%time >= next)
+                next = next + period
+            end do
+            if (last .and. (interval > 0 .or. period > 0.0_r8)) due = .true.
+        end function due
+
+    end subroutine write_files
+
+    !> What the files say besides the mesh.
+    subroutine describe(self, options, info)
+        class(run_t), intent(in) :: self
+        type(options_t), intent(in) :: options
+        type(output_info_t), intent(out) :: info
+        character(:), allocatable :: value
+        integer :: i
+
+        info%time = self%simulation%time
+        info%dt = self%simulation%dt
+        info%step = self%simulation%step
+        info%problem = self%parameters%problem
+        allocate (info%parameters(0))
+        i = 1
+        do while (len(options%name_of(i)) > 0)
+            call options%get(options%name_of(i), value)
+            if (len(value) > 0) call info%set(options%name_of(i), value)
+            i = i + 1
+        end do
+        call info%set('plotfiles', self%plots)
+        call info%set('checkpoints', self%checkpoints)
+        call info%set('next plot time', self%next_plot)
+        call info%set('next checkpoint time', self%next_checkpoint)
+    end subroutine describe
+
+    !> Remove a file if it is there.
+    subroutine remove_file(path)
+        character(*), intent(in) :: path
+        integer :: unit, status
+
+        open (newunit=unit, file=path, status='old', iostat=status)
+        if (status == 0) close (unit, status='delete', iostat=status)
+    end subroutine remove_file
+
+    !> Check the result, prove the pages, and write record and summary. Exit code 1 where the check fails.
+    subroutine finish(self, options, configuration, error)
+        class(run_t), intent(inout) :: self
+        type(options_t), intent(in) :: options
+        type(configuration_t), intent(in) :: configuration
+        type(error_t), intent(inout) :: error
+        type(record_t) :: record
+
+        call self%log%close()
+        record%kernel = 'ember'
+        record%started = utc_now()
+        record%configuration = configuration
+        record%seconds = self%seconds
+        associate (simulation => self%simulation, mesh => self%simulation%mesh)
+            record%elements = int(mesh%tree%n_leaves, i8)*product(int(mesh%zones(), i8))
+            record%element_bytes = 8_i8*mesh%n_variables
+            record%arrays = mesh%n_ranks
+            record%working_set = total(mesh%memory%bytes)
+            record%populate_seconds = self%populated%seconds
+            call simulation%comm%all_max(record%populate_seconds)
+            record%populate_minor = total(self%populated%minor)
+            record%populate_major = total(self%populated%major)
+            record%compute_minor = total(self%minor)
+            record%compute_major = total(self%major)
+            call simulation%comm%all_gather(int(self%cpus), record%cpus)
+            call simulation%comm%all_gather(int(self%numa_nodes), record%numa_nodes)
+            record%counters = counts_of(simulation%region(in_hydro), simulation%counters)
+            ! Each zone is read and written once in a step, by the scheme.
+            record%traffic%bytes_stream = 2*real(record%element_bytes, r8)*simulation%zone_updates/max(1, size(self%seconds))
+            record%traffic%bytes_hardware = record%traffic%bytes_stream
+            call prove_pages([mesh%memory], mesh%memory%policy, record%pages, error)
+            if (.not. error%failed()) call join_proofs()
+            call simulation%comm%agree(error)
+            if (error%failed()) return
+            call self%validate(record)
+            record%metrics = self%metrics()
+            if (simulation%comm%rank == 0) then
+                if (len(self%parameters%record) > 0) call append_line(self%parameters%record, record%to_json(options), error)
+                call print_summary(self, record)
+            end if
+            call simulation%comm%agree(error)
+        end associate
+        if (.not. record%validation%passed .and. .not. error%failed()) &
+            call error%raise(exit_check, 'the result failed its check: '//record%validation%method, 'ember_driver', &
+                             'do not use this configuration; try another compiler version')
+
+    contains
+
+        !> The sum over ranks.
+        integer(i8) function total(mine)
+            integer(i8), intent(in) :: mine
+            integer(i8), allocatable :: all(:)
+
+            call self%simulation%comm%all_gather([mine], all)
+            total = sum(all)
+        end function total
+
+        !> The proofs of all ranks as one: an array a rank.
+        subroutine join_proofs()
+            integer(i8), allocatable :: bytes(:), huge_bytes(:), page_size(:)
+            integer :: i
+
+            associate (comm => self%simulation%comm, pages => record%pages)
+                call comm%all_gather([pages%arrays(1)%bytes], bytes)
+                call comm%all_gather([pages%arrays(1)%huge_bytes], huge_bytes)
+                call comm%all_gather([pages%arrays(1)%page_size_observed], page_size)
+                pages%page_size_observed = minval(page_size)
+                pages%huge_coverage = real(sum(huge_bytes), r8)/real(sum(bytes), r8)
+                if (size(bytes) == 1) return
+                deallocate (pages%arrays)
+                allocate (pages%arrays(size(bytes)))
+                do i = 1, size(bytes)
+                    pages%arrays(i) = array_record_t('blocks.'//to_text(i - 1), bytes(i), huge_bytes(i), page_size(i))
+                end do
+            end associate
+        end subroutine join_proofs
+
+    end subroutine finish
+
+    !> Mass and energy are what they were, but for what left through outflow boundaries.
+    subroutine validate(self, record)
+        class(run_t), intent(inout) :: self
+        type(record_t), intent(inout) :: record
+        real(r8), allocatable :: lost(:)
+        integer, parameter :: kept(2) = [v_dens, v_ener]
+        real(r8), parameter :: tolerance = 1.0e-11_r8
+        integer :: i
+
+        record%validation%method = 'mass and energy of the domain, but for what left it, largest relative change'
+        record%validation%tolerance = tolerance
+        record%validation%error = 0.0_r8
+        call self%simulation%comm%all_gather(self%simulation%lost, lost)
+        do i = 1, size(kept)
+            associate (v => kept(i))
+                record%validation%error = max(record%validation%error, &
+                    abs(self%last_totals(v) - self%first_totals(v) + sum(lost(v::n_conserved)))/abs(self%first_totals(v)))
+            end associate
+        end do
+        record%validation%passed = record%validation%error <= tolerance
+    end subroutine validate
+
+    !> The figures of the run, the headline first.
+    function metrics(self) result(figures)
+        class(run_t), intent(inout) :: self
+        type(metric_t), allocatable :: figures(:)
+        real(r8) :: seconds, updates, exact
+
+        associate (simulation => self%simulation, region => self%simulation%region)
+            seconds = sum(self%seconds)
+            updates = real(simulation%zone_updates, r8)
+            figures = [metric_t('zone_updates_per_s', ratio(updates, seconds)), &
+                       metric_t('hydro_zone_updates_per_s', ratio(updates, region(in_hydro)%seconds)), &
+                       metric_t('guard_share', ratio(region(in_guards)%seconds, seconds)), &
+                       metric_t('regrid_share', ratio(region(in_regrid)%seconds, seconds)), &
+                       metric_t('eos_share', ratio(simulation%eos_seconds(), seconds)), &
+                       metric_t('output_seconds', region(in_output)%seconds), &
+                       metric_t('blocks', real(simulation%mesh%tree%n_leaves, r8)), &
+                       metric_t('steps', real(simulation%step, r8)), &
+                       metric_t('time', simulation%time), &
+                       metric_t('memory_ratio', peak_memory()/real(simulation%mesh%memory%bytes, r8))]
+            if (.not. self%parameters%errors) return
+            figures = [figures, metric_t('density_error_l1', density_error(simulation))]
+            select type (problem => simulation%problem)
+            type is (sedov_problem_t)
+                exact = problem%blast%shock_radius(simulation%time)
+                figures = [figures, metric_t('shock_radius', blast_radius(simulation, problem)), &
+                           metric_t('shock_radius_exact', exact)]
+            end select
+        end associate
+    end function metrics
+
+    pure real(r8) function ratio(a, b)
+        real(r8), intent(in) :: a, b
+
+        ratio = 0.0_r8
+        if (b > 0.0_r8) ratio = a/b
+    end function ratio
+
+    !> The most memory that this process had, those pages of hugetlbfs included that it has now [B]; from /proc.
+    real(r8) function peak_memory()
+        character(256) :: line
+        integer(i8) :: kib
+        integer :: unit, status
+
+        peak_memory = 0.0_r8
+        open (newunit=unit, file='/proc/self/status', action='read', iostat=status)
+        if (status /= 0) return
+        do
+            read (unit, '(a)', iostat=status) line
+            if (status /= 0) exit
+            if (index(line, 'VmHWM:') /= 1 .and. index(line, 'HugetlbPages:') /= 1) cycle
+            read (line(index(line, ':') + 1:index(line, 'kB') - 1), *, iostat=status) kib
+            if (status == 0) peak_memory = peak_memory + 1024.0_r8*kib
+        end do
+        close (unit)
+    end function peak_memory
+
+    !> The run, for a person.
+    subroutine print_summary(self, record)
+        type(run_t), intent(in) :: self
+        type(record_t), intent(in) :: record
+        integer :: i
+
+        associate (c => record%configuration, mesh => self%simulation%mesh, p => self%parameters)
+            write (output_unit, '(a)') 'ember  '//p%problem//'  '//c%compiler//'  prefetch '//c%prefetch, &
+                '  mesh          '//to_text(mesh%dims)//'-d, '//to_text(mesh%tree%n_leaves)//' blocks of levels '// &
+                to_text(minval(mesh%tree%level(:mesh%tree%n_leaves)))//' to '// &
+                to_text(maxval(mesh%tree%level(:mesh%tree%n_leaves)))//', '//to_text(record%elements)//' zones of '// &
+                to_text(mesh%n_variables)//' variables; '//bytes_to_text(record%working_set)//' of blocks', &
+                '  ranks         '//to_text(mesh%n_ranks)//' of '//to_text(p%threads)//' thread(s)', &
+                '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &
+                ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; populated in '// &
+                to_text(1.0e3_r8*record%populate_seconds, 'f0.2')//' ms', &
+                '  steps         '//to_text(size(self%seconds))//' in '//to_text(sum(self%seconds), 'f0.3')//' s, to time '// &
+                to_text(self%simulation%time, 'g0.6')
+        end associate
+        do i = 1, size(record%metrics)
+            write (output_unit, '(a)') '  '//record%metrics(i)%field//'  '//to_text(record%metrics(i)%value, 'g0.6')
+        end do
+        write (output_unit, '(a)') '  check         '//outcome(record%validation)//': '//record%validation%method
+    end subroutine print_summary
+
+end module ember_driver

@@ -1,0 +1,111 @@
+!> The log of a run: a table, one row a step or so, that grows while the run goes on.
+!>
+!> Comma-separated, with a line of names. Sums over the domain are of the conserved variables; seconds are sums since the
+!> start of the process; of the container, the bytes that lie on huge and on base pages by the kernel's account.
+module ember_log
+    use ember_mesh, only: mesh_t, n_conserved
+    use ember_simulation, only: region_name, simulation_t
+    use pw_error, only: error_t, exit_system
+    use pw_kinds, only: i8, r8
+    use pw_pages, only: pages_policy_t, pages_proof_t, pages_prove
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    type, public :: log_t
+        private
+        character(:), allocatable :: path
+        integer :: unit = 0
+    contains
+        procedure :: open => open_log
+        procedure :: write => write_row
+        procedure :: close => close_log
+    end type log_t
+
+    character(*), parameter :: names = 'step,time,dt,blocks,mass,momentum_1,momentum_2,momentum_3,energy,'// &
+        'zone_updates_per_s,guards_s,hydro_s,fluxes_s,regrid_s,output_s,eos_s,huge_page_bytes,base_page_bytes'
+
+contains
+
+    !> Begin the log, or go on with the one that a restarted run left (`append`). Exit code 4: the file cannot be written.
+    subroutine open_log(self, path, append, error)
+        class(log_t), intent(inout) :: self
+        character(*), intent(in) :: path
+        logical, intent(in) :: append
+        type(error_t), intent(inout) :: error
+        character(256) :: message
+        logical :: there
+        integer :: status
+
+        self%path = path
+        if (len(path) == 0) return
+        inquire (file=path, exist=there)
+        if (append .and. there) then
+            open (newunit=self%unit, file=path, action='write', position='append', status='old', iostat=status, iomsg=message)
+        else
+            open (newunit=self%unit, file=path, action='write', status='replace', iostat=status, iomsg=message)
+            if (status == 0) write (self%unit, '(a)', iostat=status, iomsg=message) names
+        end if
+        call check(self, status, message, error)
+    end subroutine open_log
+
+    !> Add a row: `totals` of the conserved variables, `seconds` of the last step.
+    subroutine write_row(self, simulation, totals, seconds, error)
+        class(log_t), intent(inout) :: self
+        type(simulation_t), intent(in) :: simulation
+        real(r8), intent(in) :: totals(n_conserved), seconds
+        type(error_t), intent(inout) :: error
+        type(pages_proof_t) :: proof
+        character(256) :: message
+        character(:), allocatable :: row
+        integer(i8) :: huge_bytes
+        integer :: i, status
+
+        if (len(self%path) == 0) return
+        associate (mesh => simulation%mesh)
+            call pages_prove([mesh%memory], mesh%memory%policy, proof, error)
+            if (error%failed()) return
+            huge_bytes = proof%arrays(1)%huge_bytes
+            row = to_text(simulation%step)//','//number(simulation%time)//','//number(simulation%dt)//','// &
+                  to_text(mesh%tree%n_leaves)
+            do i = 1, n_conserved
+                row = row//','//number(totals(i))
+            end do
+            row = row//','//number(product(real(mesh%zones(), r8))*mesh%tree%n_leaves/seconds)
+            do i = 1, size(region_name)
+                row = row//','//number(simulation%region(i)%seconds)
+            end do
+            row = row//','//number(simulation%eos_seconds())//','//to_text(huge_bytes)//','// &
+                  to_text(mesh%memory%bytes - huge_bytes)
+        end associate
+        write (self%unit, '(a)', iostat=status, iomsg=message) row
+        if (status == 0) flush (self%unit, iostat=status, iomsg=message)
+        call check(self, status, message, error)
+    end subroutine write_row
+
+    subroutine close_log(self)
+        class(log_t), intent(inout) :: self
+
+        if (allocated(self%path)) then
+            if (len(self%path) > 0) close (self%unit)
+        end if
+    end subroutine close_log
+
+    pure function number(value) result(text)
+        real(r8), intent(in) :: value
+        character(:), allocatable :: text
+
+        text = to_text(value, 'es23.16e3')
+    end function number
+
+    subroutine check(self, status, message, error)
+        type(log_t), intent(in) :: self
+        integer, intent(in) :: status
+        character(*), intent(in) :: message
+        type(error_t), intent(inout) :: error
+
+        if (status /= 0) call error%raise(exit_system, 'cannot write the log '//self%path//': '//trim(message), 'ember_log', &
+                                          'make room, or name another file with --log')
+    end subroutine check
+
+end module ember_log

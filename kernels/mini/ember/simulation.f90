@@ -1,0 +1,337 @@
+!> A simulation: the mesh with all that advances it in time.
+module ember_simulation
+    use ember_container, only: load_interior
+    use ember_eos, only: eos_t
+    use ember_fluxes, only: registers_t
+    use ember_guards, only: guards_t
+    use ember_hydro, only: advance_block, finish_block, scratch_t
+    use ember_mesh, only: mesh_t, n_conserved, periodic
+    use ember_parallel, only: comm_t
+    use ember_problems, only: problem_t
+    use ember_regrid, only: mark_leaves, regrid, regrid_settings_t
+    use pw_error, only: error_t, exit_usage
+    use pw_kinds, only: i8, r8
+    use pw_region, only: counters_t, region_t
+    use pw_text, only: to_text
+    use pw_threads, only: thread_number
+    implicit none
+    private
+
+    !> The measured regions of a step.
+    integer, parameter, public :: in_guards = 1, in_hydro = 2, in_fluxes = 3, in_regrid = 4, in_output = 5
+    character(*), parameter, public :: region_name(5) = ['guards', 'hydro ', 'fluxes', 'regrid', 'output']
+
+    !> A step may be so much longer than the one before.
+    real(r8), parameter :: most_growth = 2.0_r8
+
+    type, public :: simulation_t
+        type(comm_t) :: comm
+        type(mesh_t) :: mesh
+        class(eos_t), allocatable :: eos
+        class(problem_t), allocatable :: problem
+        type(regrid_settings_t) :: refinement
+        logical :: adaptive = .true.
+        integer :: regrid_interval = 4            !< steps
+        real(r8) :: cfl = 0.8_r8                  !< share of the largest stable step
+        real(r8) :: first_step = 1.0_r8           !< share of that, of the first step
+        real(r8) :: steepness = 2.0_r8            !< of the limiter
+        real(r8) :: time = 0.0_r8, dt = 0.0_r8    !< dt: of the step before, 0 at the beginning
+        integer :: step = 0
+        integer(i8) :: zone_updates = 0, regrids = 0
+        real(r8) :: lost(n_conserved) = 0.0_r8    !< what left the domain from this rank's blocks
+        type(region_t) :: region(5)
+        type(counters_t) :: counters
+        type(guards_t), private :: guards
+        type(registers_t), private :: registers
+        type(scratch_t), allocatable, private :: scratch(:)   ! one a thread
+        real(r8), allocatable, private :: rate(:)             ! (leaf) largest sum of (|v| + c)/width
+    contains
+        procedure :: prepare
+        procedure :: place_initial_state
+        procedure :: take_over
+        procedure :: advance
+        procedure :: totals
+        procedure :: eos_seconds
+        procedure, private :: take_slots, fill_leaves, derive, new_tree, adapt_mesh, largest_rate
+    end type simulation_t
+
+contains
+
+    !> What needs no mesh yet: work space of `threads` threads, the regions' names.
+    subroutine prepare(self, threads)
+        class(simulation_t), intent(inout) :: self
+        integer, intent(in) :: threads
+        integer :: i
+
+        allocate (self%scratch(threads))
+        !$omp parallel private(i)
+        i = thread_number() + 1
+        call self%scratch(i)%start()
+        !$omp end parallel
+        do i = 1, size(self%region)
+            self%region(i)%name = trim(region_name(i))
+        end do
+        call self%counters%open()
+    end subroutine prepare
+
+    !> The problem's initial state on a mesh that is refined for it. `roots`: blocks of level 0 in each direction.
+    !> Exit code 2 where the container has too few blocks.
+    subroutine place_initial_state(self, roots, error)
+        class(simulation_t), intent(inout) :: self
+        integer, intent(in) :: roots(3)
+        type(error_t), intent(inout) :: error
+        logical :: changed
+        integer :: pass
+
+        call self%mesh%tree%start(self%mesh%dims, roots, self%mesh%boundary(1, :) == periodic, self%mesh%lowest_level, error)
+        if (error%failed()) return
+        call self%take_slots(error)
+        if (error%failed()) return
+        call self%fill_leaves(error)
+        if (error%failed()) return
+        call self%new_tree()
+        if (.not. self%adaptive) return
+        do pass = self%mesh%lowest_level + 1, self%mesh%highest_level
+            call self%adapt_mesh(changed, error)
+            if (error%failed() .or. .not. changed) return
+            call self%fill_leaves(error)
+            if (error%failed()) return
+        end do
+    end subroutine place_initial_state
+
+    !> Go on from a mesh, with data, that was read: the rates and lists that depend on it.
+    subroutine take_over(self, error)
+        class(simulation_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+
+        call self%derive(error)
+        if (error%failed()) return
+        call self%new_tree()
+    end subroutine take_over
+
+    !> Give the leaves of this rank slots of the container.
+    subroutine take_slots(self, error)
+        class(simulation_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        integer :: i
+
+        associate (mesh => self%mesh)
+            call mesh%tree%partition(mesh%n_ranks, mesh%tree%owner)
+            call mesh%note_owners()
+            if (size(mesh%local) > mesh%capacity) call error%raise(exit_usage, 'the mesh has '// &
+                to_text(mesh%tree%n_leaves)//' blocks, and a rank has room for '//to_text(mesh%capacity)//' of its '// &
+                to_text(size(mesh%local)), 'place_initial_state', 'give more --memory, or take a lower --lowest-level')
+            call self%comm%agree(error)
+            if (error%failed()) return
+            if (allocated(mesh%slot)) deallocate (mesh%slot)
+            allocate (mesh%slot(mesh%tree%n_leaves), source=0)
+            do i = 1, size(mesh%local)
+                mesh%slot(mesh%local(i)) = mesh%take_slot()
+            end do
+        end associate
+    end subroutine take_slots
+
+    !> The problem's state in all leaves, by the thread that will work on them.
+    subroutine fill_leaves(self, error)
+        class(simulation_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        integer :: i
+
+        !$omp parallel do schedule(static)
+        do i = 1, size(self%mesh%local)
+            call self%problem%fill(self%mesh, self%mesh%local(i))
+        end do
+        call self%derive(error)
+    end subroutine fill_leaves
+
+    !> Derived variables and rates of all leaves, or of those that are marked, from their conserved variables.
+    subroutine derive(self, error, only)
+        class(simulation_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        logical, intent(in), optional :: only(:)
+        type(error_t), allocatable :: wrong(:)
+        integer :: i, leaf, thread
+
+        if (.not. present(only)) then
+            if (allocated(self%rate)) deallocate (self%rate)
+            allocate (self%rate(self%mesh%tree%n_leaves), source=0.0_r8)
+        end if
+        allocate (wrong(size(self%scratch)))
+        !$omp parallel private(thread, leaf)
+        thread = thread_number() + 1
+        !$omp do schedule(static)
+        do i = 1, size(self%mesh%local)
+            leaf = self%mesh%local(i)
+            if (wrong(thread)%failed()) cycle
+            if (present(only)) then
+                if (.not. only(leaf)) cycle
+            end if
+            call finish_block(self%mesh, leaf, self%eos, self%scratch(thread), self%rate(leaf), wrong(thread))
+        end do
+        !$omp end parallel
+        call first_failure(wrong, error)
+        call self%comm%agree(error)
+    end subroutine derive
+
+    pure subroutine first_failure(wrong, error)
+        type(error_t), intent(in) :: wrong(:)
+        type(error_t), intent(inout) :: error
+        integer :: i
+
+        do i = 1, size(wrong)
+            if (.not. wrong(i)%failed()) cycle
+            error = wrong(i)
+            return
+        end do
+    end subroutine first_failure
+
+    !> The lists that depend on the tree.
+    subroutine new_tree(self)
+        class(simulation_t), intent(inout) :: self
+
+        call self%guards%build(self%mesh)
+        call self%registers%build(self%mesh)
+    end subroutine new_tree
+
+    !> Refine and coarsen once. Guard cells are filled on entry where `filled`, and on return.
+    subroutine adapt_mesh(self, changed, error, filled)
+        class(simulation_t), intent(inout) :: self
+        logical, intent(out) :: changed
+        type(error_t), intent(inout) :: error
+        logical, intent(in), optional :: filled
+        integer, allocatable :: mark(:)
+
+        if (.not. present(filled)) call self%guards%fill(self%mesh, self%comm)
+        call mark_leaves(self%mesh, self%refinement, self%comm, mark)
+        call regrid(self%mesh, mark, self%comm, error, changed)
+        if (error%failed() .or. .not. changed) return
+        self%regrids = self%regrids + 1
+        call self%new_tree()
+        call self%derive(error)
+    end subroutine adapt_mesh
+
+    !> One step, which does not go beyond `end_time`. Exit code 1 where a state has no pressure, 2 where blocks run out.
+    subroutine advance(self, end_time, error)
+        class(simulation_t), intent(inout) :: self
+        real(r8), intent(in) :: end_time
+        type(error_t), intent(inout) :: error
+        type(error_t), allocatable :: wrong(:)
+        logical, allocatable :: touched(:)
+        real(r8), allocatable :: lost(:, :)
+        logical :: changed
+        real(r8) :: seconds, longest
+        integer :: i, leaf, thread
+
+        associate (mesh => self%mesh, region => self%region)
+            call region(in_guards)%begin(self%counters)
+            call self%guards%fill(mesh, self%comm)
+            call region(in_guards)%end(self%counters, seconds)
+
+            if (self%adaptive .and. self%step > 0 .and. modulo(self%step, self%regrid_interval) == 0) then
+                call region(in_regrid)%begin(self%counters)
+                call self%adapt_mesh(changed, error, filled=.true.)
+                call region(in_regrid)%end(self%counters, seconds)
+                if (error%failed()) return
+                if (changed) then
+                    call region(in_guards)%begin(self%counters)
+                    call self%guards%fill(mesh, self%comm)
+                    call region(in_guards)%end(self%counters, seconds)
+                end if
+            end if
+
+            longest = self%cfl/self%largest_rate()
+            if (self%dt > 0.0_r8) then
+                longest = min(longest, most_growth*self%dt)
+            else
+                longest = self%first_step*longest
+            end if
+            self%dt = longest
+            if (self%time + longest >= end_time) longest = end_time - self%time
+
+            call region(in_hydro)%begin(self%counters)
+            allocate (wrong(size(self%scratch)))
+            allocate (lost(n_conserved, size(mesh%local)), source=0.0_r8)
+            !$omp parallel private(thread, leaf)
+            thread = thread_number() + 1
+            !$omp do schedule(static)
+            do i = 1, size(mesh%local)
+                leaf = mesh%local(i)
+                if (wrong(thread)%failed()) cycle
+                call advance_block(mesh, leaf, longest, self%steepness, self%eos, self%registers, self%scratch(thread), &
+                                   self%rate(leaf), lost(:, i), wrong(thread))
+            end do
+            !$omp end parallel
+            self%lost = self%lost + sum(lost, dim=2)
+            call region(in_hydro)%end(self%counters, seconds)
+            call first_failure(wrong, error)
+            call self%comm%agree(error)
+            if (error%failed()) return
+
+            if (self%adaptive) then
+                call region(in_fluxes)%begin(self%counters)
+                allocate (touched(mesh%tree%n_leaves), source=.false.)
+                call self%registers%correct(mesh, self%comm, touched)
+                call self%derive(error, touched)
+                call region(in_fluxes)%end(self%counters, seconds)
+                if (error%failed()) return
+            end if
+            self%step = self%step + 1
+            self%time = merge(end_time, self%time + longest, self%time + longest >= end_time)
+            self%zone_updates = self%zone_updates + int(mesh%tree%n_leaves, i8)*product(int(mesh%zones(), i8))
+        end associate
+    end subroutine advance
+
+    !> Over all leaves.
+    real(r8) function largest_rate(self) result(rate)
+        class(simulation_t), intent(in) :: self
+        integer :: i
+
+        rate = 0.0_r8
+        do i = 1, size(self%mesh%local)
+            rate = max(rate, self%rate(self%mesh%local(i)))
+        end do
+        call self%comm%all_max(rate)
+    end function largest_rate
+
+    !> The conserved variables summed over the domain; leaf by leaf in Morton order, so that neither ranks nor threads change
+    !> a digit.
+    function totals(self) result(total)
+        class(simulation_t), intent(in) :: self
+        real(r8) :: total(n_conserved)
+        real(r8), allocatable :: variables(:, :, :, :), mine(:), all(:)
+        real(r8) :: volume(-1:18)
+        integer :: i, j, k, n, v, zones(3)
+
+        zones = self%mesh%zones()
+        allocate (variables(self%mesh%n_variables, zones(1), zones(2), zones(3)))
+        allocate (mine(n_conserved*size(self%mesh%local)), source=0.0_r8)
+        do n = 1, size(self%mesh%local)
+            call load_interior(self%mesh, self%mesh%slot(self%mesh%local(n)), variables)
+            volume = self%mesh%zone_volumes(self%mesh%local(n))
+            do k = 1, zones(3)
+                do j = 1, zones(2)
+                    do i = 1, zones(1)
+                        do v = 1, n_conserved
+                            associate (total_of_leaf => mine(n_conserved*(n - 1) + v))
+                                total_of_leaf = total_of_leaf + volume(i)*variables(v, i, j, k)
+                            end associate
+                        end do
+                    end do
+                end do
+            end do
+        end do
+        call self%comm%all_gather(mine, all)
+        total = 0.0_r8
+        do n = 1, size(all), n_conserved
+            total = total + all(n:n + n_conserved - 1)
+        end do
+    end function totals
+
+    !> Time in the equation of state, the mean of the threads.
+    pure real(r8) function eos_seconds(self)
+        class(simulation_t), intent(in) :: self
+
+        eos_seconds = sum(self%scratch%eos_seconds)/size(self%scratch)
+    end function eos_seconds
+
+end module ember_simulation

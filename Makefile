@@ -58,8 +58,11 @@ test-packages: stack
 
 # Pin the Python environment anew; needs uv.
 lock:
-	@cd setup && uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
-	    --custom-compile-command 'make lock' --extra dev ../runners/pyproject.toml requirements.in -o requirements.lock
+	@cd setup && pin="uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url" && \
+	    $$pin --custom-compile-command 'make lock' --extra dev ../runners/pyproject.toml requirements.in \
+	    -o requirements.lock && \
+	    $$pin --custom-compile-command 'make lock' --constraint requirements.lock requirements-test.in \
+	    -o requirements-test.lock
 
 clean:
 	@rm -rf .pagewise/build .pagewise/presets .pagewise/opt .pagewise/stage .pagewise/modules .pagewise/module-trees \

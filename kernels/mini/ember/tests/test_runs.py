@@ -1,0 +1,305 @@
+"""Whole runs of pw-ember: against exact solutions, for symmetry, and equal to the last bit however made."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+h5py = pytest.importorskip("h5py", reason="make setup-tests installs h5py")
+
+ROOT = Path(__file__).parents[4]
+FOLDERS = (
+    [Path(os.environ["EMBER_BUILD"])]
+    if "EMBER_BUILD" in os.environ
+    else sorted((ROOT / ".pagewise" / "build").glob("*-test/mini/ember"))
+)
+USAGE, SYSTEM = 2, 4
+BLAST = ("--problem", "sedov", "--memory", "64MiB", "--lowest-level", "1", "--highest-level", "2")
+MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+
+
+class Ember:
+    """pw-ember of one build, run in a folder of its own."""
+
+    def __init__(self, program: Path, folder: Path) -> None:
+        self.program, self.folder = program, folder
+
+    def attempt(self, *arguments: str, ranks: int = 0, **limits: Any) -> subprocess.CompletedProcess[str]:
+        launcher = ("mpiexec", "-n", str(ranks)) if ranks else ()
+        return subprocess.run(
+            [*launcher, self.program, *arguments],
+            cwd=self.folder,
+            env={**os.environ, **MPI},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            **limits,
+        )
+
+    def run(self, *arguments: str, ranks: int = 0) -> dict[str, Any]:
+        """The record of a run that must succeed."""
+        record = self.folder / "record.jsonl"
+        done = self.attempt(*arguments, "--record", str(record), ranks=ranks)
+        assert done.returncode == 0, done.stdout + done.stderr
+        told = json.loads(record.read_text(encoding="utf-8").splitlines()[-1])
+        assert told["validation"]["passed"]
+        return told
+
+    def error(self, *arguments: str) -> float:
+        """The L1 error of the density."""
+        return self.run(*arguments, "--errors")["metrics"]["density_error_l1"]
+
+    def last_blocks(self, *arguments: str, ranks: int = 0) -> bytes:
+        """The bytes of all zones in the checkpoint of the last step."""
+        for file in self.folder.glob("*_checkpoint_*"):
+            file.unlink()
+        self.run(*arguments, "--checkpoint-interval", "1000", ranks=ranks)
+        (file,) = self.folder.glob("*_checkpoint_*")
+        return self.blocks(file)
+
+    @staticmethod
+    def blocks(file: Path) -> bytes:
+        with h5py.File(file) as opened:
+            return opened["blocks"][()].tobytes()
+
+
+@pytest.fixture(params=FOLDERS, ids=lambda folder: folder.parts[-3])
+def ember(request: pytest.FixtureRequest, tmp_path: Path) -> Ember:
+    program = request.param / "pw-ember"
+    if not program.exists():
+        reason = f"{program} is not built: tests/kernels builds it, or name its folder by EMBER_BUILD"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return Ember(program, tmp_path)
+
+
+def order(coarse: float, fine: float) -> float:
+    return math.log2(coarse / fine)
+
+
+# ---- exact solutions
+
+
+def test_the_smooth_wave_converges_with_second_order(ember: Ember) -> None:
+    for dims, levels in (("2", (2, 3)), ("3", (1, 2))):
+        coarse, fine = (
+            ember.error(
+                "--problem",
+                "wave",
+                "--dims",
+                dims,
+                "--uniform",
+                "--highest-level",
+                str(level),
+                "--end-time",
+                "0.25",
+            )
+            for level in levels
+        )
+        assert order(coarse, fine) >= 1.9, (
+            f"{dims}-d: {coarse} at level {levels[0]}, {fine} at level {levels[1]}"
+        )
+
+
+def test_the_shock_tube_is_that_of_the_exact_riemann_solver(ember: Ember) -> None:
+    def tube(direction: str, level: int) -> float:
+        return ember.error(
+            *("--problem", "sod", "--dims", "3", "--uniform", "--highest-level", str(level)),
+            "--sod-direction",
+            direction,
+        )
+
+    errors = {direction: tube(direction, 1) for direction in "xyz"}
+    assert max(errors.values()) <= min(errors.values()) * (1 + 1e-9), errors
+    assert errors["x"] < 0.02
+    assert order(errors["x"], tube("x", 2)) > 0.7
+
+
+def test_the_blast_is_that_of_sedov_s_solution(ember: Ember) -> None:
+    def blast(*arguments: str) -> dict[str, float]:
+        told = ember.run(
+            "--problem", "sedov", "--end-time", "0.04", "--errors", "--memory", "128MiB", *arguments
+        )["metrics"]
+        return {
+            name: told[name] for name in ("shock_radius", "shock_radius_exact", "density_error_l1", "blocks")
+        }
+
+    octant = ("--sedov-octant", "--upper-x", "0.5", "--upper-y", "0.5", "--upper-z", "0.5")
+    plane = ("--dims", "2", "--sedov-octant", "--upper-x", "0.5", "--upper-y", "0.5")
+    cylinder = ("--dims", "2", "--geometry", "cylindrical", "--roots-y", "2")
+    for mesh, levels in ((octant, (1, 2)), (plane, (1, 2)), (cylinder, (1, 2))):
+        coarse, fine = (
+            blast(*mesh, "--lowest-level", "0", "--highest-level", str(level)) for level in levels
+        )
+        width = 0.5 / (16 * 2 ** levels[1])
+        assert abs(fine["shock_radius"] - fine["shock_radius_exact"]) <= width, (mesh, fine)
+        assert fine["density_error_l1"] < 0.9 * coarse["density_error_l1"], (mesh, coarse, fine)
+
+
+# ---- symmetry
+
+
+def test_the_blast_keeps_its_symmetry(ember: Ember) -> None:
+    ember.run(
+        "--problem",
+        "sedov",
+        "--memory",
+        "64MiB",
+        "--uniform",
+        "--highest-level",
+        "1",
+        "--steps",
+        "30",
+        "--plot-interval",
+        "30",
+        "--plot-precision",
+        "double",
+    )
+    with h5py.File(ember.folder / "sedov_hdf5_plt_cnt_0001") as file:
+        cells = assemble(file)
+    largest = abs(cells).max()
+    assert cells.std() > 0.1
+    for axis in range(3):
+        assert abs(cells - cells[(slice(None),) * axis + (slice(None, None, -1),)]).max() <= 1e-12 * largest
+    for turned in ((1, 0, 2), (0, 2, 1), (2, 1, 0)):
+        assert abs(cells - cells.transpose(turned)).max() <= 1e-11 * largest
+
+
+def assemble(file: Any) -> Any:
+    """The densities of a uniform mesh of blocks as one array."""
+    import numpy as np
+
+    leaf = file["node type"][()] == 1
+    boxes = file["bounding box"][()][leaf]
+    data = file["dens"][()][leaf]
+    n = data.shape[1]
+    blocks = round(1 / (boxes[0, 0, 1] - boxes[0, 0, 0]))
+    whole = np.empty((n * blocks,) * 3)
+    for box, values in zip(boxes, data, strict=True):
+        x, y, z = (round(low * blocks) * n for low in box[:, 0])
+        whole[z : z + n, y : y + n, x : x + n] = values
+    return whole
+
+
+# ---- the same to the last bit
+
+
+@pytest.fixture
+def reference(ember: Ember) -> bytes:
+    return ember.last_blocks(*BLAST, "--steps", "20")
+
+
+@pytest.mark.parametrize(
+    "other", [("--layout", "soa"), ("--threads", "2"), ("--pages", "none", "--memory", "96MiB")]
+)
+def test_neither_layout_nor_threads_nor_memory_change_a_bit(
+    ember: Ember, reference: bytes, other: tuple[str, ...]
+) -> None:
+    assert ember.last_blocks(*BLAST, "--steps", "20", *other) == reference
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_change_no_bit(ember: Ember, reference: bytes, ranks: int) -> None:
+    if (
+        ember.attempt("--problem", "sedov", "--steps", "1", "--memory", "64MiB", ranks=2).stdout.count(
+            "ranks         2 of"
+        )
+        != 1
+    ):
+        pytest.skip("this build has no MPI, or mpiexec is not of its MPI")
+    assert ember.last_blocks(*BLAST, "--steps", "20", ranks=ranks) == reference
+
+
+def test_a_restarted_run_goes_on_to_the_last_bit(ember: Ember, reference: bytes) -> None:
+    ember.last_blocks(*BLAST, "--steps", "9")
+    (begun,) = ember.folder.glob("*_checkpoint_*")
+    kept = ember.folder / "begun"
+    begun.rename(kept)
+    assert ember.last_blocks(*BLAST, "--steps", "11", "--restart", str(kept)) == reference
+
+
+def test_only_the_last_checkpoints_are_kept(ember: Ember) -> None:
+    ember.run(*BLAST, "--steps", "8", "--checkpoint-interval", "2", "--checkpoint-keep", "2")
+    assert sorted(file.name[-4:] for file in ember.folder.glob("*_checkpoint_*")) == ["0002", "0003"]
+
+
+# ---- what goes wrong
+
+
+def test_a_truncated_checkpoint_is_named(ember: Ember) -> None:
+    ember.last_blocks(*BLAST, "--steps", "2")
+    (file,) = ember.folder.glob("*_checkpoint_*")
+    os.truncate(file, file.stat().st_size // 2)
+    done = ember.attempt(*BLAST, "--steps", "2", "--restart", str(file))
+    assert done.returncode == SYSTEM
+    assert file.name in done.stderr
+    assert "remedy" in done.stderr
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(ember: Ember) -> None:
+    ember.last_blocks(*BLAST, "--steps", "2")
+    (file,) = ember.folder.glob("*_checkpoint_*")
+    before = file.read_bytes()
+
+    def little() -> None:
+        import signal
+
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12_000_000, 12_000_000))
+
+    arguments = ("--steps", "2", "--restart", str(file), "--checkpoint-interval", "2")
+    done = ember.attempt(*BLAST, *arguments, preexec_fn=little)
+    assert done.returncode == SYSTEM, done.stdout + done.stderr
+    assert "_checkpoint_" in done.stderr
+    assert file.read_bytes() == before
+    assert list(ember.folder.glob("*_checkpoint_*")) == [file]
+
+
+def test_a_parameter_file_tells_all_its_faults(ember: Ember) -> None:
+    (ember.folder / "bad.par").write_text("problem = sedow\ncfl = 3\nhigest-level = 2\n", encoding="utf-8")
+    done = ember.attempt("--parameters", "bad.par")
+    assert done.returncode == USAGE
+    for word in ("bad.par:1", "bad.par:2", "bad.par:3", "sedov|sod|wave", "highest-level"):
+        assert word in done.stderr, done.stderr
+
+
+def test_too_little_memory_is_told(ember: Ember) -> None:
+    done = ember.attempt("--problem", "sedov", "--memory", "4MiB", "--uniform", "--highest-level", "2")
+    assert done.returncode == USAGE
+    assert "--memory" in done.stderr
+
+
+def test_the_log_has_a_row_a_step(ember: Ember) -> None:
+    ember.run(*BLAST, "--steps", "4", "--log", "blast.csv")
+    names, *rows = (ember.folder / "blast.csv").read_text(encoding="utf-8").splitlines()
+    assert [row.split(",")[0] for row in rows] == ["1", "2", "3", "4"]
+    last = dict(zip(names.split(","), rows[-1].split(","), strict=True))
+    assert float(last["hydro_s"]) > 0
+    assert math.isclose(float(last["mass"]), 1, rel_tol=1e-12)
+
+
+def test_the_record_is_valid(ember: Ember) -> None:
+    schemas: Callable[..., list[str]] = pytest.importorskip("pagewise.schemas").faults
+    told = ember.run("--problem", "sedov", "--memory", "256MiB", "--steps", "3")
+    assert schemas("record", told) == []
+    assert len(told["seconds"]["repetitions"]) == 3
+    assert told["metrics"]["memory_ratio"] < 1.3

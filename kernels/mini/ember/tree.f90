@@ -7,7 +7,7 @@
 !> Blocks that touch by a face, an edge or a corner differ by one level at most.
 module ember_tree
     use pw_error, only: error_t, exit_system, exit_usage
-    use pw_kinds, only: i8
+    use pw_kinds, only: i8, r8
     use pw_text, only: to_text
     implicit none
     private
@@ -107,8 +107,8 @@ contains
         integer, intent(in) :: dims, roots(3), level(:), place(:, :)
         logical, intent(in) :: periodic(3)
         type(error_t), intent(inout) :: error
-        integer :: extent(3), leaf, status
-        integer(i8) :: covered, next
+        integer :: extent(3), at_level(0:key_bits), leaf, l, status
+        integer(i8) :: last
 
         call describe(self, dims, roots, periodic, error)
         if (error%failed()) return
@@ -123,8 +123,8 @@ contains
         self%level = level
         self%place = place
         self%owner = 0
-        covered = 0
-        next = 0
+        at_level = 0
+        last = -1
         do leaf = 1, self%n_leaves
             if (level(leaf) < 0) then
                 call refuse('a negative level')
@@ -136,21 +136,18 @@ contains
                 return
             end if
             self%key(leaf) = key_of(self, level(leaf), place(:, leaf))
-            if (self%key(leaf) < next .or. next < 0) then
+            if (self%key(leaf) <= last) then
                 call refuse('a key that does not follow those before it')
                 return
             end if
-            ! Past the last key of all this wraps to a negative number, which no leaf can follow.
-            next = ior(self%key(leaf), covered_keys(self, level(leaf)))
-            if (next < huge(next)) then
-                next = next + 1
-            else
-                next = -1
-            end if
-            ! Counted in blocks of the highest level in use: the number of all keys need not fit into an integer.
-            covered = covered + shiftl(1_i8, dims*(maxval(level) - level(leaf)))
+            last = ior(self%key(leaf), covered_keys(self, level(leaf)))
+            at_level(level(leaf)) = at_level(level(leaf)) + 1
         end do
-        if (covered /= product(int(blocks(self, max(0, maxval(level))), i8))) then
+        ! What is covered, in blocks of ever lower levels; it cannot be more than there is.
+        do l = self%deepest, 1, -1
+            at_level(l - 1) = at_level(l - 1) + at_level(l)/2**dims
+        end do
+        if (real(at_level(0), r8) < product(real(roots, r8))) then
             call error%raise(exit_usage, 'the '//to_text(self%n_leaves)//' leaves of a tree do not cover its domain', &
                              'tree%restore', 'take another checkpoint')
         else if (.not. self%nested()) then

@@ -576,6 +576,7 @@ contains
         type(error_t) :: wrong
         type(tree_t) :: tree
         integer, allocatable :: owner(:)
+        integer(i8) :: bytes
         integer :: i
 
         call tree%restore(mesh%dims, mesh%tree%roots, mesh%boundary(1, :) == periodic, level, place, wrong)
@@ -596,10 +597,12 @@ contains
         mesh%n_ranks = comm%n_ranks
         call mesh%note_owners()
         if (size(mesh%local) > mesh%capacity) then
+            ! Memory is given for all ranks together, and the largest share decides.
+            bytes = (tree%n_leaves + comm%n_ranks - 1)/comm%n_ranks*comm%n_ranks*block_bytes(mesh)
             call error%raise(exit_usage, "the checkpoint '"//path//"' has "//to_text(tree%n_leaves)//' blocks, of which rank '// &
                              to_text(comm%rank)//' gets '//to_text(size(mesh%local))//', and its memory holds '// &
                              to_text(mesh%capacity), 'read_checkpoint', 'give at least --memory '// &
-                             to_text((size(mesh%local)*block_bytes(mesh) + 1024_i8**2 - 1)/1024_i8**2)//'MiB, or more ranks')
+                             to_text((bytes + 1024_i8**2 - 1)/1024_i8**2)//'MiB')
             return
         end if
         mesh%free = [(mesh%capacity - i, i=0, mesh%capacity - 1)]

@@ -218,7 +218,7 @@ static void advise(const struct ember_file *file, int cause, char remedy[EMBER_F
     switch (cause) {
     case ENOSPC:
     case EDQUOT:
-        say(remedy, "free room in '%s', or have the files written elsewhere; those written before are whole", folder);
+        say(remedy, "free room in '%s', or have the files written elsewhere (--output); those written before are whole", folder);
         break;
     case EFBIG:
         say(remedy, "raise the limit on the size of a file (ulimit -f), or take a file system that holds larger ones");
@@ -226,7 +226,7 @@ static void advise(const struct ember_file *file, int cause, char remedy[EMBER_F
     case ENOENT:
     case ENOTDIR:
         if (file->temporary != NULL) {
-            say(remedy, "create the folder '%s', or name another", folder);
+            say(remedy, "create the folder '%s', or name another (--output)", folder);
         } else {
             say(remedy, "name a file that exists");
         }
@@ -234,10 +234,10 @@ static void advise(const struct ember_file *file, int cause, char remedy[EMBER_F
     case EACCES:
     case EPERM:
     case EROFS:
-        say(remedy, file->temporary != NULL ? "name a folder that may be written to" : "name a file that may be read");
+        say(remedy, file->temporary != NULL ? "name a folder that may be written to (--output)" : "name a file that may be read");
         break;
     default:
-        say(remedy, file->temporary != NULL ? "look after the file system, or have the files written elsewhere"
+        say(remedy, file->temporary != NULL ? "look after the file system, or have the files written elsewhere (--output)"
                                             : "take another checkpoint");
     }
 }
@@ -567,21 +567,23 @@ static void close_all(hid_t dataset, hid_t space, hid_t memory, hid_t type)
     if (dataset >= 0) H5Dclose(dataset);
 }
 
-/* A new dataset: its room is taken at once, nothing is written to it yet, and it does not tell when it was made. */
-static hid_t new_dataset(struct ember_file *file, const char *name, hid_t type, int32_t rank, const int64_t *shape)
+/* A new dataset: its room is taken at once, nothing is written to it yet, and it does not tell when it was made. Below 0: it
+   could not be made, or there is no such type; `failure` says why. */
+static hid_t new_dataset(struct ember_file *file, const char *name, hid_t type, int32_t rank, const int64_t *shape,
+                         struct ember_file_failure *failure)
 {
     hsize_t extent[EMBER_FILE_RANK];
     for (int32_t i = 0; i < rank && i < EMBER_FILE_RANK; i++) extent[i] = (hsize_t)shape[i];
     hid_t space = H5Screate_simple(rank, extent, NULL);
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
     hid_t dataset = H5I_INVALID_HID;
-    if (space >= 0 && properties >= 0 && H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY) >= 0 &&
+    if (type >= 0 && space >= 0 && properties >= 0 && H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY) >= 0 &&
         H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER) >= 0 && H5Pset_obj_track_times(properties, 0) >= 0) {
         dataset = H5Dcreate2(file->id, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
     }
-    if (dataset < 0) return H5I_INVALID_HID; /* the file is given up, and with it what is open: the reason stays on top */
-    H5Pclose(properties);
-    H5Sclose(space);
+    if (dataset < 0) fail(file, name, failure);
+    if (properties >= 0) H5Pclose(properties);
+    if (space >= 0) H5Sclose(space);
     return dataset;
 }
 
@@ -590,8 +592,7 @@ int32_t ember_file_define(struct ember_file *file, const char *name, int32_t kin
 {
     failure->code = EMBER_FILE_OK;
     hid_t type = stored_type(kind, length);
-    hid_t dataset = type < 0 ? H5I_INVALID_HID : new_dataset(file, name, type, rank, shape);
-    if (dataset < 0) fail(file, name, failure);
+    hid_t dataset = new_dataset(file, name, type, rank, shape, failure);
     close_all(dataset, H5I_INVALID_HID, H5I_INVALID_HID, type);
     return failure->code;
 }
@@ -682,36 +683,35 @@ int32_t ember_file_shape(struct ember_file *file, const char *name, int32_t *ran
 
 /* ---- Tables -----------------------------------------------------------------------------------------------------------*/
 
-/* Write one column: a record in memory that has this member alone leaves the others in the file as they are. */
-static int32_t write_column(hid_t dataset, const struct ember_file_column *column)
+/* The record that has this member alone, of a column's values in memory. */
+static hid_t member_type(const char *name, int32_t kind, int32_t length)
 {
-    hid_t value = memory_type(column->kind, column->length);
-    hid_t record = value < 0 ? H5I_INVALID_HID : H5Tcreate(H5T_COMPOUND, H5Tget_size(value));
-    int32_t written = record >= 0 && H5Tinsert(record, column->name, 0, value) >= 0 &&
-                      H5Dwrite(dataset, record, H5S_ALL, H5S_ALL, H5P_DEFAULT, column->values) >= 0;
-    if (!written) return 0;
-    H5Tclose(record);
+    hid_t value = memory_type(kind, length);
+    if (value < 0) return H5I_INVALID_HID;
+    hid_t record = H5Tcreate(H5T_COMPOUND, H5Tget_size(value));
+    if (record >= 0 && H5Tinsert(record, name, 0, value) < 0) {
+        H5Tclose(record);
+        record = H5I_INVALID_HID;
+    }
     H5Tclose(value);
-    return 1;
+    return record;
 }
 
 /* The record that a row is in the file. */
 static hid_t row_type(const struct ember_file_column *columns, int32_t n_columns)
 {
-    hid_t record = H5I_INVALID_HID, value[32];
+    /* A compound type can grow after it was made, but starts with one byte at least. */
+    hid_t record = H5Tcreate(H5T_COMPOUND, 1);
     size_t size = 0;
-    if (n_columns > 32) return H5I_INVALID_HID;
-    for (int32_t c = 0; c < n_columns; c++) {
-        value[c] = stored_type(columns[c].kind, columns[c].length);
-        if (value[c] < 0) return H5I_INVALID_HID;
-        size += H5Tget_size(value[c]);
-    }
-    record = H5Tcreate(H5T_COMPOUND, size);
-    size = 0;
-    for (int32_t c = 0; c < n_columns; c++) {
-        if (record < 0 || H5Tinsert(record, columns[c].name, size, value[c]) < 0) return H5I_INVALID_HID;
-        size += H5Tget_size(value[c]);
-        H5Tclose(value[c]);
+    for (int32_t c = 0; c < n_columns && record >= 0; c++) {
+        hid_t value = stored_type(columns[c].kind, columns[c].length);
+        size_t more = value < 0 ? 0 : H5Tget_size(value);
+        if (more == 0 || H5Tset_size(record, size + more) < 0 || H5Tinsert(record, columns[c].name, size, value) < 0) {
+            H5Tclose(record);
+            record = H5I_INVALID_HID;
+        }
+        if (value >= 0) H5Tclose(value);
+        size += more;
     }
     return record;
 }
@@ -722,10 +722,14 @@ int32_t ember_file_write_table(struct ember_file *file, const char *name, int64_
 {
     failure->code = EMBER_FILE_OK;
     hid_t record = row_type(columns, n_columns);
-    hid_t dataset = record < 0 ? H5I_INVALID_HID : new_dataset(file, name, record, 1, &n);
-    if (dataset < 0) fail(file, name, failure);
+    hid_t dataset = new_dataset(file, name, record, 1, &n, failure);
+    /* By columns: what a record in memory does not have stays in the file as it is. */
     for (int32_t c = 0; c < n_columns && n > 0 && failure->code == EMBER_FILE_OK; c++) {
-        if (!write_column(dataset, &columns[c])) fail(file, name, failure);
+        hid_t member = member_type(columns[c].name, columns[c].kind, columns[c].length);
+        if (member < 0 || H5Dwrite(dataset, member, H5S_ALL, H5S_ALL, H5P_DEFAULT, columns[c].values) < 0) {
+            fail(file, name, failure);
+        }
+        if (member >= 0) H5Tclose(member);
     }
     close_all(dataset, H5I_INVALID_HID, H5I_INVALID_HID, record);
     return failure->code;
@@ -740,14 +744,11 @@ int32_t ember_file_read_column(struct ember_file *file, const char *name, const 
     if (rank != 1 || shape[0] != n) return fail_content(file, name, "it has another shape", failure);
     if (n == 0) return EMBER_FILE_OK;
     hid_t dataset = H5Dopen2(file->id, name, H5P_DEFAULT);
-    hid_t value = memory_type(kind, length);
-    hid_t record = value < 0 ? H5I_INVALID_HID : H5Tcreate(H5T_COMPOUND, H5Tget_size(value));
-    if (dataset < 0 || record < 0 || H5Tinsert(record, column, 0, value) < 0 ||
-        H5Dread(dataset, record, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
+    hid_t member = member_type(column, kind, length);
+    if (dataset < 0 || member < 0 || H5Dread(dataset, member, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
         fail(file, name, failure);
     }
-    if (value >= 0) H5Tclose(value);
-    close_all(dataset, H5I_INVALID_HID, H5I_INVALID_HID, record);
+    close_all(dataset, H5I_INVALID_HID, H5I_INVALID_HID, member);
     return failure->code;
 }
 

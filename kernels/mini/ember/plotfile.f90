@@ -595,8 +595,8 @@ contains
         type(nodes_t), intent(in) :: nodes
         type(window_t), intent(inout) :: window
         integer, intent(in) :: leaf
-        real(r8), intent(in) :: block(:, :, :, :)
-        real(r8), intent(inout) :: parents(:, :, :, :, 0:)
+        real(r8), contiguous, intent(in) :: block(:, :, :, :)
+        real(r8), contiguous, intent(inout) :: parents(:, :, :, :, 0:)
         type(error_t), intent(inout) :: error
         integer :: node, level
 
@@ -618,8 +618,8 @@ contains
     pure subroutine restrict(mesh, level, place, fine, coarse)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: level, place(3)
-        real(r8), intent(in) :: fine(:, :, :, :)
-        real(r8), intent(inout) :: coarse(:, :, :, :)
+        real(r8), contiguous, intent(in) :: fine(:, :, :, :)
+        real(r8), contiguous, intent(inout) :: coarse(:, :, :, :)
         real(r8) :: a(half), b(half), width(3), left
         integer :: i, j, k, f, g, h, offset(3)
 

@@ -185,7 +185,7 @@ contains
                         if (mesh%dims == 2) x(3) = 0.0_r8
                         velocity = [x(1) - 0.3_r8, 0.5_r8*x(2) + 1.0_r8, x(3)*x(1) + 0.25_r8]
                         share = 0.25_r8 + 0.1_r8*x(1)
-                        u(v_dens, i, j, k) = 2.0_r8 + sin(2.0_r8*pi*x(1))*cos(2.0_r8*pi*x(2)) + 0.4_r8*x(1)*(x(2) + x(3))
+                        u(v_dens, i, j, k) = 2.0_r8 + sin(2.0_r8*pi*x(1))*cos(2.0_r8*pi*x(2)) + 0.4_r8*(1.0_r8 + x(1))*(x(2) + x(3))
                         u(v_momx:v_momz, i, j, k) = u(v_dens, i, j, k)*velocity
                         u(v_pres, i, j, k) = 1.0_r8 + 0.1_r8*x(1) + 0.2_r8*x(2)**2 + 0.3_r8*x(3)
                         u(v_ener, i, j, k) = u(v_pres, i, j, k)/0.4_r8 + 0.5_r8*u(v_dens, i, j, k)*sum(velocity**2)

@@ -80,7 +80,7 @@ def written(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
 
 def state(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> dict[str, np.ndarray]:
     """What the file's variables are at these points; in 2-d z is 0."""
-    dens = 2 + np.sin(2 * np.pi * x) * np.cos(2 * np.pi * y) + 0.4 * x * (y + z)
+    dens = 2 + np.sin(2 * np.pi * x) * np.cos(2 * np.pi * y) + 0.4 * (1 + x) * (y + z)
     pres = 1 + 0.1 * x + 0.2 * y**2 + 0.3 * z
     velx, vely, velz = x - 0.3, 0.5 * y + 1, z * x + 0.25
     eint = pres / (0.4 * dens)

@@ -48,9 +48,10 @@ check: setup-tests
 	@tests/lint
 	@tests/kernels
 	@.pagewise/venv/bin/python -m pytest tests/runners
-	@.pagewise/venv/bin/python -m pytest --import-mode=importlib kernels/mini
+	@.pagewise/venv/bin/python -m pytest --import-mode=importlib -m 'not long' kernels/mini
 
 test: check
+	@.pagewise/venv/bin/python -m pytest --import-mode=importlib -m long kernels/mini
 	@.pagewise/venv/bin/python -m pytest tests/stack $(wildcard tests/e2e)
 
 test-packages: stack

@@ -99,6 +99,7 @@ def order(coarse: float, fine: float) -> float:
 # ---- exact solutions
 
 
+@pytest.mark.long
 def test_the_smooth_wave_converges_with_second_order(ember: Ember) -> None:
     for dims, levels in (("2", (2, 3)), ("3", (1, 2))):
         coarse, fine = (
@@ -120,6 +121,7 @@ def test_the_smooth_wave_converges_with_second_order(ember: Ember) -> None:
         )
 
 
+@pytest.mark.long
 def test_the_shock_tube_is_that_of_the_exact_riemann_solver(ember: Ember) -> None:
     def tube(direction: str, level: int) -> float:
         return ember.error(
@@ -134,6 +136,7 @@ def test_the_shock_tube_is_that_of_the_exact_riemann_solver(ember: Ember) -> Non
     assert order(errors["x"], tube("x", 2)) > 0.7
 
 
+@pytest.mark.long
 def test_the_blast_is_that_of_sedov_s_solution(ember: Ember) -> None:
     def blast(*arguments: str) -> dict[str, float]:
         told = ember.run(

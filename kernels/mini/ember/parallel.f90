@@ -139,7 +139,7 @@ contains
         self%local_rank = local_rank
     end subroutine begin
 
-    !> End the parallel run; nothing here is called afterwards.
+    !> End the parallel run, if it was begun; nothing here is called afterwards.
     subroutine end_parallel()
         call c_end()
     end subroutine end_parallel

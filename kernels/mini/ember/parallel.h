@@ -10,6 +10,8 @@ int32_t ember_parallel_is_mpi(void);
 /* Begin: the own rank, how many there are, and the own number among those of this node. Returns 0, or 1 with the cause in
    `reason`, a text of at most `length` characters. */
 int32_t ember_parallel_begin(int32_t *rank, int32_t *n_ranks, int32_t *local_rank, char *reason, int32_t length);
+
+/* End; nothing where nothing was begun. */
 void ember_parallel_end(void);
 
 /* Begin to send, and to receive, as many numbers to and from each rank as its count says, none to the own; the parts lie in

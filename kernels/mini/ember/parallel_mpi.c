@@ -67,9 +67,19 @@ int32_t ember_parallel_begin(int32_t *rank, int32_t *n_ranks, int32_t *local_ran
     return 0;
 }
 
+/* Whether MPI was started and not ended yet. */
+static int is_running(void)
+{
+    int started = 0, ended = 0;
+    MPI_Initialized(&started);
+    MPI_Finalized(&ended);
+    return started && !ended;
+}
+
 void ember_parallel_end(void)
 {
-    MPI_Finalize();
+    if (is_running())
+        MPI_Finalize();
 }
 
 struct exchange {
@@ -206,6 +216,7 @@ void ember_parallel_barrier(void)
 void ember_parallel_abort(int32_t code)
 {
     fflush(NULL);
-    MPI_Abort(MPI_COMM_WORLD, code);
-    abort();
+    if (is_running())
+        MPI_Abort(MPI_COMM_WORLD, code);
+    exit(code);
 }

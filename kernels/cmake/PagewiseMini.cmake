@@ -1,7 +1,8 @@
 # How a mini-app is built: all of it in one configuration, unlike the micro-kernels.
 #
 # A mini-app's folder holds its main program, main.f90; its parts, modules in further .f90 files; and C sources, of which its
-# CMakeLists.txt names those that the build takes. Its tests are tests/test_<module>.f90.
+# CMakeLists.txt names those that the build takes. Its tests are tests/test_<module>.f90, and the program run small.
+include(PagewiseTests)
 find_package(HDF5 REQUIRED COMPONENTS C)
 # A shared library brings what it needs itself.
 list(GET HDF5_C_LIBRARIES 0 pagewise_hdf5)
@@ -62,14 +63,14 @@ function(pagewise_mini_program target app)
     target_link_libraries(${target} PRIVATE ${app})
 endfunction()
 
-# The test `name` of a program, and one on three ranks where there is MPI.
+# The test `name` of a program with the arguments that follow, and one on three ranks where there is MPI.
 function(pagewise_mini_test name target ranks)
     set(_folder ${CMAKE_CURRENT_BINARY_DIR}/${name})
     file(MAKE_DIRECTORY ${_folder} ${_folder}.ranks)
-    add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${_folder})
+    add_test(NAME ${name} COMMAND ${target} ${ARGN} WORKING_DIRECTORY ${_folder})
     if(ranks AND pagewise_mpi AND MPIEXEC_EXECUTABLE)
         add_test(NAME ${name}.ranks
-                 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 3 $<TARGET_FILE:${target}>
+                 COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 3 $<TARGET_FILE:${target}> ${ARGN}
                  WORKING_DIRECTORY ${_folder}.ranks
         )
         set_tests_properties(${name}.ranks PROPERTIES ENVIRONMENT "${pagewise_mpi_environment}" PROCESSORS 3)
@@ -92,14 +93,12 @@ function(pagewise_mini_app)
         target_link_libraries(${_app} PRIVATE MPI::MPI_C)
     endif()
 
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/main.f90)
-        pagewise_mini_program(pw-${_app} ${_app} main.f90)
-        install(TARGETS pw-${_app} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-        install(FILES kernel.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/pagewise/kernels RENAME ${_app}.yaml)
-        if(PAGEWISE_MODULE)
-            include(PagewiseModule)
-            pagewise_install_module(pagewise-${_app} MPI)
-        endif()
+    pagewise_mini_program(pw-${_app} ${_app} main.f90)
+    install(TARGETS pw-${_app} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(FILES kernel.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/pagewise/kernels RENAME ${_app}.yaml)
+    if(PAGEWISE_MODULE)
+        include(PagewiseModule)
+        pagewise_install_module(pagewise-${_app} MPI)
     endif()
 
     if(BUILD_TESTING)
@@ -112,5 +111,15 @@ function(pagewise_mini_app)
             file(STRINGS ${_source} _ranks REGEX "%begin\\(error\\)")
             pagewise_mini_test(${_app}.${_name} test_${_app}_${_name} "${_ranks}")
         endforeach()
+
+        _pagewise_smoke(_smoke)
+        foreach(_pages none thp)
+            pagewise_mini_test(${_app}.${_pages} pw-${_app} ON ${_smoke} --pages ${_pages})
+        endforeach()
+        # The machine's settings may refuse thp, and tests of pages change them for a moment.
+        set_tests_properties(${_app}.thp PROPERTIES RESOURCE_LOCK machine_settings SKIP_RETURN_CODE 3)
+        if(TEST ${_app}.thp.ranks)
+            set_tests_properties(${_app}.thp.ranks PROPERTIES RESOURCE_LOCK machine_settings SKIP_RETURN_CODE 3)
+        endif()
     endif()
 endfunction()

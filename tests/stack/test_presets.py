@@ -346,8 +346,10 @@ class Spec(SimpleNamespace):
 def spack_module(facts: dict[str, str]) -> str:
     """What Spack's template makes of these facts."""
     name, version = facts["COMPILER"].split("-")
-    variants = {key: SimpleNamespace(value=facts[key.upper()]) for key in ("hugepages", "prefetch", "stores")}
-    variants |= {key: SimpleNamespace(value=facts[key.upper()] == "on") for key in ("openmp", "papi")}
+    told = plan.PACKAGES[facts["PACKAGE"]]
+    variants = {key: SimpleNamespace(value=facts[key.upper()]) for key in told}
+    switches = ("openmp", "papi", "mpi") if "MPI" in facts else ("openmp", "papi")
+    variants |= {key: SimpleNamespace(value=facts[key.upper()] == "on") for key in switches}
     spec = Spec(
         name=facts["PACKAGE"],
         version=facts["VERSION"],
@@ -364,16 +366,37 @@ def spack_module(facts: dict[str, str]) -> str:
     return environment.get_template("configuration.lua").render(spec=spec, short_description="Kernels.")
 
 
-def test_a_module_is_as_spack_would_write_it(checkout: Path) -> None:
+def as_spack_writes_it(ours: str) -> None:
     """All that a module does, the help text aside, is the same but for the builder."""
+    theirs = spack_module(dict(re.findall(r'setenv\("PAGEWISE_(\w+)", "(.*)"\)', ours)))
+    statement = re.compile(r"^\w+\(\".*\"\)$", re.MULTILINE)
+    expected = [line.replace("spack", "cmake") for line in statement.findall(theirs)]
+    assert len(expected) > 20
+    assert statement.findall(ours) == expected
+
+
+def test_a_module_is_as_spack_would_write_it(checkout: Path) -> None:
     tree = checkout / ".pagewise" / "modules" / "two"
     for name in names(tree):
-        ours = (tree / f"{name}.lua").read_text()
-        theirs = spack_module(dict(re.findall(r'setenv\("PAGEWISE_(\w+)", "(.*)"\)', ours)))
-        statement = re.compile(r"^\w+\(\".*\"\)$", re.MULTILINE)
-        expected = [line.replace("spack", "cmake") for line in statement.findall(theirs)]
-        assert len(expected) > 20
-        assert statement.findall(ours) == expected
+        as_spack_writes_it((tree / f"{name}.lua").read_text())
+
+
+def test_so_is_that_of_a_mini_app(checkout: Path, tmp_path: Path) -> None:
+    """Configured, not built."""
+    done = subprocess.run(
+        ["cmake", "--preset", "gcc-ember-thp-software", "-B", tmp_path],
+        cwd=checkout / "kernels",
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    module = (tmp_path / "pagewise-ember.lua.in").read_text()
+    assert 'setenv("PAGEWISE_STORES", "regular")' in module
+    assert 'whatis("MPI: ' in module
+    as_spack_writes_it(module.replace("${CMAKE_INSTALL_PREFIX}", str(tmp_path)))
+    install = (tmp_path / "mini" / "ember" / "cmake_install.cmake").read_text()
+    assert f"/pagewise-ember/develop/gcc-{compiler_version()}/thp/software-regular.lua" in install
 
 
 # Building again; these change the checkout, so they come last

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -24,11 +25,12 @@ def environment(checkout: Path, name: str, spec: str) -> Path:
     """A further environment of one spec."""
     folder = checkout / "envs" / name
     folder.mkdir()
-    quick = (checkout / "envs" / "quick" / "spack.yaml").read_text()
-    head, rest = quick.split("  definitions:\n")
+    like = "mini-apps" if spec.startswith("pagewise-ember") else "quick"
+    head, rest = (checkout / "envs" / like / "spack.yaml").read_text().split("  definitions:\n")
     develop = rest[rest.index("  develop:") :]
-    gcc = "  - ../toolchains/gcc.yaml\n"
-    head = head.replace(gcc, gcc + gcc.replace("gcc", "llvm"))
+    if "llvm.yaml" not in head:
+        gcc = "  - ../toolchains/gcc.yaml\n"
+        head = head.replace(gcc, gcc + gcc.replace("gcc", "llvm"))
     (folder / "spack.yaml").write_text(f"{head}  specs:\n  - {json.dumps(spec)}\n{develop}")
     return folder
 
@@ -67,6 +69,7 @@ def test_the_users_spack_folder_is_neither_read_nor_written(checkout: Path, pois
     ("name", "spec", "told"),
     [
         ("conflict", "pagewise-micro@develop prefetch=compiler %pagewise-llvm", "LLVM has no switch"),
+        ("mini-conflict", "pagewise-ember@develop prefetch=compiler %pagewise-llvm", "LLVM has no switch"),
         ("unknown-compiler", "pagewise-micro@develop %c,fortran=nvhpc", "nvhpc"),
         ("unknown-toolchain", "pagewise-micro@develop %pagewise-nag", "pagewise-nag"),
         ("unknown-value", "pagewise-micro@develop hugepages=giant %pagewise-gcc", "giant"),
@@ -215,3 +218,19 @@ def test_a_build_with_papi_counts_or_says_why_not(built: Path, tmp_path: Path) -
     counters = json.loads(record.read_text())["counters"]
     assert "perf::PAGE-FAULTS" in counters or "PAPI" in counters["unavailable"]
     assert counters.get("unavailable") != "built without PAPI"
+
+
+def test_a_mini_app_is_installed_with_its_module_and_passes_its_test(built: Path) -> None:
+    environment(built, "ember", "pagewise-ember@develop hugepages=none prefetch=software %pagewise-gcc")
+    done = run(built / "setup" / "stack", "ember")
+    assert done.returncode == 0, done.stdout
+    tree = built / ".pagewise" / "modules" / "ember"
+    (module,) = tree.rglob("*.lua")
+    assert re.fullmatch(
+        r"pagewise-ember/develop/gcc-[\d.]+/none/software-regular.lua", str(module.relative_to(tree))
+    )
+    for fact in ("MPI: on", "Stores: regular"):
+        assert f'whatis("{fact}")' in module.read_text()
+    done = run(built / "setup" / "test-packages", "ember")
+    assert done.returncode == 0, done.stdout
+    assert " 2 passed" in done.stdout

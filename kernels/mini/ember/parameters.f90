@@ -27,7 +27,6 @@ module ember_parameters
         character(:), allocatable :: problem              !< sedov, sod or wave
         integer :: dims = 3, geometry = cartesian
         logical :: variable_last = .false.                !< layout soa
-        integer :: n_species = 0
         integer(i8) :: memory = 0                         !< of the container, on all ranks together [B]
         integer :: threads = 1                            !< of a rank
         type(pages_policy_t) :: policy
@@ -111,7 +110,6 @@ contains
                          choices='cartesian|cylindrical')
         call options%add('layout', option_choice, 'studies', 'studies: all variables of a zone together; soa: all zones of a '// &
                          'block together, variable by variable', choices='studies|soa', ladder='studies,soa')
-        call options%add('species', option_count, '0', 'partial densities, further variables of each zone that move with the gas')
         do i = 1, 3
             call options%add('roots-'//axis(i), option_count, '1', 'blocks of level 0 along '//axis(i), lowest=1_i8)
         end do
@@ -247,7 +245,7 @@ contains
         character(:), allocatable, intent(inout) :: faults
         type(error_t), intent(inout) :: error
         type(mesh_t) :: mesh
-        integer(i8) :: memory, level, species, blocks, roots
+        integer(i8) :: memory, level, blocks, roots
         logical :: wanted
         integer :: i
 
@@ -255,9 +253,7 @@ contains
         if (.not. wanted) return
         call options%get('memory', memory)
         call options%get('lowest-level', level)
-        call options%get('species', species)
         mesh%dims = dims
-        mesh%n_variables = mesh%n_variables + int(species)
         blocks = memory/8*7/block_bytes(mesh)/2**min(dims*level, 62_i8)
         roots = 1
         do while ((roots + 1)**dims <= blocks)
@@ -321,7 +317,6 @@ contains
         parameters%geometry = merge(cylindrical, cartesian, word == 'cylindrical')
         call options%get('layout', word)
         parameters%variable_last = word == 'soa'
-        parameters%n_species = count_of(options, 'species')
         parameters%lowest_level = count_of(options, 'lowest-level')
         parameters%highest_level = count_of(options, 'highest-level')
         if (parameters%lowest_level > parameters%highest_level) call note(faults, 'lowest-level '// &
@@ -440,8 +435,7 @@ contains
         mesh%dims = self%dims
         mesh%geometry = self%geometry
         mesh%variable_last = self%variable_last
-        mesh%n_species = self%n_species
-        mesh%n_variables = size(variable_name) + self%n_species
+        mesh%n_variables = size(variable_name)
         mesh%lowest_level = self%lowest_level
         mesh%highest_level = self%highest_level
         mesh%boundary = self%boundary

@@ -43,11 +43,10 @@ contains
         call expect('the wave goes round', all(given%boundary == periodic))
         call expect('zones are cubes', close(given%upper, [1.0_r8, 0.5_r8, 0.25_r8]))
         call expect('the wave comes back', close([given%end_time, given%first_step], [1.0_r8, 1.0_r8]))
-        call read('problem=sod sod-direction=y end-time=0.1 boundary-x=reflecting boundary-y-upper=reflecting layout=soa species=3')
+        call read('problem=sod sod-direction=y end-time=0.1 boundary-x=reflecting boundary-y-upper=reflecting layout=soa')
         call expect('the tube', given%sod_direction == 2 .and. close([given%end_time], [0.1_r8]) .and. given%variable_last)
         call expect('its ends', all(given%boundary(:, 1) == reflecting) .and. given%boundary(1, 2) == outflow .and. &
                     given%boundary(2, 2) == reflecting)
-        call expect('species', given%n_species == 3)
         call read('dims=2 geometry=cylindrical sedov-octant=true roots-y=2 refine-variables=ener,dens,ener')
         call expect('cylinder', .not. error%failed() .and. given%geometry == cylindrical .and. given%roots(3) == 1)
         call expect('octant', all(given%boundary(1, :2) == reflecting) .and. all(given%boundary(2, :2) == outflow))

@@ -27,6 +27,7 @@ module ember_parameters
         character(:), allocatable :: problem              !< sedov, sod or wave
         integer :: dims = 3, geometry = cartesian
         logical :: variable_last = .false.                !< layout soa
+        integer :: n_species = 0                          !< no problem has any yet
         integer(i8) :: memory = 0                         !< of the container, on all ranks together [B]
         integer :: threads = 1                            !< of a rank
         type(pages_policy_t) :: policy
@@ -435,7 +436,8 @@ contains
         mesh%dims = self%dims
         mesh%geometry = self%geometry
         mesh%variable_last = self%variable_last
-        mesh%n_variables = size(variable_name)
+        mesh%n_species = self%n_species
+        mesh%n_variables = size(variable_name) + self%n_species
         mesh%lowest_level = self%lowest_level
         mesh%highest_level = self%highest_level
         mesh%boundary = self%boundary

@@ -95,7 +95,7 @@ contains
         real(r8), intent(in) :: value
         character(:), allocatable :: text
 
-        text = to_text(value, 'es23.16e3')
+        text = to_text(value, 'es24.16e3')
     end function number
 
     subroutine check(self, status, message, error)

@@ -158,6 +158,23 @@ def test_the_blast_is_that_of_sedov_s_solution(ember: Ember) -> None:
         assert fine["density_error_l1"] < 0.9 * coarse["density_error_l1"], (mesh, coarse, fine)
 
 
+# ---- conservation
+
+
+def test_momentum_is_kept_while_the_mesh_adapts(ember: Ember) -> None:
+    walls = tuple(word for axis in "xy" for word in (f"--boundary-{axis}", "periodic"))
+    levels = ("--lowest-level", "1", "--highest-level", "4")
+    told = ember.run(
+        *("--problem", "sod", "--dims", "2", *walls, *levels, "--end-time", "0.1", "--log", "tube.csv")
+    )
+    names, *rows = (ember.folder / "tube.csv").read_text(encoding="utf-8").splitlines()
+    table = [dict(zip(names.split(","), row.split(","), strict=True)) for row in rows]
+    assert len({row["blocks"] for row in table}) > 1, "the mesh did not adapt"
+    for name in ("momentum_1", "momentum_2", "momentum_3"):
+        assert max(abs(float(row[name])) for row in table) < 1e-13, name
+    assert told["validation"]["error"] < 1e-13
+
+
 # ---- symmetry
 
 

@@ -152,9 +152,9 @@ def _compact(root: Path) -> None:
 
 
 def _working_sets(arguments: Sequence[str]) -> Iterator[str]:
-    """The working sets that are named, those of `--sweep working-set=64MiB,1GiB` too."""
+    """The working sets that are named, a mini-app's memory, those of `--sweep working-set=64MiB,1GiB` too."""
     for name, value in _pairs(arguments):
-        if name == "--working-set":
+        if name in ("--working-set", "--memory"):
             yield value
         elif name == "--sweep" and value.startswith("working-set="):
             yield from filter(None, value.removeprefix("working-set=").split(","))

@@ -118,6 +118,7 @@ def test_pages_for_the_largest_working_set():
         == 512 + MARGIN_PAGES
     )
     assert pages_needed([("--working-set", "3000000")]) == 2 + MARGIN_PAGES
+    assert pages_needed([("--problem", "sedov", "--memory", "1GiB", "--fill-memory")]) == 512 + MARGIN_PAGES
     assert pages_needed([("--sweep", "stride")]) == 256 + MARGIN_PAGES
     assert pages_needed([("--sweep", "working-set", "--working-set", "64MiB")]) == 32 + MARGIN_PAGES
     assert pages_needed([("--sweep", "working-set=2MiB,64MiB,4MiB")]) == 32 + MARGIN_PAGES

@@ -3,12 +3,6 @@
 # A mini-app's folder holds its main program, main.f90; its parts, modules in further .f90 files; and C sources, of which its
 # CMakeLists.txt names those that the build takes. Its tests are tests/test_<module>.f90, and the program run small.
 include(PagewiseTests)
-find_package(HDF5 REQUIRED COMPONENTS C)
-# A shared library brings what it needs itself.
-list(GET HDF5_C_LIBRARIES 0 pagewise_hdf5)
-if(NOT pagewise_hdf5 MATCHES "\\.so")
-    set(pagewise_hdf5 ${HDF5_C_LIBRARIES})
-endif()
 set(PAGEWISE_MPI OFF CACHE STRING "Ranks by MPI: ON, OFF, AUTO (where there is one)")
 set(pagewise_mpi ${PAGEWISE_MPI})
 if(PAGEWISE_MPI STREQUAL "AUTO")
@@ -77,20 +71,30 @@ function(pagewise_mini_test name target ranks)
     endif()
 endfunction()
 
-# The mini-app in the current folder: a library of its parts, its program, its tests. Arguments: its C sources.
+# The mini-app in the current folder: a library of its parts, and, where the build wants the mini-app itself, its program and
+# its tests. Arguments: its C sources; USES, the mini-apps whose parts it builds upon.
 function(pagewise_mini_app)
+    cmake_parse_arguments(PARSE_ARGV 0 _arg "" "" "USES")
+    foreach(_used ${_arg_USES})
+        if(NOT TARGET ${_used})
+            add_subdirectory(${PROJECT_SOURCE_DIR}/mini/${_used} ${PROJECT_BINARY_DIR}/mini/${_used})
+        endif()
+    endforeach()
     get_filename_component(_app ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     file(GLOB _parts CONFIGURE_DEPENDS *.f90)
     list(FILTER _parts EXCLUDE REGEX "/main\\.f90$")
-    add_library(${_app} STATIC ${_parts} ${ARGN})
+    add_library(${_app} STATIC ${_parts} ${_arg_UNPARSED_ARGUMENTS})
     _pagewise_mini_compile(${_app})
     set(_modules ${CMAKE_CURRENT_BINARY_DIR}/modules)
     set_target_properties(${_app} PROPERTIES Fortran_MODULE_DIRECTORY ${_modules})
     target_include_directories(${_app} PUBLIC ${_modules})
-    target_link_libraries(${_app} PUBLIC pagewise::pagewise PRIVATE ${pagewise_hdf5})
-    target_include_directories(${_app} SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
+    target_link_libraries(${_app} PUBLIC pagewise::pagewise pagewise_hdf5 ${_arg_USES})
     if(pagewise_mpi)
         target_link_libraries(${_app} PRIVATE MPI::MPI_C)
+    endif()
+
+    if(NOT _app IN_LIST pagewise_mini_apps)
+        return()
     endif()
 
     pagewise_mini_program(pw-${_app} ${_app} main.f90)
@@ -103,10 +107,12 @@ function(pagewise_mini_app)
 
     if(BUILD_TESTING)
         file(GLOB _tests CONFIGURE_DEPENDS tests/test_*.f90)
+        file(GLOB _shared CONFIGURE_DEPENDS tests/*.f90)
+        list(FILTER _shared EXCLUDE REGEX "/test_[^/]*$")
         foreach(_source ${_tests})
             get_filename_component(_name ${_source} NAME_WE)
             string(REGEX REPLACE "^test_" "" _name ${_name})
-            pagewise_mini_program(test_${_app}_${_name} ${_app} ${_source})
+            pagewise_mini_program(test_${_app}_${_name} ${_app} ${_source} ${_shared})
             # Those that begin to run in parallel.
             file(STRINGS ${_source} _ranks REGEX "%begin\\(error\\)")
             pagewise_mini_test(${_app}.${_name} test_${_app}_${_name} "${_ranks}")

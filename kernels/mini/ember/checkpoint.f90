@@ -6,7 +6,7 @@
 module ember_checkpoint
     use, intrinsic :: ieee_arithmetic, only: ieee_is_finite
     use ember_container, only: block_bytes, load_interior, store_interior
-    use ember_hdf5_file, only: checksum, file_t, kind_double, kind_integer, kind_long, table_t, whole_file
+    use pw_hdf5, only: checksum, file_t, kind_double, kind_integer, kind_long, table_t, whole_file
     use ember_mesh, only: block_zones, cartesian, cylindrical, first_species, mesh_t, outflow, periodic, reflecting
     use ember_output_info, only: longest, name_length, output_info_t, variable_names
     use ember_parallel, only: comm_t

@@ -5,7 +5,7 @@
 !> conserved variables.
 module ember_plotfile
     use ember_container, only: load_interior
-    use ember_hdf5_file, only: file_t, kind_double, kind_float, kind_integer, kind_text, table_t
+    use pw_hdf5, only: file_t, kind_double, kind_float, kind_integer, kind_text, table_t
     use ember_mesh, only: block_zones, cylindrical, first_species, mesh_t, outflow, reflecting, v_dens, v_ener, v_gamc, &
         v_momx, v_momy, v_momz, v_pres, v_temp
     use ember_output_info, only: append, longest, name_length, named_real_t, named_text_t, output_info_t, variable_names

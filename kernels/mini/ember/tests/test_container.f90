@@ -4,14 +4,14 @@ program test_container
     use ember_container, only: block_bytes, container_create, container_free, container_touch, copy_box, load_interior, pack_box, &
         pack_star, prolong_star, restrict_box, star_size, store_interior, unpack_box
     use ember_mesh, only: block_zones, cartesian, cylindrical, first_guard, last_guard, mesh_t, v_dens, v_ener, v_momx, v_momz
+    use ember_testing, only: expect, failures, next_random
     use pw_error, only: error_t, exit_usage
-    use pw_kinds, only: i8, r8
+    use pw_kinds, only: r8
     use pw_pages, only: pages_begin, pages_none
     implicit none
     integer, parameter :: half = block_zones/2
     type(error_t) :: error
-    integer :: failures = 0, dims, geometry
-    integer(i8) :: state = 20260731
+    integer :: dims, geometry
 
     call pages_begin(pages_none, error)
     call expect(.not. error%failed(), 'pages')
@@ -29,12 +29,6 @@ program test_container
     if (failures > 0) error stop 'test_container: failures'
 
 contains
-
-    !> A number between 0 and 1: a linear congruence, its upper bits.
-    real(r8) function random()
-        state = iand(1103515245_i8*state + 12345_i8, int(z'7fffffff', i8))
-        random = real(state, r8)/2.0_r8**31
-    end function random
 
     !> A mesh of one leaf at radius `corner` in units of its own width, with three slots.
     subroutine make(mesh, dims, geometry, last, corner)
@@ -83,7 +77,7 @@ contains
             do j = first_guard, last_guard
                 do i = first_guard, last_guard
                     do v = 1, mesh%n_variables
-                        values(v, i, j, k) = 1.0_r8 + random()
+                        values(v, i, j, k) = 1.0_r8 + next_random()
                     end do
                     values(v_ener, i, j, k) = 100.0_r8*values(v_ener, i, j, k)
                 end do
@@ -175,9 +169,9 @@ contains
                 from = 1
                 to = 1
                 do d = 1, dims
-                    length = 1 + int(random()*merge(3, 20, random() < 0.5_r8))
-                    from(1, d) = first_guard + int(random()*(21 - length))
-                    to(1, d) = first_guard + int(random()*(21 - length))
+                    length = 1 + int(next_random()*merge(3, 20, next_random() < 0.5_r8))
+                    from(1, d) = first_guard + int(next_random()*(21 - length))
+                    to(1, d) = first_guard + int(next_random()*(21 - length))
                     from(2, d) = from(1, d) + length - 1
                     to(2, d) = to(1, d) + length - 1
                 end do
@@ -467,9 +461,9 @@ contains
         do k = lbound(a, 4), ubound(a, 4)
             do j = first_guard, last_guard
                 do i = first_guard, last_guard
-                    a(v_dens, i, j, k) = 10.0_r8**(4.0_r8*random() - 2.0_r8)
-                    a(v_momx:v_momz, i, j, k) = a(v_dens, i, j, k)*(20.0_r8*[random(), random(), random()] - 10.0_r8)
-                    a(v_ener, i, j, k) = 10.0_r8**(4.0_r8*random() - 3.0_r8) &
+                    a(v_dens, i, j, k) = 10.0_r8**(4.0_r8*next_random() - 2.0_r8)
+                    a(v_momx:v_momz, i, j, k) = a(v_dens, i, j, k)*(20.0_r8*[next_random(), next_random(), next_random()] - 10.0_r8)
+                    a(v_ener, i, j, k) = 10.0_r8**(4.0_r8*next_random() - 3.0_r8) &
                                          + 0.5_r8*sum(a(v_momx:v_momz, i, j, k)**2)/a(v_dens, i, j, k)
                 end do
             end do
@@ -507,14 +501,5 @@ contains
 
         near = abs(a - b) <= 1.0e-13_r8*max(abs(a), abs(b), 1.0_r8)
     end function near
-
-    subroutine expect(ok, what)
-        logical, intent(in) :: ok
-        character(*), intent(in) :: what
-
-        if (ok) return
-        failures = failures + 1
-        if (failures < 20) print *, what
-    end subroutine expect
 
 end program test_container

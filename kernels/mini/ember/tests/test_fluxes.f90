@@ -8,6 +8,7 @@ program test_fluxes
     use ember_fluxes, only: registers_t
     use ember_mesh, only: block_zones, cartesian, cylindrical, first_guard, first_species, last_guard, mesh_t, n_conserved
     use ember_parallel, only: comm_t
+    use ember_testing, only: expect, failures, next_random, random_tree
     use ember_tree, only: tree_t
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
@@ -16,8 +17,6 @@ program test_fluxes
     integer, parameter :: n_species = 2, n_amounts = n_conserved + n_species
     type(comm_t) :: comm
     type(error_t) :: error
-    integer :: failures = 0
-    integer(i8) :: state = 20260731
     type(tree_t) :: tree
 
     call comm%begin(error)
@@ -25,16 +24,16 @@ program test_fluxes
     call pages_begin(pages_none, error)
     call expect(.not. error%failed(), 'pages')
 
-    call grow(2, [2, 1, 1], [.true., .true., .false.], 1, 4, 0.3_r8)
+    call random_tree(tree, 2, [2, 1, 1], [.true., .true., .false.], 1, 4, 0.3_r8)
     call check(cartesian)
-    call grow(2, [1, 2, 1], [.false., .true., .false.], 1, 4, 0.3_r8)
+    call random_tree(tree, 2, [1, 2, 1], [.false., .true., .false.], 1, 4, 0.3_r8)
     call check(cartesian)
     call check(cylindrical)
-    call grow(2, [1, 1, 1], [.true., .true., .false.], 1, 1, 0.0_r8)
+    call random_tree(tree, 2, [1, 1, 1], [.true., .true., .false.], 1, 1, 0.0_r8)
     call check(cartesian)
-    call grow(3, [1, 1, 1], [.true., .true., .true.], 1, 3, 0.1_r8)
+    call random_tree(tree, 3, [1, 1, 1], [.true., .true., .true.], 1, 3, 0.1_r8)
     call check(cartesian)
-    call grow(3, [1, 2, 1], [.false., .true., .false.], 0, 2, 0.3_r8)
+    call random_tree(tree, 3, [1, 2, 1], [.false., .true., .false.], 0, 2, 0.3_r8)
     call check(cartesian)
 
     if (failures > 0) then
@@ -44,35 +43,6 @@ program test_fluxes
     call comm%end()
 
 contains
-
-    !> A number between 0 and 1: a linear congruence, its upper bits.
-    real(r8) function next_random()
-        state = iand(1103515245_i8*state + 12345_i8, int(z'7fffffff', i8))
-        next_random = real(state, r8)/2.0_r8**31
-    end function next_random
-
-    !> A random tree: leaves of level `start`, refined in rounds with probability `p` up to level `highest`.
-    subroutine grow(dims, roots, is_periodic, start, highest, p)
-        integer, intent(in) :: dims, roots(3), start, highest
-        logical, intent(in) :: is_periodic(3)
-        real(r8), intent(in) :: p
-        type(tree_t) :: new
-        integer, allocatable :: mark(:), origin_kind(:), origin(:)
-        integer :: level, leaf
-
-        call tree%start(dims, roots, is_periodic, start, error)
-        call expect(.not. error%failed(), 'tree')
-        do level = start, highest - 1
-            allocate (mark(tree%n_leaves))
-            do leaf = 1, tree%n_leaves
-                mark(leaf) = merge(1, 0, next_random() < p .and. tree%level(leaf) == level)
-            end do
-            mark(1 + int(next_random()*tree%n_leaves)) = 1
-            call tree%adapt(mark, 0, highest, new, origin_kind, origin)
-            tree = new
-            deallocate (mark)
-        end do
-    end subroutine grow
 
     subroutine check(geometry)
         integer, intent(in) :: geometry
@@ -400,14 +370,5 @@ contains
 
         near = abs(a - b) <= 1.0e-12_r8*max(abs(a), abs(b), 1.0e3_r8)
     end function near
-
-    subroutine expect(ok, what)
-        logical, intent(in) :: ok
-        character(*), intent(in) :: what
-
-        if (ok) return
-        failures = failures + 1
-        if (failures < 20) print *, what
-    end subroutine expect
 
 end program test_fluxes

@@ -7,7 +7,7 @@ program test_output
     use, intrinsic :: iso_c_binding, only: c_int, c_long
     use, intrinsic :: iso_fortran_env, only: int8, output_unit
     use ember_container, only: block_bytes, container_create, container_free, container_touch, load_interior, store_interior
-    use ember_hdf5_file, only: file_t, whole_file
+    use pw_hdf5, only: file_t, whole_file
     use ember_mesh, only: block_zones, cartesian, cylindrical, first_species, mesh_t, outflow, periodic, reflecting, v_dens, &
         v_ener, v_gamc, v_momx, v_momz, v_pres, v_temp
     use ember_output, only: checkpoint_name, output_info_t, plotfile_name, read_checkpoint, read_checkpoint_head, &

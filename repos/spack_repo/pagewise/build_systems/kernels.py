@@ -22,7 +22,7 @@ from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 PAGES_UNAVAILABLE = 3
 
 #: Folders of kernels/ that concern only the packages which name them.
-OF_SOME_PACKAGES = ("micro", "mini")
+OF_SOME_PACKAGES = ("hdf5", "micro", "mini")
 
 
 class KernelsPackage(CMakePackage):

@@ -23,7 +23,7 @@ class PagewiseEmber(ProgramsPackage):
     depends_on("hdf5")
     depends_on("mpi", when="+mpi")
 
-    own_folders = ("mini/ember",)
+    own_folders = ("hdf5", "mini/ember")
 
     def cmake_args(self):
         places = [self.define("HDF5_ROOT", self.spec["hdf5"].prefix)]

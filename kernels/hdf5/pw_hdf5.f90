@@ -1,8 +1,8 @@
-!> Files by HDF5, from Fortran: rows of datasets, tables of named values, attributes (hdf5_file.h tells what each call does).
+!> Files by HDF5, from Fortran: rows of datasets, tables of named values, attributes (pw_hdf5.h tells what each call does).
 !>
 !> The first failure stays in `error`, and calls that are made after it do nothing: a caller looks at the end. Shapes are
 !> Fortran's, so that the rows of a dataset are what has one last index.
-module ember_hdf5_file
+module pw_hdf5
     use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int32_t, c_int64_t, c_loc, c_null_char, c_null_ptr, c_ptr
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
@@ -10,12 +10,12 @@ module ember_hdf5_file
     implicit none
     private
 
-    integer(c_int32_t), parameter, public :: kind_double = 1, kind_float = 2   ! EMBER_FILE_DOUBLE, EMBER_FILE_FLOAT
-    integer(c_int32_t), parameter, public :: kind_integer = 3, kind_long = 4   ! EMBER_FILE_INT32, EMBER_FILE_INT64
-    integer(c_int32_t), parameter, public :: kind_text = 5                     ! EMBER_FILE_STRING
+    integer(c_int32_t), parameter, public :: kind_double = 1, kind_float = 2   ! PW_HDF5_DOUBLE, PW_HDF5_FLOAT
+    integer(c_int32_t), parameter, public :: kind_integer = 3, kind_long = 4   ! PW_HDF5_INT32, PW_HDF5_INT64
+    integer(c_int32_t), parameter, public :: kind_text = 5                     ! PW_HDF5_STRING
 
-    integer, parameter :: text_length = 1024   ! EMBER_FILE_TEXT
-    integer, parameter :: max_rank = 8         ! EMBER_FILE_RANK
+    integer, parameter :: text_length = 1024   ! PW_HDF5_TEXT
+    integer, parameter :: max_rank = 8         ! PW_HDF5_RANK
     integer, parameter :: max_columns = 16
     character(*), parameter, public :: whole_file = '/'   !< the object whose attributes are the file's
 
@@ -80,21 +80,21 @@ module ember_hdf5_file
     end type column_t
 
     interface
-        integer(c_int32_t) function c_create(path, file, failure) bind(c, name='ember_file_create')
+        integer(c_int32_t) function c_create(path, file, failure) bind(c, name='pw_hdf5_create')
             import :: c_char, c_int32_t, c_ptr, failure_t
             character(kind=c_char), intent(in) :: path(*)
             type(c_ptr), intent(out) :: file
             type(failure_t), intent(inout) :: failure
         end function c_create
 
-        integer(c_int32_t) function c_open(path, file, failure) bind(c, name='ember_file_open')
+        integer(c_int32_t) function c_open(path, file, failure) bind(c, name='pw_hdf5_open')
             import :: c_char, c_int32_t, c_ptr, failure_t
             character(kind=c_char), intent(in) :: path(*)
             type(c_ptr), intent(out) :: file
             type(failure_t), intent(inout) :: failure
         end function c_open
 
-        integer(c_int32_t) function c_define(file, name, kind, length, rank, shape, failure) bind(c, name='ember_file_define')
+        integer(c_int32_t) function c_define(file, name, kind, length, rank, shape, failure) bind(c, name='pw_hdf5_define')
             import :: c_char, c_int32_t, c_int64_t, c_ptr, failure_t
             type(c_ptr), value :: file
             character(kind=c_char), intent(in) :: name(*)
@@ -103,14 +103,14 @@ module ember_hdf5_file
             type(failure_t), intent(inout) :: failure
         end function c_define
 
-        integer(c_int32_t) function c_reserve(file, failure) bind(c, name='ember_file_reserve')
+        integer(c_int32_t) function c_reserve(file, failure) bind(c, name='pw_hdf5_reserve')
             import :: c_int32_t, c_ptr, failure_t
             type(c_ptr), value :: file
             type(failure_t), intent(inout) :: failure
         end function c_reserve
 
         integer(c_int32_t) function c_write_rows(file, name, kind, length, first, n, row_values, values, failure) &
-            bind(c, name='ember_file_write_rows')
+            bind(c, name='pw_hdf5_write_rows')
             import :: c_char, c_int32_t, c_int64_t, c_ptr, failure_t
             type(c_ptr), value :: file, values
             character(kind=c_char), intent(in) :: name(*)
@@ -120,7 +120,7 @@ module ember_hdf5_file
         end function c_write_rows
 
         integer(c_int32_t) function c_read_rows(file, name, kind, length, first, n, row_values, values, failure) &
-            bind(c, name='ember_file_read_rows')
+            bind(c, name='pw_hdf5_read_rows')
             import :: c_char, c_int32_t, c_int64_t, c_ptr, failure_t
             type(c_ptr), value :: file, values
             character(kind=c_char), intent(in) :: name(*)
@@ -130,7 +130,7 @@ module ember_hdf5_file
         end function c_read_rows
 
         integer(c_int32_t) function c_write_table(file, name, n, columns, n_columns, failure) &
-            bind(c, name='ember_file_write_table')
+            bind(c, name='pw_hdf5_write_table')
             import :: c_char, c_int32_t, c_int64_t, c_ptr, column_t, failure_t
             type(c_ptr), value :: file
             character(kind=c_char), intent(in) :: name(*)
@@ -141,7 +141,7 @@ module ember_hdf5_file
         end function c_write_table
 
         integer(c_int32_t) function c_read_column(file, name, column, kind, length, n, values, failure) &
-            bind(c, name='ember_file_read_column')
+            bind(c, name='pw_hdf5_read_column')
             import :: c_char, c_int32_t, c_int64_t, c_ptr, failure_t
             type(c_ptr), value :: file, values
             character(kind=c_char), intent(in) :: name(*), column(*)
@@ -151,7 +151,7 @@ module ember_hdf5_file
         end function c_read_column
 
         integer(c_int32_t) function c_column_length(file, name, column, length, failure) &
-            bind(c, name='ember_file_column_length')
+            bind(c, name='pw_hdf5_column_length')
             import :: c_char, c_int32_t, c_ptr, failure_t
             type(c_ptr), value :: file
             character(kind=c_char), intent(in) :: name(*), column(*)
@@ -160,7 +160,7 @@ module ember_hdf5_file
         end function c_column_length
 
         integer(c_int32_t) function c_write_attribute(file, object, name, kind, length, n, values, failure) &
-            bind(c, name='ember_file_write_attribute')
+            bind(c, name='pw_hdf5_write_attribute')
             import :: c_char, c_int32_t, c_int64_t, c_ptr, failure_t
             type(c_ptr), value :: file, values
             character(kind=c_char), intent(in) :: object(*), name(*)
@@ -169,14 +169,14 @@ module ember_hdf5_file
             type(failure_t), intent(inout) :: failure
         end function c_write_attribute
 
-        integer(c_int32_t) function c_has_attribute(file, object, name) bind(c, name='ember_file_has_attribute')
+        integer(c_int32_t) function c_has_attribute(file, object, name) bind(c, name='pw_hdf5_has_attribute')
             import :: c_char, c_int32_t, c_ptr
             type(c_ptr), value :: file
             character(kind=c_char), intent(in) :: object(*), name(*)
         end function c_has_attribute
 
         integer(c_int32_t) function c_attribute_size(file, object, name, n, length, failure) &
-            bind(c, name='ember_file_attribute_size')
+            bind(c, name='pw_hdf5_attribute_size')
             import :: c_char, c_int32_t, c_int64_t, c_ptr, failure_t
             type(c_ptr), value :: file
             character(kind=c_char), intent(in) :: object(*), name(*)
@@ -186,7 +186,7 @@ module ember_hdf5_file
         end function c_attribute_size
 
         integer(c_int32_t) function c_read_attribute(file, object, name, kind, length, n, values, failure) &
-            bind(c, name='ember_file_read_attribute')
+            bind(c, name='pw_hdf5_read_attribute')
             import :: c_char, c_int32_t, c_int64_t, c_ptr, failure_t
             type(c_ptr), value :: file, values
             character(kind=c_char), intent(in) :: object(*), name(*)
@@ -195,35 +195,35 @@ module ember_hdf5_file
             type(failure_t), intent(inout) :: failure
         end function c_read_attribute
 
-        integer(c_int32_t) function c_flush(file, failure) bind(c, name='ember_file_flush')
+        integer(c_int32_t) function c_flush(file, failure) bind(c, name='pw_hdf5_flush')
             import :: c_int32_t, c_ptr, failure_t
             type(c_ptr), value :: file
             type(failure_t), intent(inout) :: failure
         end function c_flush
 
-        integer(c_int32_t) function c_commit(file, failure) bind(c, name='ember_file_commit')
+        integer(c_int32_t) function c_commit(file, failure) bind(c, name='pw_hdf5_commit')
             import :: c_int32_t, c_ptr, failure_t
             type(c_ptr), intent(inout) :: file
             type(failure_t), intent(inout) :: failure
         end function c_commit
 
-        subroutine c_discard(file) bind(c, name='ember_file_discard')
+        subroutine c_discard(file) bind(c, name='pw_hdf5_discard')
             import :: c_ptr
             type(c_ptr), intent(inout) :: file
         end subroutine c_discard
 
-        subroutine c_close(file) bind(c, name='ember_file_close')
+        subroutine c_close(file) bind(c, name='pw_hdf5_close')
             import :: c_ptr
             type(c_ptr), intent(inout) :: file
         end subroutine c_close
 
-        integer(c_int32_t) function c_has(file, name) bind(c, name='ember_file_has')
+        integer(c_int32_t) function c_has(file, name) bind(c, name='pw_hdf5_has')
             import :: c_char, c_int32_t, c_ptr
             type(c_ptr), value :: file
             character(kind=c_char), intent(in) :: name(*)
         end function c_has
 
-        integer(c_int32_t) function c_shape(file, name, rank, shape, failure) bind(c, name='ember_file_shape')
+        integer(c_int32_t) function c_shape(file, name, rank, shape, failure) bind(c, name='pw_hdf5_shape')
             import :: c_char, c_int32_t, c_int64_t, c_ptr, failure_t
             type(c_ptr), value :: file
             character(kind=c_char), intent(in) :: name(*)
@@ -232,7 +232,7 @@ module ember_hdf5_file
             type(failure_t), intent(inout) :: failure
         end function c_shape
 
-        integer(c_int32_t) function c_checksum(values, bytes) bind(c, name='ember_file_checksum')
+        integer(c_int32_t) function c_checksum(values, bytes) bind(c, name='pw_hdf5_checksum')
             import :: c_int32_t, c_int64_t, c_ptr
             type(c_ptr), value :: values
             integer(c_int64_t), value :: bytes
@@ -765,7 +765,7 @@ contains
         type(failure_t), intent(in) :: failure
         type(error_t), intent(inout) :: error
 
-        if (code /= 0) call error%raise(int(code), from_c(failure%message), 'hdf5_file', from_c(failure%remedy))
+        if (code /= 0) call error%raise(int(code), from_c(failure%message), 'pw_hdf5', from_c(failure%remedy))
     end subroutine note
 
-end module ember_hdf5_file
+end module pw_hdf5

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "hdf5_file.h"
+#include "pw_hdf5.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include <H5FDdevelop.h>
 #endif
 
-struct ember_file {
+struct pw_hdf5 {
     hid_t id;
     char *path;
     char *temporary; /* NULL: the file is read */
@@ -38,7 +38,7 @@ struct ember_file {
 
 struct stream {
     H5FD_t head;
-    struct ember_file *file;
+    struct pw_hdf5 *file;
     haddr_t end; /* of the file */
 };
 
@@ -46,10 +46,10 @@ static H5FD_t *stream_open(const char *name, unsigned flags, hid_t access, haddr
 {
     (void)name;
     (void)limit;
-    struct ember_file *const *told = H5Pget_driver_info(access);
+    struct pw_hdf5 *const *told = H5Pget_driver_info(access);
     struct stat status;
     if (told == NULL) return NULL;
-    struct ember_file *file = *told;
+    struct pw_hdf5 *file = *told;
     if (((flags & H5F_ACC_TRUNC) != 0 && ftruncate(file->descriptor, 0) != 0) || fstat(file->descriptor, &status) != 0) {
         file->cause = errno;
         return NULL;
@@ -72,7 +72,7 @@ static herr_t stream_close(H5FD_t *head)
 
 static int stream_compare(const H5FD_t *a, const H5FD_t *b)
 {
-    const struct ember_file *p = ((const struct stream *)a)->file, *q = ((const struct stream *)b)->file;
+    const struct pw_hdf5 *p = ((const struct stream *)a)->file, *q = ((const struct stream *)b)->file;
     return (p > q) - (p < q);
 }
 
@@ -103,7 +103,7 @@ static haddr_t stream_get_end(const H5FD_t *head, H5FD_mem_t type)
 }
 
 /* A refused write or truncation: an error the first time. */
-static herr_t refused(struct ember_file *file)
+static herr_t refused(struct pw_hdf5 *file)
 {
     file->cause = errno != 0 ? errno : EIO;
     file->ending = true;
@@ -114,7 +114,7 @@ static herr_t stream_read(H5FD_t *head, H5FD_mem_t type, hid_t transfer, haddr_t
 {
     (void)type;
     (void)transfer;
-    struct ember_file *file = ((struct stream *)head)->file;
+    struct pw_hdf5 *file = ((struct stream *)head)->file;
     char *at = buffer;
     while (size > 0) {
         ssize_t n = pread(file->descriptor, at, size, (off_t)from);
@@ -159,7 +159,7 @@ static herr_t stream_truncate(H5FD_t *head, hid_t transfer, hbool_t closing)
     (void)transfer;
     (void)closing;
     struct stream *stream = (struct stream *)head;
-    struct ember_file *file = stream->file;
+    struct pw_hdf5 *file = stream->file;
     if (stream->end == file->size) return 0;
     if (!file->ending && ftruncate(file->descriptor, (off_t)file->size) != 0) return refused(file);
     stream->end = file->size;
@@ -171,10 +171,10 @@ static const H5FD_class_t stream_class = {
     .version = H5FD_CLASS_VERSION,
     .value = 600, /* from 512 on they are free */
 #endif
-    .name = "ember",
+    .name = "pagewise",
     .maxaddr = HADDR_MAX,
     .fc_degree = H5F_CLOSE_STRONG,
-    .fapl_size = sizeof(struct ember_file *),
+    .fapl_size = sizeof(struct pw_hdf5 *),
     .open = stream_open,
     .close = stream_close,
     .cmp = stream_compare,
@@ -190,12 +190,12 @@ static const H5FD_class_t stream_class = {
 
 /* ---- Failures ----------------------------------------------------------------------------------------------------------*/
 
-static void say(char text[EMBER_FILE_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(char text[EMBER_FILE_TEXT], const char *format, ...)
+static void say(char text[PW_HDF5_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(char text[PW_HDF5_TEXT], const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, EMBER_FILE_TEXT, format, arguments);
+    vsnprintf(text, PW_HDF5_TEXT, format, arguments);
     va_end(arguments);
 }
 
@@ -211,9 +211,9 @@ static void folder_of(const char *path, char *folder, size_t length)
 }
 
 /* What the user can do about an errno. */
-static void advise(const struct ember_file *file, int cause, char remedy[EMBER_FILE_TEXT])
+static void advise(const struct pw_hdf5 *file, int cause, char remedy[PW_HDF5_TEXT])
 {
-    char folder[EMBER_FILE_TEXT / 2];
+    char folder[PW_HDF5_TEXT / 2];
     folder_of(file->path, folder, sizeof folder);
     switch (cause) {
     case ENOSPC:
@@ -261,7 +261,7 @@ static herr_t note_reason(unsigned n, const H5E_error2_t *reason, void *to)
 }
 
 /* A call of HDF5 that failed just now; `what` is the object in the file that it was about. */
-static int32_t fail(struct ember_file *file, const char *what, struct ember_file_failure *failure)
+static int32_t fail(struct pw_hdf5 *file, const char *what, struct pw_hdf5_failure *failure)
 {
     struct reasons reasons = {"no reason", "no reason"};
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, note_reason, &reasons);
@@ -276,7 +276,7 @@ static int32_t fail(struct ember_file *file, const char *what, struct ember_file
     } else if (strstr(reasons.last, "signature") != NULL) {
         cause = "it is no HDF5 file, or its beginning is damaged";
     }
-    failure->code = EMBER_FILE_SYSTEM;
+    failure->code = PW_HDF5_SYSTEM;
     say(failure->message, "cannot %s %s'%s': %s%sHDF5: %s: %s%s", verb, object, file->path, cause != NULL ? cause : "",
         cause != NULL ? " (" : "", reasons.first, reasons.last, cause != NULL ? ")" : "");
     advise(file, file->cause, failure->remedy);
@@ -284,10 +284,10 @@ static int32_t fail(struct ember_file *file, const char *what, struct ember_file
 }
 
 /* A system call on the file that failed just now. */
-static int32_t fail_system(struct ember_file *file, const char *call, struct ember_file_failure *failure)
+static int32_t fail_system(struct pw_hdf5 *file, const char *call, struct pw_hdf5_failure *failure)
 {
     if (file->cause == 0) file->cause = errno;
-    failure->code = EMBER_FILE_SYSTEM;
+    failure->code = PW_HDF5_SYSTEM;
     say(failure->message, "cannot %s '%s': %s (%s)", file->temporary != NULL ? "write" : "read", file->path,
         strerror(file->cause), call);
     advise(file, file->cause, failure->remedy);
@@ -295,9 +295,9 @@ static int32_t fail_system(struct ember_file *file, const char *call, struct emb
 }
 
 /* Something in the file is not as the caller expects it. */
-static int32_t fail_content(struct ember_file *file, const char *name, const char *how, struct ember_file_failure *failure)
+static int32_t fail_content(struct pw_hdf5 *file, const char *name, const char *how, struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_SYSTEM;
+    failure->code = PW_HDF5_SYSTEM;
     say(failure->message, "cannot read '%s' of '%s': %s", name, file->path, how);
     advise(file, 0, failure->remedy);
     return failure->code;
@@ -313,7 +313,7 @@ static char *joined(const char *a, const char *b)
     return text;
 }
 
-static void release(struct ember_file **file)
+static void release(struct pw_hdf5 **file)
 {
     if (*file == NULL) return;
     if ((*file)->id >= 0) {
@@ -329,9 +329,9 @@ static void release(struct ember_file **file)
 }
 
 /* The structure of a file to write or to read, with its names; NULL where there is no memory. */
-static struct ember_file *begin(const char *path, bool writing, struct ember_file_failure *failure)
+static struct pw_hdf5 *begin(const char *path, bool writing, struct pw_hdf5_failure *failure)
 {
-    struct ember_file *file = calloc(1, sizeof *file);
+    struct pw_hdf5 *file = calloc(1, sizeof *file);
     if (file != NULL) {
         file->id = H5I_INVALID_HID;
         file->descriptor = -1;
@@ -346,14 +346,14 @@ static struct ember_file *begin(const char *path, bool writing, struct ember_fil
         free(file->path);
         free(file);
     }
-    failure->code = EMBER_FILE_SYSTEM;
+    failure->code = PW_HDF5_SYSTEM;
     say(failure->message, "no memory to open '%s'", path);
     say(failure->remedy, "take less memory for the blocks");
     return NULL;
 }
 
 /* Hand the opened descriptor to HDF5. */
-static int32_t attach(struct ember_file *file, struct ember_file_failure *failure)
+static int32_t attach(struct pw_hdf5 *file, struct pw_hdf5_failure *failure)
 {
     static hid_t driver = H5I_INVALID_HID;
     /* All files are closed by their users: nothing is left to do at exit. */
@@ -377,32 +377,32 @@ static int32_t attach(struct ember_file *file, struct ember_file_failure *failur
     return failure->code;
 }
 
-int32_t ember_file_create(const char *path, struct ember_file **file, struct ember_file_failure *failure)
+int32_t pw_hdf5_create(const char *path, struct pw_hdf5 **file, struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_OK;
+    failure->code = PW_HDF5_OK;
     *file = begin(path, true, failure);
     if (*file == NULL) return failure->code;
     struct stat status;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
         /* The rename would put the file into the place of a device or a pipe. */
-        failure->code = EMBER_FILE_SYSTEM;
+        failure->code = PW_HDF5_SYSTEM;
         say(failure->message, "cannot write '%s': there is something by that name that is no file", path);
         say(failure->remedy, "name a file, not a folder or a device");
     } else {
         (*file)->descriptor = open((*file)->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         if ((*file)->descriptor < 0) {
             fail_system(*file, "open", failure);
-        } else if (attach(*file, failure) == EMBER_FILE_OK) {
-            return EMBER_FILE_OK;
+        } else if (attach(*file, failure) == PW_HDF5_OK) {
+            return PW_HDF5_OK;
         }
     }
-    ember_file_discard(file);
+    pw_hdf5_discard(file);
     return failure->code;
 }
 
-int32_t ember_file_open(const char *path, struct ember_file **file, struct ember_file_failure *failure)
+int32_t pw_hdf5_open(const char *path, struct pw_hdf5 **file, struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_OK;
+    failure->code = PW_HDF5_OK;
     *file = begin(path, false, failure);
     if (*file == NULL) return failure->code;
     (*file)->descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -410,26 +410,26 @@ int32_t ember_file_open(const char *path, struct ember_file **file, struct ember
     if ((*file)->descriptor < 0 || fstat((*file)->descriptor, &status) != 0) {
         fail_system(*file, "open", failure);
     } else if (!S_ISREG(status.st_mode)) {
-        failure->code = EMBER_FILE_SYSTEM;
+        failure->code = PW_HDF5_SYSTEM;
         say(failure->message, "cannot read '%s': it is no file", path);
         say(failure->remedy, "name a file, not a folder or a device");
     } else if (status.st_size == 0) {
-        failure->code = EMBER_FILE_SYSTEM;
+        failure->code = PW_HDF5_SYSTEM;
         say(failure->message, "cannot read '%s': it is empty", path);
         advise(*file, 0, failure->remedy);
-    } else if (attach(*file, failure) == EMBER_FILE_OK) {
-        return EMBER_FILE_OK;
+    } else if (attach(*file, failure) == PW_HDF5_OK) {
+        return PW_HDF5_OK;
     }
     release(file);
     return failure->code;
 }
 
-void ember_file_close(struct ember_file **file)
+void pw_hdf5_close(struct pw_hdf5 **file)
 {
     release(file);
 }
 
-void ember_file_discard(struct ember_file **file)
+void pw_hdf5_discard(struct pw_hdf5 **file)
 {
     if (*file == NULL) return;
     if ((*file)->descriptor >= 0) unlink((*file)->temporary);
@@ -450,17 +450,17 @@ static int flush_folder(const char *path)
     return flushed != 0 && cause != EINVAL ? -1 : 0;
 }
 
-int32_t ember_file_flush(struct ember_file *file, struct ember_file_failure *failure)
+int32_t pw_hdf5_flush(struct pw_hdf5 *file, struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_OK;
+    failure->code = PW_HDF5_OK;
     if (H5Fflush(file->id, H5F_SCOPE_GLOBAL) < 0) return fail(file, "", failure);
     return failure->code;
 }
 
-int32_t ember_file_commit(struct ember_file **file, struct ember_file_failure *failure)
+int32_t pw_hdf5_commit(struct pw_hdf5 **file, struct pw_hdf5_failure *failure)
 {
-    struct ember_file *own = *file;
-    failure->code = EMBER_FILE_OK;
+    struct pw_hdf5 *own = *file;
+    failure->code = PW_HDF5_OK;
     herr_t closed = H5Fclose(own->id);
     own->id = H5I_INVALID_HID;
     if (closed < 0) {
@@ -484,20 +484,20 @@ int32_t ember_file_commit(struct ember_file **file, struct ember_file_failure *f
         }
         unlink(own->temporary);
     }
-    ember_file_discard(file);
+    pw_hdf5_discard(file);
     return failure->code;
 }
 
-int32_t ember_file_reserve(struct ember_file *file, struct ember_file_failure *failure)
+int32_t pw_hdf5_reserve(struct pw_hdf5 *file, struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_OK;
+    failure->code = PW_HDF5_OK;
     int status;
     do {
         status = fallocate(file->descriptor, FALLOC_FL_KEEP_SIZE, 0, (off_t)file->size);
     } while (status != 0 && errno == EINTR);
-    if (status == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)) return EMBER_FILE_OK;
+    if (status == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)) return PW_HDF5_OK;
     if (errno != ENOSPC) return fail_system(file, "fallocate", failure);
-    char folder[EMBER_FILE_TEXT / 4];
+    char folder[PW_HDF5_TEXT / 4];
     folder_of(file->path, folder, sizeof folder);
     struct statvfs room;
     long long left = -1;
@@ -529,13 +529,13 @@ static hid_t string_type(int32_t length, H5T_str_t padding)
 static hid_t memory_type(int32_t kind, int32_t length)
 {
     switch (kind) {
-    case EMBER_FILE_DOUBLE:
+    case PW_HDF5_DOUBLE:
         return H5Tcopy(H5T_NATIVE_DOUBLE);
-    case EMBER_FILE_FLOAT:
+    case PW_HDF5_FLOAT:
         return H5Tcopy(H5T_NATIVE_FLOAT);
-    case EMBER_FILE_INT32:
+    case PW_HDF5_INT32:
         return H5Tcopy(H5T_NATIVE_INT32);
-    case EMBER_FILE_INT64:
+    case PW_HDF5_INT64:
         return H5Tcopy(H5T_NATIVE_INT64);
     default:
         return string_type(length, H5T_STR_SPACEPAD);
@@ -546,13 +546,13 @@ static hid_t memory_type(int32_t kind, int32_t length)
 static hid_t stored_type(int32_t kind, int32_t length)
 {
     switch (kind) {
-    case EMBER_FILE_DOUBLE:
+    case PW_HDF5_DOUBLE:
         return H5Tcopy(H5T_IEEE_F64LE);
-    case EMBER_FILE_FLOAT:
+    case PW_HDF5_FLOAT:
         return H5Tcopy(H5T_IEEE_F32LE);
-    case EMBER_FILE_INT32:
+    case PW_HDF5_INT32:
         return H5Tcopy(H5T_STD_I32LE);
-    case EMBER_FILE_INT64:
+    case PW_HDF5_INT64:
         return H5Tcopy(H5T_STD_I64LE);
     default:
         return string_type(length, H5T_STR_NULLPAD);
@@ -569,11 +569,11 @@ static void close_all(hid_t dataset, hid_t space, hid_t memory, hid_t type)
 
 /* A new dataset: its room is taken at once, nothing is written to it yet, and it does not tell when it was made. Below 0: it
    could not be made, or there is no such type; `failure` says why. */
-static hid_t new_dataset(struct ember_file *file, const char *name, hid_t type, int32_t rank, const int64_t *shape,
-                         struct ember_file_failure *failure)
+static hid_t new_dataset(struct pw_hdf5 *file, const char *name, hid_t type, int32_t rank, const int64_t *shape,
+                         struct pw_hdf5_failure *failure)
 {
-    hsize_t extent[EMBER_FILE_RANK];
-    for (int32_t i = 0; i < rank && i < EMBER_FILE_RANK; i++) extent[i] = (hsize_t)shape[i];
+    hsize_t extent[PW_HDF5_RANK];
+    for (int32_t i = 0; i < rank && i < PW_HDF5_RANK; i++) extent[i] = (hsize_t)shape[i];
     hid_t space = H5Screate_simple(rank, extent, NULL);
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
     hid_t dataset = H5I_INVALID_HID;
@@ -587,10 +587,10 @@ static hid_t new_dataset(struct ember_file *file, const char *name, hid_t type, 
     return dataset;
 }
 
-int32_t ember_file_define(struct ember_file *file, const char *name, int32_t kind, int32_t length, int32_t rank,
-                          const int64_t *shape, struct ember_file_failure *failure)
+int32_t pw_hdf5_define(struct pw_hdf5 *file, const char *name, int32_t kind, int32_t length, int32_t rank,
+                          const int64_t *shape, struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_OK;
+    failure->code = PW_HDF5_OK;
     hid_t type = stored_type(kind, length);
     hid_t dataset = new_dataset(file, name, type, rank, shape, failure);
     close_all(dataset, H5I_INVALID_HID, H5I_INVALID_HID, type);
@@ -602,17 +602,17 @@ struct rows {
     hid_t dataset, space, memory, type;
 };
 
-static int32_t choose_rows(struct ember_file *file, const char *name, int32_t kind, int32_t length, int64_t first, int64_t n,
-                           int64_t row_values, struct rows *rows, struct ember_file_failure *failure)
+static int32_t choose_rows(struct pw_hdf5 *file, const char *name, int32_t kind, int32_t length, int64_t first, int64_t n,
+                           int64_t row_values, struct rows *rows, struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_OK;
+    failure->code = PW_HDF5_OK;
     *rows = (struct rows){H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID};
     rows->dataset = H5Dopen2(file->id, name, H5P_DEFAULT);
     if (rows->dataset < 0) return fail(file, name, failure);
     rows->space = H5Dget_space(rows->dataset);
     int rank = H5Sget_simple_extent_ndims(rows->space);
-    if (rank < 1 || rank > EMBER_FILE_RANK) return fail_content(file, name, "it has another shape", failure);
-    hsize_t extent[EMBER_FILE_RANK], start[EMBER_FILE_RANK] = {0};
+    if (rank < 1 || rank > PW_HDF5_RANK) return fail_content(file, name, "it has another shape", failure);
+    hsize_t extent[PW_HDF5_RANK], start[PW_HDF5_RANK] = {0};
     if (H5Sget_simple_extent_dims(rows->space, extent, NULL) < 0) return fail(file, name, failure);
     hsize_t values = 1;
     for (int i = 1; i < rank; i++) values *= extent[i];
@@ -627,14 +627,14 @@ static int32_t choose_rows(struct ember_file *file, const char *name, int32_t ki
         H5Sselect_hyperslab(rows->space, H5S_SELECT_SET, start, NULL, extent, NULL) < 0) {
         return fail(file, name, failure);
     }
-    return EMBER_FILE_OK;
+    return PW_HDF5_OK;
 }
 
-int32_t ember_file_write_rows(struct ember_file *file, const char *name, int32_t kind, int32_t length, int64_t first,
-                              int64_t n, int64_t row_values, const void *values, struct ember_file_failure *failure)
+int32_t pw_hdf5_write_rows(struct pw_hdf5 *file, const char *name, int32_t kind, int32_t length, int64_t first,
+                              int64_t n, int64_t row_values, const void *values, struct pw_hdf5_failure *failure)
 {
     struct rows rows;
-    if (choose_rows(file, name, kind, length, first, n, row_values, &rows, failure) == EMBER_FILE_OK && n > 0 &&
+    if (choose_rows(file, name, kind, length, first, n, row_values, &rows, failure) == PW_HDF5_OK && n > 0 &&
         H5Dwrite(rows.dataset, rows.type, rows.memory, rows.space, H5P_DEFAULT, values) < 0) {
         fail(file, name, failure);
     }
@@ -642,11 +642,11 @@ int32_t ember_file_write_rows(struct ember_file *file, const char *name, int32_t
     return failure->code;
 }
 
-int32_t ember_file_read_rows(struct ember_file *file, const char *name, int32_t kind, int32_t length, int64_t first,
-                             int64_t n, int64_t row_values, void *values, struct ember_file_failure *failure)
+int32_t pw_hdf5_read_rows(struct pw_hdf5 *file, const char *name, int32_t kind, int32_t length, int64_t first,
+                             int64_t n, int64_t row_values, void *values, struct pw_hdf5_failure *failure)
 {
     struct rows rows;
-    if (choose_rows(file, name, kind, length, first, n, row_values, &rows, failure) == EMBER_FILE_OK && n > 0 &&
+    if (choose_rows(file, name, kind, length, first, n, row_values, &rows, failure) == PW_HDF5_OK && n > 0 &&
         H5Dread(rows.dataset, rows.type, rows.memory, rows.space, H5P_DEFAULT, values) < 0) {
         fail(file, name, failure);
     }
@@ -654,22 +654,22 @@ int32_t ember_file_read_rows(struct ember_file *file, const char *name, int32_t 
     return failure->code;
 }
 
-int32_t ember_file_has(struct ember_file *file, const char *name)
+int32_t pw_hdf5_has(struct pw_hdf5 *file, const char *name)
 {
     return H5Lexists(file->id, name, H5P_DEFAULT) > 0;
 }
 
-int32_t ember_file_shape(struct ember_file *file, const char *name, int32_t *rank, int64_t *shape,
-                         struct ember_file_failure *failure)
+int32_t pw_hdf5_shape(struct pw_hdf5 *file, const char *name, int32_t *rank, int64_t *shape,
+                         struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_OK;
+    failure->code = PW_HDF5_OK;
     *rank = 0;
     hid_t dataset = H5Dopen2(file->id, name, H5P_DEFAULT);
     if (dataset < 0) return fail(file, name, failure);
     hid_t space = H5Dget_space(dataset);
-    hsize_t extent[EMBER_FILE_RANK];
+    hsize_t extent[PW_HDF5_RANK];
     int n = H5Sget_simple_extent_ndims(space);
-    if (n > EMBER_FILE_RANK) {
+    if (n > PW_HDF5_RANK) {
         fail_content(file, name, "it has another shape", failure);
     } else if (n < 0 || H5Sget_simple_extent_dims(space, extent, NULL) < 0) {
         fail(file, name, failure);
@@ -698,7 +698,7 @@ static hid_t member_type(const char *name, int32_t kind, int32_t length)
 }
 
 /* The record that a row is in the file. */
-static hid_t row_type(const struct ember_file_column *columns, int32_t n_columns)
+static hid_t row_type(const struct pw_hdf5_column *columns, int32_t n_columns)
 {
     /* A compound type can grow after it was made, but starts with one byte at least. */
     hid_t record = H5Tcreate(H5T_COMPOUND, 1);
@@ -716,15 +716,15 @@ static hid_t row_type(const struct ember_file_column *columns, int32_t n_columns
     return record;
 }
 
-int32_t ember_file_write_table(struct ember_file *file, const char *name, int64_t n,
-                               const struct ember_file_column *columns, int32_t n_columns,
-                               struct ember_file_failure *failure)
+int32_t pw_hdf5_write_table(struct pw_hdf5 *file, const char *name, int64_t n,
+                               const struct pw_hdf5_column *columns, int32_t n_columns,
+                               struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_OK;
+    failure->code = PW_HDF5_OK;
     hid_t record = row_type(columns, n_columns);
     hid_t dataset = new_dataset(file, name, record, 1, &n, failure);
     /* By columns: what a record in memory does not have stays in the file as it is. */
-    for (int32_t c = 0; c < n_columns && n > 0 && failure->code == EMBER_FILE_OK; c++) {
+    for (int32_t c = 0; c < n_columns && n > 0 && failure->code == PW_HDF5_OK; c++) {
         hid_t member = member_type(columns[c].name, columns[c].kind, columns[c].length);
         if (member < 0 || H5Dwrite(dataset, member, H5S_ALL, H5S_ALL, H5P_DEFAULT, columns[c].values) < 0) {
             fail(file, name, failure);
@@ -735,14 +735,14 @@ int32_t ember_file_write_table(struct ember_file *file, const char *name, int64_
     return failure->code;
 }
 
-int32_t ember_file_read_column(struct ember_file *file, const char *name, const char *column, int32_t kind, int32_t length,
-                               int64_t n, void *values, struct ember_file_failure *failure)
+int32_t pw_hdf5_read_column(struct pw_hdf5 *file, const char *name, const char *column, int32_t kind, int32_t length,
+                               int64_t n, void *values, struct pw_hdf5_failure *failure)
 {
     int32_t rank;
-    int64_t shape[EMBER_FILE_RANK];
-    if (ember_file_shape(file, name, &rank, shape, failure) != EMBER_FILE_OK) return failure->code;
+    int64_t shape[PW_HDF5_RANK];
+    if (pw_hdf5_shape(file, name, &rank, shape, failure) != PW_HDF5_OK) return failure->code;
     if (rank != 1 || shape[0] != n) return fail_content(file, name, "it has another shape", failure);
-    if (n == 0) return EMBER_FILE_OK;
+    if (n == 0) return PW_HDF5_OK;
     hid_t dataset = H5Dopen2(file->id, name, H5P_DEFAULT);
     hid_t member = member_type(column, kind, length);
     if (dataset < 0 || member < 0 || H5Dread(dataset, member, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
@@ -759,10 +759,10 @@ static int32_t text_length(hid_t type)
     return (int32_t)H5Tget_size(type);
 }
 
-int32_t ember_file_column_length(struct ember_file *file, const char *name, const char *column, int32_t *length,
-                                 struct ember_file_failure *failure)
+int32_t pw_hdf5_column_length(struct pw_hdf5 *file, const char *name, const char *column, int32_t *length,
+                                 struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_OK;
+    failure->code = PW_HDF5_OK;
     *length = 0;
     hid_t dataset = H5Dopen2(file->id, name, H5P_DEFAULT);
     if (dataset < 0) return fail(file, name, failure);
@@ -781,10 +781,10 @@ int32_t ember_file_column_length(struct ember_file *file, const char *name, cons
 
 /* ---- Attributes -------------------------------------------------------------------------------------------------------*/
 
-int32_t ember_file_write_attribute(struct ember_file *file, const char *object, const char *name, int32_t kind,
-                                   int32_t length, int64_t n, const void *values, struct ember_file_failure *failure)
+int32_t pw_hdf5_write_attribute(struct pw_hdf5 *file, const char *object, const char *name, int32_t kind,
+                                   int32_t length, int64_t n, const void *values, struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_OK;
+    failure->code = PW_HDF5_OK;
     hsize_t extent = (hsize_t)n;
     hid_t space = n == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &extent, NULL);
     hid_t stored = stored_type(kind, length);
@@ -794,21 +794,21 @@ int32_t ember_file_write_attribute(struct ember_file *file, const char *object, 
         attribute = H5Acreate_by_name(file->id, object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     }
     if (attribute < 0 || H5Awrite(attribute, type, values) < 0) fail(file, name, failure);
-    if (attribute >= 0 && H5Aclose(attribute) < 0 && failure->code == EMBER_FILE_OK) fail(file, name, failure);
+    if (attribute >= 0 && H5Aclose(attribute) < 0 && failure->code == PW_HDF5_OK) fail(file, name, failure);
     if (stored >= 0) H5Tclose(stored);
     close_all(H5I_INVALID_HID, space, H5I_INVALID_HID, type);
     return failure->code;
 }
 
-int32_t ember_file_has_attribute(struct ember_file *file, const char *object, const char *name)
+int32_t pw_hdf5_has_attribute(struct pw_hdf5 *file, const char *object, const char *name)
 {
     return H5Aexists_by_name(file->id, object, name, H5P_DEFAULT) > 0;
 }
 
-int32_t ember_file_attribute_size(struct ember_file *file, const char *object, const char *name, int64_t *n,
-                                  int32_t *length, struct ember_file_failure *failure)
+int32_t pw_hdf5_attribute_size(struct pw_hdf5 *file, const char *object, const char *name, int64_t *n,
+                                  int32_t *length, struct pw_hdf5_failure *failure)
 {
-    failure->code = EMBER_FILE_OK;
+    failure->code = PW_HDF5_OK;
     *n = 0;
     *length = 0;
     hid_t attribute = H5Aopen_by_name(file->id, object, name, H5P_DEFAULT, H5P_DEFAULT);
@@ -825,12 +825,12 @@ int32_t ember_file_attribute_size(struct ember_file *file, const char *object, c
     return failure->code;
 }
 
-int32_t ember_file_read_attribute(struct ember_file *file, const char *object, const char *name, int32_t kind,
-                                  int32_t length, int64_t n, void *values, struct ember_file_failure *failure)
+int32_t pw_hdf5_read_attribute(struct pw_hdf5 *file, const char *object, const char *name, int32_t kind,
+                                  int32_t length, int64_t n, void *values, struct pw_hdf5_failure *failure)
 {
     int64_t stored;
     int32_t stored_length;
-    if (ember_file_attribute_size(file, object, name, &stored, &stored_length, failure) != EMBER_FILE_OK) {
+    if (pw_hdf5_attribute_size(file, object, name, &stored, &stored_length, failure) != PW_HDF5_OK) {
         return failure->code;
     }
     if (stored != n) return fail_content(file, name, "it has another number of values", failure);
@@ -861,7 +861,7 @@ static void fill_tables(uint32_t table[8][256])
     }
 }
 
-uint32_t ember_file_checksum(const void *values, int64_t bytes)
+uint32_t pw_hdf5_checksum(const void *values, int64_t bytes)
 {
     static uint32_t table[8][256];
     if (table[0][1] == 0) fill_tables(table);

@@ -1,0 +1,58 @@
+!> What tests of ember share: counted expectations, numbers and trees that are random and always the same.
+module ember_testing
+    use ember_tree, only: tree_t
+    use pw_error, only: error_t
+    use pw_kinds, only: i8, r8
+    implicit none
+    private
+
+    integer, parameter :: most_printed = 20
+    integer, public, protected :: failures = 0
+    integer(i8) :: state = 20260731
+
+    public :: expect, next_random, random_tree
+
+contains
+
+    !> Count and print what does not hold.
+    subroutine expect(ok, what)
+        logical, intent(in) :: ok
+        character(*), intent(in) :: what
+
+        if (ok) return
+        failures = failures + 1
+        if (failures < most_printed) print *, what
+    end subroutine expect
+
+    !> A number between 0 and 1: a linear congruence, its upper bits.
+    real(r8) function next_random()
+        state = iand(1103515245_i8*state + 12345_i8, int(z'7fffffff', i8))
+        next_random = real(state, r8)/2.0_r8**31
+    end function next_random
+
+    !> A random tree: leaves of level `start`, refined in rounds with probability `p` up to level `highest`.
+    subroutine random_tree(tree, dims, roots, is_periodic, start, highest, p)
+        type(tree_t), intent(inout) :: tree
+        integer, intent(in) :: dims, roots(3), start, highest
+        logical, intent(in) :: is_periodic(3)
+        real(r8), intent(in) :: p
+        type(tree_t) :: new
+        type(error_t) :: error
+        integer, allocatable :: mark(:), origin_kind(:), origin(:)
+        integer :: level, leaf
+
+        call tree%start(dims, roots, is_periodic, start, error)
+        call expect(.not. error%failed(), 'tree')
+        do level = start, highest - 1
+            allocate (mark(tree%n_leaves))
+            do leaf = 1, tree%n_leaves
+                mark(leaf) = merge(1, 0, next_random() < p .and. tree%level(leaf) == level)
+            end do
+            mark(1 + int(next_random()*tree%n_leaves)) = 1
+            call tree%adapt(mark, 0, highest, new, origin_kind, origin)
+            tree = new
+            deallocate (mark)
+        end do
+    end subroutine random_tree
+
+end module ember_testing

@@ -20,7 +20,7 @@ module pw_options
     integer, parameter, public :: option_real = 6     !< a finite number, within bounds where it has some
 
     ! Where a value comes from.
-    integer, parameter :: from_default = 0, from_file = 1, from_command_line = 2
+    integer, parameter :: from_default = 0, from_earlier_run = 1, from_file = 2, from_command_line = 3
 
     type :: option_t
         character(:), allocatable :: name, value, default, help, choices, ladder
@@ -54,6 +54,7 @@ module pw_options
         procedure :: read_file
         procedure :: replace
         procedure :: set_default
+        procedure :: inherit
         procedure :: ladder
         procedure :: given
         procedure :: print_help
@@ -474,6 +475,32 @@ contains
         end associate
     end subroutine set_default
 
+    !> Give an option the value that it had in a run that this one goes on from; file and command line win.
+    !> Unknown option, ill-formed value: exit_usage.
+    subroutine inherit(self, name, value, error)
+        class(options_t), intent(inout) :: self
+        character(*), intent(in) :: name, value
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: fault
+        integer :: at
+
+        at = self%find(name)
+        if (at == 0) then
+            call usage(self, error, "the earlier run had an option '"//name//"' which this program has not")
+            return
+        end if
+        associate (option => self%list(at))
+            if (option%source /= from_default) return
+            fault = fault_of(option, value)
+            if (len(fault) > 0) then
+                call usage(self, error, '--'//name//fault)
+            else
+                option%value = value
+                option%source = from_earlier_run
+            end if
+        end associate
+    end subroutine inherit
+
     !> Give an option another value, as the command line would. Unknown option, ill-formed value: exit_usage.
     subroutine replace(self, name, value, error)
         class(options_t), intent(inout) :: self
@@ -517,7 +544,7 @@ contains
         if (i <= size(self%list)) name = self%list(i)%name
     end function name_of
 
-    !> Whether the command line or a parameter file has the option.
+    !> Whether the command line, a parameter file or an earlier run has the option.
     pure logical function given(self, name)
         class(options_t), intent(in) :: self
         character(*), intent(in) :: name

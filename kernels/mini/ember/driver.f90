@@ -4,9 +4,10 @@ module ember_driver
     use ember_container, only: container_create
     use ember_eos, only: gamma_law_t
     use ember_log, only: log_t
-    use ember_mesh, only: n_conserved, v_dens, v_ener
+    use ember_mesh, only: mesh_t, n_conserved, v_dens, v_ener
     use ember_output, only: checkpoint_name, output_info_t, plotfile_name, read_checkpoint, &
-        write_checkpoint, write_plotfile
+        read_checkpoint_head, write_checkpoint, write_plotfile
+    use ember_parallel, only: comm_t
     use ember_parameters, only: parameters_t
     use ember_problems, only: new_problem, sedov_problem_t
     use ember_simulation, only: in_guards, in_hydro, in_output, in_regrid, simulation_t
@@ -44,7 +45,30 @@ module ember_driver
         procedure, private :: set_up, go_on, write_files, write_log, describe, validate, metrics
     end type run_t
 
+    public :: inherit_parameters
+
 contains
+
+    !> With --restart, the parameters that the checkpoint's run was given, where this one is not given others; called by all
+    !> ranks before `read_parameters`. Errors: those of the checkpoint.
+    subroutine inherit_parameters(options, comm, error)
+        type(options_t), intent(inout) :: options
+        type(comm_t), intent(in) :: comm
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: path
+        type(output_info_t) :: info
+        type(mesh_t) :: mesh
+        integer :: i
+
+        call options%get('restart', path)
+        if (len(path) == 0) return
+        call read_checkpoint_head(path, mesh, comm, info, error)
+        if (error%failed()) return
+        do i = 1, size(info%parameters)
+            call options%inherit(trim(info%parameters(i)%name), info%parameters(i)%value, error)
+            if (error%failed()) return
+        end do
+    end subroutine inherit_parameters
 
     !> Memory on the pages asked for, threads, mesh and initial state or restart.
     !> Exit codes: 2 parameters that contradict, or too little memory; 3 pages; 4 the system.
@@ -190,13 +214,13 @@ contains
             call simulation%region(in_output)%begin(simulation%counters)
             if (plot) then
                 self%plots = self%plots + 1
-                call self%describe(options, info)
+                call self%describe(options, .false., info)
                 call write_plotfile(plotfile_name(given%output, self%plots - 1), simulation%mesh, simulation%comm, info, error, &
                                     given%single_precision)
             end if
             if (checkpoint .and. .not. error%failed()) then
                 self%checkpoints = self%checkpoints + 1
-                call self%describe(options, info)
+                call self%describe(options, .true., info)
                 call write_checkpoint(checkpoint_name(given%output, self%checkpoints - 1), simulation%mesh, simulation%comm, &
                                       info, error)
                 if (.not. error%failed() .and. simulation%comm%rank == 0 .and. self%checkpoints > given%checkpoint_keep) &
@@ -224,10 +248,12 @@ contains
 
     end subroutine write_files
 
-    !> What the files say besides the mesh.
-    subroutine describe(self, options, info)
+    !> What the files say besides the mesh: all parameters, or (`to_go_on`) those that a run which goes on shall have too:
+    !> they were given, and are not of this process alone.
+    subroutine describe(self, options, to_go_on, info)
         class(run_t), intent(in) :: self
         type(options_t), intent(in) :: options
+        logical, intent(in) :: to_go_on
         type(output_info_t), intent(out) :: info
         character(:), allocatable :: value
         integer :: i
@@ -237,11 +263,19 @@ contains
         info%step = self%simulation%step
         info%problem = self%parameters%problem
         allocate (info%parameters(0))
-        i = 1
-        do while (len(options%name_of(i)) > 0)
+        i = 0
+        do
+            i = i + 1
+            if (len(options%name_of(i)) == 0) exit
+            if (to_go_on) then
+                if (.not. options%given(options%name_of(i))) cycle
+                select case (options%name_of(i))
+                case ('parameters', 'restart', 'record', 'threads', 'pages', 'steps')
+                    cycle
+                end select
+            end if
             call options%get(options%name_of(i), value)
             if (len(value) > 0) call info%set(options%name_of(i), value)
-            i = i + 1
         end do
         call info%set('plotfiles', self%plots)
         call info%set('checkpoints', self%checkpoints)

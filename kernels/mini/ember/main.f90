@@ -1,6 +1,6 @@
 !> pw-ember: block-structured hydrodynamics with adaptive refinement.
 program main
-    use ember_driver, only: run_t
+    use ember_driver, only: inherit_parameters, run_t
     use ember_parameters, only: declare_parameters, read_parameters
     use pw_error, only: error_t, exit_check, exit_usage, report_error
     use pw_evidence, only: print_version
@@ -50,6 +50,7 @@ contains
         first = .true.
         if (.not. error%failed()) call run%simulation%comm%begin(error)
         first = run%simulation%comm%rank == 0
+        if (.not. error%failed()) call inherit_parameters(options, run%simulation%comm, error)
         if (.not. error%failed()) call read_parameters(options, run%parameters, error)
         if (.not. error%failed()) call run%begin(options, error)
         if (.not. error%failed()) call run%loop(options, error)

@@ -167,7 +167,8 @@ contains
         call options%add('checkpoint-interval', option_count, '0', 'steps from one checkpoint to the next; 0: none')
         call options%add('checkpoint-time', option_real, '0', 'time from one checkpoint to the next; 0: none', least=0.0_r8)
         call options%add('checkpoint-keep', option_count, '2', 'checkpoints that are kept, the last ones', lowest=1_i8)
-        call options%add('restart', option_text, '', 'go on from this checkpoint')
+        call options%add('restart', option_text, '', 'go on from this checkpoint, with its parameters where others are not '// &
+                         'given', in_file=.false.)
         call options%add('log', option_text, '', 'append totals and times of steps to this file')
         call options%add('log-interval', option_count, '1', 'steps from one line of the log to the next', lowest=1_i8)
     end subroutine declare_output

@@ -5,7 +5,7 @@ module ember_simulation
     use ember_fluxes, only: registers_t
     use ember_guards, only: guards_t
     use ember_hydro, only: advance_block, finish_block, scratch_t
-    use ember_mesh, only: mesh_t, n_conserved, periodic
+    use ember_mesh, only: first_guard, last_guard, mesh_t, n_conserved, periodic
     use ember_parallel, only: comm_t
     use ember_problems, only: problem_t
     use ember_regrid, only: mark_leaves, regrid, regrid_settings_t
@@ -299,7 +299,7 @@ contains
         class(simulation_t), intent(in) :: self
         real(r8) :: total(n_conserved)
         real(r8), allocatable :: variables(:, :, :, :), mine(:), all(:)
-        real(r8) :: volume(-1:18)
+        real(r8) :: volume(first_guard:last_guard)
         integer :: i, j, k, n, v, zones(3)
 
         zones = self%mesh%zones()

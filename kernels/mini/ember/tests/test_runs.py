@@ -260,7 +260,14 @@ def test_a_restarted_run_goes_on_to_the_last_bit(ember: Ember, reference: bytes)
     (begun,) = ember.folder.glob("*_checkpoint_*")
     kept = ember.folder / "begun"
     begun.rename(kept)
-    assert ember.last_blocks(*BLAST, "--steps", "11", "--restart", str(kept)) == reference
+    assert ember.last_blocks("--steps", "11", "--restart", str(kept)) == reference
+
+
+def test_a_restarted_run_takes_what_is_given_before_what_it_inherits(ember: Ember) -> None:
+    ember.last_blocks(*BLAST, "--steps", "2", "--cfl", "0.4", "--gamma", "1.6")
+    (begun,) = ember.folder.glob("*_checkpoint_*")
+    told = ember.run("--steps", "1", "--restart", str(begun), "--cfl", "0.5")["options"]
+    assert (told["cfl"], told["gamma"], told["highest_level"]) == (0.5, 1.6, 2)
 
 
 def test_only_the_last_checkpoints_are_kept(ember: Ember) -> None:

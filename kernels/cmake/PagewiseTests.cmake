@@ -2,9 +2,9 @@
 # claims; its record agrees with the traffic in kernel.yaml; the check of the result finds a kernel that is wrong (the
 # folder's broken.c).
 
-# Run small: the arguments under smoke in kernel.yaml.
-function(_pagewise_smoke result)
-    file(STRINGS kernel.yaml _line REGEX "^smoke:")
+# Run small: the arguments under smoke in a description.
+function(_pagewise_smoke description result)
+    file(STRINGS ${description} _line REGEX "^smoke:")
     string(REGEX MATCH "arguments: *\\[([^]]*)\\]" _found "${_line}")
     string(REGEX REPLACE "[\", ]+" ";" _arguments "${CMAKE_MATCH_1}")
     list(REMOVE_ITEM _arguments "")
@@ -13,7 +13,7 @@ endfunction()
 
 function(pagewise_test_variants kernel)
     set(_instructions ${PROJECT_SOURCE_DIR}/cmake/check_instructions.cmake)
-    _pagewise_smoke(_smoke)
+    _pagewise_smoke(kernel.yaml _smoke)
     file(STRINGS kernel.yaml _traffic REGEX "^traffic:")
     pagewise_kernel_variants(_variants)
     foreach(_variant ${_variants})

@@ -83,6 +83,7 @@ class Launcher:
             failure = _failure(exit_code, said, self.limit, skipped)
             records.append(_failed_record(step, entry.configuration, started, failure))
         run = {
+            "kernel": step.kernel.name,
             "module": step.cell.measured.module,
             "hash": step.cell.measured.hash,
             "builder": step.cell.measured.builder,
@@ -230,9 +231,7 @@ def _after(said: str, mark: str) -> str | None:
     return next((line.split(mark, 1)[1].strip() for line in said.splitlines() if mark in line), None)
 
 
-def _failed_record(
-    step: Step, built: Configuration, started: datetime, failure: dict[str, Any]
-) -> Record:
+def _failed_record(step: Step, built: Configuration, started: datetime, failure: dict[str, Any]) -> Record:
     return {
         "schema": SCHEMA,
         "kernel": step.kernel.name,

@@ -86,7 +86,7 @@ def test_good_kernels_are_good(data):
 
 
 def test_the_kernels_of_this_project_are_good():
-    files = sorted((ROOT / "kernels").glob("m*/*/kernel.yaml"))
+    files = sorted((ROOT / "kernels").glob("m*/*/*.yaml"))
     for file in files:
         kernel = Kernel.from_file(file)
         if kernel.sweep is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
+from pagewise.compare.policies import Compared, compared_by_policy, run_seconds
 from pagewise.compare.statistics import (
     Ratio,
     Verdict,
@@ -105,6 +106,7 @@ class KernelResult:
     kernel: Kernel
     groups: tuple[Group, ...]
     versus: tuple[Versus, ...]
+    by_policy: tuple[Compared, ...]
     curves: tuple[Curve, ...]
 
 
@@ -114,7 +116,7 @@ def analyse(subjects: Sequence[Subject], records: Iterable[Record], seed: int) -
     for record in records:
         run = record.get("run")
         if run is not None:
-            key = (record["kernel"], (run["module"], run.get("pages")), run["series"])
+            key = (run.get("kernel", record["kernel"]), (run["module"], run.get("pages")), run["series"])
             sorted_records.setdefault(key, []).append(record)
     return [_kernel_result(one, sorted_records, seed) for one in subjects]
 
@@ -133,7 +135,14 @@ def _kernel_result(one: Subject, records: _Sorted, seed: int) -> KernelResult:
         groups.append(group)
         times[compiler] = baseline_times
     curves = [_curve(one.kernel, cell, of(cell, "sweep")) for cell in one.cells if of(cell, "sweep")]
-    return KernelResult(one.kernel, tuple(groups), _versus(one.kernel, groups, times, seed), tuple(curves))
+    by_policy = compared_by_policy(
+        one.kernel,
+        [row.cell for group in groups for row in group.ranked],
+        lambda cell: [record for record in of(cell, "compare") if invalid_reason(record) is None],
+        seed,
+    )
+    versus = _versus(one.kernel, groups, times, seed)
+    return KernelResult(one.kernel, tuple(groups), versus, by_policy, tuple(curves))
 
 
 def _group(
@@ -169,7 +178,7 @@ def _row(cell: Cell, records: Sequence[Record]) -> Row:
     fatal = [(record, reason) for record, reason in faults if not _only_pages(record)]
     if fatal or 2 * len(valid) < len(records):
         return _invalid_row(cell, records, fatal or faults)
-    seconds = [_run_seconds(record) for record in valid]
+    seconds = [run_seconds(record) for record in valid]
     walls = [record["run"]["wall_seconds"] for record in valid if record["run"]["wall_seconds"] is not None]
     fields = set.intersection(*(set(record["metrics"]) for record in valid))
     return Row(
@@ -260,13 +269,8 @@ def words_of(x: X) -> str:
 def _times(records: Iterable[Record]) -> dict[int, float]:
     """Seconds a pass by round, of the records that may be ranked."""
     return {
-        record["run"]["round"]: _run_seconds(record) for record in records if invalid_reason(record) is None
+        record["run"]["round"]: run_seconds(record) for record in records if invalid_reason(record) is None
     }
-
-
-def _run_seconds(record: Record) -> float:
-    """Seconds of one pass: the median repetition by its passes (a kernel chooses these by the clock)."""
-    return median(record["seconds"]["repetitions"]) / record.get("passes_per_repetition", 1)
 
 
 def _only_pages(record: Record) -> bool:

@@ -51,7 +51,7 @@ _DASHES: dict[tuple[str, str], Any] = {
     ("compiler", "regular"): (0, (7, 2, 1, 2, 1, 2)),
     ("hardware", "nontemporal"): (0, (6, 2, 1.2, 2)),
 }
-_STYLE = {
+STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
@@ -84,7 +84,7 @@ class Picture:
     def svg(self) -> str:
         """The picture as an SVG element, without XML prolog. Same figure, same text."""
         buffer = io.StringIO()
-        with mpl.rc_context({**_STYLE, "svg.hashsalt": self.stem}):
+        with mpl.rc_context({**STYLE, "svg.hashsalt": self.stem}):
             self.figure.savefig(
                 buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Type", "Format"))
             )
@@ -94,14 +94,14 @@ class Picture:
     def png(self) -> bytes:
         """The picture as PNG."""
         buffer = io.BytesIO()
-        with mpl.rc_context(_STYLE):
+        with mpl.rc_context(STYLE):
             self.figure.savefig(buffer, format="png", dpi=150)
         return buffer.getvalue()
 
 
 def pictures(results: Sequence[KernelResult], manifest: Mapping[str, Any]) -> dict[str, list[Picture]]:
     """The pictures of each kernel by name: its sweep and its ratios, as far as there are any."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         made = {result.kernel.name: [_sweep(result, manifest), _ratios(result)] for result in results}
     return {name: [picture for picture in found if picture is not None] for name, found in made.items()}
 
@@ -115,7 +115,7 @@ _FEW_POINTS = 16
 
 
 @dataclass(frozen=True)
-class _Panel:
+class Panel:
     """Inches of a panel: its axes and the room beside them for labels."""
 
     left: float
@@ -124,7 +124,7 @@ class _Panel:
     height: float
 
 
-def _panels(count: int, panel: _Panel) -> tuple[Figure, list[Axes]]:
+def side_by_side(count: int, panel: Panel) -> tuple[Figure, list[Axes]]:
     """Panels side by side, placed by inches: matplotlib's own layouts draw all twice to find room."""
     above, below = 0.38, 0.52
     across, high = panel.left + panel.width + panel.right, above + panel.height + below
@@ -150,13 +150,13 @@ def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
     compilers = list(dict.fromkeys(curve.cell.compiler for curve in curves))
     longest = max(sum(1 for curve in curves if curve.cell.compiler == name) for name in compilers)
     scale = _Scale.of(result.kernel.sweep, curves)
-    shape = _Panel(
+    shape = Panel(
         left=0.72,
         width=_WIDE if len(compilers) == 1 else _NARROW,
         right=1.75,
         height=max(2.6, 0.4 + 0.19 * longest),
     )
-    figure, panels = _panels(len(compilers), shape)
+    figure, panels = side_by_side(len(compilers), shape)
     logarithmic = _spans_decades(curves)
     for axes, compiler in zip(panels, compilers, strict=True):
         drawn = [curve for curve in curves if curve.cell.compiler == compiler]
@@ -339,9 +339,9 @@ def _ratios(result: KernelResult) -> Picture | None:
     longest = max(sum(1 for row in group.ranked if row.time_ratio) for group in groups)
     names = [words.label(result.kernel, row.cell.measured) for group in groups for row in group.ranked]
     left = 0.25 + 0.075 * max(len(name) for name in names)
-    figure, panels = _panels(
+    figure, panels = side_by_side(
         len(groups),
-        _Panel(left, width=_WIDE if len(groups) == 1 else _NARROW, right=0.3, height=0.24 * longest + 0.12),
+        Panel(left, width=_WIDE if len(groups) == 1 else _NARROW, right=0.3, height=0.24 * longest + 0.12),
     )
     for axes, group in zip(panels, groups, strict=True):
         _draw_ratios(axes, result.kernel, group)

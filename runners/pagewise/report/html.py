@@ -13,6 +13,7 @@ from markupsafe import Markup
 from pagewise.compare.analysis import KernelResult
 from pagewise.report import words
 from pagewise.report.figures import COLOUR_ROLES, Picture, colour
+from pagewise.report.policies import tables
 from pagewise.result import Result
 from pagewise.units import bytes_text, number_text, seconds_text
 
@@ -41,6 +42,7 @@ def write_html(
         kernels=kernels,
         pictures={name: [_inline(picture) for picture in found] for name, found in pictures.items()},
         sweeps=_sweeps(kernels),
+        policies=tables(kernels),
         proofs=_proofs(result, kernels),
         machine=_machine(result.manifest),
         provenance=_provenance(result.manifest),
@@ -95,7 +97,9 @@ def _escaped(text: str) -> str:
 def _proofs(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, str]]:
     """A line for each cell that told its pages: asked, seen, lowest coverage, how it was read."""
     methods = {
-        (record["kernel"], run["module"], run.get("pages")): record["pages"].get("method", "")
+        (run.get("kernel", record["kernel"]), run["module"], run.get("pages")): record["pages"].get(
+            "method", ""
+        )
         for record in result.records
         if "pages" in record and (run := record.get("run")) is not None
     }

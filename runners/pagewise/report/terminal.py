@@ -12,6 +12,7 @@ from rich.text import Text
 from pagewise.compare.analysis import Group, KernelResult, Row
 from pagewise.kernel import Kernel
 from pagewise.report import words
+from pagewise.report.policies import print_policies
 from pagewise.result import Result
 from pagewise.units import clock_text, percent_text, seconds_text
 
@@ -24,6 +25,7 @@ def print_result(console: Console, result: Result, kernels: Sequence[KernelResul
     """Prints all tables, the rows that are missing, and what it means."""
     for one in kernels:
         _print_kernel(console, one)
+    print_policies(console, kernels)
     for note in words.notes(result.manifest, kernels):
         console.print(Text("note: " + note, style="yellow"))
     if result.skipped:

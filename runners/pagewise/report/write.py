@@ -10,6 +10,7 @@ from rich.console import Console
 from pagewise.compare.analysis import KernelResult, analyse
 from pagewise.errors import RefusedError
 from pagewise.report.csv import write_csv
+from pagewise.report.policies import POLICIES, write_policies
 from pagewise.report.terminal import print_result
 from pagewise.result import Result
 
@@ -24,17 +25,21 @@ def show(console: Console, result: Result) -> list[KernelResult]:
 
 
 def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:
-    """Writes summary.csv, figures and report.html into the result's folder; the report's path.
+    """Writes summary.csv, policies.csv, figures and report.html into the result's folder; the report's path.
 
     Raises RefusedError when the disk refuses; the records are not touched.
     """
     # Both take long to import (matplotlib, jinja2) and are not needed before.
     from pagewise.report.figures import pictures
     from pagewise.report.html import write_html
+    from pagewise.report.policy_figure import policy_picture
 
     try:
         write_csv(result.folder / SUMMARY, kernels)
+        write_policies(result.folder / POLICIES, kernels)
         drawn = pictures(kernels, result.manifest)
+        for one in kernels:
+            drawn[one.kernel.name] += filter(None, [policy_picture(one)])
         _write_pictures(result.folder / FIGURES, drawn)
         write_html(result.folder / REPORT, result, kernels, drawn)
     except OSError as fault:

@@ -1,0 +1,115 @@
+"""Ratios with : without huge pages, and compiler : compiler, by page policy."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from builders import configuration, failed_record, kernel, record, subject_of
+from pagewise.compare.analysis import analyse
+from pagewise.report.policies import tables, write_policies
+
+BASE = configuration()
+THP = configuration(label=("thp", "hardware", "regular"))
+SOFTWARE = configuration(label=("thp", "software", "regular"))
+LLVM = configuration("llvm-22.1.8")
+LLVM_THP = configuration("llvm-22.1.8", label=("thp", "hardware", "regular"))
+SECONDS = {BASE: 4.0, THP: 3.0, SOFTWARE: 1.0, LLVM: 2.0, LLVM_THP: 1.0}
+FAULTS = {BASE: 1000, THP: 2, SOFTWARE: 2, LLVM: 1000, LLVM_THP: 2}
+
+
+def rounds(one, **changes):
+    """Five rounds that drift alike for all: what is paired by round cannot see it."""
+    made = []
+    for number in range(1, 6):
+        drift = 1.0 + number / 5
+        told = record(one, SECONDS[one] * drift, number=number)
+        told["metrics"]["bandwidth_stream_gb_per_s"] = 12.0 / (SECONDS[one] * drift)
+        told["page_faults"]["compute_minor"] = FAULTS[one] - 1
+        made.append({**told, **changes})
+    return made
+
+
+def analysed(*records, configurations=tuple(SECONDS)):
+    return analyse([subject_of(kernel(), *configurations)], records, seed=1)
+
+
+def ratios(found):
+    return {
+        (one.quantity, one.compiler, one.policy, one.reference): one.ratio.median
+        for one in found[0].by_policy
+    }
+
+
+ALL = [one for configuration in SECONDS for one in rounds(configuration)]
+
+
+def test_each_quantity_is_compared_by_policy_and_by_compiler():
+    gcc, llvm = BASE.compiler, LLVM.compiler
+    assert ratios(analysed(*ALL)) == pytest.approx(
+        {
+            ("time", gcc, "thp", None): 3 / 4,
+            ("time", llvm, "thp", None): 1 / 2,
+            ("time", llvm, "none", gcc): 2 / 4,
+            ("time", llvm, "thp", gcc): 1 / 3,
+            ("bandwidth, stream", gcc, "thp", None): 4 / 3,
+            ("bandwidth, stream", llvm, "thp", None): 2,
+            ("bandwidth, stream", llvm, "none", gcc): 2,
+            ("bandwidth, stream", llvm, "thp", gcc): 3,
+            ("page faults", gcc, "thp", None): 0.002,
+            ("page faults", llvm, "thp", None): 0.002,
+            ("page faults", llvm, "none", gcc): 1,
+            ("page faults", llvm, "thp", gcc): 1,
+        }
+    )
+
+
+def test_other_prefetch_or_stores_are_not_taken_for_pages():
+    found = analysed(*rounds(BASE), *rounds(SOFTWARE), configurations=(BASE, SOFTWARE))
+    assert ratios(found) == {}
+
+
+def test_counted_tlb_misses_stand_beside():
+    counted = {"counters": {"perf::DTLB-LOAD-MISSES": 1000.0, "PAPI_TOT_CYC": 1.0}}
+    fewer = {"counters": {"perf::DTLB-LOAD-MISSES": 30.0, "PAPI_TOT_CYC": 1.0}}
+    found = analysed(*rounds(BASE, **counted), *rounds(THP, **fewer), configurations=(BASE, THP))
+    assert ratios(found)[("perf::DTLB-LOAD-MISSES", BASE.compiler, "thp", None)] == pytest.approx(0.03)
+
+
+def test_what_was_never_counted_has_no_ratio():
+    none = {"page_faults": {"populate_minor": 0}}
+    found = analysed(*rounds(BASE, **none), *rounds(THP, **none), configurations=(BASE, THP))
+    assert {quantity for quantity, *_ in ratios(found)} == {"time", "bandwidth, stream"}
+
+
+def test_invalid_runs_are_not_compared():
+    bad = failed_record(THP, "check_failed", "sum is 3, not 4", number=6)
+    assert ratios(analysed(*rounds(BASE), *rounds(THP), bad, configurations=(BASE, THP))) == {}
+
+
+def test_a_program_of_several_tests_tells_them_apart_by_its_runs():
+    one, other = kernel(), kernel(name="other")
+    told = [
+        {**made, "run": {**made["run"], "kernel": name}}
+        for name in (one.name, other.name)
+        for made in (*rounds(BASE), *rounds(THP))
+        if not (name == other.name and made["configuration"]["hugepages"] == "thp")
+    ]
+    found = analyse([subject_of(one, BASE, THP), subject_of(other, BASE, THP)], told, seed=1)
+    assert found[0].by_policy and not found[1].by_policy
+    assert found[1].groups[0].unranked
+
+
+def test_tables_and_file(tmp_path: Path):
+    found = analysed(*ALL)
+    by_pages, by_compiler = tables(found)
+    assert by_pages.quantities == ("time", "bandwidth, stream", "page faults")
+    assert by_pages.lines[0].ratios == ("0.750 0.750–0.750", "1.333 1.333–1.333", "0.002")
+    assert [line.who for line in by_compiler.lines] == ["llvm-22.1.8 : gcc-12.2.0"] * 2
+    write_policies(tmp_path / "policies.csv", found)
+    with (tmp_path / "policies.csv").open(newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    assert len(lines) == 12
+    assert float(lines[0]["ratio"]) == pytest.approx(0.75) and lines[0]["reference"] == "without huge pages"

@@ -1,0 +1,183 @@
+!> Electrons and positrons that are not degenerate: the series in the fugacity, whose first term is Maxwell and Boltzmann's gas.
+!>
+!> With eta the electrons' chemical potential (without rest mass) over kT, beta = kT/(m c^2), and densities in n_0 = 8 pi (m c/h)^3,
+!>     n = sum_l (-1)^(l+1) A(l) (exp(l eta) - exp(l eta_p)),   P = beta sum_l (-1)^(l+1) A(l)/l (exp(l eta) + exp(l eta_p)),
+!> where eta_p = -eta - 2/beta is the positrons' and A(l) the integral of p^2 exp(-l E_kin/beta), which is
+!> (beta/l) exp(l/beta) K_2(l/beta) (Chandrasekhar 1939, chapter X; Cox and Giuli, Principles of Stellar Structure, chapter 24).
+!> What makes the ideal gas is kept apart from the corrections, so that they are right to all digits however small they are.
+module eos_table_boltzmann
+    use eos_table_cold, only: cold_free_energy
+    use eos_table_taylor, only: exponential, logarithm, logarithm_1p, one_plus_tau, one_plus_xi, operator(*), operator(+), &
+        operator(-), operator(/), power, taylor_t
+    use pw_kinds, only: r8
+    implicit none
+    private
+
+    !> The largest classical eta that the series is for: 60 terms then reach 1e-23.
+    real(r8), parameter, public :: boltzmann_most = -1.0_r8
+    integer, parameter :: n_terms = 60
+
+    !> What depends on the temperature alone.
+    type, public :: isotherm_t
+        real(r8) :: beta = 0.0_r8                  !< kT/(m c^2)
+        type(taylor_t) :: one                      !< A(1) [n_0]
+        type(taylor_t), private :: ratio(n_terms)  ! A(l)/A(1)
+        type(taylor_t), private :: pair            ! exp(-2/beta)
+        type(taylor_t) :: inverse                  !< 1/beta
+    contains
+        procedure :: start
+        procedure :: classical_eta
+        procedure :: series
+        procedure :: sparse_positrons
+    end type isotherm_t
+
+    public :: maxwell_moments
+
+contains
+
+    !> The integrals of E^k p^2 exp(-b E) over momenta p [m c], E the kinetic energy [m c^2], for k = 0, 1, 2.
+    !>
+    !> With p = sinh u the integrand is entire and falls off doubly exponentially: the trapezoidal rule is exact to rounding
+    !> (Trefethen and Weideman, SIAM Review 56, 385, 2014).
+    pure function maxwell_moments(b) result(m)
+        real(r8), intent(in) :: b
+        real(r8) :: m(0:2), u, step, energy, weight
+        integer, parameter :: n = 48
+        real(r8), parameter :: last = 55.0_r8   ! b E, where the rest is below 1e-20
+        integer :: i
+
+        step = 2.0_r8*asinh(sqrt(0.5_r8*last/b))/n
+        m = 0.0_r8
+        do i = 1, n
+            u = i*step
+            energy = 2.0_r8*sinh(0.5_r8*u)**2
+            weight = step*exp(-b*energy)*sinh(u)**2*(1.0_r8 + energy)
+            m = m + weight*[1.0_r8, energy, energy**2]
+        end do
+    end function maxwell_moments
+
+    !> Begin with a temperature.
+    subroutine start(self, beta)
+        class(isotherm_t), intent(inout) :: self
+        real(r8), intent(in) :: beta
+        integer :: l
+
+        self%beta = beta
+        self%inverse = power(one_plus_tau(beta), -1.0_r8)
+        self%one = amplitude(1)
+        self%ratio(1)%c(0, 0) = 1.0_r8
+        do l = 2, n_terms
+            self%ratio(l) = amplitude(l)/self%one
+        end do
+        self%pair = exponential(-2.0_r8*self%inverse)
+
+    contains
+
+        type(taylor_t) function amplitude(l) result(a)
+            integer, intent(in) :: l
+            real(r8) :: b, m(0:2)
+
+            ! The exponent's l/beta becomes b (1 - tau + tau^2).
+            b = l/beta
+            m = maxwell_moments(b)*[1.0_r8, b, b**2]
+            a%c(0, :) = [m(0), m(1), 0.5_r8*m(2) - m(1)]
+        end function amplitude
+
+    end subroutine start
+
+    !> What eta would be of an ideal gas with pairs of net density n [n_0]: it is never above the true one.
+    pure real(r8) function classical_eta(self, n) result(eta)
+        class(isotherm_t), intent(in) :: self
+        real(r8), intent(in) :: n
+        real(r8) :: d
+
+        d = n/self%one%c(0, 0)
+        eta = log(0.5_r8*(d + sqrt(d**2 + 4.0_r8*self%pair%c(0, 0))))
+    end function classical_eta
+
+    !> At a net density n [n_0]: the free energy per net electron less that without temperature, u [m c^2], and the logarithm of
+    !> the positrons' density [n_0]. Only where `classical_eta` is at most `boltzmann_most`.
+    pure subroutine series(self, n, u, positrons)
+        class(isotherm_t), intent(in) :: self
+        real(r8), intent(in) :: n
+        type(taylor_t), intent(out) :: u, positrons
+        type(taylor_t) :: density, d, y, correction, before, eta, z, excess, sines(2), cosines(2), next
+        real(r8) :: sign
+        integer :: i, l
+
+        density = one_plus_xi(n)
+        ! d = exp(eta) - exp(eta_p) = n/A(1)/(1 + correction), y = exp(eta) + exp(eta_p), the product of both is `pair`.
+        do i = 1, 60
+            d = density/(self%one*(correction + 1.0_r8))
+            y = power(d*d + 4.0_r8*self%pair, 0.5_r8)
+            before = correction
+            correction = taylor_t()
+            ! (exp(l eta) - exp(l eta_p))/d, by the recurrence of Chebyshev's polynomials.
+            sines(1)%c = 0.0_r8
+            sines(2)%c = 0.0_r8
+            sines(2)%c(0, 0) = 1.0_r8
+            sign = 1.0_r8
+            do l = 2, n_terms
+                next = y*sines(2) - self%pair*sines(1)
+                sines(1) = sines(2)
+                sines(2) = next
+                sign = -sign
+                correction = correction + sign*(self%ratio(l)*next)
+                if (next%c(0, 0) < 1.0e-24_r8) exit
+            end do
+            if (all(abs(correction%c - before%c) <= 1.0e-17_r8 + 1.0e-16_r8*abs(correction%c))) exit
+        end do
+        next = 4.0_r8*self%pair/(d*d)
+        next = next/(power(next + 1.0_r8, 0.5_r8) + 1.0_r8)
+        eta = logarithm(density) - logarithm(self%one) - logarithm_1p(correction) + logarithm_1p(0.5_r8*next)
+
+        ! P = beta (n + excess A(1)): that of the ideal gas of net electrons, and the rest.
+        z = 2.0_r8*self%pair/(y + d)
+        excess = 2.0_r8*z
+        cosines(1)%c = 0.0_r8
+        cosines(1)%c(0, 0) = 2.0_r8
+        cosines(2) = y
+        sines(1)%c = 0.0_r8
+        sines(2)%c = 0.0_r8
+        sines(2)%c(0, 0) = 1.0_r8
+        sign = 1.0_r8
+        do l = 2, n_terms
+            next = y*sines(2) - self%pair*sines(1)
+            sines(1) = sines(2)
+            sines(2) = next
+            next = y*cosines(2) - self%pair*cosines(1)
+            cosines(1) = cosines(2)
+            cosines(2) = next
+            sign = -sign
+            excess = excess + sign*(self%ratio(l)*((1.0_r8/l)*next - d*sines(2)))
+            if (next%c(0, 0) < 1.0e-24_r8) exit
+        end do
+        u = one_plus_tau(self%beta)*(eta - 1.0_r8 - excess*self%one/density) - cold_free_energy(n)
+
+        correction = taylor_t()
+        next = z
+        sign = 1.0_r8
+        do l = 2, n_terms
+            sign = -sign
+            correction = correction + sign*(self%ratio(l)*next)
+            if (next%c(0, 0) < 1.0e-25_r8) exit
+            next = next*z
+        end do
+        if (d%c(0, 0) < 0.5_r8*y%c(0, 0)) then
+            ! Where there are many, they do not depend on the density by much: z does not, -eta does so by cancelling.
+            positrons = logarithm(self%one) + logarithm(z) + logarithm_1p(correction)
+        else
+            positrons = logarithm(self%one) - eta - 2.0_r8*self%inverse + logarithm_1p(correction)
+        end if
+    end subroutine series
+
+    !> The logarithm of the positrons' density [n_0] where they are so few that they are an ideal gas, from the electrons'
+    !> chemical potential w [m c^2] without rest mass.
+    elemental type(taylor_t) function sparse_positrons(self, w) result(positrons)
+        class(isotherm_t), intent(in) :: self
+        type(taylor_t), intent(in) :: w
+
+        positrons = logarithm(self%one) - (w + 2.0_r8)*self%inverse
+    end function sparse_positrons
+
+end module eos_table_boltzmann

@@ -1,0 +1,202 @@
+!> The table of the free energy of electrons and positrons: made point by point, written to a file (docs/helmholtz-table.md).
+module eos_table
+    use eos_table_pair_plasma, only: cold_electrons, n_functions, n_positron_values, plasma_t
+    use eos_table_terminal, only: interrupted, progress_t
+    use helmholtz_constants, only: avogadro, boltzmann, constants_source, electron_mass, planck, speed_of_light
+    use pw_error, only: error_t, exit_system
+    use pw_hdf5, only: checksum, file_t, kind_double, whole_file
+    use pw_kinds, only: i8, r8
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    character(*), parameter, public :: table_schema = 'pagewise.eos-table/1'
+    real(r8), parameter, public :: table_accuracy = 1.0e-10_r8   !< relative, of each number in it
+    !> Decimal logarithms of the limits: of x = rho Ye [g/cm^3] and of the temperature [K].
+    integer, parameter, public :: dye_decades(2) = [-12, 15], temperature_decades(2) = [3, 13]
+    character(*), parameter :: functions = 'f, f_x, f_T, f_xx, f_TT, f_xT, f_xxT, f_xTT, f_xxTT'
+
+    !> Where the numbers come from, for the file's attributes.
+    type, public :: provenance_t
+        character(:), allocatable :: program, version, compiler, date, command_line
+    end type provenance_t
+
+    type, public :: eos_table_t
+        integer :: n_dye = 0, n_temperature = 0
+        real(r8), allocatable :: dye(:)             !< x = rho Ye [g/cm^3]
+        real(r8), allocatable :: temperature(:)     !< [K]
+        real(r8), allocatable :: cold(:, :)         !< (dye, 3): f [erg/g], f_x, f_xx at zero temperature
+        real(r8), allocatable :: thermal(:, :, :)   !< (9, temperature, dye): f less the cold one, and its derivatives
+        real(r8), allocatable :: positrons(:, :, :) !< (4, temperature, dye): ln n_pos [1/cm^3], d/dx, d/dT, d2/dxdT
+        real(r8) :: seconds = 0.0_r8
+    contains
+        procedure :: start
+        procedure :: make
+        procedure :: begin_file
+        procedure :: end_file
+    end type eos_table_t
+
+contains
+
+    !> Take memory for a table of that many densities and temperatures, at least 2 of each. exit_system: there is none.
+    subroutine start(self, n_dye, n_temperature, error)
+        class(eos_table_t), intent(inout) :: self
+        integer, intent(in) :: n_dye, n_temperature
+        type(error_t), intent(inout) :: error
+        integer :: status
+
+        self%n_dye = n_dye
+        self%n_temperature = n_temperature
+        status = 1
+        ! HDF5 and the checksum count the numbers of a dataset in 4 bytes here.
+        if (int(n_dye, i8)*n_temperature <= huge(1)/real(n_functions, r8)) &
+            allocate (self%dye(n_dye), self%temperature(n_temperature), self%cold(n_dye, 3), &
+                      self%thermal(n_functions, n_temperature, n_dye), &
+                      self%positrons(n_positron_values, n_temperature, n_dye), stat=status)
+        if (status /= 0) then
+            call error%raise(exit_system, 'no memory for '//to_text(n_dye)//' densities and '//to_text(n_temperature)// &
+                             ' temperatures', 'eos_table', 'ask for fewer (--densities, --temperatures)')
+            return
+        end if
+        self%dye = points(dye_decades, n_dye)
+        self%temperature = points(temperature_decades, n_temperature)
+    end subroutine start
+
+    !> Powers of ten at equal distances in the exponent. A coarse table's points are a finer one's to the last bit.
+    function points(decades, n) result(x)
+        integer, intent(in) :: decades(2), n
+        real(r8) :: x(n)
+        integer(i8) :: above, span
+        integer :: i
+
+        span = n - 1
+        do i = 1, n
+            above = int(decades(2) - decades(1), i8)*(i - 1)
+            x(i) = 10.0_r8**(real(modulo(above, span), r8)/span)*10.0_r8**int(decades(1) + above/span)
+        end do
+    end function points
+
+    !> Compute all points, by all threads. An interrupt ends it early; the caller asks `interrupted`. exit_check: a point has no
+    !> solution.
+    subroutine make(self, program, error)
+        class(eos_table_t), intent(inout) :: self
+        character(*), intent(in) :: program
+        type(error_t), intent(inout) :: error
+        type(plasma_t), allocatable :: plasma(:)
+        type(progress_t) :: progress
+        integer :: i, j
+
+        allocate (plasma(self%n_temperature))
+        call progress%start(program, int(self%n_dye, i8))
+        !$omp parallel
+        !$omp do schedule(dynamic)
+        do j = 1, self%n_temperature
+            call plasma(j)%start(self%temperature(j))
+        end do
+        !$omp end do
+        !$omp do schedule(dynamic)
+        do i = 1, self%n_dye
+            call make_density(self, plasma, i, progress, error)
+        end do
+        !$omp end do
+        !$omp end parallel
+        call progress%finish()
+    end subroutine make
+
+    !> Compute the points of one density.
+    subroutine make_density(table, plasma, i, progress, error)
+        class(eos_table_t), intent(inout) :: table
+        type(plasma_t), intent(in) :: plasma(:)
+        integer, intent(in) :: i
+        type(progress_t), intent(inout) :: progress
+        type(error_t), intent(inout) :: error
+        type(error_t) :: own
+        integer :: j
+
+        if (interrupted()) return
+        table%cold(i, :) = cold_electrons(table%dye(i))
+        do j = 1, size(plasma)
+            call plasma(j)%point(table%dye(i), table%thermal(:, j, i), table%positrons(:, j, i), own)
+            if (own%failed()) exit
+        end do
+        !$omp critical (eos_table_done)
+        if (own%failed()) error = own
+        call progress%advance(1_i8)
+        !$omp end critical (eos_table_done)
+    end subroutine make_density
+
+    !> Begin the file `path` and take its room on the disk, before the work is done that would be lost without. After an error,
+    !> or where the table is given up, `discard` leaves nothing of it.
+    subroutine begin_file(self, path, file, error)
+        class(eos_table_t), intent(in) :: self
+        character(*), intent(in) :: path
+        type(file_t), intent(inout) :: file
+        type(error_t), intent(inout) :: error
+
+        call file%create(path, error)
+        call file%define('dye', kind_double, shape(self%dye), error)
+        call file%define('temperature', kind_double, shape(self%temperature), error)
+        call file%define('cold', kind_double, shape(self%cold), error)
+        call file%define('thermal', kind_double, shape(self%thermal), error)
+        call file%define('positrons', kind_double, shape(self%positrons), error)
+        call file%reserve(error)
+        if (error%failed()) call file%discard()
+    end subroutine begin_file
+
+    !> Write all and end the file. An error: nothing is left of it.
+    subroutine end_file(self, file, provenance, error)
+        class(eos_table_t), intent(in) :: self
+        type(file_t), intent(inout) :: file
+        type(provenance_t), intent(in) :: provenance
+        type(error_t), intent(inout) :: error
+
+        call dataset('dye', size(self%dye), 1, self%dye, 'g/cm^3', 'density times electrons per nucleon, x = rho Ye')
+        call dataset('temperature', size(self%temperature), 1, self%temperature, 'K', 'temperature')
+        call dataset('cold', 3, self%n_dye, self%cold, 'erg/g, and that per g/cm^3 and per its square', &
+                     'free energy of electrons at zero temperature divided by x: f, f_x, f_xx')
+        call dataset('thermal', self%n_dye, size(self%thermal(:, :, 1)), self%thermal, 'erg/g, and that per g/cm^3 and K', &
+                     'free energy of electrons and positrons divided by x, less the cold part: '//functions)
+        call dataset('positrons', self%n_dye, size(self%positrons(:, :, 1)), self%positrons, &
+                     '1 (logarithm of 1/cm^3), and that per g/cm^3 and K', &
+                     'natural logarithm of the number density of positrons: ln n, d/dx, d/dT, d2/dxdT')
+        call file%put('thermal', 'functions', functions, error)
+
+        call file%put(whole_file, 'schema', table_schema, error)
+        call file%put(whole_file, 'accuracy', table_accuracy, error)
+        call file%put(whole_file, 'dye_limits', [self%dye(1), self%dye(self%n_dye)], error)
+        call file%put(whole_file, 'temperature_limits', [self%temperature(1), self%temperature(self%n_temperature)], error)
+        call file%put(whole_file, 'constants', constants_source, error)
+        call file%put(whole_file, 'constants_units', 'cgs and K', error)
+        call file%put(whole_file, 'speed_of_light', speed_of_light, error)
+        call file%put(whole_file, 'planck', planck, error)
+        call file%put(whole_file, 'boltzmann', boltzmann, error)
+        call file%put(whole_file, 'avogadro', avogadro, error)
+        call file%put(whole_file, 'electron_mass', electron_mass, error)
+        call file%put(whole_file, 'program', provenance%program, error)
+        call file%put(whole_file, 'version', provenance%version, error)
+        call file%put(whole_file, 'compiler', provenance%compiler, error)
+        call file%put(whole_file, 'date', provenance%date, error)
+        call file%put(whole_file, 'command_line', provenance%command_line, error)
+        if (interrupted()) then
+            call file%discard()
+        else
+            call file%commit(error)
+        end if
+
+    contains
+
+        subroutine dataset(name, n, row_values, values, units, long_name)
+            character(*), intent(in) :: name, units, long_name
+            integer, intent(in) :: n, row_values
+            real(r8), intent(in) :: values(*)
+
+            call file%write_reals(name, 1, n, row_values, values, error)
+            call file%put(name, 'units', units, error)
+            call file%put(name, 'long_name', long_name, error)
+            ! A whole number below 2^32, which a real holds.
+            call file%put(name, 'checksum', real(checksum(n*row_values, values), r8), error)
+        end subroutine dataset
+
+    end subroutine end_file
+
+end module eos_table

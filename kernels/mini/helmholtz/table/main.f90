@@ -1,0 +1,100 @@
+!> pw-eos-table: makes the table of the equation of state of degenerate matter.
+program main
+    !$ use omp_lib, only: omp_get_max_threads
+    use eos_table, only: eos_table_t, provenance_t
+    use eos_table_terminal, only: end_by_signal, interrupted, watch_signals
+    use pw_error, only: error_t, stop_on
+    use pw_evidence, only: print_version
+    use pw_hdf5, only: file_t
+    use pw_kinds, only: i4, i8, r8
+    use pw_options, only: option_count, option_text, options_t
+    use pw_record, only: configuration_t
+    use pw_system, only: utc_now
+    use pw_text, only: to_text
+    use pw_threads, only: threads_begin
+    use pw_timer, only: wall_seconds
+    implicit none
+    character(*), parameter :: program = 'pw-eos-table'
+    type(options_t) :: options
+    type(configuration_t) :: configuration
+    type(error_t) :: error
+    type(eos_table_t) :: table
+    type(file_t) :: file
+    type(provenance_t) :: provenance
+    character(:), allocatable :: path
+    integer(i8) :: densities, temperatures, threads
+    integer(i4), allocatable :: cpus(:), numa_nodes(:)
+    real(r8) :: begin
+
+    interface
+        !> What the executable was built as.
+        function pagewise_built_configuration() result(built)
+            import :: configuration_t
+            type(configuration_t) :: built
+        end function pagewise_built_configuration
+    end interface
+
+    threads = 1
+    !$ threads = omp_get_max_threads()
+    configuration = pagewise_built_configuration()
+    call options%start(program, 'makes the table of the free energy of electrons and positrons, for the equation of state')
+    call options%add('output', option_text, 'helmholtz.h5', 'the file to write')
+    call options%add('densities', option_count, '541', 'how many points from 1e-12 to 1e15 g/cm^3', lowest=2_i8)
+    call options%add('temperatures', option_count, '201', 'how many points from 1e3 to 1e13 K', lowest=2_i8)
+    call options%add('threads', option_count, to_text(threads), 'threads', lowest=1_i8)
+    call options%parse(error)
+    call stop_on(program, error)
+    if (options%help_wanted) then
+        call options%print_help()
+        stop
+    else if (options%version_wanted) then
+        call print_version(program, configuration)
+        stop
+    else if (options%list_wanted) then
+        call options%print_list()
+        stop
+    end if
+
+    begin = wall_seconds()
+    call options%get('output', path)
+    call options%get('densities', densities)
+    call options%get('temperatures', temperatures)
+    call options%get('threads', threads)
+    call threads_begin(threads, cpus, numa_nodes, error)
+    call stop_on(program, error)
+    call watch_signals()
+    call table%start(int(min(densities, huge(1_i4) + 0_i8)), int(min(temperatures, huge(1_i4) + 0_i8)), error)
+    call stop_on(program, error)
+    call table%begin_file(path, file, error)
+    call stop_on(program, error)
+    call table%make(program, error)
+    if (interrupted()) then
+        call file%discard()
+    else if (error%failed()) then
+        call file%discard()
+    else
+        provenance%program = program
+        provenance%version = configuration%version
+        provenance%compiler = configuration%compiler
+        provenance%date = utc_now()
+        provenance%command_line = command_line()
+        call table%end_file(file, provenance, error)
+    end if
+    call stop_on(program, error)
+    call end_by_signal()
+    print '(a)', program//': '//path//' has '//to_text(densities)//' x '//to_text(temperatures)//' points, made in '// &
+        to_text(wall_seconds() - begin, 'f0.1')//' s by '//to_text(threads)//' thread(s)'
+
+contains
+
+    !> The words of the command line, a blank between.
+    function command_line() result(text)
+        character(:), allocatable :: text
+        integer :: length
+
+        call get_command(length=length)
+        allocate (character(length) :: text)
+        call get_command(text)
+    end function command_line
+
+end program main

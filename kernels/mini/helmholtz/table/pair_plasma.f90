@@ -1,0 +1,121 @@
+!> Electrons and positrons in equilibrium: the free energy and its derivatives at a density and a temperature.
+!>
+!> Three methods share the plane: the fugacity series where eta is at most -3, Sommerfeld's expansion where the Fermi energy is at
+!> least 50 kT, the trapezoidal rule between; each is right to many more digits than the table asks for beyond its bounds, too.
+module eos_table_pair_plasma
+    use eos_table_boltzmann, only: boltzmann_most, isotherm_t
+    use eos_table_cold, only: cold_point, fermi_momentum, kinetic_energy
+    use eos_table_fermi_dirac, only: fermi_dirac_point
+    use eos_table_sommerfeld, only: kernel_moments, sommerfeld_expansion, sommerfeld_least
+    use eos_table_taylor, only: taylor_t
+    use helmholtz_constants, only: avogadro, boltzmann, compton_wavelength, electron_rest_energy, pi
+    use pw_error, only: error_t, exit_check
+    use pw_kinds, only: r8
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    integer, parameter, public :: n_functions = 9        !< f, f_x, f_T, f_xx, f_TT, f_xT, f_xxT, f_xTT, f_xxTT
+    integer, parameter, public :: n_positron_values = 4  !< ln n_pos, d/dx, d/dT, d2/dxdT
+    ! How often each function is derived in x and in T, and those of the positrons.
+    integer, parameter :: in_x(n_functions) = [0, 1, 0, 2, 0, 1, 2, 1, 2]
+    integer, parameter :: in_t(n_functions) = [0, 0, 1, 0, 2, 1, 1, 2, 2]
+    integer, parameter :: positrons_in_x(n_positron_values) = [0, 1, 0, 1], positrons_in_t(n_positron_values) = [0, 0, 1, 1]
+
+    integer, parameter, public :: method_any = 0, method_boltzmann = 1, method_fermi_dirac = 2, method_sommerfeld = 3
+    integer, parameter :: n_moments = 17
+
+    real(r8), parameter, public :: unit_density = 8.0_r8*pi/compton_wavelength**3   !< n_0 = 8 pi (m c/h)^3 [1/cm^3]
+
+    !> All that is wanted of one temperature.
+    type, public :: plasma_t
+        private
+        real(r8) :: temperature = 0.0_r8
+        real(r8) :: moments(n_moments) = 0.0_r8
+        type(isotherm_t) :: isotherm
+    contains
+        procedure :: start
+        procedure :: point
+    end type plasma_t
+
+    public :: cold_electrons
+
+contains
+
+    !> The free energy per gram, f [erg/g], of cold electrons at x = rho Ye [g/cm^3], and its first and second derivative in x.
+    pure function cold_electrons(x) result(f)
+        real(r8), intent(in) :: x
+        real(r8) :: f(3)
+
+        f = avogadro*electron_rest_energy*cold_point(avogadro*x/unit_density)/[1.0_r8, x, x**2]
+    end function cold_electrons
+
+    !> Begin with a temperature [K].
+    subroutine start(self, temperature)
+        class(plasma_t), intent(inout) :: self
+        real(r8), intent(in) :: temperature
+
+        self%temperature = temperature
+        self%moments = kernel_moments(n_moments)
+        call self%isotherm%start(temperature*(boltzmann/electron_rest_energy))
+    end subroutine start
+
+    !> At x = rho Ye [g/cm^3]: the nine functions of the thermal part of the free energy f [erg/g and by g/cm^3 and K], and the four
+    !> of the positrons' number density [1/cm^3]. `method` asks for one method, in tests. No solution: exit_check.
+    subroutine point(self, x, thermal, positrons, error, method)
+        class(plasma_t), intent(in) :: self
+        real(r8), intent(in) :: x
+        real(r8), intent(out) :: thermal(n_functions), positrons(n_positron_values)
+        type(error_t), intent(inout) :: error
+        integer, intent(in), optional :: method
+        type(taylor_t) :: u, ln_positrons
+        real(r8) :: n
+        integer :: way, i
+        logical :: ok
+
+        n = avogadro*x/unit_density
+        way = method_any
+        if (present(method)) way = method
+        if (way == method_any) then
+            way = method_fermi_dirac
+            if (kinetic_energy(fermi_momentum(n)) >= sommerfeld_least*self%isotherm%beta) then
+                way = method_sommerfeld
+            else if (self%isotherm%classical_eta(n) <= boltzmann_most) then
+                way = method_boltzmann
+            end if
+        end if
+        ok = .true.
+        select case (way)
+        case (method_boltzmann)
+            call self%isotherm%series(n, u, ln_positrons)
+        case (method_sommerfeld)
+            call sommerfeld_expansion(self%isotherm, self%moments, n, u, ln_positrons)
+        case default
+            call fermi_dirac_point(self%isotherm, n, u, ln_positrons, ok)
+        end select
+        do i = 1, n_functions
+            thermal(i) = avogadro*electron_rest_energy*derivative(u, in_x(i), in_t(i))
+        end do
+        do i = 1, n_positron_values
+            positrons(i) = derivative(ln_positrons, positrons_in_x(i), positrons_in_t(i))
+        end do
+        positrons(1) = positrons(1) + log(unit_density)
+        ! What is no number compares to nothing.
+        if (ok .and. all(abs(thermal) <= huge(1.0_r8)) .and. all(abs(positrons) <= huge(1.0_r8))) return
+        call error%raise(exit_check, 'no chemical potential found for rho Ye = '//to_text(x, 'es12.5')//' g/cm^3, T = '// &
+                         to_text(self%temperature, 'es12.5')//' K', 'eos_table_pair_plasma', &
+                         'tell the maintainers: the method is meant to hold from 1e-12 to 1e15 g/cm^3 and 1e3 to 1e13 K')
+
+    contains
+
+        pure real(r8) function derivative(a, i, j)
+            type(taylor_t), intent(in) :: a
+            integer, intent(in) :: i, j
+            real(r8), parameter :: factorial(0:2) = [1.0_r8, 1.0_r8, 2.0_r8]
+
+            derivative = a%c(i, j)*factorial(i)*factorial(j)/(x**i*self%temperature**j)
+        end function derivative
+
+    end subroutine point
+
+end module eos_table_pair_plasma

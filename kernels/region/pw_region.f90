@@ -66,6 +66,15 @@ module pw_region
             import :: c_ptr
             type(c_ptr), value :: counters
         end subroutine c_close
+
+        subroutine mark_begin(name, length) bind(c, name='pw_mark_begin')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int32_t), value :: length
+        end subroutine mark_begin
+
+        subroutine mark_end() bind(c, name='pw_mark_end')
+        end subroutine mark_end
     end interface
 
 contains
@@ -128,6 +137,7 @@ contains
         if (counters%counting()) then
             if (c_read(counters%handle, self%start_counts) == 0) self%counts_valid = .false.
         end if
+        call mark_begin(self%name, len(self%name, c_int32_t))
         self%start_seconds = wall_seconds()
     end subroutine region_begin
 
@@ -139,6 +149,7 @@ contains
         integer(i8) :: now(size(self%counts))
 
         seconds = wall_seconds() - self%start_seconds
+        call mark_end()
         self%seconds = self%seconds + seconds
         self%calls = self%calls + 1
         if (.not. counters%counting()) return

@@ -1,0 +1,22 @@
+/* Marks for a tracer that runs the program, such as kernels/model: they tell it where a region begins and ends. Without
+   one they cost two or three stores. */
+#ifndef PAGEWISE_MARKS_H
+#define PAGEWISE_MARKS_H
+
+#include <stdint.h>
+
+#define PW_MARK_MAGIC UINT64_C(0x70772d6d61726b31)
+
+/* What the marks store to. A tracer knows a mark by a store to `name` in the function of this file, with the magic number
+   before it. */
+struct pw_mark {
+    uint64_t magic;
+    const char *volatile name; /* NULL at the end of a region */
+    volatile int64_t length;   /* of the name, in characters; stored before it */
+};
+
+/* The calling thread enters the region, or leaves the one that it entered last. */
+void pw_mark_begin(const char *name, int32_t length);
+void pw_mark_end(void);
+
+#endif

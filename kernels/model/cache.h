@@ -1,0 +1,22 @@
+/* The data caches that one core sees: write-back, write-allocate, LRU; no prefetch, no other core. */
+#ifndef PAGEWISE_CACHE_H
+#define PAGEWISE_CACHE_H
+
+#include "geometry.h"
+
+struct pw_cache {
+    uint32_t n_levels;
+    struct pw_sets array[PW_MOST_LEVELS];
+    struct pw_cache_geometry geometry[PW_MOST_LEVELS];
+    unsigned line_shift;
+    uint64_t write_backs[PW_MOST_LEVELS]; /* modified lines that left the level for the next one, or memory */
+};
+
+bool pw_cache_open(struct pw_cache *cache, const struct pw_geometry *geometry);
+void pw_cache_close(struct pw_cache *cache);
+
+/* Access the line of this number (address / its size). Returns the level that had it, from 0; n_levels if memory had. All
+   levels before that missed it, and now have it, but for victim caches. */
+uint32_t pw_cache_access(struct pw_cache *cache, uint64_t line, bool store);
+
+#endif

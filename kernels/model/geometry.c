@@ -1,0 +1,172 @@
+/* See geometry.h. */
+#include "geometry.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { most_words = 8, word_length = 63 };
+
+struct reader {
+    int line;
+    char *fault;
+};
+
+__attribute__((format(printf, 2, 3))) static bool fail(struct reader *reader, const char *format, ...)
+{
+    const int used = reader->line > 0 ? snprintf(reader->fault, PW_GEOMETRY_TEXT + 1, "line %d: ", reader->line) : 0;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reader->fault + used, (size_t)(PW_GEOMETRY_TEXT + 1 - used), format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static bool is_power_of_two(uint64_t value)
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+/* Unsigned numbers from words; false where one is none, or beyond 2^40. */
+static bool numbers(struct reader *reader, char words[][word_length + 1], int count, uint64_t *values)
+{
+    for (int i = 0; i < count; i++) {
+        int used = 0;
+        if (sscanf(words[i], "%" SCNu64 "%n", &values[i], &used) != 1 || words[i][used] != '\0' || words[i][0] == '-' ||
+            values[i] > UINT64_C(1) << 40)
+            return fail(reader, "'%s' is not a number", words[i]);
+    }
+    return true;
+}
+
+/* The place of `word` among `names`; -1 if it is none of them. */
+static int choice(const char *word, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(word, names[i]) == 0) return i;
+    return -1;
+}
+
+static bool read_pages(struct reader *reader, char words[][word_length + 1], struct pw_geometry *geometry)
+{
+    if (!numbers(reader, words, PW_PAGE_CLASSES, geometry->page)) return false;
+    if (!is_power_of_two(geometry->page[PW_BASE]) || !is_power_of_two(geometry->page[PW_HUGE]))
+        return fail(reader, "a page size is no power of two");
+    if (geometry->page[PW_BASE] >= geometry->page[PW_HUGE]) return fail(reader, "huge pages are not larger than base pages");
+    return true;
+}
+
+static bool read_tlb(struct reader *reader, char words[][word_length + 1], struct pw_geometry *geometry)
+{
+    static const char *const replacements[] = {"lru", "fifo"}, *const classes[] = {"base", "huge", "both"};
+    uint64_t value[3];
+    if (!numbers(reader, words, 3, value)) return false;
+    const int replacement = choice(words[3], replacements, 2), held = choice(words[4], classes, 3);
+    if (replacement < 0) return fail(reader, "'%s' is not lru or fifo", words[3]);
+    if (held < 0) return fail(reader, "'%s' is not base, huge or both", words[4]);
+    if (value[0] < 1 || value[0] > PW_MOST_LEVELS) return fail(reader, "TLBs have levels 1 to %d", PW_MOST_LEVELS);
+    if (value[2] == 0 || value[1] == 0 || value[1] % value[2] != 0 || value[1] > 1 << 20)
+        return fail(reader, "the entries are not a multiple of the ways");
+    const uint32_t level = (uint32_t)value[0] - 1;
+    const bool holds[PW_PAGE_CLASSES] = {held != 1, held != 0};
+    for (uint32_t i = 0; i < geometry->n_tlbs[level]; i++)
+        for (int c = 0; c < PW_PAGE_CLASSES; c++)
+            if (holds[c] && geometry->tlb[level][i].holds[c])
+                return fail(reader, "level %u has two TLBs for %s pages", level + 1, classes[c]);
+    struct pw_tlb_geometry *tlb = &geometry->tlb[level][geometry->n_tlbs[level]++];
+    tlb->entries = (uint32_t)value[1];
+    tlb->ways = (uint32_t)value[2];
+    tlb->replacement = (enum pw_replacement)replacement;
+    memcpy(tlb->holds, holds, sizeof holds);
+    if (geometry->n_tlb_levels <= level) geometry->n_tlb_levels = level + 1;
+    return true;
+}
+
+static bool read_cache(struct reader *reader, char words[][word_length + 1], struct pw_geometry *geometry)
+{
+    static const char *const inclusions[] = {"none", "inclusive", "victim"};
+    uint64_t value[4];
+    if (!numbers(reader, words, 4, value)) return false;
+    const int inclusion = choice(words[4], inclusions, 3);
+    if (inclusion < 0) return fail(reader, "'%s' is not none, inclusive or victim", words[4]);
+    if (value[0] != geometry->n_cache_levels + 1 || value[0] > PW_MOST_LEVELS)
+        return fail(reader, "caches have levels 1 to %d, in this order", PW_MOST_LEVELS);
+    if (value[0] == 1 && inclusion != PW_NONE) return fail(reader, "the first cache can only be 'none'");
+    if (!is_power_of_two(value[3]) || value[3] < 8) return fail(reader, "the line is no power of two");
+    if (geometry->line != 0 && value[3] != geometry->line) return fail(reader, "all caches must have lines of one size");
+    if (value[2] == 0 || value[1] == 0 || value[1] % (value[2] * value[3]) != 0 || value[1] / value[3] > 1 << 26)
+        return fail(reader, "the bytes are not a multiple of ways x line");
+    struct pw_cache_geometry *cache = &geometry->cache[geometry->n_cache_levels++];
+    geometry->line = value[3];
+    cache->bytes = value[1];
+    cache->ways = (uint32_t)value[2];
+    cache->inclusion = (enum pw_inclusion)inclusion;
+    return true;
+}
+
+static bool read_hash(struct reader *reader, char words[][word_length + 1], struct pw_geometry *geometry)
+{
+    uint64_t value[4];
+    if (!numbers(reader, words, 4, value)) return false;
+    if (value[0] < 1 || value[0] > geometry->n_cache_levels) return fail(reader, "there is no such cache level");
+    struct pw_cache_geometry *cache = &geometry->cache[value[0] - 1];
+    if (cache->n_hashes == PW_MOST_HASHES) return fail(reader, "more than %d hash lines", PW_MOST_HASHES);
+    if (!is_power_of_two(cache->bytes / cache->ways / geometry->line))
+        return fail(reader, "a hash needs a power of two of sets");
+    if (value[2] < 1 || value[1] + value[2] > 64 || value[3] > 32) return fail(reader, "the bits are outside an address");
+    cache->hash[cache->n_hashes++] = (struct pw_hash_geometry){(uint32_t)value[1], (uint32_t)value[2], (uint32_t)value[3]};
+    return true;
+}
+
+static bool read_name(struct reader *reader, char words[][word_length + 1], struct pw_geometry *geometry)
+{
+    (void)reader;
+    snprintf(geometry->name, sizeof geometry->name, "%s", words[0]);
+    return true;
+}
+
+static bool check(struct reader *reader, const struct pw_geometry *geometry)
+{
+    reader->line = 0;
+    if (geometry->name[0] == '\0') return fail(reader, "there is no 'geometry' line");
+    if (geometry->page[PW_BASE] == 0) return fail(reader, "there is no 'pages' line");
+    if (geometry->n_tlb_levels == 0) return fail(reader, "there is no TLB");
+    if (geometry->n_cache_levels == 0) return fail(reader, "there is no cache");
+    for (uint32_t level = 0; level < geometry->n_tlb_levels; level++)
+        if (geometry->n_tlbs[level] == 0) return fail(reader, "TLB level %u is missing", level + 1);
+    if (geometry->line > geometry->page[PW_BASE]) return fail(reader, "the line is longer than a page");
+    return true;
+}
+
+bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *fault)
+{
+    static const struct {
+        const char *word;
+        int arguments;
+        bool (*read)(struct reader *, char[][word_length + 1], struct pw_geometry *);
+    } kinds[] = {{"geometry", 1, read_name}, {"pages", 2, read_pages}, {"tlb", 5, read_tlb},
+                 {"cache", 5, read_cache},   {"hash", 4, read_hash}};
+    struct reader reader = {.fault = fault};
+    *geometry = (struct pw_geometry){.line = 0};
+    while (*text != '\0') {
+        char words[most_words][word_length + 1];
+        int count = 0;
+        reader.line++;
+        while (*(text += strspn(text, " \t\r")) != '\n' && *text != '\0') {
+            const size_t length = strcspn(text, " \t\r\n");
+            if (count == most_words || length > word_length) return fail(&reader, "too many words, or too long ones");
+            memcpy(words[count], text, length);
+            words[count++][length] = '\0';
+            text += length;
+        }
+        text += *text == '\n';
+        if (count == 0) continue;
+        const char *const names[] = {kinds[0].word, kinds[1].word, kinds[2].word, kinds[3].word, kinds[4].word};
+        const int kind = choice(words[0], names, 5);
+        if (kind < 0) return fail(&reader, "'%s' is unknown", words[0]);
+        if (count - 1 != kinds[kind].arguments)
+            return fail(&reader, "'%s' takes %d values, not %d", words[0], kinds[kind].arguments, count - 1);
+        if (!kinds[kind].read(&reader, words + 1, geometry)) return false;
+    }
+    return check(&reader, geometry);
+}

@@ -1,0 +1,54 @@
+/* The TLBs and data caches of a micro-architecture, read from a list of lines that the runner writes from its geometry
+   file (docs/model.md):
+
+       geometry NAME
+       pages BASE HUGE
+       tlb LEVEL ENTRIES WAYS lru|fifo base|huge|both
+       cache LEVEL BYTES WAYS LINE none|inclusive|victim
+       hash LEVEL LOWEST WIDTH SHIFT
+
+   BASE and HUGE are the page sizes in bytes, powers of two. A TLB level has one array for both page sizes or one for each.
+   `inclusive` caches throw out of the levels before them what they lose themselves; `victim` ones hold what the level before
+   them threw out, and nothing else. Each `hash` line XORs WIDTH bits of the address from LOWEST on, shifted left by SHIFT, into
+   the set number of that cache. */
+#ifndef PAGEWISE_GEOMETRY_H
+#define PAGEWISE_GEOMETRY_H
+
+#include "sets.h"
+
+enum { PW_MOST_LEVELS = 3, PW_MOST_HASHES = 8, PW_GEOMETRY_NAME = 63, PW_GEOMETRY_TEXT = 255 };
+enum pw_page_class { PW_BASE, PW_HUGE, PW_PAGE_CLASSES };
+enum pw_inclusion { PW_NONE, PW_INCLUSIVE, PW_VICTIM };
+
+struct pw_tlb_geometry {
+    uint32_t entries, ways;
+    enum pw_replacement replacement;
+    bool holds[PW_PAGE_CLASSES];
+};
+
+struct pw_hash_geometry {
+    uint32_t lowest, width, shift;
+};
+
+struct pw_cache_geometry {
+    uint64_t bytes;
+    uint32_t ways;
+    enum pw_inclusion inclusion;
+    uint32_t n_hashes;
+    struct pw_hash_geometry hash[PW_MOST_HASHES];
+};
+
+struct pw_geometry {
+    char name[PW_GEOMETRY_NAME + 1];
+    uint64_t page[PW_PAGE_CLASSES];
+    uint64_t line; /* bytes, of all levels */
+    uint32_t n_tlb_levels, n_cache_levels;
+    uint32_t n_tlbs[PW_MOST_LEVELS];
+    struct pw_tlb_geometry tlb[PW_MOST_LEVELS][PW_PAGE_CLASSES];
+    struct pw_cache_geometry cache[PW_MOST_LEVELS];
+};
+
+/* Read a geometry from text. On false `fault` (of PW_GEOMETRY_TEXT + 1 characters) says what is wrong, with the line. */
+bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *fault);
+
+#endif

@@ -1,0 +1,107 @@
+/* See model.h. */
+#include "model.h"
+
+#include <stdlib.h>
+
+static unsigned shift_of(uint64_t power_of_two)
+{
+    unsigned shift = 0;
+    while (UINT64_C(1) << shift < power_of_two) shift++;
+    return shift;
+}
+
+struct pw_model *pw_model_open(const struct pw_geometry *geometry)
+{
+    struct pw_model *model = calloc(1, sizeof *model);
+    if (model == NULL) return NULL;
+    model->geometry = *geometry;
+    model->mapping.rule = PW_ALL_BASE;
+    for (int class = 0; class < PW_PAGE_CLASSES; class++) model->page_shift[class] = shift_of(geometry->page[class]);
+    model->line_shift = shift_of(geometry->line);
+    if (!pw_tlb_open(&model->tlb, geometry) || !pw_cache_open(&model->cache, geometry)) {
+        pw_model_close(model);
+        return NULL;
+    }
+    return model;
+}
+
+void pw_model_close(struct pw_model *model)
+{
+    if (model == NULL) return;
+    pw_tlb_close(&model->tlb);
+    pw_cache_close(&model->cache);
+    free(model);
+}
+
+static uint32_t access_line(struct pw_model *model, uint64_t line, bool store)
+{
+    uint64_t *count = model->count;
+    const uint64_t address = line << model->line_shift;
+    const enum pw_page_class class = pw_mapping_class(&model->mapping, address);
+    uint32_t missed = 0, refilled;
+    count[PW_LOOKUPS]++;
+    count[PW_HUGE_ACCESSES] += class == PW_HUGE;
+    const uint32_t translated = pw_tlb_access(&model->tlb, class, address >> model->page_shift[class], &refilled);
+    if (translated > 0) {
+        missed = PW_MISSED_TLB;
+        for (uint32_t level = 0; level < translated; level++) count[PW_TLB_REFILL + level] += refilled >> level & 1;
+        if (translated == model->tlb.n_levels) {
+            count[PW_PAGE_WALKS]++;
+            missed |= PW_MISSED_ALL_TLBS;
+        }
+    }
+    const uint32_t found = pw_cache_access(&model->cache, line, store);
+    if (found > 0) {
+        missed |= PW_MISSED_CACHE;
+        for (uint32_t level = 0; level < found; level++) count[PW_CACHE_REFILL + level]++;
+        if (found == model->cache.n_levels) missed |= PW_MISSED_ALL_CACHES;
+    }
+    return missed;
+}
+
+uint32_t pw_model_access(struct pw_model *model, uint64_t address, uint32_t bytes, bool store)
+{
+    const uint64_t first = address >> model->line_shift, last = (address + bytes - 1) >> model->line_shift;
+    if (first == last && first + 1 == model->last_line && (!store || model->last_store)) {
+        model->count[PW_LOOKUPS]++;
+        model->count[PW_HUGE_ACCESSES] += pw_mapping_class(&model->mapping, address) == PW_HUGE;
+        return 0;
+    }
+    uint32_t missed = 0;
+    for (uint64_t line = first; line <= last; line++) missed |= access_line(model, line, store);
+    model->last_line = last + 1;
+    model->last_store = store;
+    return missed;
+}
+
+void pw_model_counts(const struct pw_model *model, uint64_t counts[PW_COUNTS])
+{
+    memcpy(counts, model->count, sizeof model->count);
+    memcpy(counts + PW_CACHE_WRITE_BACK, model->cache.write_backs, sizeof model->cache.write_backs);
+}
+
+const char *pw_model_name(const struct pw_model *model, enum pw_count count)
+{
+    static const char *const tlb[] = {"L1D_TLB_REFILL", "L2D_TLB_REFILL", "L3D_TLB_REFILL"};
+    static const char *const refill[] = {"L1D_CACHE_REFILL", "L2D_CACHE_REFILL", "L3D_CACHE_REFILL"};
+    static const char *const back[] = {"L1D_CACHE_WB", "L2D_CACHE_WB", "L3D_CACHE_WB"};
+    switch (count) {
+    case PW_INSTRUCTIONS: return "INSTRUCTIONS";
+    case PW_LOADS: return "LOADS";
+    case PW_STORES: return "STORES";
+    case PW_HUGE_ACCESSES: return "HUGE_PAGE_LOOKUPS";
+    case PW_LOOKUPS: return "L1D_CACHE";
+    case PW_PAGE_WALKS: return "PAGE_WALKS";
+    default: break;
+    }
+    if (count >= PW_CACHE_WRITE_BACK) {
+        const uint32_t level = (uint32_t)count - PW_CACHE_WRITE_BACK;
+        return level < model->cache.n_levels ? back[level] : NULL;
+    }
+    if (count >= PW_CACHE_REFILL) {
+        const uint32_t level = (uint32_t)count - PW_CACHE_REFILL;
+        return level < model->cache.n_levels ? refill[level] : NULL;
+    }
+    const uint32_t level = (uint32_t)count - PW_TLB_REFILL;
+    return level < model->tlb.n_levels ? tlb[level] : NULL;
+}

@@ -1,0 +1,51 @@
+/* TLBs and data caches fed with a program's memory accesses: docs/model.md. */
+#ifndef PAGEWISE_MODEL_H
+#define PAGEWISE_MODEL_H
+
+#include "cache.h"
+#include "mapping.h"
+#include "tlb.h"
+
+/* What is counted. A REFILL is a miss of that level that was then filled. The names follow Arm's common events. */
+enum pw_count {
+    PW_INSTRUCTIONS, /* whoever feeds the model adds them */
+    PW_LOADS,
+    PW_STORES,
+    PW_HUGE_ACCESSES, /* of the look-ups below, those on huge pages */
+    PW_LOOKUPS,       /* lines accessed: an access across a line's end is two */
+    PW_TLB_REFILL,    /* one for each level follows */
+    PW_PAGE_WALKS = PW_TLB_REFILL + PW_MOST_LEVELS,
+    PW_CACHE_REFILL, /* one for each level follows; of a victim cache, its misses */
+    PW_CACHE_WRITE_BACK = PW_CACHE_REFILL + PW_MOST_LEVELS, /* likewise */
+    PW_COUNTS = PW_CACHE_WRITE_BACK + PW_MOST_LEVELS
+};
+
+/* What one access missed. */
+enum { PW_MISSED_TLB = 1, PW_MISSED_ALL_TLBS = 2, PW_MISSED_CACHE = 4, PW_MISSED_ALL_CACHES = 8 };
+
+struct pw_model {
+    struct pw_geometry geometry;
+    struct pw_tlb tlb;
+    struct pw_cache cache;
+    struct pw_mapping mapping;
+    unsigned page_shift[PW_PAGE_CLASSES], line_shift;
+    uint64_t last_line; /* accessed just before, plus one; an access to it again changes nothing */
+    bool last_store;
+    uint64_t count[PW_COUNTS];
+};
+
+/* An empty machine; NULL without memory. The mapping takes all pages as base pages until told otherwise. */
+struct pw_model *pw_model_open(const struct pw_geometry *geometry);
+void pw_model_close(struct pw_model *model);
+
+/* The program accesses `bytes` bytes at an address. Counts look-ups and misses, not LOADS and STORES: an instruction's access may
+   arrive in pieces. Returns what it missed. */
+uint32_t pw_model_access(struct pw_model *model, uint64_t address, uint32_t bytes, bool store);
+
+/* The counts up to now. */
+void pw_model_counts(const struct pw_model *model, uint64_t counts[PW_COUNTS]);
+
+/* The name of a count; NULL if the geometry has no such level. */
+const char *pw_model_name(const struct pw_model *model, enum pw_count count);
+
+#endif

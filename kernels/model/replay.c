@@ -1,0 +1,67 @@
+/* Feeds the model with a trace and prints the counts: to check the model by other means.
+
+       pw-model-replay GEOMETRY < TRACE
+
+   A line of the trace is an access, "r ADDRESS BYTES" or "w ADDRESS BYTES", or "h ADDRESS": the 2 MiB around the address lie on a
+   huge page from here on. Addresses are hexadecimal. */
+#include "model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t huge_extents[1024];
+static int n_huge;
+
+static bool is_huge(void *context, uint64_t start)
+{
+    (void)context;
+    for (int i = 0; i < n_huge; i++)
+        if (huge_extents[i] == start >> PW_EXTENT_SHIFT) return true;
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    static char text[1 << 16];
+    char fault[PW_GEOMETRY_TEXT + 1];
+    struct pw_geometry geometry;
+    FILE *file = argc == 2 ? fopen(argv[1], "re") : NULL;
+    if (file == NULL) {
+        fprintf(stderr, "usage: pw-model-replay GEOMETRY < TRACE\n");
+        return 2;
+    }
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    if (!pw_geometry_read(text, &geometry, fault)) {
+        fprintf(stderr, "pw-model-replay: error: %s\n", fault);
+        return 2;
+    }
+    struct pw_model *model = pw_model_open(&geometry);
+    if (model == NULL) return 4;
+    model->mapping.rule = PW_OBSERVED;
+    model->mapping.is_huge = is_huge;
+    char kind;
+    uint64_t address;
+    while (scanf(" %c %" SCNx64, &kind, &address) == 2) {
+        uint32_t bytes = 0;
+        if (kind == 'h' && n_huge < 1024) {
+            huge_extents[n_huge++] = address >> PW_EXTENT_SHIFT;
+            pw_mapping_forget(&model->mapping);
+        } else if ((kind == 'r' || kind == 'w') && scanf("%" SCNu32, &bytes) == 1 && bytes > 0) {
+            model->count[kind == 'w' ? PW_STORES : PW_LOADS]++;
+            pw_model_access(model, address, bytes, kind == 'w');
+        } else {
+            fprintf(stderr, "pw-model-replay: error: '%c %" PRIx64 "' is no line of a trace\n", kind, address);
+            return 2;
+        }
+    }
+    uint64_t counts[PW_COUNTS];
+    pw_model_counts(model, counts);
+    for (int i = 0; i < PW_COUNTS; i++) {
+        const char *name = pw_model_name(model, (enum pw_count)i);
+        if (name != NULL) printf("%s %" PRIu64 "\n", name, counts[i]);
+    }
+    pw_model_close(model);
+    return 0;
+}

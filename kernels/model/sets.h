@@ -1,0 +1,71 @@
+/* A set-associative array of keys with a mark each (dirty), replaced by true LRU or FIFO: what TLBs and caches are made of.
+   A set's entries stand in the order of their last use (LRU) or of their arrival (FIFO), the latest first. */
+#ifndef PAGEWISE_SETS_H
+#define PAGEWISE_SETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum pw_replacement { PW_LRU, PW_FIFO };
+
+struct pw_sets {
+    uint32_t sets, ways;
+    enum pw_replacement replacement;
+    uint64_t *entries; /* [sets][ways]: 0 is free, else (key + 1) * 2 + mark */
+};
+
+/* What an insertion pushed out. */
+struct pw_evicted {
+    bool any, marked;
+    uint64_t key;
+};
+
+/* `ways` entries in each of `sets` sets, all free; false without memory. */
+bool pw_sets_open(struct pw_sets *array, uint32_t sets, uint32_t ways, enum pw_replacement replacement);
+void pw_sets_close(struct pw_sets *array);
+
+static inline uint64_t *pw_sets_of(const struct pw_sets *array, uint32_t set)
+{
+    return array->entries + (uint64_t)set * array->ways;
+}
+
+/* Look the key up and mark it if wanted; a hit makes it the latest under LRU. False: it is not there. */
+static inline bool pw_sets_touch(const struct pw_sets *array, uint32_t set, uint64_t key, bool mark)
+{
+    uint64_t *entry = pw_sets_of(array, set);
+    const uint64_t wanted = key + 1;
+    if (entry[0] >> 1 == wanted) {
+        entry[0] |= mark;
+        return true;
+    }
+    for (uint32_t i = 1; i < array->ways; i++) {
+        if (entry[i] >> 1 != wanted) continue;
+        const uint64_t found = entry[i] | mark;
+        if (array->replacement == PW_LRU) {
+            memmove(entry + 1, entry, i * sizeof *entry);
+            i = 0;
+        }
+        entry[i] = found;
+        return true;
+    }
+    return false;
+}
+
+/* Put in a key that is not there, as the latest. */
+static inline struct pw_evicted pw_sets_insert(const struct pw_sets *array, uint32_t set, uint64_t key, bool mark)
+{
+    uint64_t *entry = pw_sets_of(array, set);
+    const uint64_t last = entry[array->ways - 1];
+    memmove(entry + 1, entry, (array->ways - 1) * sizeof *entry);
+    entry[0] = (key + 1) << 1 | mark;
+    return (struct pw_evicted){.any = last != 0, .marked = last & 1, .key = (last >> 1) - 1};
+}
+
+/* Take a key out, if it is there; `any` says whether it was. */
+struct pw_evicted pw_sets_remove(const struct pw_sets *array, uint32_t set, uint64_t key);
+
+/* Whether the key is there; changes nothing but its mark. */
+bool pw_sets_mark(const struct pw_sets *array, uint32_t set, uint64_t key);
+
+#endif

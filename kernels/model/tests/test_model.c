@@ -1,0 +1,343 @@
+/* The model against traces whose counts were worked out by hand, and its reading of geometries and of smaps. */
+#include "model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int faults;
+
+#define EXPECT(condition)                                                                                                       \
+    do {                                                                                                                        \
+        if (!(condition)) {                                                                                                     \
+            printf("line %d: not so: %s\n", __LINE__, #condition);                                                              \
+            faults++;                                                                                                           \
+        }                                                                                                                       \
+    } while (0)
+
+static struct pw_model *machine(const char *text)
+{
+    struct pw_geometry geometry;
+    char fault[PW_GEOMETRY_TEXT + 1];
+    if (!pw_geometry_read(text, &geometry, fault)) {
+        printf("geometry refused: %s\n", fault);
+        exit(1);
+    }
+    return pw_model_open(&geometry);
+}
+
+static void expect_counts(int line, struct pw_model *model, enum pw_count first, int count, const uint64_t *wanted)
+{
+    uint64_t counts[PW_COUNTS];
+    pw_model_counts(model, counts);
+    for (int i = 0; i < count; i++) {
+        if (counts[(int)first + i] == wanted[i]) continue;
+        printf("line %d: %s is %" PRIu64 ", by hand %" PRIu64 "\n", line, pw_model_name(model, (enum pw_count)((int)first + i)),
+               counts[(int)first + i], wanted[i]);
+        faults++;
+    }
+}
+
+#define COUNTS(first, ...)                                                                                                      \
+    do {                                                                                                                        \
+        const uint64_t wanted[] = {__VA_ARGS__};                                                                                \
+        expect_counts(__LINE__, model, first, sizeof wanted / sizeof *wanted, wanted);                                          \
+    } while (0)
+
+/* Pages of 4 KiB and 64 KiB; caches large enough to stay out of the way. */
+#define TLBS(lines) "geometry t\npages 4096 65536\n" lines "cache 1 65536 4 64 none\n"
+
+static void touch_pages(struct pw_model *model, const char *pages)
+{
+    for (; *pages != '\0'; pages++) pw_model_access(model, (uint64_t)(*pages - 'a') * 4096, 8, false);
+}
+
+static void test_lru_and_fifo(void)
+{
+    /* Three entries. abc miss; a hits; under LRU d then throws out b, under FIFO a. The last a: a hit, a miss. */
+    struct pw_model *model = machine(TLBS("tlb 1 3 3 lru both\n"));
+    touch_pages(model, "abcada");
+    COUNTS(PW_TLB_REFILL, 4);
+    touch_pages(model, "b");
+    COUNTS(PW_TLB_REFILL, 5);
+    pw_model_close(model);
+    model = machine(TLBS("tlb 1 3 3 fifo both\n"));
+    touch_pages(model, "abcada");
+    COUNTS(PW_TLB_REFILL, 5);
+    /* It came instead of b; c and d are there. */
+    touch_pages(model, "cdb");
+    COUNTS(PW_TLB_REFILL, 6);
+    pw_model_close(model);
+}
+
+static void test_cyclic(void)
+{
+    /* N pages in turn through E entries: all miss where N > E, none after the first turn where N <= E. */
+    for (char last = 'd'; last <= 'e'; last++) {
+        struct pw_model *model = machine(TLBS("tlb 1 4 4 lru both\n"));
+        for (int turn = 0; turn < 5; turn++)
+            for (char page = 'a'; page <= last; page++) touch_pages(model, (const char[]){page, '\0'});
+        COUNTS(PW_TLB_REFILL, last == 'd' ? 4 : 25);
+        pw_model_close(model);
+    }
+}
+
+static void test_sets(void)
+{
+    /* Two sets of two ways: a, c and e conflict, b has a set of its own. */
+    struct pw_model *model = machine(TLBS("tlb 1 4 2 lru both\n"));
+    touch_pages(model, "abcebac");
+    COUNTS(PW_TLB_REFILL, 6);
+    pw_model_close(model);
+    /* Three sets, no power of two: a and d conflict, one way. */
+    model = machine(TLBS("tlb 1 3 1 lru both\n"));
+    touch_pages(model, "abcdabc");
+    COUNTS(PW_TLB_REFILL, 5);
+    pw_model_close(model);
+}
+
+static void test_two_tlb_levels(void)
+{
+    /* One entry, then four. abab: all miss the first, two the second. Then c, d, e walk; e throws out a, whose last use in the
+       second level is the oldest. */
+    struct pw_model *model = machine(TLBS("tlb 1 1 1 lru both\ntlb 2 4 4 lru both\n"));
+    touch_pages(model, "abab");
+    COUNTS(PW_TLB_REFILL, 4, 2, 0, 2);
+    touch_pages(model, "cde");
+    COUNTS(PW_TLB_REFILL, 7, 5, 0, 5);
+    touch_pages(model, "ba");
+    COUNTS(PW_TLB_REFILL, 9, 6, 0, 6);
+    pw_model_close(model);
+}
+
+static bool is_huge(void *first, uint64_t start)
+{
+    return start >= *(uint64_t *)first;
+}
+
+static void test_page_sizes(void)
+{
+    /* Memory from 2 MiB on is on 64 KiB pages: 16 touches 4 KiB apart are 16 base pages below, one huge page above. */
+    uint64_t boundary = 2 << 20;
+    const char *const shared = TLBS("tlb 1 4 4 lru both\n"), *const apart = TLBS("tlb 1 4 4 lru base\ntlb 1 2 2 lru huge\n");
+    for (int i = 0; i < 2; i++) {
+        struct pw_model *model = machine(i == 0 ? shared : apart);
+        model->mapping.rule = PW_OBSERVED;
+        model->mapping.is_huge = is_huge;
+        model->mapping.context = &boundary;
+        for (uint64_t at = 0; at < 65536; at += 4096) pw_model_access(model, at, 8, false);
+        COUNTS(PW_TLB_REFILL, 16);
+        for (uint64_t at = boundary; at < boundary + 65536; at += 4096) pw_model_access(model, at, 8, false);
+        COUNTS(PW_TLB_REFILL, 17);
+        COUNTS(PW_HUGE_ACCESSES, 16, 32);
+        /* The last four base pages: with a shared array one has gone. */
+        for (uint64_t at = 65536 - 4 * 4096; at < 65536; at += 4096) pw_model_access(model, at, 8, false);
+        COUNTS(PW_TLB_REFILL, i == 0 ? 21 : 17);
+        /* Asked again, the same memory may lie otherwise; until then the answer is kept. */
+        boundary = 0;
+        pw_model_access(model, 0, 8, false);
+        COUNTS(PW_HUGE_ACCESSES, 16);
+        pw_mapping_forget(&model->mapping);
+        pw_model_access(model, 64, 8, false);
+        COUNTS(PW_HUGE_ACCESSES, 17);
+        boundary = 2 << 20;
+        pw_model_close(model);
+    }
+    /* A level without entries for huge pages neither has nor fills them. */
+    struct pw_model *model = machine(TLBS("tlb 1 4 4 lru both\ntlb 2 8 8 lru base\n"));
+    model->mapping.rule = PW_ALL_HUGE;
+    for (uint64_t at = 0; at < 5 * 65536; at += 65536) pw_model_access(model, at, 8, false);
+    pw_model_access(model, 0, 8, false);
+    COUNTS(PW_TLB_REFILL, 6, 0, 0, 6);
+    pw_model_close(model);
+}
+
+static void test_across_ends(void)
+{
+    /* Eight bytes across a line's end are two look-ups; across a page's end, two translations. */
+    struct pw_model *model = machine(TLBS("tlb 1 4 4 lru both\n"));
+    pw_model_access(model, 60, 8, false);
+    COUNTS(PW_LOOKUPS, 2, 1);
+    pw_model_access(model, 4092, 8, true);
+    COUNTS(PW_LOOKUPS, 4, 2);
+    COUNTS(PW_CACHE_REFILL, 4);
+    pw_model_close(model);
+}
+
+/* 4 lines of 64 bytes, then 8; a TLB that is out of the way. */
+#define CACHES(second) "geometry t\npages 4096 65536\ntlb 1 64 64 lru both\ncache 1 256 4 64 none\n" second
+
+static void touch_lines(struct pw_model *model, const char *lines, bool store)
+{
+    for (; *lines != '\0'; lines++) pw_model_access(model, (uint64_t)(*lines - 'a') * 64, 8, store);
+}
+
+static void test_write_backs(void)
+{
+    /* One level: abcd are loaded, b stored to; efgh push out all four: one write-back. */
+    struct pw_model *model = machine(CACHES(""));
+    touch_lines(model, "abcd", false);
+    touch_lines(model, "b", true);
+    touch_lines(model, "efgh", false);
+    COUNTS(PW_CACHE_REFILL, 8);
+    COUNTS(PW_CACHE_WRITE_BACK, 1);
+    /* Stored to twice, without other lines between: it still leaves once. A store after a load of the same line marks it. */
+    touch_lines(model, "bb", true);
+    touch_lines(model, "c", false);
+    touch_lines(model, "c", true);
+    touch_lines(model, "efgh", false);
+    COUNTS(PW_CACHE_WRITE_BACK, 3);
+    pw_model_close(model);
+}
+
+static void test_two_cache_levels(void)
+{
+    /* a is stored to and leaves the first level for the second (efgh after bcd: 8 lines, all in the second). */
+    struct pw_model *model = machine(CACHES("cache 2 512 8 64 inclusive\n"));
+    touch_lines(model, "a", true);
+    touch_lines(model, "bcdefgh", false);
+    COUNTS(PW_CACHE_REFILL, 8, 8);
+    COUNTS(PW_CACHE_WRITE_BACK, 1, 0);
+    /* i throws a, modified, out of the second level to memory; the first level holds fghi. */
+    touch_lines(model, "i", false);
+    COUNTS(PW_CACHE_WRITE_BACK, 1, 1);
+    touch_lines(model, "b", false);
+    COUNTS(PW_CACHE_REFILL, 10, 9);
+    pw_model_close(model);
+
+    /* Inclusive: a stays the latest of the first level by hits that the second does not see. The ninth line takes a from both:
+       it was modified in the first level only. Not inclusive: a stays in the first. */
+    for (int inclusive = 0; inclusive < 2; inclusive++) {
+        model = machine(inclusive ? CACHES("cache 2 512 8 64 inclusive\n") : CACHES("cache 2 512 8 64 none\n"));
+        touch_lines(model, "a", true);
+        for (const char *line = "bcdefghi"; *line != '\0'; line++) {
+            touch_lines(model, (const char[]){*line, '\0'}, false);
+            if (*line != 'i') touch_lines(model, "a", true);
+        }
+        COUNTS(PW_CACHE_REFILL, 9, 9);
+        if (inclusive) {
+            COUNTS(PW_CACHE_WRITE_BACK, 1, 1);
+            touch_lines(model, "a", false);
+            COUNTS(PW_CACHE_REFILL, 10, 10);
+        } else {
+            COUNTS(PW_CACHE_WRITE_BACK, 0, 0);
+            touch_lines(model, "a", false);
+            COUNTS(PW_CACHE_REFILL, 9, 9);
+        }
+        pw_model_close(model);
+    }
+}
+
+static void test_victim(void)
+{
+    /* The second level holds what the first threw out: 4 + 8 lines stay on chip, and none twice. */
+    struct pw_model *model = machine(CACHES("cache 2 512 8 64 victim\n"));
+    touch_lines(model, "a", true);
+    touch_lines(model, "bcdefghijkl", false);
+    COUNTS(PW_CACHE_REFILL, 12, 12);
+    touch_lines(model, "abcdefghijkl", false);
+    COUNTS(PW_CACHE_REFILL, 24, 12);
+    /* a left the first level modified, came back so, and left again; it was not written to memory. */
+    COUNTS(PW_CACHE_WRITE_BACK, 2, 0);
+    touch_lines(model, "mnopqrstuvwx", false);
+    COUNTS(PW_CACHE_WRITE_BACK, 2, 1);
+    pw_model_close(model);
+}
+
+static void test_hash(void)
+{
+    /* Four sets of one way; bits 8 and 9 of the address come into the set: lines 0, 4, 8 and 12 no longer conflict. */
+    const char *const plain = "geometry t\npages 4096 65536\ntlb 1 64 64 lru both\ncache 1 256 1 64 none\n";
+    for (int hashed = 0; hashed < 2; hashed++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s%s", plain, hashed ? "hash 1 8 2 0\n" : "");
+        struct pw_model *model = machine(text);
+        touch_lines(model, "aeimaeim", false);
+        COUNTS(PW_CACHE_REFILL, hashed ? 4 : 8);
+        pw_model_close(model);
+    }
+}
+
+static void test_refusals(void)
+{
+    static const struct {
+        const char *text, *fault;
+    } wrong[] = {
+        {"", "there is no 'geometry' line"},
+        {"geometry t\n", "there is no 'pages' line"},
+        {"geometry t\npages 4096 65536\n", "there is no TLB"},
+        {"geometry t\npages 4096 65536\ntlb 1 4 4 lru both\n", "there is no cache"},
+        {"geometry t\npages 4096 65536\ntlb 2 4 4 lru both\ncache 1 256 4 64 none\n", "TLB level 1 is missing"},
+        {"geometry t\n\npages 65536 4096\n", "line 3: huge pages are not larger than base pages"},
+        {"pages 4096 65000\n", "line 1: a page size is no power of two"},
+        {"pages 4096\n", "line 1: 'pages' takes 2 values, not 1"},
+        {"pages 4096 x\n", "line 1: 'x' is not a number"},
+        {"pages 4096 -65536\n", "line 1: '-65536' is not a number"},
+        {"tlb 1 10 4 lru both\n", "line 1: the entries are not a multiple of the ways"},
+        {"tlb 1 4 4 random both\n", "line 1: 'random' is not lru or fifo"},
+        {"tlb 1 4 4 lru all\n", "line 1: 'all' is not base, huge or both"},
+        {"tlb 4 4 4 lru both\n", "line 1: TLBs have levels 1 to 3"},
+        {"tlb 1 4 4 lru both\ntlb 1 4 4 lru huge\n", "line 2: level 1 has two TLBs for huge pages"},
+        {"cache 2 256 4 64 none\n", "line 1: caches have levels 1 to 3, in this order"},
+        {"cache 1 256 4 64 victim\n", "line 1: the first cache can only be 'none'"},
+        {"cache 1 300 4 64 none\n", "line 1: the bytes are not a multiple of ways x line"},
+        {"cache 1 256 4 64 none\ncache 2 512 4 128 none\n", "line 2: all caches must have lines of one size"},
+        {"hash 1 8 2 0\n", "line 1: there is no such cache level"},
+        {"cache 1 768 4 64 none\nhash 1 8 2 0\n", "line 2: a hash needs a power of two of sets"},
+        {"prefetch on\n", "line 1: 'prefetch' is unknown"},
+        {"a b c d e f g h i\n", "line 1: too many words, or too long ones"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct pw_geometry geometry;
+        char fault[PW_GEOMETRY_TEXT + 1] = "accepted";
+        if (!pw_geometry_read(wrong[i].text, &geometry, fault) && strcmp(fault, wrong[i].fault) == 0) continue;
+        printf("geometry %zu: \"%s\", not \"%s\"\n", i, fault, wrong[i].fault);
+        faults++;
+    }
+}
+
+static void test_smaps(void)
+{
+    /* Whole extents of 0x200000..0xa00000 are four: all, some and none of them huge; a pool page; an extent that juts out. */
+    static const struct {
+        const char *text;
+        uint64_t start;
+        int answer;
+    } given[] = {
+        {"100000-a00000 rw-p 00000000 00:00 0\nKernelPageSize: 4 kB\nAnonHugePages: 8192 kB\n", 0x200000, 1},
+        {"100000-a00000 rw-p 00000000 00:00 0\nKernelPageSize: 4 kB\nAnonHugePages: 4096 kB\n", 0x200000, -1},
+        {"100000-a00000 rw-p 00000000 00:00 0\nKernelPageSize: 4 kB\nAnonHugePages: 0 kB\n", 0x200000, 0},
+        {"100000-a00000 rw-p 00000000 00:00 0\nKernelPageSize: 4 kB\nAnonHugePages: 8192 kB\n", 0, 0},
+        {"1000-2000 r--p 00000000 00:00 0\nKernelPageSize: 4 kB\n200000-400000 rw-p 0 0 0\nKernelPageSize: 2048 kB\n", 0x200000, 1},
+        {"200000-400000 rw-p 0 0 0\nKernelPageSize: 4 kB\n400000-600000 rw-p 0 0 0\nAnonHugePages: 2048 kB\n", 0x200000, 0},
+    };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        FILE *file = tmpfile();
+        if (file == NULL) exit(1);
+        fputs(given[i].text, file);
+        rewind(file);
+        const int answer = pw_smaps_is_huge(file, given[i].start);
+        fclose(file);
+        if (answer == given[i].answer) continue;
+        printf("smaps %zu: %d, not %d\n", i, answer, given[i].answer);
+        faults++;
+    }
+}
+
+int main(void)
+{
+    test_lru_and_fifo();
+    test_cyclic();
+    test_sets();
+    test_two_tlb_levels();
+    test_page_sizes();
+    test_across_ends();
+    test_write_backs();
+    test_two_cache_levels();
+    test_victim();
+    test_hash();
+    test_refusals();
+    test_smaps();
+    if (faults > 0) printf("%d fault(s)\n", faults);
+    return faults > 0;
+}

@@ -1,0 +1,260 @@
+"""Event files: every one of kernels/region/groups, what is refused, formulas and units, the choice of one."""
+
+from __future__ import annotations
+
+import copy
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import yaml
+
+import libpfm
+from pagewise.counters.events import EventFile, merged
+from pagewise.counters.formula import Formula, Unit
+from pagewise.counters.machine import Cpu, choose, read_cpu
+from pagewise.errors import FormatError, SelectionError, SetupError
+from stage import ROOT
+
+FOLDER = ROOT / "kernels" / "region" / "groups"
+FILES = {file.stem: file for file in sorted(FOLDER.glob("*.yaml"))}
+ALL = [EventFile.from_file(file) for file in FILES.values()]
+BY_NAME = {file.name: file for file in ALL}
+IDS = [file.name for file in ALL]
+REAL = {"pmu": True, "virtual_machine": None}
+VIRTUAL = {"pmu": False, "virtual_machine": "QEMU"}
+
+SMALL = {
+    "schema": "pagewise.events/1",
+    "name": "small",
+    "title": "Small",
+    "pmu": "small",
+    "libpfm": "4.0",
+    "counters": {"programmable": 2, "fixed": 1},
+    "source": "nowhere",
+    "reference": {"cycles": "CYCLES"},
+    "constants": {"LINE": {"value": 64, "unit": "bytes", "source": "nowhere"}},
+    "events": {
+        "CYCLES": {"native": "cyc", "unit": "cycles", "description": "c", "fixed": True},
+        "MISSES": {"native": "mis", "unit": "count", "description": "m"},
+        "FILLS": {"native": "fil", "unit": "count", "description": "f"},
+    },
+    "groups": [{"name": "all", "title": "All", "events": ["CYCLES", "MISSES", "FILLS"]}],
+    "metrics": [{"name": "rate", "title": "Rate", "formula": "FILLS * LINE / seconds", "unit": "GB/s"}],
+}
+
+
+def changed(change) -> dict:
+    data = copy.deepcopy(SMALL)
+    change(data)
+    return data
+
+
+@pytest.mark.parametrize("file", ALL, ids=IDS)
+def test_a_file_is_named_as_it_says_and_every_part_has_a_source(file: EventFile):
+    assert FILES[file.name].is_file()
+    parts = [*file.events.values(), *file.metrics]
+    assert file.source and all(part.source for part in parts)
+    assert len({metric.title for metric in file.metrics}) == len(file.metrics)
+
+
+@pytest.mark.parametrize("file", ALL, ids=IDS)
+def test_libpfm_knows_every_name(file: EventFile):
+    """Where this libpfm has the CPU, it is asked; else what a libpfm that has it said."""
+    unknown, unchecked = [], set()
+    for event in file.events.values():
+        for pmu in ("perf",) if event.native.startswith("perf::") else file.pmus:
+            if pmu in libpfm.pmus():
+                fault = libpfm.fault(pmu, event.native)
+                unknown += [] if fault is None else [f"{pmu}::{event.native}: {fault}"]
+            elif any(pmu == recorded for recorded, _ in libpfm.recorded()):
+                known = (pmu, event.native) in libpfm.recorded()
+                unknown += [] if known else [f"{pmu}::{event.native} is not in libpfm_encodings.txt"]
+            else:
+                unchecked.add(pmu)
+    assert unknown == []
+    if unchecked:
+        pytest.skip(f"no libpfm here that knows {', '.join(sorted(unchecked))}")
+
+
+@pytest.mark.parametrize("name", ["power9", "power10"])
+def test_powers_counters_are_those_in_the_codes(name: str):
+    for event in BY_NAME[name].events.values():
+        code = libpfm.recorded()[(name, event.native)]
+        assert event.fixed or event.counter == (code >> 16) & 0xF, event.name
+
+
+def test_a64fx_derives_all_rates_of_the_studies():
+    """The rates of tables 5 and 7 of the PEARC'23 paper; test_published.py has the counters."""
+    a64fx = BY_NAME["a64fx"]
+    assert {metric.name for metric in a64fx.metrics} >= {
+        *("cpi", "branch_misprediction_rate", "l1_itlb_miss_rate", "l1_dtlb_miss_rate", "l2_itlb_miss_rate"),
+        *("l2_dtlb_miss_rate", "l1d_miss_rate", "l1d_miss_rate_demand", "l1d_miss_rate_prefetch"),
+        *("l1d_miss_rate_software_prefetch", "l2_miss_rate", "l2_miss_rate_demand", "l2_miss_rate_prefetch"),
+        *("l2_miss_rate_software_prefetch", "l1d_miss_latency", "l2_miss_latency", "l1d_outstanding"),
+        *("l2_outstanding", "l1_l2_bandwidth", "l2_memory_bandwidth", "ld_comp_wait_share"),
+        *("ld_comp_wait_l1_miss_share", "ld_comp_wait_l2_miss_share", "ld_comp_wait_ex_share"),
+        "ld_comp_wait_pfp_busy_share",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda d: d.pop("pmu"), "'pmu' is a required property"),
+        (lambda d: d.update(extra=1), "extra"),
+        (lambda d: d["events"]["MISSES"].update(unit="furlongs"), "events.MISSES.unit"),
+        (lambda d: d["events"]["MISSES"].update(native="a b"), "events.MISSES.native"),
+        (lambda d: d["groups"][0]["events"].append("NONE"), "groups.0 (all): NONE: no events of this file"),
+        (lambda d: d["groups"][0]["events"].remove("CYCLES"), "without CYCLES"),
+        (lambda d: d["counters"].update(programmable=1), "2 events for 1 counters"),
+        (lambda d: d["counters"].update(fixed=0), "1 events for 0 fixed counters"),
+        (lambda d: d["groups"][0]["events"].remove("FILLS"), "events.FILLS: no group counts it"),
+        (lambda d: d["reference"].update(cycles="NONE"), "reference.cycles: NONE is no event"),
+        (lambda d: d["events"]["MISSES"].update(native="fil"), "events: fil is there twice"),
+        (lambda d: d["groups"].append(d["groups"][0]), "groups: all is there twice"),
+        (lambda d: d["metrics"].append(d["metrics"][0]), "metrics: rate is there twice"),
+        (lambda d: d["metrics"][0].update(formula="FILLS / NONE"), "metrics.0 (rate): "),
+        (lambda d: d["metrics"][0].update(formula="FILLS +"), "is no formula"),
+        (lambda d: d["metrics"][0].update(formula="FILLS ** 2"), "is not of + - * / ( )"),
+        (lambda d: d["metrics"][0].update(formula="__import__('os')"), "is not of + - * / ( )"),
+        (lambda d: d["metrics"][0].update(formula="CYCLES + FILLS"), "adds unlike units"),
+        (lambda d: d["metrics"][0].update(formula="FILLS * LINE"), "its formula gives byte^1"),
+        (lambda d: d["metrics"][0].update(unit="miles"), "'miles' in 'miles' is no unit"),
+        (lambda d: d["constants"]["LINE"].update(unit="lines"), "constants.LINE: 'lines'"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_place(change, told: str):
+    with pytest.raises(FormatError, match=r"does not follow pagewise.events/1") as refused:
+        EventFile.from_dict(changed(change), "here")
+    assert told in str(refused.value)
+
+
+def test_events_bound_to_one_counter_do_not_share_a_group():
+    def bind(data):
+        for name in ("MISSES", "FILLS"):
+            data["events"][name]["counter"] = 1
+
+    with pytest.raises(FormatError, match="2 events that only counter 1 can count"):
+        EventFile.from_dict(changed(bind), "here")
+
+
+@pytest.mark.parametrize("content", ["- a\n", "{", "\xff"])
+def test_a_file_that_is_none_is_refused(tmp_path: Path, content: str):
+    file = tmp_path / "bad.yaml"
+    file.write_bytes(content.encode("latin-1"))
+    with pytest.raises(FormatError, match="event file") as refused:
+        EventFile.from_file(file)
+    assert "bad.yaml" in str(refused.value)
+
+
+def test_formulas_compute_in_base_units():
+    small = EventFile.from_dict(SMALL, "here")
+    values = small.base_values({"FILLS": 1e9}, 2.0)
+    assert values == {"LINE": 64.0, "FILLS": 1e9, "seconds": 2.0}
+    assert small.metrics[0].value(values) == pytest.approx(32.0)
+    assert small.metrics[0].formula.names == ("FILLS", "LINE", "seconds")
+    software = BY_NAME["software"]
+    values = software.base_values({"TASK_CLOCK": 4e9, "PAGE_FAULTS": 100}, 2.0)
+    found = {metric.name: metric.value(values) for metric in software.metrics}
+    assert found == {"page_fault_rate": 25.0, "cpus_used": 2.0, "context_switch_rate": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a + b * c", 14.0),
+        ("(a + b) * c", 20.0),
+        ("a - b - c", -5.0),
+        ("-a / b", -2 / 3),
+        ("2 * a / 4", 1.0),
+        ("a / (b - 3)", None),
+        ("a / none", None),
+    ],
+)
+def test_formulas(text: str, value: float | None):
+    found = Formula.of(text).value({"a": 2.0, "b": 3.0, "c": 4.0})
+    assert found == (value if value is None else pytest.approx(value))
+
+
+@pytest.mark.parametrize(
+    "text", ["True", "a if b else c", "a.b", "a[0]", "f(a)", "'a'", "", "a;b", "1j", "a % b"]
+)
+def test_what_is_no_formula(text: str):
+    with pytest.raises(ValueError, match=r"formula|is not of"):
+        Formula.of(text)
+
+
+def test_units():
+    assert Unit.of("GB/s") == Unit(Fraction(10**9), {"byte": 1, "second": -1})
+    assert Unit.of("cycles/instruction").powers == {"cycle": 1, "instruction": -1}
+    assert Unit.of("1/s").powers == {"second": -1} and Unit.of("count").powers == {}
+    assert Unit.of("ns").scale == Fraction(1, 10**9)
+    assert (Unit.of("bytes") / Unit.of("s") * Unit.of("s")).powers == {"byte": 1}
+
+
+def test_groups_are_selected_and_merged():
+    zen4 = BY_NAME["zen4"]
+    assert [group.name for group in zen4.select(["cache", "tlb"])] == ["tlb", "cache"]
+    assert zen4.select([]) == zen4.groups
+    with pytest.raises(SelectionError, match="no group 'nothing'"):
+        zen4.select(["nothing"])
+    whole = merged(zen4.groups)
+    assert len(whole.events) == len(zen4.events) and whole.variable.startswith("CYCLES_NOT_IN_HALT,")
+
+
+CPUS = {
+    "a64fx": "CPU implementer\t: 0x46\nCPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: 0x001\n",
+    "neoverse-n1": "CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
+    "neoverse-v1": "CPU implementer\t: 0x41\nCPU part\t: 0xd40\n",
+    "neoverse-v2": "CPU implementer\t: 0x41\nCPU part\t: 0xd4f\n",
+    "power9": "processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t\t: 3800MHz\n",
+    "power10": "processor\t: 0\ncpu\t\t: POWER10 (architected), altivec supported\n",
+    "zen2": "vendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 49\nmodel name\t: AMD EPYC 7742\n",
+    "zen3": "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 1\n",
+    "zen4": "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n",
+    "zen5": "vendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t\t: 2\n",
+    "skylake": "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n",
+    "icelake": "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 106\n",
+    "sapphirerapids": "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n",
+    "generic": "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 60\n",
+}
+
+
+@pytest.mark.parametrize("name", CPUS)
+def test_the_file_for_a_cpu(tmp_path: Path, name: str):
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cpuinfo").write_text(f"processor\t: 0\n{CPUS[name]}\n{CPUS[name]}")
+    cpu = read_cpu(tmp_path)
+    assert choose(ALL, cpu, REAL, papi=True).file.name == name
+    assert [file.name for file in ALL if cpu.fits(file.data.get("matches"))] in ([name], [])
+
+
+def test_files_without_a_cpu_are_fallbacks():
+    assert {file.name for file in ALL if "matches" not in file.data} == {"generic", "perf", "software"}
+    assert {*CPUS, "perf", "software"} == set(IDS)
+
+
+def test_fallbacks_say_why():
+    zen4 = Cpu(vendor="AuthenticAMD", family=0x19, model=0x11)
+    none = choose(ALL, zen4, VIRTUAL, papi=True)
+    assert (none.file.name, "AMD Zen 4" in none.reason, "QEMU" in none.reason) == ("software", True, True)
+    assert none.remedy is not None
+    plain = choose(ALL, zen4, REAL, papi=False)
+    assert (plain.file.name, "PAPI" in plain.reason, "+papi" in plain.remedy) == ("perf", True, True)
+    assert choose(ALL, Cpu(), REAL, papi=True).file.name == "generic"
+    assert choose(ALL, zen4, VIRTUAL, papi=False, named="a64fx").file.name == "a64fx"
+    with pytest.raises(SetupError, match="no event file 'none'"):
+        choose(ALL, zen4, REAL, papi=True, named="none")
+    with pytest.raises(SetupError, match="not installed"):
+        choose([BY_NAME["zen4"]], zen4, VIRTUAL, papi=True)
+
+
+def test_only_names_of_the_kernel_do_without_papi():
+    assert {file.name for file in ALL if not file.needs_papi} == {"perf", "software"}
+    assert {file.name for file in ALL if file.is_software} == {"software"}
+
+
+def test_the_files_are_read_as_they_stand():
+    for file in FILES.values():
+        assert yaml.safe_load(file.read_text()) == BY_NAME[file.stem].data

@@ -1,0 +1,411 @@
+!> The Helmholtz equation of state: a fully ionised plasma of electrons, positrons, ions and radiation, over rows of zones.
+!>
+!> Timmes & Arnett, ApJS 125, 277 (1999) and Timmes & Swesty, ApJS 126, 501 (2000). Electrons and positrons, of any degeneracy
+!> and relativity, come from a table of their Helmholtz free energy in (rho Ye, T) by biquintic Hermite interpolation; ions are
+!> an ideal gas with the entropy of Sackur and Tetrode; radiation is that of a black body; Coulomb corrections are those of
+!> Yakovlev & Shalybkov (1989). docs/helmholtz.md tells method, accuracy and speed; the timed code is rows.c.
+!>
+!> Units are cgs and K. Order of calls: `load`, `rows` by any number of threads, `free`.
+module helmholtz
+    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t, c_loc, c_ptr
+    use, intrinsic :: ieee_arithmetic, only: ieee_is_finite
+    use helmholtz_constants, only: avogadro, boltzmann, electron_rest_energy, elementary_charge, gas_constant, pi, planck, &
+        radiation_constant, speed_of_light
+    use pw_error, only: error_t, exit_check, exit_usage
+    use pw_evidence, only: populate, populated_t
+    use pw_hdf5, only: checksum, file_t, whole_file
+    use pw_kinds, only: i8, r8
+    use pw_pages, only: paged_array_t, pages_allocate, pages_confirm, pages_free, pages_policy_t
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    !> What is given beside the density.
+    integer, parameter, public :: given_temperature = 1, given_energy = 2, given_pressure = 3, given_entropy = 4
+
+    !> Columns of a state; those of rows.h, counted from 1.
+    integer, parameter, public :: &
+        c_dens = 1, &    !< density rho [g/cm^3]
+        c_temp = 2, &    !< temperature T [K]
+        c_abar = 3, &    !< mean mass number A of the ions
+        c_zbar = 4, &    !< mean charge number Z of the ions
+        c_eint = 5, &    !< specific internal energy e [erg/g]
+        c_pres = 6, &    !< pressure p [erg/cm^3]
+        c_entr = 7, &    !< specific entropy s [erg/(g K)]
+        c_gam1 = 8, &    !< d ln(p)/d ln(rho) at constant entropy
+        c_cs = 9         !< speed of sound of a relativistic fluid [cm/s]
+    integer, parameter, public :: &
+        c_dedt = 10, c_dedd = 11, &                                  !< de/dT, de/drho
+        c_dpdt = 12, c_dpdd = 13, &                                  !< dp/dT, dp/drho
+        c_dsdt = 14, c_dsdd = 15, &                                  !< ds/dT, ds/drho
+        c_deda = 16, c_dedz = 17, c_dpda = 18, c_dpdz = 19, c_dsda = 20, c_dsdz = 21, &   !< by abar and zbar
+        c_cp = 22, &     !< specific heat at constant pressure [erg/(g K)]
+        c_gam2 = 23, &   !< 1/(1 - nabla)
+        c_gam3 = 24, &   !< 1 + d ln(T)/d ln(rho) at constant entropy
+        c_nabla = 25, &  !< d ln(T)/d ln(p) at constant entropy
+        c_eta = 26, &    !< chemical potential of the electrons less m c^2, by kT
+        c_nele = 27, &   !< number of electrons, those of pairs included [1/cm^3]
+        c_npos = 28      !< number of positrons [1/cm^3]
+    integer, parameter, public :: c_cv = c_dedt                      !< specific heat at constant volume [erg/(g K)]
+    integer, parameter, public :: n_columns = 28
+
+    character(*), parameter :: schema = 'pagewise.eos-table/1'
+    integer, parameter :: node_values = 9, cold_values = 3, positron_values = 4
+
+    ! The table as rows.h has it.
+    type, bind(c) :: table_t
+        type(c_ptr) :: thermal, cold, positrons
+        integer(c_int64_t) :: densities = 0, temperatures = 0
+        real(c_double) :: first_u = 0, step_u = 0, first_v = 0, step_v = 0, last_u = 0, last_v = 0
+        real(c_double) :: lowest = 0, highest = 0, coldest = 0, hottest = 0
+        real(c_double) :: gas_constant = 0, avogadro = 0, radiation = 0, speed_of_light = 0, rest_temperature = 0
+        real(c_double) :: ln_sackur_tetrode = 0, ln_coupling = 0
+        integer(c_int32_t) :: coulomb = 1, distance = 0
+    end type table_t
+
+    ! What is wrong with a zone, as rows.h has it.
+    integer(c_int32_t), parameter :: bad_composition = 1, bad_density = 2, density_off = 3, temperature_off = 4, too_low = 5, &
+        too_high = 6, not_found = 7, bad_given = 8
+
+    !> The equation of state; after `load` only read.
+    type, public :: helmholtz_t
+        character(:), allocatable :: path       !< of the table's file
+        logical :: coulomb = .true.             !< with Coulomb corrections; may be set before `load`
+        integer :: prefetch_distance = 32       !< builds with prefetch=software: zones ahead; may be set before `load`
+        type(paged_array_t) :: memory           !< the table
+        type(populated_t) :: populated          !< the cost of its first touch
+        real(r8) :: least_density = 0.0_r8, most_density = 0.0_r8           !< of rho*Ye in the table [g/cm^3]
+        real(r8) :: least_temperature = 0.0_r8, most_temperature = 0.0_r8   !< [K]
+        type(table_t), private :: table
+    contains
+        procedure :: load
+        procedure :: rows
+        procedure :: free
+    end type helmholtz_t
+
+    interface
+        integer(c_int32_t) function c_rows(table, mode, few, n, stride, state, zone) bind(c, name='pw_helmholtz_rows')
+            import :: c_double, c_int32_t, c_int64_t, table_t
+            type(table_t), intent(in) :: table
+            integer(c_int32_t), value :: mode, few
+            integer(c_int64_t), value :: n, stride
+            real(c_double), intent(inout) :: state(*)
+            integer(c_int64_t), intent(out) :: zone
+        end function c_rows
+    end interface
+
+contains
+
+    !> Load the table in the file `path` (docs/helmholtz-table.md) into memory on the pages of `policy`, for which `pages_begin`
+    !> was called, first touched by the caller's threads. Exit codes: 2 the file is no table, or damaged; 3 the pages cannot be
+    !> had; 4 the system refuses file or memory.
+    subroutine load(self, path, policy, error)
+        class(helmholtz_t), intent(inout) :: self
+        character(*), intent(in) :: path
+        type(pages_policy_t), intent(in) :: policy
+        type(error_t), intent(inout) :: error
+        type(file_t) :: file
+        real(r8), allocatable :: dye(:), temperature(:), cold(:, :), thermal(:, :, :), positrons(:, :, :)
+        real(r8), pointer, contiguous :: all(:), to(:, :, :), to_cold(:, :), to_positrons(:, :, :)
+        integer :: nx, nt, i, bad
+        integer(i8) :: thermal_size, cold_size
+
+        self%path = path
+        call file%open(path, error)
+        if (error%failed()) return
+        call read_table(file, path, dye, temperature, cold, thermal, positrons, error)
+        call file%close()
+        if (error%failed()) return
+        nx = size(dye)
+        nt = size(temperature)
+        call set_grid(self, dye, temperature, error)
+        if (error%failed()) return
+
+        thermal_size = int(node_values, i8)*nt*nx
+        cold_size = (cold_values*nx + 7)/8*8      ! whole cache lines
+        call pages_allocate(self%memory, policy, 'eos table', 8*(thermal_size + cold_size + int(positron_values, i8)*nt*nx), &
+                            0_i8, error)
+        if (error%failed()) return
+        call populate([self%memory], .true., self%populated)
+        call pages_confirm([self%memory], policy, error)
+        if (error%failed()) return
+        call c_f_pointer(self%memory%address, all, [self%memory%bytes/8])
+        to(1:node_values, 1:nt, 1:nx) => all(:thermal_size)
+        to_cold(1:cold_values, 1:nx) => all(thermal_size + 1:thermal_size + cold_values*nx)
+        to_positrons(1:positron_values, 1:nt, 1:nx) => all(thermal_size + cold_size + 1:)
+        bad = 0
+        associate (table => self%table)
+            !$omp parallel do schedule(static) reduction(+: bad)
+            do i = 1, nx
+                call to_steps(dye(i), temperature, table%step_u, table%step_v, cold(i, :), thermal(:, :, i), positrons(:, :, i), &
+                              to_cold(:, i), to(:, :, i), to_positrons(:, :, i), bad)
+            end do
+            !$omp end parallel do
+            table%thermal = c_loc(all(1))
+            table%cold = c_loc(all(thermal_size + 1))
+            table%positrons = c_loc(all(thermal_size + cold_size + 1))
+        end associate
+        if (bad > 0) call refuse(path, 'a free energy in it is not finite, or the thermal part of one is not below zero', error)
+    end subroutine load
+
+    !> Arrays from the file.
+    subroutine read_table(file, path, dye, temperature, cold, thermal, positrons, error)
+        type(file_t), intent(inout) :: file
+        character(*), intent(in) :: path
+        real(r8), allocatable, intent(out) :: dye(:), temperature(:), cold(:, :), thermal(:, :, :), positrons(:, :, :)
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: found
+        integer(i8), allocatable :: shape(:)
+        integer :: nx, nt
+
+        found = ''
+        if (file%has_attribute(whole_file, 'schema')) call file%get(whole_file, 'schema', found, error)
+        if (error%failed()) return
+        if (found /= schema) then
+            call refuse(path, 'it is no '//schema, error)
+            return
+        end if
+        call file%shape('thermal', shape, error)
+        if (error%failed()) return
+        if (size(shape) /= 3) then
+            call refuse(path, 'its dataset thermal has not three dimensions', error)
+            return
+        end if
+        nt = int(shape(2))
+        nx = int(shape(3))
+        call expect('dye', [nx])
+        call expect('temperature', [nt])
+        call expect('cold', [nx, cold_values])
+        call expect('thermal', [node_values, nt, nx])
+        call expect('positrons', [positron_values, nt, nx])
+        if (error%failed()) return
+        if (nx < 2 .or. nt < 2) then
+            call refuse(path, 'it has no cell', error)
+            return
+        end if
+        allocate (dye(nx), temperature(nt), cold(nx, cold_values), thermal(node_values, nt, nx))
+        allocate (positrons(positron_values, nt, nx))
+        call take('dye', nx, 1, dye)
+        call take('temperature', nt, 1, temperature)
+        call take('cold', cold_values, nx, cold)
+        call take('thermal', nx, node_values*nt, thermal)
+        call take('positrons', nx, positron_values*nt, positrons)
+
+    contains
+
+        subroutine expect(name, wanted)
+            character(*), intent(in) :: name
+            integer, intent(in) :: wanted(:)
+
+            if (error%failed()) return
+            call file%shape(name, shape, error)
+            if (error%failed()) return
+            if (size(shape) == size(wanted)) then
+                if (all(shape == wanted)) return
+            end if
+            call refuse(path, 'its dataset '//name//' has another shape', error)
+        end subroutine expect
+
+        !> Read a dataset of n rows.
+        subroutine take(name, n, row_values, values)
+            character(*), intent(in) :: name
+            integer, intent(in) :: n, row_values
+            real(r8), intent(inout) :: values(*)
+            real(r8) :: sum
+
+            call file%read_reals(name, 1, n, row_values, values, error)
+            call file%get(name, 'checksum', sum, error)
+            if (error%failed()) return
+            if (nint(sum, i8) /= checksum(n*row_values, values)) &
+                call refuse(path, 'its dataset '//name//' is damaged: the checksum is another', error)
+        end subroutine take
+
+    end subroutine read_table
+
+    !> The grid and the constants for rows.c.
+    subroutine set_grid(self, dye, temperature, error)
+        class(helmholtz_t), intent(inout) :: self
+        real(r8), intent(in) :: dye(:), temperature(:)
+        type(error_t), intent(inout) :: error
+        real(r8), parameter :: rounding = 1.0e-12_r8
+
+        if (.not. (even(dye) .and. even(temperature))) then
+            call refuse(self%path, 'its points are not evenly spaced in the logarithm', error)
+            return
+        end if
+        self%least_density = dye(1)
+        self%most_density = dye(size(dye))
+        self%least_temperature = temperature(1)
+        self%most_temperature = temperature(size(temperature))
+        associate (table => self%table)
+            table%densities = size(dye)
+            table%temperatures = size(temperature)
+            table%first_u = log(dye(1))
+            table%last_u = log(dye(size(dye)))
+            table%step_u = (table%last_u - table%first_u)/(size(dye) - 1)
+            table%first_v = log(temperature(1))
+            table%last_v = log(temperature(size(temperature)))
+            table%step_v = (table%last_v - table%first_v)/(size(temperature) - 1)
+            table%lowest = dye(1)*(1.0_r8 - rounding)
+            table%highest = dye(size(dye))*(1.0_r8 + rounding)
+            table%coldest = temperature(1)*(1.0_r8 - rounding)
+            table%hottest = temperature(size(temperature))*(1.0_r8 + rounding)
+            table%gas_constant = gas_constant
+            table%avogadro = avogadro
+            table%radiation = radiation_constant
+            table%speed_of_light = speed_of_light
+            table%rest_temperature = electron_rest_energy/boltzmann
+            ! The ion's mass is abar/N_A.
+            table%ln_sackur_tetrode = 1.5_r8*log(2.0_r8*pi*boltzmann/(avogadro*planck*planck)) - log(avogadro)
+            table%ln_coupling = log(elementary_charge**2/boltzmann) + log(4.0_r8*pi/3.0_r8*avogadro)/3.0_r8
+            table%coulomb = merge(1_c_int32_t, 0_c_int32_t, self%coulomb)
+            table%distance = int(self%prefetch_distance, c_int32_t)
+        end associate
+
+    contains
+
+        pure logical function even(points)
+            real(r8), intent(in) :: points(:)
+            real(r8) :: first, step
+            integer :: i, n
+
+            n = size(points)
+            even = all(points > 0.0_r8) .and. all(ieee_is_finite(points))
+            if (.not. even) return
+            first = log(points(1))
+            step = (log(points(n)) - first)/(n - 1)
+            even = step > 0.0_r8 .and. all([(abs(log(points(i)) - first - (i - 1)*step) < 1.0e-9_r8*step, i=1, n)])
+        end function even
+
+    end subroutine set_grid
+
+    !> A column of the file, of one density x [g/cm^3] and all `temperature`s, to what rows.c interpolates: G = ln(-f/(R T)) of the
+    !> thermal part, f of the cold part and ln(n_pos), with their derivatives by u = ln(x) and v = ln(T) times the steps. `bad`
+    !> counts what is not finite, and thermal parts that are not below zero.
+    pure subroutine to_steps(x, temperature, step_u, step_v, cold, thermal, positrons, to_cold, to, to_positrons, bad)
+        real(r8), intent(in) :: x, temperature(:), step_u, step_v, cold(:), thermal(:, :), positrons(:, :)
+        real(r8), intent(out) :: to_cold(:), to(:, :), to_positrons(:, :)
+        integer, intent(inout) :: bad
+        real(r8) :: t, f, u, v, uu, vv, uv, uuv, uvv, uuvv
+        integer :: j
+
+        to_cold = [cold(1), step_u*x*cold(2), step_u**2*x*(x*cold(3) + cold(2))]
+        if (.not. all(ieee_is_finite(to_cold))) bad = bad + 1
+        do j = 1, size(temperature)
+            t = temperature(j)
+            ! f and its derivatives by u and v, divided by f.
+            f = thermal(1, j)
+            u = x*thermal(2, j)/f
+            v = t*thermal(3, j)/f
+            uv = x*t*thermal(6, j)/f
+            uu = x*x*thermal(4, j)/f + u
+            vv = t*t*thermal(5, j)/f + v
+            uuv = x*x*t*thermal(7, j)/f + uv
+            uvv = x*t*t*thermal(8, j)/f + uv
+            uuvv = x*x*t*t*thermal(9, j)/f + (uuv - uv) + uvv
+            if (.not. (f < 0.0_r8 .and. ieee_is_finite(f))) then
+                bad = bad + 1
+                cycle
+            end if
+            to(1, j) = log(-f/(gas_constant*t))
+            to(2, j) = step_u*u
+            to(3, j) = step_u**2*(uu - u*u)
+            to(4, j) = step_v*(v - 1.0_r8)
+            to(5, j) = step_u*step_v*(uv - u*v)
+            to(6, j) = step_u**2*step_v*(uuv - uu*v - 2.0_r8*u*(uv - u*v))
+            to(7, j) = step_v**2*(vv - v*v)
+            to(8, j) = step_u*step_v**2*(uvv - vv*u - 2.0_r8*v*(uv - u*v))
+            to(9, j) = (step_u*step_v)**2*(uuvv - 2.0_r8*(uuv*v + uvv*u) - uu*vv - 2.0_r8*uv*uv + 2.0_r8*(uu*v*v + vv*u*u) + &
+                                           8.0_r8*u*v*uv - 6.0_r8*(u*v)**2)
+            to_positrons(:, j) = [positrons(1, j), step_u*x*positrons(2, j), step_v*t*positrons(3, j), &
+                                  step_u*step_v*x*t*positrons(4, j)]
+            if (.not. (all(ieee_is_finite(to(:, j))) .and. all(ieee_is_finite(to_positrons(:, j))))) bad = bad + 1
+        end do
+    end subroutine to_steps
+
+    subroutine refuse(path, why, error)
+        character(*), intent(in) :: path, why
+        type(error_t), intent(inout) :: error
+
+        call error%raise(exit_usage, "cannot use '"//path//"' as table of the equation of state: "//why, 'helmholtz', &
+                         'make one by pw-eos-table, and name it by --eos-table')
+    end subroutine refuse
+
+    !> Complete the rows 1..n of `state`(stride, n_columns) from c_dens, c_abar, c_zbar and what `mode` says is given; c_temp is
+    !> the first guess of all modes but given_temperature (zero or less: none). What is given stays as it is. With `few`, only
+    !> c_temp, c_eint, c_pres, c_entr, c_gam1 and c_cs are completed. A row's result does not depend on the others. exit_check,
+    !> naming the row and its values, where there is no such state: what is not given is then undefined.
+    subroutine rows(self, mode, n, state, error, few)
+        class(helmholtz_t), intent(in) :: self
+        integer, intent(in) :: mode, n
+        real(r8), intent(inout), contiguous :: state(:, :)
+        type(error_t), intent(inout) :: error
+        logical, intent(in), optional :: few
+        integer(c_int32_t) :: only_few, wrong
+        integer(c_int64_t) :: zone
+
+        only_few = 0
+        if (present(few)) only_few = merge(1_c_int32_t, 0_c_int32_t, few)
+        wrong = c_rows(self%table, int(mode, c_int32_t), only_few, int(n, c_int64_t), size(state, 1, c_int64_t), state, zone)
+        if (wrong /= 0) call name_zone(self, mode, int(zone) + 1, state(int(zone) + 1, :), wrong, error)
+    end subroutine rows
+
+    !> Raise the error for a zone.
+    subroutine name_zone(self, mode, zone, values, wrong, error)
+        class(helmholtz_t), intent(in) :: self
+        integer, intent(in) :: mode, zone
+        real(r8), intent(in) :: values(:)
+        integer(c_int32_t), intent(in) :: wrong
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: why, given
+
+        select case (mode)
+        case (given_temperature)
+            given = 'temperature '//shown(values(c_temp))//' K'
+        case (given_energy)
+            given = 'specific internal energy '//shown(values(c_eint))//' erg/g'
+        case (given_pressure)
+            given = 'pressure '//shown(values(c_pres))//' erg/cm^3'
+        case default
+            given = 'specific entropy '//shown(values(c_entr))//' erg/(g K)'
+        end select
+        select case (wrong)
+        case (bad_composition)
+            why = 'mean mass number and mean charge must be above zero'
+        case (bad_density)
+            why = 'the density must be above zero'
+        case (density_off)
+            why = 'rho*Ye is outside the table, which has '//shown(self%least_density)//' to '//shown(self%most_density)//' g/cm^3'
+        case (temperature_off)
+            why = 'the temperature is outside the table, which has '//shown(self%least_temperature)//' to '// &
+                  shown(self%most_temperature)//' K'
+        case (too_low)
+            why = 'it is less than at the lowest temperature of the table, '//shown(self%least_temperature)//' K'
+        case (too_high)
+            why = 'it is more than at the highest temperature of the table, '//shown(self%most_temperature)//' K'
+        case (bad_given)
+            why = 'what is given is no finite number'
+        case default
+            why = 'no temperature was found'
+        end select
+        call error%raise(exit_check, 'no state of matter in zone '//to_text(zone)//' of a row: density '//shown(values(c_dens))// &
+                         ' g/cm^3, abar '//shown(values(c_abar))//', zbar '//shown(values(c_zbar))//', '//given//': '//why, &
+                         'helmholtz', 'check what led to the zone''s state; a table of another range is made by pw-eos-table')
+    end subroutine name_zone
+
+    pure function shown(value) result(text)
+        real(r8), intent(in) :: value
+        character(:), allocatable :: text
+
+        text = to_text(value, 'es12.5')
+    end function shown
+
+    !> Give the table's memory back. Exit code 4 where the system refuses.
+    subroutine free(self, error)
+        class(helmholtz_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+
+        call pages_free(self%memory, error)
+    end subroutine free
+
+end module helmholtz

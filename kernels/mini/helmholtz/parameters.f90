@@ -1,0 +1,121 @@
+!> The parameters of pw-helmholtz, from its command line.
+module helmholtz_parameters
+    use helmholtz, only: given_energy, given_entropy, given_pressure, given_temperature, n_columns
+    use helmholtz_points, only: points_plane, points_rows, points_stellar
+    use helmholtz_table_path, only: default_table
+    use pw_error, only: error_t, exit_usage
+    use pw_kinds, only: i8
+    use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
+    use pw_pages, only: pages_policy_from_name, pages_policy_names, pages_policy_t
+    use pw_record, only: configuration_t
+    implicit none
+    private
+
+    type, public :: parameters_t
+        character(:), allocatable :: table, record, mode_name, points_name
+        integer(i8) :: zones = 0
+        integer :: row = 0                    !< zones of a call
+        integer :: mode = given_temperature, points = points_plane
+        logical :: few = .false., coulomb = .true., guess = .true.
+        integer :: distance = 0               !< prefetch=software: zones ahead
+        integer(i8) :: threads = 1, repetitions = 1
+        type(pages_policy_t) :: policy
+    end type parameters_t
+
+    public :: declare_parameters, read_parameters
+
+    integer(i8), parameter :: zone_bytes = 8*n_columns
+
+contains
+
+    subroutine declare_parameters(options, configuration)
+        type(options_t), intent(inout) :: options
+        type(configuration_t), intent(in) :: configuration
+
+        call options%add('eos-table', option_text, default_table, 'the table of the equation of state, made by pw-eos-table')
+        call options%add('zones', option_count, '', 'zones to evaluate; by default as many as --working-set holds', lowest=1_i8)
+        call options%add('working-set', option_bytes, '64MiB', 'bytes of the zones'' states', lowest=zone_bytes)
+        call options%add('row', option_count, '256', 'zones of a call', lowest=1_i8, ladder='1,4,16,64,256,1024')
+        call options%add('mode', option_choice, 'rt', 'what is given: density and temperature, energy, pressure or entropy', &
+                         choices='rt|re|rp|rs')
+        call options%add('points', option_choice, 'plane', 'states: random ones over the table or over stars, or rows through '// &
+                         'a star, whose zones are like their neighbours', choices='plane|stellar|rows')
+        call options%add('guess', option_choice, 'near', 'modes other than rt: first guesses of the temperature within 1 %, '// &
+                         'or none', choices='near|none')
+        call options%add('few', option_flag, 'false', 'complete what hydrodynamics needs only')
+        call options%add('no-coulomb', option_flag, 'false', 'leave the Coulomb corrections out')
+        if (configuration%prefetch == 'software') &
+            call options%add('prefetch-distance', option_count, '32', 'zones whose table entries are prefetched ahead', &
+                             lowest=1_i8, ladder='4,8,16,32,64')
+        call options%add('repetitions', option_count, '5', 'timed repetitions', lowest=1_i8)
+        call options%add('threads', option_count, '1', 'threads', lowest=1_i8)
+        call options%add('pages', option_choice, configuration%hugepages, 'page policy of table and zones', &
+                         choices=pages_policy_names())
+        call options%add('record', option_text, '', 'append the record of the measurement to this file, one JSON a line')
+    end subroutine declare_parameters
+
+    !> Exit code 2 for what makes no sense.
+    subroutine read_parameters(options, configuration, parameters, error)
+        type(options_t), intent(in) :: options
+        type(configuration_t), intent(in) :: configuration
+        type(parameters_t), intent(out) :: parameters
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer(i8) :: bytes, number
+        logical :: without
+
+        call options%get('record', parameters%record)
+        call options%get('eos-table', parameters%table)
+        if (len(parameters%table) == 0) then
+            call error%raise(exit_usage, 'no table of the equation of state', 'helmholtz_parameters', &
+                             'make one by pw-eos-table, and name it by --eos-table')
+            return
+        end if
+        if (options%given('zones')) then
+            call options%get('zones', parameters%zones)
+        else
+            call options%get('working-set', bytes)
+            parameters%zones = bytes/zone_bytes
+        end if
+        if (parameters%zones > 2_i8**50) then
+            call error%raise(exit_usage, 'no memory has so many zones', 'helmholtz_parameters', 'give fewer --zones')
+            return
+        end if
+        call options%get('row', number)
+        parameters%row = int(min(number, parameters%zones, 2_i8**20))
+        call options%get('mode', parameters%mode_name)
+        select case (parameters%mode_name)
+        case ('rt')
+            parameters%mode = given_temperature
+        case ('re')
+            parameters%mode = given_energy
+        case ('rp')
+            parameters%mode = given_pressure
+        case default
+            parameters%mode = given_entropy
+        end select
+        call options%get('points', parameters%points_name)
+        select case (parameters%points_name)
+        case ('plane')
+            parameters%points = points_plane
+        case ('stellar')
+            parameters%points = points_stellar
+        case default
+            parameters%points = points_rows
+        end select
+        call options%get('guess', word)
+        parameters%guess = word == 'near'
+        call options%get('few', parameters%few)
+        call options%get('no-coulomb', without)
+        parameters%coulomb = .not. without
+        if (configuration%prefetch == 'software') then
+            call options%get('prefetch-distance', number)
+            parameters%distance = int(min(number, 64_i8))
+        end if
+        call options%get('repetitions', parameters%repetitions)
+        call options%get('threads', parameters%threads)
+        call options%get('pages', word)
+        call pages_policy_from_name(word, parameters%policy, error)
+    end subroutine read_parameters
+
+end module helmholtz_parameters

@@ -9,14 +9,30 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+/* Whether whoever started the process has switched its transparent huge pages off: /proc/PID/status says so since Linux 5.0. */
+static bool is_off_already(void)
+{
+    char line[256];
+    int enabled = 1;
+    FILE *status = fopen("/proc/self/status", "re");
+    if (status == NULL) return false;
+    while (fgets(line, sizeof line, status) != NULL && sscanf(line, "THP_enabled: %d", &enabled) != 1) {
+    }
+    fclose(status);
+    return enabled == 0;
+}
+
 /* MADV_NOHUGEPAGE refuses huge pages for the arrays; this does so for stack, heap and OpenMP's memory as well, which
-   THP "always" would otherwise serve, and for every size of multi-size THP. */
+   THP "always" would otherwise serve, and for every size of multi-size THP. QEMU's user-mode emulation knows no such
+   call, and lets its own process be seen. */
 static int32_t begin_none(int64_t page_size, struct pw_pages_failure *failure)
 {
     (void)page_size;
     if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0) return PW_PAGES_OK;
+    const int refusal = errno;
+    if (is_off_already()) return PW_PAGES_OK;
     pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy none: cannot refuse transparent huge pages for this process: %s",
-                  strerror(errno));
+                  strerror(refusal));
     pw_pages_remedy(failure, "allow prctl(PR_SET_THP_DISABLE), which a container's seccomp profile may forbid");
     return failure->code;
 }

@@ -43,12 +43,15 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction, mem_
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
 const char *qemu_plugin_insn_symbol(const struct qemu_plugin_insn *instruction);
 unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, enum qemu_plugin_op operation, void *counter,
                                               uint64_t amount);
+void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *instruction, enum qemu_plugin_op operation,
+                                                void *counter, uint64_t amount);
 
 #endif

@@ -1,4 +1,4 @@
-"""The command line: `pagewise doctor|list|run|compare|peers|report`."""
+"""The command line: `pagewise doctor|list|run|compare|peers|model|report`."""
 
 from __future__ import annotations
 
@@ -172,9 +172,7 @@ def run(
     if prefetchers:
         from pagewise.launch import run_without_prefetchers
 
-        return run_without_prefetchers(
-            _commas(prefetchers), [program, *command[1:]], entries[0].environment
-        )
+        return run_without_prefetchers(_commas(prefetchers), [program, *command[1:]], entries[0].environment)
     os.execve(program, list(command), entries[0].environment)
 
 
@@ -229,9 +227,7 @@ def run(
     metavar="GLOB",
     help="The configuration compared against.",
 )
-@click.option(
-    "--no-sweep", "sweep", flag_value=False, default=True, help="Leave the curves (sweeps) out."
-)
+@click.option("--no-sweep", "sweep", flag_value=False, default=True, help="Leave the curves (sweeps) out.")
 @_SEED
 @click.option(
     "--name", default=None, metavar="NAME", help="Name in the result's folder. The environment's by default."
@@ -331,6 +327,80 @@ def peers(**chosen: Any) -> int:
     text = "interrupted: the above is what was measured" if stopped else f"error: {comparison.ending}"
     click.echo(f"pagewise: {text}", err=True)
     return comparison.ending.exit_code
+
+
+@commands.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--geometry",
+    default="a64fx",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="The machine that is modelled: a64fx, zen4, or a geometry file of your own (.yaml).",
+)
+@click.option(
+    "--policies",
+    multiple=True,
+    default=("none,thp",),
+    show_default=True,
+    metavar="NAMES",
+    help="Page policies, the baseline first; several with commas.",
+)
+@click.option(
+    "--pages",
+    type=click.Choice(["observed", "base", "huge"]),
+    default="observed",
+    show_default=True,
+    help="Which pages addresses lie on: as observed, or all on base or all on huge ones.",
+)
+@click.option("--compiler", default="gcc", show_default=True, help="Whose build is traced: gcc, llvm.")
+@click.option(
+    "--build",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="A build folder with traceable programs and the model, in place of one made by a preset.",
+)
+@click.option(
+    "--functions",
+    type=click.IntRange(0, 40),
+    default=5,
+    show_default=True,
+    help="How many of the functions that miss the TLB are shown.",
+)
+@_RESULTS
+@_LIMIT
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def model(command: Sequence[str], results: Path, functions: int, **chosen: Any) -> int:
+    """Model TLBs and caches without counters: pagewise model KERNEL [ARGUMENTS], or -- PROGRAM [ARGUMENTS].
+
+    The program runs in QEMU's user-mode emulation; its accesses feed a model of another machine's TLBs and
+    caches. A kernel or mini-app is built for that, runs small unless arguments say otherwise, and once for
+    each page policy. Any other program is named by a path and runs once. Figures are modelled, never
+    measured: docs/model.md.
+    """
+    from datetime import datetime, timezone
+
+    from pagewise.model.report import print_records, write_csv
+    from pagewise.model.run import Options, prepare
+    from pagewise.model.run import model as run_model
+    from pagewise.record import RecordWriter
+    from pagewise.result import RECORDS, create_folder
+
+    console = _console()
+    chosen["policies"] = _commas(chosen["policies"])
+    modelling = prepare(Options(**chosen), command[1:] if command[0] == "--" else command, console)
+    records, missing = run_model(modelling, console)
+    name = modelling.subject.name
+    for policy, fault in missing.items():
+        click.echo(f"pagewise: policy {policy} is left out: {fault}", err=True)
+    if not records:
+        return next(iter(missing.values())).exit_code
+    folder = create_folder(results, f"model-{name}", datetime.now(timezone.utc))
+    with RecordWriter(folder / RECORDS) as writer:
+        for record in records.values():
+            writer.append(record)
+    print_records(console, name, modelling.geometry, records, functions)
+    console.print(f"Result: {write_csv(folder, records)}", highlight=False, soft_wrap=True)
+    return 0
 
 
 @commands.command()

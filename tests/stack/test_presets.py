@@ -47,7 +47,7 @@ def visible_presets() -> list[str]:
 
 
 def configurations_of_presets() -> list[str]:
-    return [name for name in visible_presets() if not name.endswith(("-test", "-library"))]
+    return [name for name in visible_presets() if not name.endswith(("-test", "-library", "-model"))]
 
 
 def configurations_of(*environments: str) -> list[SimpleNamespace]:

@@ -1,0 +1,131 @@
+"""The model's figures as tables on a terminal and as CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pagewise.errors import RefusedError
+from pagewise.model import figures
+from pagewise.model.figures import Row
+from pagewise.model.geometry import Geometry
+from pagewise.units import number_text
+
+Records = Mapping[str, Mapping[str, Any]]
+_RATIOS = ("L1D_TLB_REFILL", "L2D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL", "L2D_CACHE_REFILL")
+
+
+def print_records(console: Console, name: str, geometry: Geometry, records: Records, functions: int) -> None:
+    """Prints counts, rates and ratios by policy, the ratios of each region, and who misses the TLB."""
+    policies, given = list(records), list(records.values())
+    per = " a pass" if "passes" in given[0]["modelled"] else ""
+    console.print()
+    console.print(Text(f"{name}: modelled on {geometry.title}", style="bold cyan"))
+    table = _table(f"counts{per} and rates")
+    table.add_column("")
+    _columns(table, policies)
+    for row in figures.rows_of(given):
+        table.add_row(row.name, *_cells(row))
+    console.print(table)
+    regions = figures.regions_of(given)
+    if len(regions) > 1 and len(policies) > 1:
+        _print_regions(console, policies, given, regions)
+    if functions > 0:
+        _print_functions(console, policies[0], given[0], functions)
+    for policy, record in records.items():
+        for note in _notes(record["modelled"]):
+            console.print(Text(f"note: {policy}: {note}", style="yellow"), soft_wrap=True)
+
+
+def write_csv(folder: Path, records: Records) -> Path:
+    """Writes model.csv: a line for each policy, region and count. Raises RefusedError."""
+    file = folder / "model.csv"
+    try:
+        with file.open("w", encoding="utf-8", newline="") as out:
+            lines = csv.writer(out, lineterminator="\n")
+            lines.writerow(["kernel", "geometry", "policy", "region", "count", "modelled"])
+            for policy, record in records.items():
+                modelled = record["modelled"]
+                parts = [("", modelled["counts"]), *((r["name"], r["counts"]) for r in modelled["regions"])]
+                for region, counts in parts:
+                    for name, value in counts.items():
+                        lines.writerow([record["kernel"], modelled["geometry"], policy, region, name, value])
+    except OSError as fault:
+        raise RefusedError(f"the figures cannot be written: {fault.strerror}", where=file) from fault
+    return file
+
+
+def _print_regions(
+    console: Console, policies: Sequence[str], given: Sequence[Mapping[str, Any]], regions: Sequence[str]
+) -> None:
+    for i, policy in enumerate(policies[1:]):
+        table = _table(f"ratios by region, {policy} : {policies[0]}")
+        table.add_column("region")
+        for name in _RATIOS:
+            table.add_column(name, justify="right")
+        for region in regions:
+            rows = {row.name: row for row in figures.rows_of(given, region)}
+            cells = [_number(rows[name].ratios[i]) if name in rows else "-" for name in _RATIOS]
+            table.add_row(region, *cells)
+        console.print(table)
+
+
+def _print_functions(console: Console, policy: str, record: Mapping[str, Any], most: int) -> None:
+    table = _table(f"functions with the most TLB misses, {policy}")
+    for name in ("function", "ACCESSES", "L1D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL"):
+        table.add_column(name, justify="left" if name == "function" else "right", overflow="fold")
+    for one in record["modelled"]["functions"][:most]:
+        table.add_row(
+            *(str(value) if key == "function" else number_text(value) for key, value in one.items())
+        )
+    console.print(table)
+
+
+def _notes(modelled: Mapping[str, Any]) -> list[str]:
+    notes = []
+    if modelled["pages"] != "observed":
+        notes.append(
+            f"all addresses are taken to lie on {modelled['pages']} pages, whatever they really lie on"
+        )
+    if modelled["whole"]:
+        notes.append("the program marks no regions: it is modelled from its start to its end")
+    if modelled["open_regions"]:
+        notes.append("the program ended inside a region, of which nothing is counted")
+    if others := modelled["accesses_of_other_threads"]:
+        notes.append(f"{others} accesses of other threads were left out: one thread is modelled")
+    if modelled["unclear_extents"]:
+        notes.append(
+            f"{modelled['unclear_extents']} times 2 MiB lie in mappings that are on huge pages in part; this "
+            "kernel does not say which, and they were taken as base pages (Linux 6.7 does)"
+        )
+    return notes
+
+
+def _table(title: str) -> Table:
+    return Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+
+
+def _columns(table: Table, policies: Sequence[str]) -> None:
+    for policy in policies:
+        table.add_column(policy, justify="right")
+    for policy in policies[1:]:
+        table.add_column(f"{policy} : {policies[0]}", justify="right")
+
+
+def _cells(row: Row) -> list[str]:
+    return [_number(value) for value in (*row.values, *row.ratios)]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value != 0 and abs(value) < 0.01:
+        return f"{value:.2e}"
+    return f"{value:.0f}" if value == int(value) and value < 1e6 else number_text(value)

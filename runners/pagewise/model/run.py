@@ -1,0 +1,164 @@
+"""`pagewise model`: one program under the tracer for each page policy."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+
+from pagewise.errors import PagewiseError, SelectionError
+from pagewise.model.build import PLUGIN_TARGET, Build, kernels_of
+from pagewise.model.figures import modelled_record
+from pagewise.model.geometry import Geometry, find_geometry
+from pagewise.model.tracer import PagesUnavailableError, Program, Tracer, find_program, find_tracer, trace
+from pagewise.paths import project_root, setup_facts
+from pagewise.record import SCHEMA, Record
+
+_UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asked for; see its help."""
+
+    geometry: str
+    policies: tuple[str, ...]
+    compiler: str
+    pages: str
+    build: Path | None
+    limit: float
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is traced. `ours`: it has page policies and writes records."""
+
+    name: str
+    program: Program
+    arguments: tuple[str, ...]
+    ours: bool
+
+
+@dataclass(frozen=True)
+class Modelling:
+    """A subject, the machine that it is modelled on, and with what."""
+
+    options: Options
+    geometry: Geometry
+    subject: Subject
+    tracer: Tracer
+    plugin: Path
+
+    def policies(self) -> tuple[str, ...]:
+        """The runs to make: a program that is not ours has one, on the pages that it takes."""
+        return self.options.policies if self.subject.ours else ("as it is",)
+
+    def record(self, policy: str) -> Record:
+        """Runs the subject under one policy. Raises PagesUnavailableError and other errors of ours."""
+        subject = self.subject
+        arguments = list(subject.arguments)
+        if subject.ours:
+            arguments += ["--threads", "1", "--pages", policy]
+        with tempfile.TemporaryDirectory(prefix="pagewise-model-") as scratch:
+            done = trace(
+                self.tracer,
+                self.plugin,
+                self.geometry,
+                subject.program,
+                arguments,
+                scratch=Path(scratch),
+                pages=self.options.pages,
+                without_thp=subject.ours and policy == "none",
+                records=subject.ours,
+                limit=self.options.limit,
+            )
+        record = done.record if done.record is not None else _foreign(subject.name)
+        return modelled_record(record, done.modelled, self.tracer.name)
+
+
+def prepare(options: Options, command: Sequence[str], console: Console) -> Modelling:
+    """Finds or builds all that is needed, and checks it. Raises errors of ours."""
+    geometry = find_geometry(options.geometry)
+    root = project_root()
+    folder = options.build or root / ".pagewise" / "build" / f"{options.compiler}-model"
+    build = Build(root, options.compiler, folder)
+    named, *arguments = command
+    kernel = named.removeprefix("pw-")
+    foreign = "/" in named or (kernel not in kernels_of(root) and build.program(kernel) is None)
+    if foreign:
+        if "/" not in named:
+            _refuse_unknown(kernel, root)
+        program, targets = find_program(named), [PLUGIN_TARGET]
+        find_tracer(program.machine)
+    else:
+        targets = [f"pw-{kernel}", PLUGIN_TARGET]
+    if options.build is None:
+        find_tracer("x86_64")
+        with console.status(f"building {', '.join(targets)} for the tracer ..."):
+            build.make(targets, setup_facts())
+    if not foreign:
+        built = build.program(kernel)
+        if built is None:
+            raise SelectionError(f"this build has no program of {kernel}", where=folder)
+        program = find_program(str(built))
+        arguments = arguments or _smoke(root, kernel)
+    if not build.plugin.is_file():
+        raise SelectionError(
+            "this build has no model", where=folder, remedy="configure it with -DPAGEWISE_MODEL=ON"
+        )
+    ours = not foreign or (program.marked and program.file.name.startswith("pw-"))
+    name = program.file.name.removeprefix("pw-") if ours else program.file.name
+    subject = Subject(name, program, tuple(arguments), ours)
+    return Modelling(options, geometry, subject, find_tracer(program.machine), build.plugin)
+
+
+def model(modelling: Modelling, console: Console) -> tuple[dict[str, Record], dict[str, PagewiseError]]:
+    """The record of each policy; and why others could not be had, which is no fault of the program."""
+    records: dict[str, Record] = {}
+    missing: dict[str, PagewiseError] = {}
+    for policy in modelling.policies():
+        try:
+            with console.status(f"{modelling.subject.name}: {policy} ..."):
+                records[policy] = modelling.record(policy)
+        except PagesUnavailableError as fault:
+            missing[policy] = fault
+    return records, missing
+
+
+def _foreign(name: str) -> dict[str, Any]:
+    """What is known of a program that writes no record."""
+    return {
+        "schema": SCHEMA,
+        "kernel": name,
+        "started": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "status": "ok",
+        "configuration": dict.fromkeys(("compiler", "hugepages", "prefetch", "stores"), _UNKNOWN),
+    }
+
+
+def _smoke(root: Path, kernel: str) -> list[str]:
+    """The small arguments of the kernel's description: a traced run at the default size takes too long."""
+    for room in ("micro", "mini"):
+        file = root / "kernels" / room / kernel / "kernel.yaml"
+        if file.is_file():
+            described = yaml.safe_load(file.read_text(encoding="utf-8"))
+            return [str(one) for one in described.get("smoke", {}).get("arguments", [])]
+    return []
+
+
+def _refuse_unknown(kernel: str, root: Path) -> None:
+    known = kernels_of(root)
+    near = get_close_matches(kernel, known, 3, 0.5)
+    raise SelectionError(
+        f"no kernel is called {kernel}",
+        where=root / "kernels",
+        remedy=(f"nearest: {', '.join(near)}; " if near else "")
+        + "a program of your own is named by its path",
+    )

@@ -2,8 +2,8 @@
 
     preset_plan.py ENVIRONMENT_FILE SETUP_FILE
 
-Prints a line `<preset> <C compiler> <Fortran compiler> <version>` each, the libraries before the
-configurations that need them. Configurations without a proved compiler are named on standard error, with the
+Prints a line `<preset> <C compiler> <Fortran compiler> <version>` each, in stages with a blank line between
+them: the libraries, what else is built once a compiler, the configurations that need these. Configurations without a proved compiler are named on standard error, with the
 reason.
 """
 
@@ -23,8 +23,11 @@ import yaml
 #: The packages that presets build, and the variants which tell their configurations apart.
 PACKAGES = {
     "pagewise-micro": ("hugepages", "prefetch", "stores"),
+    "pagewise-helmholtz": ("hugepages", "prefetch"),
     "pagewise-ember": ("hugepages", "prefetch"),
 }
+#: What is built once a compiler before these packages, besides the library.
+NEEDS = {"pagewise-helmholtz": "eos-table", "pagewise-ember": "eos-table"}
 
 
 @dataclass(frozen=True)
@@ -117,11 +120,15 @@ def main(environment_file: Path, setup_file: Path) -> int:
     for name in sorted({one.compiler for one in wanted} - proved.keys()):
         reason = refused.get(name, "it was not found")
         print(f"presets: the configurations of {name} are left out: {reason}", file=sys.stderr)
-    used = dict.fromkeys(one.compiler for one in wanted if one.compiler in proved)
-    lines = [f"{name}-library {proved[name]}" for name in used]
-    lines += [f"{one.preset} {proved[one.compiler]}" for one in wanted if one.compiler in proved]
-    print("\n".join(lines))
-    return 0 if lines else 4
+    built = [one for one in wanted if one.compiler in proved]
+    stages = (
+        {f"{one.compiler}-library": one.compiler for one in built},
+        {f"{one.compiler}-{NEEDS[one.package]}": one.compiler for one in built if one.package in NEEDS},
+        {one.preset: one.compiler for one in built},
+    )
+    for stage in filter(None, stages):
+        print("\n".join(f"{preset} {proved[compiler]}" for preset, compiler in stage.items()), end="\n\n")
+    return 0 if built else 4
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def visible_presets() -> list[str]:
 
 
 def configurations_of_presets() -> list[str]:
-    return [name for name in visible_presets() if not name.endswith(("-test", "-library", "-model"))]
+    return [name for name in visible_presets() if not name.endswith(("-test", "-library", "-model", "-eos-table"))]
 
 
 def configurations_of(*environments: str) -> list[SimpleNamespace]:
@@ -68,7 +68,7 @@ def resolved(preset: str) -> dict[str, str]:
 
 def test_presets_are_the_configurations_of_the_environments() -> None:
     wanted = [one.preset for one in configurations_of("", "envs/mini-apps")]
-    assert len(wanted) == 24 + 12
+    assert len(wanted) == 24 + 24
     assert sorted(configurations_of_presets()) == sorted(wanted)
 
 
@@ -85,7 +85,7 @@ def test_a_preset_sets_what_its_name_says(wanted: SimpleNamespace) -> None:
     assert [values[f"PAGEWISE_{name.upper()}"] for name in variants] == list(wanted.values)
     assert values["PAGEWISE_LIBRARY"] == "OFF"
     assert values["PAGEWISE_MODULE"] == "ON"
-    micro, mini = ("ON", "OFF") if wanted.package == "pagewise-micro" else ("OFF", "ember")
+    micro, mini = ("ON", "OFF") if wanted.package == "pagewise-micro" else ("OFF", wanted.package.removeprefix("pagewise-"))
     assert (values["PAGEWISE_MICRO"], values["PAGEWISE_MINI"]) == (micro, mini)
     assert values["BUILD_TESTING"] == "OFF"
     assert Path(values["CMAKE_INSTALL_PREFIX"]) == ROOT / ".pagewise" / "presets" / wanted.preset

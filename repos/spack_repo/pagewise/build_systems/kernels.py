@@ -46,8 +46,8 @@ class KernelsPackage(CMakePackage):
     # CMake must know the flags of the toolchain: they are part of what records say of a build.
     flag_handler = build_system_flags
 
-    #: What of OF_SOME_PACKAGES this package is built from.
-    own_folders = ()
+    #: What of OF_SOME_PACKAGES this package is built from: folders and files of kernels/.
+    own_parts = ()
 
     def cmake_args(self):
         return [
@@ -66,7 +66,9 @@ class KernelsPackage(CMakePackage):
         _, record = spack.store.STORE.db.query_by_spec_hash(self.spec.dag_hash())
         rooms = [room for room in source.iterdir() if room.is_dir() and room.name not in OF_SOME_PACKAGES]
         built = [*source.glob("CMakeLists.txt"), *source.glob("*/CMakeLists.txt")]
-        for room in [*rooms, *(source / name for name in self.own_folders)]:
+        for room in [*rooms, *(source / name for name in self.own_parts)]:
+            if room.is_file():
+                built.append(room)
             for folder, below, files in os.walk(room):
                 if "tests" in below:
                     below.remove("tests")
@@ -75,7 +77,17 @@ class KernelsPackage(CMakePackage):
         return any(path.lstat().st_mtime > record.installation_time for path in built)
 
 
-class ProgramsPackage(KernelsPackage):
+class LibraryUserPackage(KernelsPackage):
+    """What is built upon an installed libpagewise."""
+
+    for setting in ("+openmp", "~openmp", "+papi", "~papi"):
+        depends_on(f"libpagewise{setting}", when=setting)
+
+    def cmake_args(self):
+        return [*super().cmake_args(), self.define("PAGEWISE_LIBRARY", False)]
+
+
+class ProgramsPackage(LibraryUserPackage):
     """Programs in one configuration of pages, prefetching, stores and compiler.
 
     A package names its values of `prefetch`, and has a variant `stores` where its programs feel it.
@@ -89,9 +101,6 @@ class ProgramsPackage(KernelsPackage):
         description="Page policy: base pages, transparent huge pages, reserved pool",
     )
 
-    for setting in ("+openmp", "~openmp", "+papi", "~papi"):
-        depends_on(f"libpagewise{setting}", when=setting)
-
     for language in ("c", "fortran"):
         conflicts(
             "prefetch=compiler",
@@ -102,7 +111,6 @@ class ProgramsPackage(KernelsPackage):
     def cmake_args(self):
         return [
             *super().cmake_args(),
-            self.define("PAGEWISE_LIBRARY", False),
             self.define_from_variant("PAGEWISE_HUGEPAGES", "hugepages"),
             self.define_from_variant("PAGEWISE_PREFETCH", "prefetch"),
         ]
@@ -158,3 +166,30 @@ class ProgramsPackage(KernelsPackage):
             if not mode.exists() or "[never]" in mode.read_text():
                 return "transparent huge pages are off"
         return None
+
+
+class MiniPackage(LibraryUserPackage):
+    """A part of kernels/mini: a mini-app, or a tool in the folder of one."""
+
+    #: Its folder below kernels/mini.
+    mini = ""
+
+    depends_on("hdf5")
+
+    def cmake_args(self):
+        return [
+            *super().cmake_args(),
+            self.define("PAGEWISE_MICRO", False),
+            self.define("PAGEWISE_MINI", self.mini),
+            self.define("HDF5_ROOT", self.spec["hdf5"].prefix),
+        ]
+
+
+class EosUserPackage(MiniPackage, ProgramsPackage):
+    """A mini-app that takes matter from the table of the equation of state."""
+
+    depends_on("pagewise-eos-table", type=("build", "run"))
+
+    def cmake_args(self):
+        table = self.spec["pagewise-eos-table"].prefix.share.pagewise.join("helmholtz.h5")
+        return [*super().cmake_args(), self.define("PAGEWISE_EOS_TABLE", table)]

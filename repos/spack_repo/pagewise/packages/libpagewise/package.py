@@ -17,7 +17,7 @@ class Libpagewise(KernelsPackage):
 
     depends_on("papi", when="+papi")
 
-    own_folders = ("micro",)
+    own_parts = ("micro",)
 
     def cmake_args(self):
         return [

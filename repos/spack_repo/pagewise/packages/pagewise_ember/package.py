@@ -1,8 +1,8 @@
 from spack.package import *
-from spack_repo.pagewise.build_systems.kernels import ProgramsPackage
+from spack_repo.pagewise.build_systems.kernels import EosUserPackage
 
 
-class PagewiseEmber(ProgramsPackage):
+class PagewiseEmber(EosUserPackage):
     """Block-structured hydrodynamics with adaptive refinement, in one configuration of pages, prefetching and
     compiler.
 
@@ -20,19 +20,13 @@ class PagewiseEmber(ProgramsPackage):
     )
     variant("mpi", default=True, description="Ranks by MPI")
 
-    depends_on("hdf5")
     depends_on("mpi", when="+mpi")
 
-    own_folders = ("hdf5", "mini/ember")
+    mini = "ember"
+    own_parts = ("hdf5", "mini/ember", "mini/helmholtz")
 
     def cmake_args(self):
-        places = [self.define("HDF5_ROOT", self.spec["hdf5"].prefix)]
+        places = []
         if self.spec.satisfies("+mpi"):
             places.append(self.define("MPI_HOME", self.spec["mpi"].prefix))
-        return [
-            *super().cmake_args(),
-            self.define("PAGEWISE_MICRO", False),
-            self.define("PAGEWISE_MINI", "ember"),
-            self.define_from_variant("PAGEWISE_MPI", "mpi"),
-            *places,
-        ]
+        return [*super().cmake_args(), self.define_from_variant("PAGEWISE_MPI", "mpi"), *places]

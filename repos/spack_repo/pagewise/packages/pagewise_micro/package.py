@@ -25,7 +25,7 @@ class PagewiseMicro(ProgramsPackage):
         description="Type of the stores",
     )
 
-    own_folders = ("micro",)
+    own_parts = ("micro",)
 
     def cmake_args(self):
         return [

@@ -1,0 +1,23 @@
+from spack.package import *
+from spack_repo.pagewise.build_systems.kernels import EosUserPackage
+
+
+class PagewiseHelmholtz(EosUserPackage):
+    """The equation of state of degenerate matter over rows of zones, in one configuration of pages, prefetching
+    and compiler.
+
+    Built from the checkout only (develop:).
+    """
+
+    version("develop")
+
+    variant(
+        "prefetch",
+        default="hardware",
+        values=("hardware", "compiler", "software", "block"),
+        multi=False,
+        description="Prefetching of the table: by the hardware alone, the compiler, the source ahead or by blocks",
+    )
+
+    mini = "helmholtz"
+    own_parts = ("hdf5", "mini/helmholtz")

@@ -32,7 +32,7 @@ contains
         type(options_t), intent(inout) :: options
         type(configuration_t), intent(in) :: configuration
 
-        call options%add('eos-table', option_text, default_table, 'the table of the equation of state, made by pw-eos-table')
+        call options%add('eos-table', option_text, default_table(), 'the table of the equation of state, made by pw-eos-table')
         call options%add('zones', option_count, '', 'zones to evaluate; by default as many as --working-set holds', lowest=1_i8)
         call options%add('working-set', option_bytes, '64MiB', 'bytes of the zones'' states', lowest=zone_bytes)
         call options%add('row', option_count, '256', 'zones of a call', lowest=1_i8, ladder='1,4,16,64,256,1024')

@@ -1,4 +1,4 @@
-"""The command line: `pagewise doctor|list|run|compare|peers|model|report`."""
+"""The command line: `pagewise doctor|list|run|compare|run-policies|peers|model|report`."""
 
 from __future__ import annotations
 
@@ -61,6 +61,14 @@ _PREFETCHERS = click.option(
     metavar="off|NAMES",
     help="Switch hardware prefetchers off meanwhile, all or some by name, and put them back (root); see "
     "docs/prefetchers.md.",
+)
+_ENVIRONMENT_OF_SUITES = click.option(
+    "--env",
+    "environment",
+    default="suites",
+    show_default=True,
+    metavar="NAME",
+    help="Environment whose modules bring the code of --suite; else it is looked for on PATH.",
 )
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -242,8 +250,6 @@ def compare(**chosen: Any) -> int:
     --hardware-prefetchers change settings of the machine, and all put them back.
     """
     from pagewise.comparison import Options, prepare
-    from pagewise.report.terminal import print_summary
-    from pagewise.report.write import show, write_files
 
     console = _console()
     names = {
@@ -253,7 +259,135 @@ def compare(**chosen: Any) -> int:
         "prefetchers": _commas(chosen.pop("prefetchers")),
     }
     chosen["name"] = chosen["name"] or chosen["environment"]
-    comparison = prepare(Options(**chosen, **names), console, _BEGAN)
+    return _measured(prepare(Options(**chosen, **names), console, _BEGAN), console)
+
+
+@commands.command("run-policies", context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--policies",
+    multiple=True,
+    metavar="NAMES",
+    help="Page policies, as none,thp,hugetlbfs:1g,reuse+glibc; several with commas. --list tells all.",
+)
+@click.option(
+    "--list", "listing", is_flag=True, help="Tell which policies this program can have, and why not."
+)
+@click.option(
+    "--suite", metavar="NAME", help="A known code with its input, metrics and checks (envs/suites)."
+)
+@_ENVIRONMENT_OF_SUITES
+@_MODULES
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    default=7,
+    show_default=True,
+    help="Rounds; 3 are the fewest that rank.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 4096),
+    default=None,
+    help="Bind it to so many cores and set OpenMP to as many threads. By default nothing is bound or set.",
+)
+@click.option(
+    "--reserve-hugepages",
+    "reserve",
+    is_flag=True,
+    help="Reserve the pages of the pools meanwhile, and put the pools back (root).",
+)
+@click.option(
+    "--pool-memory",
+    metavar="SIZE",
+    help="How much to reserve, as 4GiB. By default what the baseline's trial run used, and a quarter more.",
+)
+@click.option(
+    "--set-thp-sizes",
+    is_flag=True,
+    help="Switch the needed sizes of transparent huge pages meanwhile, and put them back (root).",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME[UNIT,BETTER]=PATTERN",
+    help="A metric of its output: the group of the last match, as 'rate[GB/s,higher]=Triad: +([0-9.]+)'",
+)
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="PATTERN|COMMAND",
+    help="Its output must have this pattern; '! pattern': must not; '| command' gets it, and ends with 0.",
+)
+@click.option(
+    "--exit-code", "ok", multiple=True, type=int, metavar="N", help="Exit codes that are good. 0 by default."
+)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="Run in a fresh folder with copies of these. By default it runs in this folder.",
+)
+@click.option(
+    "--read",
+    "reads",
+    multiple=True,
+    metavar="FILE",
+    help="A file that it writes: taken as a part of its output.",
+)
+@click.option(
+    "--sample-interval",
+    "interval",
+    type=click.FloatRange(min=0.001),
+    default=None,
+    metavar="SECONDS",
+    help="Between looks at its memory. By default as often as costs 1 % of a CPU.",
+)
+@click.option(
+    "--enough-coverage",
+    "enough",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.8,
+    show_default=True,
+    metavar="SHARE",
+    help="The least share of the memory that a policy is for which must be on its pages.",
+)
+@click.option(
+    "--baseline", default="none", show_default=True, metavar="POLICY", help="The policy compared against."
+)
+@_SEED
+@click.option(
+    "--name", default=None, metavar="NAME", help="Name in the result's folder. The program's by default."
+)
+@_RESULTS
+@_LIMIT
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def run_policies(**chosen: Any) -> int:
+    """Compare a program of yours, unchanged, under page policies: pagewise run-policies -- ./my_app args
+
+    Each round runs it once under each policy in shuffled order, the baseline twice (A/A). A run whose memory
+    was not on the pages asked for is shown as not ranked, with the reason. Only --reserve-hugepages and
+    --set-thp-sizes change settings of the machine, and both put them back. See docs/run-policies.md.
+    """
+    from pagewise.own_program.command import prepare_command, print_survey
+
+    console = _console()
+    for name in ("policies",):
+        chosen[name] = _commas(chosen[name])
+    if chosen.pop("listing"):
+        print_survey(console, chosen)
+        return 0
+    return _measured(prepare_command(chosen, console, _BEGAN), console)
+
+
+def _measured(comparison: Any, console: Console) -> int:
+    """Measures, shows and writes what was prepared; the exit code."""
+    from pagewise.report.terminal import print_summary
+    from pagewise.report.write import show, write_files
+
     result = comparison.measure()
     faults = [] if comparison.ending is None else [comparison.ending]
     kernels = []

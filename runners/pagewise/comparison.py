@@ -92,8 +92,7 @@ class Comparison:
         are put back.
         """
         with tempfile.TemporaryDirectory(prefix="pagewise-") as scratch:
-            prefix = self.control.program if self.control else ()
-            launcher = Launcher(self.hyperfine, self.placement, self.options.limit, Path(scratch), prefix)
+            launcher = self._launcher(Path(scratch))
             try:
                 with interruptible(), self._settings(), RecordWriter(self.folder / RECORDS) as writer:
                     self._run_all(launcher, writer)
@@ -119,6 +118,10 @@ class Comparison:
             },
         }
         write_manifest(self.folder, self.manifest)
+
+    def _launcher(self, scratch: Path) -> Launcher:
+        prefix = self.control.program if self.control else ()
+        return Launcher(self.hyperfine, self.placement, self.options.limit, scratch, prefix)
 
     @contextmanager
     def _settings(self) -> Iterator[None]:
@@ -212,9 +215,7 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
             f"[yellow]left out:[/] {broken.module}: {broken.reason}", highlight=False, soft_wrap=True
         )
     placement = place(options.threads)
-    control = (
-        prefetchers.find_control(options.prefetchers, placement.cpus) if options.prefetchers else None
-    )
+    control = prefetchers.find_control(options.prefetchers, placement.cpus) if options.prefetchers else None
     subjects = choose(catalog, options)
     _check_programs(catalog, subjects)
     console.print(intended(catalog, subjects, options), highlight=False, soft_wrap=True)

@@ -126,6 +126,11 @@ class Kernel:
         return self.metrics[0]
 
     @property
+    def is_program(self) -> bool:
+        """Whether it is the user's own program, unchanged: nothing but its pages is varied."""
+        return bool(self.data.get("program", False))
+
+    @property
     def sweep_metric(self) -> Metric | None:
         """The metric on the sweep's y axis, or None without a sweep."""
         if self.sweep is None:

@@ -30,8 +30,8 @@ TIMED_OUT = 124  # the exit code of coreutils' timeout
 # status.
 _EXIT_WITH_RECORD = {0: "failed", 1: "check_failed", 3: "pages_unavailable"}
 _GRACE_SECONDS = 2.0
-_LONGEST_OUTPUT = 20_000
-_SIGNAL_BASE = 128
+LONGEST_OUTPUT = 20_000
+SIGNAL_BASE = 128
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Launcher:
         said, timed_out = self._hyperfine(
             command, exported, {**entry.environment, **self.placement.environment}
         )
-        wall, exit_code = _timing(exported)
+        wall, exit_code = timing(exported)
         if timed_out:
             exit_code = TIMED_OUT
         records, skipped = read_records(written) if written.exists() else ([], [])
@@ -106,46 +106,49 @@ class Launcher:
 
     def _hyperfine(self, command: list[str], exported: Path, environment: dict[str, str]) -> tuple[str, bool]:
         """What the run said, and whether it was ended for taking too long."""
-        arguments = [
-            self.hyperfine,
-            "-N",
-            "--runs",
-            "1",
-            "--warmup",
-            "0",
-            "--ignore-failure",
-            "--show-output",
-            "--export-json",
-            str(exported),
-            shlex.join(command),
-        ]
+        arguments = [*hyperfine_command(self.hyperfine, exported), "--show-output", shlex.join(command)]
         said = self.scratch / "output.txt"
-        with said.open("wb") as output:
-            with self.placement.bound():
-                # A session of its own: Ctrl-C at the terminal reaches only us, and we end the whole group.
-                process = subprocess.Popen(
-                    arguments,
-                    env=environment,
-                    cwd=self.scratch,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            # A timer and a plain wait: subprocess's own timeout polls, and would add up to 50 ms to every
-            # run.
-            timed_out = threading.Event()
-            timer = threading.Timer(
-                self.limit, lambda: (timed_out.set(), _signal_group(process, signal.SIGTERM))
-            )
-            timer.daemon = True
-            timer.start()
-            try:
-                process.wait()
-            finally:
-                timer.cancel()
-                end_group(process)
-        return said.read_text(encoding="utf-8", errors="replace")[-_LONGEST_OUTPUT:], timed_out.is_set()
+        with self.placement.bound():
+            process = start(arguments, said, environment, self.scratch)
+        timed_out = wait(process, self.limit)
+        return said.read_text(encoding="utf-8", errors="replace")[-LONGEST_OUTPUT:], timed_out
+
+
+def hyperfine_command(hyperfine: str, exported: Path) -> list[str]:
+    """hyperfine for one run without a shell; what it measured goes to a file."""
+    runs = ["--runs", "1", "--warmup", "0", "--ignore-failure"]
+    return [hyperfine, "-N", *runs, "--export-json", str(exported)]
+
+
+def start(
+    arguments: Sequence[str], said: Path, environment: Mapping[str, str], folder: Path
+) -> subprocess.Popen[bytes]:
+    """Starts a run in a session of its own: Ctrl-C at the terminal reaches only us; we end the group."""
+    with said.open("wb") as output:
+        return subprocess.Popen(
+            arguments,
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def wait(process: subprocess.Popen[bytes], limit: float) -> bool:
+    """Waits until a run is over, ends it after `limit` seconds, and what it left; whether it was too long."""
+    # A timer and a plain wait: subprocess's own timeout polls, and would add up to 50 ms to every run.
+    timed_out = threading.Event()
+    timer = threading.Timer(limit, lambda: (timed_out.set(), _signal_group(process, signal.SIGTERM)))
+    timer.daemon = True
+    timer.start()
+    try:
+        process.wait()
+    finally:
+        timer.cancel()
+        end_group(process)
+    return timed_out.is_set()
 
 
 def run_without_prefetchers(
@@ -164,7 +167,7 @@ def run_without_prefetchers(
             if process.poll() is None:
                 process.terminate()
                 process.wait()
-    return process.returncode if process.returncode >= 0 else _SIGNAL_BASE - process.returncode
+    return process.returncode if process.returncode >= 0 else SIGNAL_BASE - process.returncode
 
 
 def find_hyperfine() -> str:
@@ -197,7 +200,7 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> bool:
     return True
 
 
-def _timing(exported: Path) -> tuple[float | None, int]:
+def timing(exported: Path) -> tuple[float | None, int]:
     """Wall seconds and exit code from hyperfine's export; None and 4 when it measured nothing."""
     try:
         result: dict[str, Any] = json.loads(exported.read_text(encoding="utf-8"))["results"][0]
@@ -209,8 +212,8 @@ def _timing(exported: Path) -> tuple[float | None, int]:
 def _failure(exit_code: int, said: str, limit: float, skipped: list[Skipped]) -> dict[str, Any]:
     if exit_code == TIMED_OUT:
         message, remedy = f"ended after {limit:g} s, the limit of a run", "allow more with --limit"
-    elif exit_code > _SIGNAL_BASE:
-        message, remedy = f"crashed by {_signal_name(exit_code - _SIGNAL_BASE)}", None
+    elif exit_code > SIGNAL_BASE:
+        message, remedy = f"crashed by {signal_name(exit_code - SIGNAL_BASE)}", None
     elif exit_code == 0:
         reason = f": {skipped[0].reason}" if skipped else ""
         message, remedy = f"ended well but wrote no valid record{reason}", None
@@ -220,7 +223,8 @@ def _failure(exit_code: int, said: str, limit: float, skipped: list[Skipped]) ->
     return {"exit_code": exit_code, "message": message, "remedy": remedy}
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """A signal's name: SIGSEGV."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pagewise.configuration import Configuration, policy_kind
 from pagewise.kernel import Kernel
 
-Series = Literal["compare", "aa", "sweep"]
+Series = Literal["compare", "aa", "sweep", "trial"]
 
 
 @dataclass(frozen=True)

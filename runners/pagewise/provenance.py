@@ -31,15 +31,20 @@ def provenance(root: Path, environment: str | None, facts: Mapping[str, Any] | N
 
 def software(hyperfine: str, init: Path) -> dict[str, str | None]:
     """The versions of what measured."""
-    told = subprocess.run(
-        [hyperfine, "--version"], capture_output=True, text=True, check=False
-    ).stdout.split()
     return {
         "pagewise": pagewise.__version__,
         "python": platform.python_version(),
-        "hyperfine": told[-1] if told else None,
+        "hyperfine": hyperfine_version(hyperfine),
         "lmod": lmod.version(init),
     }
+
+
+def hyperfine_version(hyperfine: str) -> str | None:
+    """hyperfine's version, or None when it does not say."""
+    told = subprocess.run(
+        [hyperfine, "--version"], capture_output=True, text=True, check=False
+    ).stdout.split()
+    return told[-1] if told else None
 
 
 def _lockfile(root: Path, environment: str | None) -> Path | None:

@@ -186,12 +186,18 @@ def _row(cell: Cell, records: Sequence[Record]) -> Row:
         len(valid),
         seconds=median(seconds),
         seconds_trimmed=trimmed_mean(seconds),
-        populate=median(record["seconds"]["populate"] for record in valid),
+        populate=_median_told(record["seconds"].get("populate") for record in valid),
         wall=median(walls) if walls else None,
         metrics={name: median(record["metrics"][name] for record in valid) for name in sorted(fields)},
         pages=_pages(valid),
         note=f"{len(faults)} of {len(records)} runs left out: {faults[0][1]}" if faults else None,
     )
+
+
+def _median_told(values: Iterable[float | None]) -> float | None:
+    """The median of what was told, None when nothing was."""
+    told = [value for value in values if value is not None]
+    return median(told) if told else None
 
 
 def _invalid_row(cell: Cell, records: Sequence[Record], faults: Sequence[tuple[Record, str]]) -> Row:

@@ -31,8 +31,9 @@ def _wrong_pages(pages: Mapping[str, Any], wanted: str) -> str | None:
         return f"wrong pages: the run used the policy {policy}, the configuration is {wanted}"
     if policy == "none":
         return f"wrong pages: {coverage:.1%} on huge pages, where none were wanted" if coverage > 0 else None
-    if coverage < ENOUGH_COVERAGE:
-        return f"wrong pages: {coverage:.1%} on huge pages, where at least {ENOUGH_COVERAGE:.0%} are needed"
+    enough = pages.get("enough_coverage", ENOUGH_COVERAGE)
+    if coverage < enough:
+        return f"wrong pages: {coverage:.1%} on huge pages, where at least {enough:.0%} are needed"
     requested, observed = pages["page_size_requested_bytes"], pages["page_size_observed_bytes"]
     if requested != observed:
         return f"wrong pages: {bytes_text(observed)} observed, {bytes_text(requested)} requested"

@@ -137,9 +137,7 @@ class Bench:
         reason = wrong_pages(share, run.ask)
         return command, None if reason else value, reason, f"{percent_text(share)} huge"
 
-    def _launch(
-        self, program: Program, call: Call, placement: Placement, look: bool
-    ) -> tuple[str, int]:
+    def _launch(self, program: Program, call: Call, placement: Placement, look: bool) -> tuple[str, int]:
         """What it wrote, and with `look` the most bytes it had on huge pages. Raises UnreadableError."""
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
             for name, text in call.files.items():

@@ -74,9 +74,7 @@ class Hpcc(Peer):
 
     def value(self, output: str, ask: Ask) -> float:
         """Updates a second, of the table asked for; or GB/s by its own convention: 8 bytes an element."""
-        section = re.search(
-            rf"^Begin of {ask.test} section\.$(.*?)^End of", output, re.MULTILINE | re.DOTALL
-        )
+        section = re.search(rf"^Begin of {ask.test} section\.$(.*?)^End of", output, re.MULTILINE | re.DOTALL)
         if section is None:
             raise UnreadableError(f"no whole section {ask.test}")
         if ask.test == "PTRANS":

@@ -287,4 +287,3 @@ def _runs(
         if lacks is not None:
             missing[match.name] = lacks
     return runs, missing
-

@@ -14,6 +14,7 @@ from pagewise.compare.analysis import KernelResult
 from pagewise.report import words
 from pagewise.report.figures import COLOUR_ROLES, Picture, colour
 from pagewise.report.policies import tables
+from pagewise.report.program import for_page
 from pagewise.result import Result
 from pagewise.units import bytes_text, number_text, seconds_text
 
@@ -44,6 +45,7 @@ def write_html(
         sweeps=_sweeps(kernels),
         policies=tables(kernels),
         proofs=_proofs(result, kernels),
+        program=for_page(result),
         machine=_machine(result.manifest),
         provenance=_provenance(result.manifest),
         skipped=result.skipped,

@@ -58,7 +58,7 @@ def _print_kernel(console: Console, result: KernelResult) -> None:
     for group in result.groups:
         if group.ranked:
             console.print()
-            console.print(_table(kernel, group, console.width >= _WIDE))
+            console.print(_table(kernel, group, console.width >= _WIDE and not kernel.is_program))
             console.print(Text(words.floor_text(group), style="dim"))
             for row in (row for row in group.ranked if row.note):
                 console.print(Text(f"{words.label(kernel, row.cell.measured)}: {row.note}", style="yellow"))
@@ -85,9 +85,9 @@ def _table(kernel: Kernel, group: Group, wide: bool) -> Table:
         collapse_padding=True,
         padding=(0, 1),
     )
-    for name in ("hugepages", "prefetch", "stores"):
+    for name in words.shown_variants(kernel):
         table.add_column(name, no_wrap=True)
-    table.add_column("time\na pass", justify="right", no_wrap=True)
+    table.add_column("time\na run" if kernel.is_program else "time\na pass", justify="right", no_wrap=True)
     table.add_column(f"{metric.label}\n{units}", justify="right", no_wrap=True)
     if wide:
         table.add_column("populate", justify="right", no_wrap=True)
@@ -100,9 +100,7 @@ def _table(kernel: Kernel, group: Group, wide: bool) -> Table:
 
 
 def _cells(kernel: Kernel, row: Row, wide: bool) -> list[str | Text]:
-    cells: list[str | Text] = [
-        words.shown(kernel, row.cell, name) for name in ("hugepages", "prefetch", "stores")
-    ]
+    cells: list[str | Text] = [words.shown(kernel, row.cell, name) for name in words.shown_variants(kernel)]
     cells += [seconds_text(row.seconds or 0.0), words.metric_text(row, kernel.headline.field)]
     if wide:
         cells.append(seconds_text(row.populate or 0.0))

@@ -27,6 +27,11 @@ def shown(kernel: Kernel, cell: Cell, variant: str) -> str:
     return str(getattr(cell.measured, variant)) if variant in kernel.feels else "any"
 
 
+def shown_variants(kernel: Kernel) -> tuple[str, ...]:
+    """The variants that have a column: of a program nothing but its pages is varied."""
+    return VARIANTS[:1] if kernel.is_program else VARIANTS
+
+
 def label(kernel: Kernel, configuration: Configuration) -> str:
     """A configuration in as few words as it needs: `none`, `thp`, `thp software`, `thp nontemporal`.
 

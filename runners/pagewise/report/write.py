@@ -11,6 +11,7 @@ from pagewise.compare.analysis import KernelResult, analyse
 from pagewise.errors import RefusedError
 from pagewise.report.csv import write_csv
 from pagewise.report.policies import POLICIES, write_policies
+from pagewise.report.program import is_program, print_program, write_program
 from pagewise.report.terminal import print_result
 from pagewise.result import Result
 
@@ -21,6 +22,8 @@ def show(console: Console, result: Result) -> list[KernelResult]:
     """Analyses the records and prints the tables."""
     kernels = analyse(result.subjects, result.records, result.manifest["seed"])
     print_result(console, result, kernels)
+    if is_program(result):
+        print_program(console, result)
     return kernels
 
 
@@ -37,6 +40,8 @@ def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:
     try:
         write_csv(result.folder / SUMMARY, kernels)
         write_policies(result.folder / POLICIES, kernels)
+        if is_program(result):
+            write_program(result.folder, result)
         drawn = pictures(kernels, result.manifest)
         for one in kernels:
             drawn[one.kernel.name] += filter(None, [policy_picture(one)])

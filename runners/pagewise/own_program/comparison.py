@@ -1,0 +1,427 @@
+"""Compares the user's program under page policies, as `pagewise compare` does kernels."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pagewise import hugepages, thp
+from pagewise.catalog import Entry
+from pagewise.comparison import Comparison, Options
+from pagewise.configuration import Configuration
+from pagewise.errors import SelectionError, SetupError
+from pagewise.host import read, read_host
+from pagewise.kernel import Kernel
+from pagewise.launch import Outcome, find_hyperfine
+from pagewise.own_program.binary import Binary, examine
+from pagewise.own_program.elf import read_elf
+from pagewise.own_program.launch import UNCHANGED, Program, ProgramLauncher, trial_text
+from pagewise.own_program.output import Pattern
+from pagewise.own_program.policy import (
+    Lack,
+    Machine,
+    Policy,
+    advises,
+    default_policies,
+    lack,
+    page_size,
+    parse_policy,
+    preloaded_actions,
+)
+from pagewise.own_program.preload import Libraries, compiled, find_compiler
+from pagewise.own_program.proof import Memory
+from pagewise.own_program.transparent import pmd_bytes
+from pagewise.paths import project_root, setup_facts
+from pagewise.placement import Placement, place
+from pagewise.plan import Cell, Step, Subject, order_of_round
+from pagewise.provenance import hyperfine_version, provenance
+from pagewise.record import RecordWriter
+from pagewise.result import SCHEMA, create_folder, utc_text, write_manifest
+from pagewise.units import bytes_text, count_text
+
+_HUGETLBFS_PLACES = ("/usr/lib/libhugetlbfs.so", "/usr/lib64/libhugetlbfs.so")
+# What malloc maps is rounded up to pages, and each thread has an arena of its own.
+_POOL_MARGIN = 1.25
+_PAGES_A_CPU = 2
+
+
+@dataclass(frozen=True)
+class ProgramOptions(Options):
+    """What the user asked for; see `pagewise run-policies --help`."""
+
+    policies: tuple[str, ...] = ()
+    interval: float | None = None
+    enough: float = 0.8
+    pool_memory: int | None = None
+
+
+@dataclass
+class ProgramComparison(Comparison):
+    """A comparison of one program under way."""
+
+    program: Program | None = None
+    policies: dict[str, Policy] = field(default_factory=dict)
+    machine: Machine | None = None
+    libraries: Libraries | None = None
+    lacks: dict[str, Lack] = field(default_factory=dict)
+    trials: list[tuple[Step, Outcome]] = field(default_factory=list)
+    launcher: ProgramLauncher | None = None
+
+    def _launcher(self, scratch: Path) -> ProgramLauncher:
+        assert self.program is not None and self.machine is not None
+        assert isinstance(self.options, ProgramOptions)
+        self.launcher = ProgramLauncher(
+            self.hyperfine,
+            self.placement,
+            self.options.limit,
+            scratch,
+            self.program,
+            self.policies,
+            self.machine,
+            self.libraries,
+            self.lacks,
+            self.options.enough,
+            self.options.interval,
+        )
+        return self.launcher
+
+    @contextmanager
+    def _settings(self) -> Iterator[None]:
+        """The trial of the baseline first: it tells how many pages of a pool the program needs."""
+        assert self.launcher is not None and self.machine is not None
+        self.launcher.calibrate()
+        base = next(cell for cell in self.subjects[0].cells if cell.is_baseline)
+        self._try(base)
+        memory = self.launcher.proved.get(base.measured.hugepages)
+        with ExitStack() as stack:
+            if self.options.set_thp_sizes:
+                kinds = {"thp" for policy in self.policies.values() if _is_transparent(policy)}
+                switched = stack.enter_context(thp.switched_on(kinds))
+                self.manifest["switches"] = [asdict(one) for one in switched]
+            if self.options.reserve and memory is not None:
+                self.manifest["pool"] = []
+                for size in sorted(self._pool_sizes(), reverse=True):
+                    pools = hugepages.pools_of(self.placement.cpus, page_bytes=size)
+                    pages = -(-self._pages_needed(memory, size) // len(pools))
+                    reservation = stack.enter_context(hugepages.reserved(pools, pages))
+                    self.manifest["pool"].append(asdict(reservation))
+            write_manifest(self.folder, self.manifest)
+            yield
+
+    def _run_all(self, launcher: Any, writer: RecordWriter) -> None:
+        for cell in self.subjects[0].cells:
+            if not cell.is_baseline and cell.measured.hugepages not in self.lacks:
+                self._try(cell)
+        for step, outcome in self.trials:
+            if outcome.failed:
+                self.stopped.add((step.kernel.name, step.cell.key))
+            self._keep(step, outcome, writer)
+        super()._run_all(launcher, writer)
+
+    def _try(self, cell: Cell) -> None:
+        """An untimed run. One that fails stands for its cell in the result, and the cell is not run again."""
+        assert self.launcher is not None
+        step = Step(self.subjects[0].kernel, cell, "compare", 1, len(self.trials) + 1)
+        policy = cell.measured.hugepages
+        outcome = self.launcher.trial(step, self.entries[cell.measured.module])
+        if outcome.failed:
+            outcome.records[0]["run"]["series"] = "compare"
+        self.trials.append((step, outcome))
+        self.console.print(
+            f"trial run, {trial_text(policy, outcome.records[0])}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+
+    def _pool_sizes(self) -> set[int]:
+        assert self.machine is not None
+        wanted = [one for name, one in self.policies.items() if one.from_pool and name not in self.lacks]
+        return {page_size(policy, self.machine) for policy in wanted}
+
+    def _pages_needed(self, memory: Memory, size: int) -> int:
+        assert isinstance(self.options, ProgramOptions)
+        margin = hugepages.MARGIN_PAGES if size <= hugepages.PAGE_BYTES else 2
+        if self.options.pool_memory is not None:
+            return -(-self.options.pool_memory // size)
+        malloc = sum(memory.peak[kind].resident for kind in ("heap", "anonymous") if kind in memory.peak)
+        arenas = _PAGES_A_CPU * len(self.placement.cpus) if size <= hugepages.PAGE_BYTES else 0
+        return int(-(-malloc * _POOL_MARGIN // size)) + (margin + arenas) * max(1, memory.processes)
+
+
+def prepare(options: ProgramOptions, program: Program, console: Console, began: float) -> ProgramComparison:
+    """Looks at the program and at the machine, and makes the result's folder; nothing is run yet.
+
+    Raises SetupError, SelectionError or RefusedError.
+    """
+    hyperfine = find_hyperfine()
+    host = read_host()
+    machine = look_at_machine(host, options.set_thp_sizes, options.reserve)
+    named = options.policies or default_policies(program.binary, machine)
+    policies = {policy.name: policy for policy in map(parse_policy, named)}
+    if options.baseline not in policies:
+        policies = {parse_policy(options.baseline).name: parse_policy(options.baseline), **policies}
+    base = parse_policy(options.baseline).name
+    lacks = {
+        name: found for name, policy in policies.items() if (found := lack(policy, program.binary, machine))
+    }
+    if base in lacks:
+        raise SelectionError(
+            f"the baseline {base} cannot be had: {lacks[base].reason}",
+            where="--baseline",
+            remedy=lacks[base].remedy,
+        )
+    libraries = _libraries(machine, console)
+    placement = place(options.threads) if options.threads else _anywhere()
+    threads = placement.threads
+    subject = _subject(program, policies, base)
+    console.print(_intended(program, subject, options, lacks), highlight=False, markup=False, soft_wrap=True)
+    entries = {
+        cell.measured.module: Entry(cell.measured, dict(program.environment), {}) for cell in subject.cells
+    }
+    now = datetime.now(timezone.utc)
+    folder = create_folder(options.results, options.name, now)
+    manifest = {
+        "schema": SCHEMA,
+        "name": options.name,
+        "created": utc_text(now),
+        "finished": None,
+        "state": "running",
+        "command": ["pagewise", *sys.argv[1:]],
+        "seed": options.seed,
+        "rounds": options.rounds,
+        "rounds_done": 0,
+        "threads": threads,
+        "baseline": base,
+        "sweep": False,
+        "limit_seconds": options.limit,
+        "placement": {"cpus": list(placement.cpus), "environment": placement.environment},
+        "pool": None,
+        "prefetchers": None,
+        "software": {
+            "pagewise": _version(),
+            "python": platform.python_version(),
+            "hyperfine": hyperfine_version(hyperfine),
+        },
+        "provenance": provenance(project_root(), None, setup_facts()),
+        "modules": {"environment": None, "tree": str(program.binary.program.parent)},
+        "configurations": [entry.configuration.to_dict() for entry in entries.values()],
+        "subjects": [subject.to_dict()],
+        "broken_modules": [],
+        "timing": None,
+        "host": host,
+        "program": {
+            "command": list(program.command),
+            "folder": None if program.folder is None else str(program.folder),
+            "inputs": [str(file) for file in program.inputs],
+            "reads": list(program.reads),
+            **program.binary.to_dict(),
+            "metrics": [one.to_dict() for one in program.metrics],
+            "checks": [one.text for one in program.checks],
+            "enough_coverage": options.enough,
+            "sample_interval_seconds": options.interval,
+            "policies": [
+                {
+                    "name": name,
+                    "meaning": policy.meaning,
+                    "preloaded": preloaded_actions(policy, machine, program.binary),
+                    "advised": advises(policy, machine),
+                    "lack": None if name not in lacks else lacks[name].reason,
+                }
+                for name, policy in policies.items()
+            ],
+        },
+    }
+    write_manifest(folder, manifest)
+    return ProgramComparison(
+        options,
+        console,
+        began,
+        entries,
+        [subject],
+        placement,
+        hyperfine,
+        manifest,
+        folder,
+        None,
+        program=program,
+        policies=policies,
+        machine=machine,
+        libraries=libraries,
+        lacks=lacks,
+    )
+
+
+def look_at_machine(host: Mapping[str, Any], settable: bool, reserving: bool) -> Machine:
+    """What page policies need to know of this machine."""
+    pool = re.search(r"^Hugepagesize:\s+(\d+) kB", read(Path("/proc/meminfo")) or "", re.MULTILINE)
+    named = [place for place in _HUGETLBFS_PLACES if Path(place).exists()]
+    return Machine.from_host(
+        host,
+        pmd=pmd_bytes(),
+        default_pool=int(pool[1]) * 1024 if pool else 2 << 20,
+        settable=settable,
+        reserving=reserving,
+        compiler=find_compiler() is not None,
+        hugetlbfs_library=named[0] if named else ctypes.util.find_library("hugetlbfs"),
+        elf_machine=read_elf(Path(sys.executable).resolve()).machine,
+    )
+
+
+def program_of(
+    command: Sequence[str],
+    *,
+    folder: Path | None,
+    inputs: Sequence[Path] = (),
+    reads: Sequence[str] = (),
+    metrics: Sequence[Pattern] = (),
+    checks: Sequence[Any] = (),
+    ok: Sequence[int] = (0,),
+    environment: Mapping[str, str] = os.environ,
+) -> Program:
+    """The program that a command line names, examined. Raises SelectionError."""
+    binary = examine(command[0], environment)
+    return Program(
+        _name(binary.program.name),
+        tuple(command),
+        binary,
+        dict(environment),
+        folder,
+        tuple(file.absolute() for file in inputs),
+        tuple(reads),
+        tuple(metrics),
+        tuple(checks),
+        tuple(ok),
+    )
+
+
+def _libraries(machine: Machine, console: Console) -> Libraries | None:
+    compiler = find_compiler()
+    if compiler is None or not machine.compiler:
+        return None
+    try:
+        return compiled(compiler)
+    except SetupError as fault:
+        console.print(f"pagewise: {fault}", style="yellow", highlight=False, markup=False)
+        return None
+
+
+def _is_transparent(policy: Policy) -> bool:
+    return any(part in ("text", "bss", "glibc") for part in policy.parts) or (
+        "thp" in policy.parts and policy.size is None
+    )
+
+
+def _anywhere() -> Placement:
+    """No binding: the program may use all CPUs that this process may use."""
+    cpus = tuple(sorted(os.sched_getaffinity(0)))
+    return Anywhere(len(cpus), cpus)
+
+
+@dataclass(frozen=True)
+class Anywhere(Placement):
+    """All CPUs, and no settings of OpenMP: as the user starts it."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Nothing."""
+        return {}
+
+
+def _subject(program: Program, policies: Mapping[str, Policy], base: str) -> Subject:
+    kernel = Kernel.from_dict(_kernel(program), program.binary.program)
+    first = _configuration(program, base)
+    cells = []
+    for name in policies:
+        measured = replace(first, module=name, hugepages=name)
+        cells.append(Cell(measured, (measured,), name == base))
+    return Subject(kernel, tuple(sorted(cells, key=lambda cell: not cell.is_baseline)))
+
+
+def _configuration(program: Program, policy: str) -> Configuration:
+    libraries = " ".join(Path(name).name for name in program.binary.libraries)
+    return Configuration(
+        module=policy,
+        package=program.name,
+        version="",
+        compiler=UNCHANGED,
+        hugepages=policy,
+        prefetch="hardware",
+        stores="regular",
+        openmp="on" if re.search(r"\blib(g|i)?omp", libraries) else "off",
+        papi="on" if "libpapi" in libraries else "off",
+        target=platform.machine(),
+        hash=program.binary.sha256,
+        builder="own",
+        prefix=str(program.binary.program.parent),
+        digest=program.binary.sha256,
+    )
+
+
+def _kernel(program: Program) -> dict[str, Any]:
+    """The program as kernels are described."""
+    own = [
+        {"field": "peak_memory_gib", "label": "Peak memory", "unit": "GiB", "better": "lower"},
+        {"field": "system_seconds", "label": "Time in the kernel", "unit": "s", "better": "lower"},
+        {"field": "user_seconds", "label": "Time in the program", "unit": "s", "better": "lower"},
+    ]
+    told = [
+        {"field": one.field, "label": one.label, "unit": one.unit, "better": one.better}
+        for one in program.metrics
+    ]
+    return {
+        "schema": "pagewise.kernel/1",
+        "name": program.name,
+        "group": "program",
+        "title": program.binary.program.name,
+        "summary": f"The user's own program, unchanged: {program.binary.text}.",
+        "executable": program.binary.program.name,
+        "program": True,
+        "feels": ["hugepages"],
+        "metrics": [*told, *own],
+        "compare": {"arguments": list(program.command[1:])},
+    }
+
+
+def _intended(program: Program, subject: Subject, options: ProgramOptions, lacks: Mapping[str, Lack]) -> str:
+    runnable = [cell for cell in subject.cells if cell.measured.hugepages not in lacks]
+    a_round = len(order_of_round([replace(subject, cells=tuple(runnable))], 1, options.seed))
+    names = ", ".join(cell.measured.hugepages for cell in runnable)
+    told = f"To measure: {program.binary.program} ({program.binary.text}).\nPage policies: {names}. "
+    told += f"{count_text(options.rounds, 'round')} of {count_text(a_round, 'run')}, "
+    told += f"and {count_text(len(runnable), 'trial run')} before them."
+    for name, found in lacks.items():
+        told += f"\ncannot be had: {name}: {found.reason}"
+    return told
+
+
+def survey(program: Program, policies: Sequence[str], machine: Machine) -> list[tuple[Policy, Lack | None]]:
+    """Each policy with why it cannot be had for this program here, or None."""
+    return [(one, lack(one, program.binary, machine)) for one in map(parse_policy, policies)]
+
+
+def memory_line(binary: Binary) -> str:
+    """The static sizes of a program."""
+    return f"text {bytes_text(binary.elf.text_bytes)}, .bss {bytes_text(binary.elf.zeroed_bytes)}"
+
+
+def _name(file: str) -> str:
+    name = re.sub(r"[^a-z0-9]+", "_", file.lower()).strip("_")
+    return name if re.match(r"[a-z]", name) else f"program_{name}"
+
+
+def _version() -> str:
+    import pagewise
+
+    return pagewise.__version__

@@ -1,0 +1,444 @@
+"""Runs the user's program once under a page policy, through hyperfine, and looks at its memory meanwhile."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shlex
+import shutil
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pagewise.catalog import Entry
+from pagewise.launch import (
+    LONGEST_OUTPUT,
+    SIGNAL_BASE,
+    TIMED_OUT,
+    Outcome,
+    hyperfine_command,
+    signal_name,
+    start,
+    timing,
+    wait,
+)
+from pagewise.own_program.binary import Binary
+from pagewise.own_program.output import Check, Pattern
+from pagewise.own_program.policy import (
+    Lack,
+    Machine,
+    PageRequest,
+    Policy,
+    page_size,
+    preloaded_actions,
+    request,
+    settings,
+)
+from pagewise.own_program.preload import Libraries
+from pagewise.own_program.proof import (
+    FEWEST_SAMPLES,
+    Memory,
+    completed,
+    has_room,
+    lack,
+    pages,
+    summed_up,
+    told_by_snapshots,
+)
+from pagewise.own_program.sampler import Sampler, Samples
+from pagewise.own_program.smaps import KINDS, Usage, by_kind, parse
+from pagewise.own_program.transparent import gauge, only_size, refused
+from pagewise.placement import Placement
+from pagewise.plan import Step
+from pagewise.record import SCHEMA, Record
+from pagewise.units import bytes_text, seconds_text
+
+UNCHANGED = "unchanged binary"
+_NOISE = "Warning: Ignoring non-zero exit code."
+_WHAT_CAN_KILL = "the pool may have run short: glibc's arenas and children of fork take its pages unreserved"
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is run and how its runs are judged.
+
+    command: the program and its arguments. folder: where it runs, None: in a fresh one for each run, with
+    copies of `inputs`. reads: files that it writes, taken with its output. ok: the exit codes that are good.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    binary: Binary
+    environment: Mapping[str, str]
+    folder: Path | None
+    inputs: tuple[Path, ...]
+    reads: tuple[str, ...]
+    metrics: tuple[Pattern, ...]
+    checks: tuple[Check, ...]
+    ok: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run gave. `memory` is None where it could not be looked at."""
+
+    wall: float | None
+    times: Mapping[str, float]
+    exit_code: int
+    output: str
+    said: str
+    memory: Memory | None
+    faults: int
+    major: int
+    fault: str | None
+
+
+@dataclass
+class ProgramLauncher:
+    """Launches runs. `lacks` are the policies that cannot be had, `proved` what untimed runs showed."""
+
+    hyperfine: str
+    placement: Placement
+    limit: float
+    scratch: Path
+    program: Program
+    policies: Mapping[str, Policy]
+    machine: Machine
+    libraries: Libraries | None
+    lacks: Mapping[str, Lack]
+    enough: float
+    interval: float | None
+    own_faults: int = 0
+    proved: dict[str, Memory] = field(default_factory=dict)
+
+    def run(self, step: Step, entry: Entry) -> Outcome:
+        """Runs the program once, timed; its one record. A policy that cannot be had is not run: why."""
+        policy = self.policies[step.cell.measured.module]
+        missing = self.lacks.get(policy.name)
+        if missing is not None:
+            started = datetime.now(timezone.utc)
+            failure = {"exit_code": 3, "message": missing.reason, "remedy": missing.remedy}
+            record = self._failed(step, started, "pages_unavailable", failure)
+            return Outcome([{**record, "run": self._about(step, policy, None, 3)}], None, "", [])
+        return self._recorded(step, policy, entry.environment, trial=False)
+
+    def trial(self, step: Step, entry: Entry) -> Outcome:
+        """An untimed run: whether the policy works and, where it can be preloaded, the memory at the end."""
+        policy = self.policies[step.cell.measured.module]
+        return self._recorded(step, policy, entry.environment, trial=True)
+
+    def calibrate(self) -> None:
+        """Counts the page faults of hyperfine itself."""
+        true = shutil.which("true")
+        if true is not None:
+            before = _faults()
+            said, exported = self.scratch / "output.txt", self.scratch / "hyperfine.json"
+            wait(start(self._arguments([true], exported), said, os.environ, self.scratch), self.limit)
+            self.own_faults = _faults()[0] - before[0]
+
+    def _recorded(self, step: Step, policy: Policy, environment: Mapping[str, str], trial: bool) -> Outcome:
+        wanted = request(policy, self.machine, self.enough)
+        started = datetime.now(timezone.utc)
+        ran = self._run(policy, environment, wanted, trial)
+        run = self._about(step, policy, ran.wall, ran.exit_code)
+        if trial:
+            run["series"] = "trial"
+            if ran.memory is not None:
+                self.proved[policy.name] = ran.memory
+        memory = self._memory(policy, ran.memory)
+        record = self._judged(step, policy, started, ran, memory, wanted)
+        if memory is not None:
+            record["program"] = memory.to_dict()
+        record["run"] = run
+        return Outcome([record], ran.wall, ran.said, [])
+
+    def _memory(self, policy: Policy, seen: Memory | None) -> Memory | None:
+        """What was seen in this run; of a run too short for that, what an untimed one showed."""
+        proved = self.proved.get(policy.name)
+        if seen is None or (seen.full < FEWEST_SAMPLES and proved is not None and proved.full > seen.full):
+            return proved or seen
+        wanted = request(policy, self.machine, self.enough)
+        return completed(seen, proved, {kind for kinds in wanted.targets for kind in kinds})
+
+    def _judged(  # noqa: PLR0917 what a record is made of
+        self,
+        step: Step,
+        policy: Policy,
+        started: datetime,
+        ran: Run,
+        memory: Memory | None,
+        wanted: PageRequest,
+    ) -> Record:
+        if ran.exit_code not in self.program.ok or ran.wall is None:
+            return self._failed(step, started, "failed", self._failure(ran, policy))
+        if ran.fault is not None:
+            failure = {"exit_code": 1, "message": ran.fault, "remedy": None}
+            return self._failed(step, started, "check_failed", failure)
+        told = pages(wanted, memory, self.machine.base)
+        missing = lack(wanted, memory, told)
+        if missing is not None:
+            room = bool(memory and has_room(wanted, memory))
+            failure = {"exit_code": 3, "message": missing, "remedy": _remedy(policy, memory, room)}
+            record = self._failed(step, started, "pages_unavailable", failure)
+            return {**record, "pages": told}
+        return {
+            **self._head(step, started, "ok"),
+            "seconds": {"repetitions": [ran.wall]},
+            "metrics": self._metrics(ran, memory),
+            "validation": {"passed": True, "method": self._method()},
+            "pages": told,
+            "page_faults": {"compute_minor": ran.faults, "compute_major": ran.major},
+            "placement": {"threads": self.placement.threads, "cpus": list(self.placement.cpus)},
+            "host": {"hostname": socket.gethostname(), "kernel": os.uname().release},
+        }
+
+    def _run(self, policy: Policy, environment: Mapping[str, str], wanted: PageRequest, trial: bool) -> Run:
+        exported, said = self.scratch / "hyperfine.json", self.scratch / "output.txt"
+        for file in (exported, said):
+            file.unlink(missing_ok=True)
+        snapshots = self.scratch / "snapshots"
+        changed = self._environment(policy, environment, snapshots / "smaps" if trial else None)
+        env = shutil.which("env") or "/usr/bin/env"
+        command = [env, *(f"--unset={name}" for name, value in changed.items() if value is None)]
+        command += [f"{name}={value}" for name, value in changed.items() if value is not None]
+        command += [str(self.program.binary.program), *self.program.command[1:]]
+        with self._folder() as folder, only_size(self._switched(policy)):
+            shutil.rmtree(snapshots, ignore_errors=True)
+            snapshots.mkdir()
+            sampler = self._sampler(wanted, env)
+            before = _faults()
+            with refused(policy.refuses_huge_pages), self.placement.bound():
+                process = start(
+                    self._arguments(command, exported),
+                    said,
+                    {**environment, **self.placement.environment},
+                    folder,
+                )
+            try:
+                sampler.watch(process.pid)
+                timed_out = wait(process, self.limit)
+            finally:
+                found = sampler.finish()
+            faults = [after - ago for after, ago in zip(_faults(), before, strict=True)]
+            wall, exit_code = timing(exported)
+            exit_code = TIMED_OUT if timed_out else exit_code
+            text = _said(said)
+            output = text + "".join(_text(folder / name) for name in self.program.reads)
+            fault = self._fault(output, folder) if exit_code in self.program.ok else None
+            memory = self._seen(found, snapshots, wanted)
+        return Run(
+            wall,
+            _times(exported),
+            exit_code,
+            output,
+            text[-LONGEST_OUTPUT:],
+            memory,
+            max(0, faults[0] - self.own_faults),
+            faults[1],
+            fault,
+        )
+
+    def _seen(self, found: Samples, snapshots: Path, wanted: PageRequest) -> Memory | None:
+        """From samples, and from what an untimed run wrote itself."""
+        sampled = summed_up(found)
+        told = told_by_snapshots(list(_snapshots(snapshots, wanted.huge).values()))
+        if sampled is None or (sampled.full < FEWEST_SAMPLES and told is not None):
+            return told
+        return completed(sampled, told, KINDS)
+
+    def _sampler(self, wanted: PageRequest, env: str) -> Sampler:
+        watched = gauge(wanted.page) if wanted.watched else None
+        others = sorted(os.sched_getaffinity(0) - set(self.placement.cpus))
+        return Sampler(wanted.huge, self.interval, [Path(env)], watched, others)
+
+    def _switched(self, policy: Policy) -> int | None:
+        """The size of transparent huge pages that this run alone is to have."""
+        if not self.machine.settable or "thp" not in policy.parts or policy.size is None:
+            return None
+        return page_size(policy, self.machine)
+
+    def _arguments(self, command: list[str], exported: Path) -> list[str]:
+        # What hyperfine says itself would be mixed with what the program says.
+        quiet = ["--style", "none", "--output", "inherit"]
+        return [*hyperfine_command(self.hyperfine, exported), *quiet, shlex.join(command)]
+
+    def _environment(
+        self, policy: Policy, environment: Mapping[str, str], snapshots: Path | None
+    ) -> dict[str, str | None]:
+        """What the program's environment has instead of the inherited one."""
+        changed = settings(policy, self.machine, environment)
+        actions = preloaded_actions(policy, self.machine, self.program.binary)
+        preloaded = []
+        if "libhugetlbfs" in policy.parts and self.machine.hugetlbfs_library:
+            preloaded.append(self.machine.hugetlbfs_library)
+        if actions and self.libraries is not None:
+            preloaded.append(str(self.libraries.remap))
+            changed["PAGEWISE_PRELOAD"] = ",".join(actions)
+            changed["PAGEWISE_PRELOAD_SIZE"] = str(page_size(policy, self.machine))
+            changed["PAGEWISE_PRELOAD_LOG"] = str(self.scratch / "preload.log")
+        binary = self.program.binary
+        alike = binary.c_library == "glibc" and binary.elf.machine == self.machine.elf_machine
+        if snapshots is not None and self.libraries is not None and alike and not binary.static:
+            preloaded.append(str(self.libraries.snapshot))
+            changed["PAGEWISE_SNAPSHOT"] = str(snapshots)
+        if preloaded:
+            theirs = environment.get("LD_PRELOAD", "")
+            changed["LD_PRELOAD"] = ":".join([*preloaded, *filter(None, [theirs])])
+        return changed
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        """The folder of a run: the one named, or a fresh one with copies of the inputs."""
+        if self.program.folder is not None:
+            yield self.program.folder
+            return
+        folder = self.scratch / "run"
+        folder.mkdir()
+        try:
+            for file in self.program.inputs:
+                if file.is_dir():
+                    shutil.copytree(file, folder / file.name)
+                else:
+                    shutil.copy(file, folder / file.name)
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _fault(self, output: str, folder: Path) -> str | None:
+        """Why its result is wrong: a check failed, or a metric is not in its output."""
+        for check in self.program.checks:
+            fault = check.fault(output, folder, self.program.environment)
+            if fault is not None:
+                return fault
+        for one in self.program.metrics:
+            if one.value(output) is None:
+                return f"its output has no {one.label}: nothing fits {one.pattern.pattern!r}"
+        return None
+
+    def _metrics(self, ran: Run, memory: Memory | None) -> dict[str, float]:
+        values = {
+            one.field: value for one in self.program.metrics if (value := one.value(ran.output)) is not None
+        }
+        values |= ran.times
+        if memory is not None:
+            values["peak_memory_gib"] = memory.total_peak.resident / (1 << 30)
+        return values
+
+    def _method(self) -> str:
+        told = [f"check {check.text!r}" for check in self.program.checks]
+        return ", ".join(["exit code", *told])
+
+    def _failure(self, ran: Run, policy: Policy) -> dict[str, Any]:
+        remedy = None
+        if ran.exit_code == TIMED_OUT:
+            message, remedy = f"ended after {self.limit:g} s, the limit of a run", "allow more with --limit"
+        elif ran.exit_code > SIGNAL_BASE:
+            name = signal_name(ran.exit_code - SIGNAL_BASE)
+            message = f"crashed by {name}"
+            if policy.from_pool and name in ("SIGBUS", "SIGKILL"):
+                message, remedy = f"{message}: {_WHAT_CAN_KILL}", "more pages in the pool: --pool-memory"
+        else:
+            message = f"ended with exit code {ran.exit_code}"
+        last = ran.said.strip().splitlines()[-1:]
+        return {"exit_code": ran.exit_code, "message": ": ".join([message, *last])[:500], "remedy": remedy}
+
+    def _failed(self, step: Step, started: datetime, status: str, failure: dict[str, Any]) -> Record:
+        return {**self._head(step, started, status), "failure": failure}
+
+    def _head(self, step: Step, started: datetime, status: str) -> Record:
+        measured = step.cell.measured
+        return {
+            "schema": SCHEMA,
+            "kernel": step.kernel.name,
+            "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "status": status,
+            "configuration": {
+                "compiler": measured.compiler,
+                "hugepages": measured.hugepages,
+                "prefetch": measured.prefetch,
+                "stores": measured.stores,
+            },
+        }
+
+    def _about(self, step: Step, policy: Policy, wall: float | None, exit_code: int) -> dict[str, Any]:
+        return {
+            "kernel": step.kernel.name,
+            "module": step.cell.measured.module,
+            "hash": step.cell.measured.hash,
+            "builder": step.cell.measured.builder,
+            "round": step.round,
+            "position": step.position,
+            "series": step.series,
+            "wall_seconds": wall,
+            "exit_code": exit_code,
+            "command": list(self.program.command),
+        }
+
+
+def trial_text(policy: str, record: Record) -> str:
+    """What a trial run showed, in a line."""
+    if record["status"] != "ok":
+        return f"{policy}: {record['failure']['message']}"
+    about = record.get("program")
+    text = f"{policy}: {seconds_text(record['seconds']['repetitions'][0])}"
+    if about is None:
+        return f"{text}, too short to look at its memory"
+    told = about["total"]["peak"]
+    share = f", {told['huge_coverage']:.0%} of it on huge pages" if told["huge_bytes"] else ""
+    return f"{text}, {bytes_text(told['resident_bytes'])} in memory{share}"
+
+
+def _remedy(policy: Policy, memory: Memory | None, room: bool) -> str | None:
+    if memory is None:
+        return "give it more to do: it must run for some milliseconds"
+    if not room:
+        return None
+    if policy.from_pool:
+        return "more pages in the pool: --pool-memory. What the program maps itself is never taken from it"
+    return "--enough-coverage SHARE accepts less; `pages` in the result tells the kinds of its memory"
+
+
+def _snapshots(folder: Path, page: int) -> dict[str, list[dict[str, Usage]]]:
+    """What processes wrote of their own memory, by process."""
+    found: dict[str, list[dict[str, Usage]]] = {}
+    for file in sorted(folder.glob("smaps.*")):
+        kinds = by_kind(parse(_text(file)), page)
+        if kinds:
+            found.setdefault(file.name.split(".")[1], []).append(kinds)
+    return found
+
+
+def _said(file: Path) -> str:
+    """The program's output, without what hyperfine says of exit codes."""
+    lines = _text(file).splitlines(keepends=True)
+    while lines and (not lines[-1].strip() or lines[-1].strip() == _NOISE):
+        lines.pop()
+    return "".join(lines)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _times(exported: Path) -> dict[str, float]:
+    """CPU seconds of the program by itself and by the kernel for it, as hyperfine tells them."""
+    import json
+
+    try:
+        told = json.loads(exported.read_text(encoding="utf-8"))["results"][0]
+        return {"user_seconds": float(told["user"]), "system_seconds": float(told["system"])}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+
+
+def _faults() -> tuple[int, int]:
+    """Minor and major page faults of all processes that this one started and that are over."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_minflt, used.ru_majflt

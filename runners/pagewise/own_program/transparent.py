@@ -1,0 +1,74 @@
+"""Transparent huge pages of a run that is being started: refused to it, or of one size for it alone."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pagewise.errors import RefusedError
+from pagewise.settings import kept
+from pagewise.thp import Switch
+
+_SET, _GET = 41, 42  # PR_SET_THP_DISABLE, PR_GET_THP_DISABLE (prctl(2))
+_FOLDER = Path("sys/kernel/mm/transparent_hugepage")
+
+
+@contextmanager
+def refused(wanted: bool) -> Iterator[None]:
+    """Has processes that are started in the block refuse huge pages, or not, whatever this one inherited.
+
+    The flag is the process's, is inherited, and survives exec. Raises RefusedError.
+    """
+    library = ctypes.CDLL(None, use_errno=True)
+    before = library.prctl(_GET, 0, 0, 0, 0)
+    _set(library, int(wanted))
+    try:
+        yield
+    finally:
+        _set(library, max(before, 0))
+
+
+@contextmanager
+def only_size(size: int | None, root: Path = Path("/")) -> Iterator[None]:
+    """Has pages of this size given to who asks, and none of a larger one, while the block lasts (root).
+
+    Does nothing without a size. Raises RefusedError.
+    """
+    if size is None:
+        yield
+        return
+    if root == Path("/") and os.geteuid() != 0:
+        raise RefusedError("only root may switch transparent huge pages", where="--set-thp-sizes")
+    switches = {
+        int(folder.name[10:-2]) * 1024: Switch(folder / "enabled")
+        for folder in (root / _FOLDER).glob("hugepages-*kB")
+        if (folder / "enabled").exists()
+    }
+    changed = [switch for one, switch in sorted(switches.items()) if one >= size]
+    with kept(changed):
+        for one, switch in sorted(switches.items()):
+            if one >= size:
+                switch.put("madvise" if one == size else "never")
+        yield
+
+
+def gauge(size: int, root: Path = Path("/")) -> Path:
+    """Where the kernel tells how many pages of this size are in use."""
+    return root / _FOLDER / f"hugepages-{size // 1024}kB" / "stats" / "nr_anon"
+
+
+def pmd_bytes(root: Path = Path("/")) -> int:
+    """The size of the pages that smaps calls AnonHugePages."""
+    try:
+        return int((root / _FOLDER / "hpage_pmd_size").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 2 << 20
+
+
+def _set(library: ctypes.CDLL, value: int) -> None:
+    if library.prctl(_SET, value, 0, 0, 0) != 0:
+        reason = os.strerror(ctypes.get_errno())
+        raise RefusedError(f"prctl(PR_SET_THP_DISABLE) was refused: {reason}")

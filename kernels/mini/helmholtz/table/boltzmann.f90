@@ -107,9 +107,15 @@ contains
 
         density = one_plus_xi(n)
         ! d = exp(eta) - exp(eta_p) = n/A(1)/(1 + correction), y = exp(eta) + exp(eta_p), the product of both is `pair`.
-        do i = 1, 60
+        do i = 1, 30
             d = density/(self%one*(correction + 1.0_r8))
-            y = power(d*d + 4.0_r8*self%pair, 0.5_r8)
+            ! Either way what is small in y does not come of a cancellation.
+            next = 4.0_r8*self%pair/(d*d)
+            if (next%c(0, 0) < 1.0_r8) then
+                y = d + d*(next/(power(next + 1.0_r8, 0.5_r8) + 1.0_r8))
+            else
+                y = power(d*d + 4.0_r8*self%pair, 0.5_r8)
+            end if
             before = correction
             correction = taylor_t()
             ! (exp(l eta) - exp(l eta_p))/d, by the recurrence of Chebyshev's polynomials.
@@ -125,18 +131,18 @@ contains
                 correction = correction + sign*(self%ratio(l)*next)
                 if (next%c(0, 0) < 1.0e-24_r8) exit
             end do
-            if (all(abs(correction%c - before%c) <= 1.0e-17_r8 + 1.0e-16_r8*abs(correction%c))) exit
+            if (all(abs(correction%c - before%c) <= 1.0e-15_r8*abs(correction%c))) exit
         end do
+        ! exp(eta_p)/d and y/d
         next = 4.0_r8*self%pair/(d*d)
-        next = next/(power(next + 1.0_r8, 0.5_r8) + 1.0_r8)
-        eta = logarithm(density) - logarithm(self%one) - logarithm_1p(correction) + logarithm_1p(0.5_r8*next)
+        z = (0.5_r8*next)/(power(next + 1.0_r8, 0.5_r8) + 1.0_r8)
+        eta = logarithm(density) - logarithm(self%one) - logarithm_1p(correction) + logarithm_1p(z)
 
-        ! P = beta (n + excess A(1)): that of the ideal gas of net electrons, and the rest.
-        z = 2.0_r8*self%pair/(y + d)
+        ! P = beta n (1 + excess): that of the ideal gas of net electrons, and the rest, which is formed relative to n: terms that
+        ! are proportional to n then have no second derivative in it, not even by rounding.
         excess = 2.0_r8*z
-        cosines(1)%c = 0.0_r8
-        cosines(1)%c(0, 0) = 2.0_r8
-        cosines(2) = y
+        cosines(1) = 2.0_r8*power(d, -1.0_r8)
+        cosines(2) = 2.0_r8*z + 1.0_r8
         sines(1)%c = 0.0_r8
         sines(2)%c = 0.0_r8
         sines(2)%c(0, 0) = 1.0_r8
@@ -149,11 +155,13 @@ contains
             cosines(1) = cosines(2)
             cosines(2) = next
             sign = -sign
-            excess = excess + sign*(self%ratio(l)*((1.0_r8/l)*next - d*sines(2)))
-            if (next%c(0, 0) < 1.0e-24_r8) exit
+            excess = excess + sign*(self%ratio(l)*((1.0_r8/l)*next - sines(2)))
+            if (next%c(0, 0) < 1.0e-24_r8*min(1.0_r8, excess%c(0, 0))) exit
         end do
-        u = one_plus_tau(self%beta)*(eta - 1.0_r8 - excess*self%one/density) - cold_free_energy(n)
+        excess = excess/(correction + 1.0_r8)
+        u = one_plus_tau(self%beta)*(eta - 1.0_r8 - excess) - cold_free_energy(n)
 
+        z = 2.0_r8*self%pair/(y + d)
         correction = taylor_t()
         next = z
         sign = 1.0_r8

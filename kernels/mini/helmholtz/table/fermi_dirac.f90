@@ -54,7 +54,8 @@ contains
 
         pairs = isotherm%beta > pairs_from
         call start(rule, isotherm%beta, kinetic_energy(fermi_momentum(n))/isotherm%beta, pairs)
-        call solve(rule, isotherm, n, pairs, potential, ok)
+        ok = rule%n > 0
+        if (ok) call solve(rule, isotherm, n, pairs, potential, ok)
         if (.not. ok) return
         call integrate(rule, potential, pairs, sums)
         call transform(sums, isotherm, n, merge(potential - 1.0_r8/isotherm%beta, potential, pairs), pairs, u, positrons)
@@ -72,7 +73,7 @@ contains
         call integrate(rule, merge(eta + 1.0_r8/beta, eta, pairs), pairs, sums)
     end subroutine fermi_dirac_integrals
 
-    !> Points for all eta up to `eta_most`.
+    !> Points for all eta up to `eta_most`; none where it takes too many.
     pure subroutine start(rule, beta, eta_most, pairs)
         type(rule_t), intent(inout) :: rule
         real(r8), intent(in) :: beta, eta_most
@@ -80,7 +81,7 @@ contains
         real(r8), parameter :: pi = 3.14159265358979323846264338327950288_r8
         real(r8), parameter :: digits = 46.0_r8, tail = 65.0_r8   ! exp(-46) = 1e-20
         complex(r8) :: half_cosine
-        real(r8) :: distance, last, step, u, energy, p
+        real(r8) :: distance, last, points, step, u, energy, p
         integer :: i
 
         ! The nearest pole is at cosh u - 1 = beta (eta +- i pi); sinh(u/2)^2 is half of it.
@@ -88,7 +89,9 @@ contains
         distance = abs(aimag(2.0_r8*log(half_cosine + sqrt(1.0_r8 + half_cosine**2))))
         if (abs(half_cosine) < 1.0e-4_r8) distance = abs(aimag(2.0_r8*half_cosine))
         last = 2.0_r8*asinh(sqrt(0.5_r8*beta*(max(eta_most, 0.0_r8) + tail)))
-        rule%n = min(most_nodes, max(40, ceiling(last*digits/(2.0_r8*pi*distance))))
+        points = max(40.0_r8, last*digits/(2.0_r8*pi*distance))
+        if (.not. points < most_nodes) return
+        rule%n = ceiling(points)
         step = last/rule%n
         do i = 1, rule%n
             u = i*step

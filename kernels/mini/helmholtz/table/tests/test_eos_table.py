@@ -1,0 +1,244 @@
+"""pw-eos-table: the file that it writes, read by h5py, and how it fails.
+
+Wants the build folder of helmholtz, where the program is: HELMHOLTZ_BUILD, or that of a test preset.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pty
+import resource
+import signal
+import subprocess
+import time
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+h5py = pytest.importorskip("h5py", reason="make setup-tests installs h5py")
+
+ROOT = Path(__file__).parents[5]
+FOLDERS = (
+    [Path(os.environ["HELMHOLTZ_BUILD"])]
+    if "HELMHOLTZ_BUILD" in os.environ
+    else sorted((ROOT / ".pagewise" / "build").glob("*-test/mini/helmholtz"))
+)
+USAGE, SYSTEM = 2, 4
+COARSE = ("--densities", "28", "--temperatures", "11")
+LONG = ("--densities", "60001", "--temperatures", "11")
+SHAPES = {
+    "dye": (28,),
+    "temperature": (11,),
+    "cold": (3, 28),
+    "thermal": (28, 11, 9),
+    "positrons": (28, 11, 4),
+}
+FUNCTIONS = "f, f_x, f_T, f_xx, f_TT, f_xT, f_xxT, f_xTT, f_xxTT"
+CONSTANTS = {
+    "speed_of_light": 2.99792458e10,
+    "planck": 6.62607015e-27,
+    "boltzmann": 1.380649e-16,
+    "avogadro": 6.02214076e23,
+    "electron_mass": 9.1093837139e-28,
+}
+
+
+@pytest.fixture(scope="session", params=FOLDERS, ids=lambda folder: folder.parts[-3])
+def program(request: pytest.FixtureRequest) -> Path:
+    found = request.param / "table" / "pw-eos-table"
+    if not found.exists():
+        reason = f"{found} is not built: tests/kernels builds it, or name its folder by HELMHOLTZ_BUILD"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+@pytest.fixture
+def attempt(program: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    def run(*arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
+        command = [program, *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False, **how
+        )
+
+    return run
+
+
+def numbers(file: Path) -> dict[str, np.ndarray]:
+    with h5py.File(file) as opened:
+        return {name: opened[name][()] for name in SHAPES}
+
+
+@pytest.fixture(scope="session")
+def coarse(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("coarse") / "coarse.h5"
+    subprocess.run([program, *COARSE, "--output", file], capture_output=True, check=True, timeout=120)
+    return file
+
+
+def test_the_file_says_what_it_is(coarse: Path) -> None:
+    with h5py.File(coarse) as file:
+        told = {name: getattr(value, "decode", lambda v=value: v)() for name, value in file.attrs.items()}
+        assert set(file) == set(SHAPES)
+        for name, dataset in file.items():
+            assert dataset.shape == SHAPES[name]
+            assert dataset.dtype == np.float64
+            assert dataset.attrs["units"].decode()
+            assert dataset.attrs["long_name"].decode()
+            assert dataset.attrs["checksum"] == zlib.crc32(dataset[()].tobytes())
+        assert file["thermal"].attrs["functions"].decode() == FUNCTIONS
+    assert told["schema"] == "pagewise.eos-table/1"
+    assert told["constants"] == "CODATA 2022"
+    assert {name: told[name] for name in CONSTANTS} == CONSTANTS
+    assert told["accuracy"] == 1e-10
+    assert list(told["dye_limits"]) == [1e-12, 1e15]
+    assert list(told["temperature_limits"]) == [1e3, 1e13]
+    assert told["program"] == "pw-eos-table"
+    assert "--densities 28" in told["command_line"]
+    assert told["version"]
+    assert told["compiler"]
+    made = np.datetime64(told["date"].rstrip("Z"), "s").astype(int)
+    assert abs(time.time() - made) < 86400
+
+
+def test_points_are_powers_of_ten(coarse: Path) -> None:
+    table = numbers(coarse)
+    np.testing.assert_allclose(table["dye"], 10.0 ** np.arange(-12, 16), rtol=4e-16)
+    np.testing.assert_allclose(table["temperature"], 10.0 ** np.arange(3, 14), rtol=4e-16)
+
+
+def test_all_points_are_numbers_of_the_right_sign(coarse: Path) -> None:
+    table = numbers(coarse)
+    assert all(np.isfinite(values).all() for values in table.values())
+    f, f_x, f_t, _, f_tt, *_ = np.moveaxis(table["thermal"], 2, 0)
+    # Entropy, heat capacity and thermal pressure are positive.
+    for positive in -f, f_x, -f_t, -f_tt, table["positrons"][:, :, 2]:
+        assert (positive > 0).all()
+
+
+def test_an_ideal_gas_and_a_gas_of_pairs(coarse: Path) -> None:
+    table = numbers(coarse)
+    k, avogadro = CONSTANTS["boltzmann"], CONSTANTS["avogadro"]
+    x, t = table["dye"], table["temperature"]
+    # 1e-12 g/cm^3 and 1e5 K: p = n k T, c_v = 3/2 k.
+    pressure = x[0] * (table["thermal"][0, 2, 1] + table["cold"][1, 0])
+    assert pressure == pytest.approx(avogadro * k * t[2], rel=1e-10)
+    assert -t[2] * table["thermal"][0, 2, 4] == pytest.approx(1.5 * avogadro * k, rel=1e-4)
+    # 1e-12 g/cm^3 and 1e13 K: 7/4 of the photons' pressure, a T^4/3 (the electron's mass is 1/1700 of kT).
+    h, c = CONSTANTS["planck"], CONSTANTS["speed_of_light"]
+    photons = 8 * np.pi**5 * (k * t[-1]) * (k * t[-1] / (h * c)) ** 3 / 45
+    assert x[0] ** 2 * table["thermal"][0, -1, 1] == pytest.approx(7 / 4 * photons, rel=1e-6)
+
+
+def test_a_finer_table_has_the_same_points(program: Path, coarse: Path, tmp_path: Path) -> None:
+    subprocess.run([program], cwd=tmp_path, capture_output=True, check=True, timeout=300)
+    few, many = numbers(coarse), numbers(tmp_path / "helmholtz.h5")
+    assert many["thermal"].shape == (541, 201, 9)
+    for name in "dye", "temperature":
+        assert (few[name] == many[name][::20]).all()
+    assert (few["cold"] == many["cold"][:, ::20]).all()
+    assert (few["thermal"] == many["thermal"][::20, ::20]).all()
+    assert (few["positrons"] == many["positrons"][::20, ::20]).all()
+
+
+def test_threads_do_not_change_a_bit(
+    coarse: Path, attempt: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    for threads in "1", "3":
+        assert attempt(*COARSE, "--threads", threads).returncode == 0
+        table = numbers(tmp_path / "helmholtz.h5")
+        assert all((values == table[name]).all() for name, values in numbers(coarse).items())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--densities", "1"), USAGE, "--densities"),
+        (("--temperatures", "0"), USAGE, "--temperatures"),
+        (("--temperatures", "ten"), USAGE, "--temperatures"),
+        (("--threads", "0"), USAGE, "--threads"),
+        (("--density", "28"), USAGE, "--density"),
+        (("--densities", "2000000000"), SYSTEM, "no memory for 2000000000 densities"),
+        (("--output", "missing/table.h5"), SYSTEM, "create the folder 'missing'"),
+        (("--output", "."), SYSTEM, "name a file"),
+    ],
+)
+def test_refused(
+    attempt: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    code: int,
+    message: str,
+) -> None:
+    done = attempt(*arguments)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_room_leaves_the_file_before(
+    attempt: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    file = tmp_path / "helmholtz.h5"
+    file.write_text("a file before", encoding="ascii")
+    limit = 20000
+    done = attempt(*COARSE, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    assert done.returncode == SYSTEM, done.stderr
+    assert "ulimit -f" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["helmholtz.h5"]
+    assert file.read_text(encoding="ascii") == "a file before"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_leaves_nothing(program: Path, tmp_path: Path, number: signal.Signals) -> None:
+    running = subprocess.Popen([program, *LONG], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        assert running.stderr is not None
+        assert "10 %" in running.stderr.readline()
+        running.send_signal(number)
+        told = running.stderr.read()
+        assert running.wait(timeout=60) == -number
+    finally:
+        running.kill()
+    assert "100 %" not in told
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.long
+def test_the_references_can_be_made_again() -> None:
+    pytest.importorskip("mpmath", reason="the references are made by mpmath")
+    spec = importlib.util.spec_from_file_location("reference", Path(__file__).with_name("reference.py"))
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    rows = np.loadtxt(reference.FILE, delimiter=",", skiprows=2)
+    assert len(rows) == len(reference.POINTS)
+    at = reference.POINTS.index((6, 9))
+    np.testing.assert_allclose([float(value) for value in reference.point(6, 9)], rows[at], rtol=1e-15)
+
+
+def test_progress(
+    program: Path, attempt: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    done = attempt(*COARSE)
+    lines = done.stderr.splitlines()
+    assert lines[-1] == "pw-eos-table: 100 %"
+    assert len(lines) == 10
+    assert "28 x 11 points" in done.stdout
+
+    # On a terminal: one line that grows.
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen([program, *COARSE], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs)
+    assert running.wait(timeout=60) == 0
+    os.close(theirs)
+    told = os.read(ours, 100000).decode()
+    os.close(ours)
+    assert told.count("\n") == 1
+    assert "\rpw-eos-table [" + "#" * 40 + "] 100 %" in told

@@ -1,0 +1,41 @@
+!> What tests of the table share: counted expectations of numbers.
+module eos_table_testing
+    use pw_kinds, only: r8
+    implicit none
+    private
+
+    integer, parameter :: most_printed = 30
+    integer, public, protected :: failures = 0
+
+    public :: expect, agree, finish
+
+contains
+
+    !> Count and print what does not hold.
+    subroutine expect(ok, what)
+        logical, intent(in) :: ok
+        character(*), intent(in) :: what
+
+        if (ok) return
+        failures = failures + 1
+        if (failures <= most_printed) print '(a)', what
+    end subroutine expect
+
+    !> That `value` is `wanted` to a relative tolerance.
+    subroutine agree(what, value, wanted, tolerance)
+        character(*), intent(in) :: what
+        real(r8), intent(in) :: value, wanted, tolerance
+        character(120) :: numbers
+
+        if (abs(value - wanted) <= tolerance*abs(wanted)) return
+        write (numbers, '(es24.16,a,es24.16,a,es8.1)') value, ' instead of', wanted, ', relative error', &
+            abs(value - wanted)/abs(wanted)
+        call expect(.false., what//': '//numbers)
+    end subroutine agree
+
+    !> End the test.
+    subroutine finish()
+        if (failures > 0) error stop 'failures'
+    end subroutine finish
+
+end module eos_table_testing

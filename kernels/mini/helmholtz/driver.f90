@@ -56,7 +56,7 @@ contains
             if (.not. error%failed()) call pages_begin(given%policy, error)
             if (error%failed()) return
             self%eos%coulomb = given%coulomb
-            self%eos%prefetch_distance = given%distance
+            if (given%distance > 0) self%eos%prefetch_distance = given%distance
             call self%eos%load(given%table, given%policy, error)
             if (error%failed()) return
             ! Whole rows.
@@ -243,7 +243,7 @@ contains
         type(reference_t) :: reference
         integer(i8), parameter :: sample = 2000_i8
         real(r8), parameter :: tolerance = 1.0e-10_r8, rounding = 200.0_r8*epsilon(1.0_r8)
-        real(r8) :: range(4), dens, temp, abar, zbar, pres, eint, entr, given, slope, high_given, worst, deviation
+        real(r8) :: range(4), dens, temp, abar, zbar, pres, eint, entr, given, slope, high_given, worst, deviation, scale(3)
         integer(i8) :: zone, row
         integer :: i
         logical :: sampled
@@ -257,7 +257,7 @@ contains
         range = [self%eos%least_density, self%eos%most_density, self%eos%least_temperature, self%eos%most_temperature]
         worst = 0.0_r8
         !$omp parallel do schedule(static) reduction(max: worst) &
-        !$omp private(zone, i, sampled, dens, temp, abar, zbar, pres, eint, entr, given, slope, high_given, deviation)
+        !$omp private(zone, i, sampled, dens, temp, abar, zbar, pres, eint, entr, given, slope, high_given, deviation, scale)
         do row = 1, self%n_rows
             do i = 1, self%parameters%row
                 zone = (row - 1)*self%parameters%row + i - 1
@@ -279,9 +279,8 @@ contains
                     end if
                     worst = max(worst, deviation)
                     if (.not. sampled) cycle
-                    call reference%state(at(c_dens), at(c_temp), at(c_abar), at(c_zbar), pres, eint, entr)
-                    worst = max(worst, abs(at(c_pres)/pres - 1.0_r8), abs(at(c_eint)/eint - 1.0_r8))
-                    worst = max(worst, abs(at(c_entr) - entr)/(abs(entr) + 1.0e7_r8/at(c_abar)))
+                    call reference%state(at(c_dens), at(c_temp), at(c_abar), at(c_zbar), pres, eint, entr, scale)
+                    worst = max(worst, maxval(abs([at(c_pres) - pres, at(c_eint) - eint, at(c_entr) - entr])/scale))
                 end associate
             end do
         end do

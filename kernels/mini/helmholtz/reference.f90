@@ -46,12 +46,14 @@ contains
         call file%close()
     end subroutine load
 
-    !> Pressure [erg/cm^3], specific internal energy [erg/g] and entropy [erg/(g K)] at rho [g/cm^3], t [K].
-    pure subroutine state(self, rho, t, abar, zbar, pres, eint, entr)
+    !> Pressure [erg/cm^3], specific internal energy [erg/g] and entropy [erg/(g K)] at rho [g/cm^3], t [K]. `scale`: the sums of
+    !> the amounts of their parts, of which rounding errors are a share.
+    pure subroutine state(self, rho, t, abar, zbar, pres, eint, entr, scale)
         class(reference_t), intent(in) :: self
         real(r8), intent(in) :: rho, t, abar, zbar
         real(r8), intent(out) :: pres, eint, entr
-        real(r8) :: x, ye, u, v, g(3), cold(2), weights_u(6, 2), weights_v(6, 2), a, gamma, root, energy, free, rt
+        real(r8), intent(out), optional :: scale(3)
+        real(r8) :: x, ye, u, v, g(3), cold(2), weights_u(6, 2), weights_v(6, 2), a, gamma, root, energy, bound, rt
         real(r8) :: with_pres, with_eint
         integer :: i, j, k, l
 
@@ -80,23 +82,25 @@ contains
         eint = ye*(cold(1) + a*g(3)) + 1.5_r8*rt + radiation_constant*t**4/rho
         entr = ye*a*(1.0_r8 + g(3))/t + 4.0_r8*radiation_constant*t**3/(3.0_r8*rho) + gas_constant/abar*(2.5_r8 + &
             log(abar**2.5_r8/(rho*avogadro)*(2.0_r8*pi*boltzmann*t/(avogadro*planck**2))**1.5_r8))
+        if (present(scale)) scale = [pres, eint, abs(entr) + 10.0_r8*rt/t]
         if (.not. self%coulomb) return
 
         gamma = (zbar*elementary_charge)**2/(boltzmann*t)*(4.0_r8*pi*avogadro*rho/(3.0_r8*abar))**(1.0_r8/3.0_r8)
         if (gamma >= 1.0_r8) then
             root = sqrt(sqrt(gamma))
             energy = a1*gamma + b1*root + c1/root + d1
-            free = a1*gamma + 4.0_r8*(b1*root - c1/root) + d1*log(gamma) + e1
+            bound = b1*root + c1/root + d1 - (4.0_r8*(b1*root - c1/root) + d1*log(gamma) + e1)
         else
             energy = -3.0_r8*c2*sqrt(gamma)**3 + a2*gamma**b2
-            free = -2.0_r8*c2*sqrt(gamma)**3 + a2/b2*gamma**b2
+            bound = energy - (-2.0_r8*c2*sqrt(gamma)**3 + a2/b2*gamma**b2)
         end if
+        if (present(scale)) scale = scale + rt*[rho, 1.0_r8, 1.0_r8/t]*abs(a1*gamma)*[1.0_r8, 1.0_r8, 0.0_r8]
         with_pres = pres + rho*rt*energy/3.0_r8
         with_eint = eint + rt*energy
         if (.not. (with_pres > 0.0_r8 .and. with_eint > 0.0_r8)) return
         pres = with_pres
         eint = with_eint
-        entr = entr + rt/t*(energy - free)
+        entr = entr + rt/t*bound
     end subroutine state
 
     !> The cell of `points` that x lies in, and where, from 0 to 1 in the logarithm.

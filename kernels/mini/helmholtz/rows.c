@@ -221,30 +221,30 @@ static const double a1 = -0.898004, b1 = 0.96786, c1 = 0.220703, a2 = 0.29561, b
 static const double d1 = -3 * 0.288675 + 0.29561 + 0.898004 - 0.96786 - 0.220703;
 static const double e1 = -2 * 0.288675 + 0.29561 / 1.9885 + 0.898004 - 4 * 0.96786 + 4 * 0.220703;
 
-/* Gamma, phi, u less a1*Gamma, and du/dlnGamma of zones with the given ln(Gamma). The energy's part a1*Gamma is the same at
-   all temperatures: who looks for one keeps it apart, for the remainder is positive and grows. */
-INLINE void coupling(v4 ln_gamma, v4 *gamma, v4 *phi, v4 *u_rest, v4 *u_slope)
+/* Gamma, and phi, u and du/dlnGamma less a1*Gamma, of zones with the given ln(Gamma). That term is the same in all three, and
+   may be far larger than their differences; of the energy it is the part that does not depend on the temperature. */
+INLINE void coupling(v4 ln_gamma, v4 *gamma, v4 *phi, v4 *u, v4 *slope)
 {
     v4 quarter = exponential(0.25 * ln_gamma);
     v4 half = quarter * quarter, whole = half * half;
     m4 strong = ln_gamma >= 0.0;
-    v4 p = splat(0.0), u = p, s = p;
+    v4 p = splat(0.0), q = p, d = p;
     if (any(strong)) {
         v4 b = b1 * quarter, c = c1 / quarter;
-        p = a1 * whole + 4.0 * (b - c) + (d1 * ln_gamma + e1);
-        u = b + c + d1;
-        s = a1 * whole + 0.25 * (b - c);
+        p = 4.0 * (b - c) + (d1 * ln_gamma + e1);
+        q = b + c + d1;
+        d = 0.25 * (b - c);
     }
     if (any(~strong)) {
-        v4 root = c2 * (whole * half), power = a2 * exponential(b2 * ln_gamma);
-        p = choose(strong, p, power * (1.0 / b2) - 2.0 * root);
-        u = choose(strong, u, power - 3.0 * root - a1 * whole);
-        s = choose(strong, s, b2 * power - 4.5 * root);
+        v4 root = c2 * (whole * half), power = a2 * exponential(b2 * ln_gamma), first = a1 * whole;
+        p = choose(strong, p, power * (1.0 / b2) - 2.0 * root - first);
+        q = choose(strong, q, power - 3.0 * root - first);
+        d = choose(strong, d, b2 * power - 4.5 * root - first);
     }
     *gamma = whole;
     *phi = p;
-    *u_rest = u;
-    *u_slope = s;
+    *u = q;
+    *slope = d;
 }
 
 /* ------------------------------------------------------------------------------------ density and temperature ---- */
@@ -330,30 +330,32 @@ INLINE void assemble(table_t *table, const struct place *place, const struct ele
         entr_a -= r * phase;
 
         /* Coulomb corrections. */
-        v4 on = load(coulomb + i), gamma, phi, u_rest, slope;
+        v4 on = load(coulomb + i), gamma, phi, u, slope;
         if (table->coulomb) {
-            coupling(load(place->ln_coupling + i), &gamma, &phi, &u_rest, &slope);
-            v4 u = a1 * gamma + u_rest;
+            coupling(load(place->ln_coupling + i), &gamma, &phi, &u, &slope);
+            v4 bound = u - phi, heat = u - slope;
+            u += a1 * gamma;
+            slope += a1 * gamma;
             on = choose((pres + (1.0 / 3.0) * p1 * u > 0.0) & (eint + rt * u > 0.0), on, splat(0.0));
             store(coulomb + i, on);
             r *= on;
             rt *= on;
             p1 *= on * (1.0 / 3.0);
             pres += p1 * u;
-            pres_v += p1 * (u - slope);
+            pres_v += p1 * heat;
             pres_u += p1 * (u + (1.0 / 3.0) * slope);
             eint += rt * u;
-            eint_v += rt * (u - slope);
+            eint_v += rt * heat;
             eint_u += (1.0 / 3.0) * rt * slope;
-            entr += r * (u - phi);
-            entr_u -= (1.0 / 3.0) * r * (u - slope);
+            entr += r * bound;
+            entr_u -= (1.0 / 3.0) * r * heat;
             if (!few) {
                 n_a -= p1 * (u + (1.0 / 3.0) * slope);
                 n_z += 2.0 * p1 * slope;
                 eint_a -= rt * (u + (1.0 / 3.0) * slope);
                 eint_z += 2.0 * rt * slope;
-                entr_a -= r * ((u - phi) - (1.0 / 3.0) * (u - slope));
-                entr_z -= 2.0 * r * (u - slope);
+                entr_a -= r * (bound - (1.0 / 3.0) * heat);
+                entr_z -= 2.0 * r * heat;
             }
         }
 
@@ -429,9 +431,10 @@ struct search {
 };
 enum { search_columns = sizeof(struct search) / (chunk * sizeof(double)) };
 
-/* Set up the search of a chunk's zones, n of which are meant, from the given quantity and first guesses in `place`. */
+/* Set up the search of a chunk's zones from the given quantity and first guesses in `place`. `ambiguous`: above 0 where cold
+   matter with Coulomb corrections would have negative pressure or energy. */
 NOINLINE void begin_search(table_t *table, const struct place *place, const double *given, int mode, int64_t n_groups,
-                           struct search *s)
+                           struct search *s, double *ambiguous)
 {
     const double per_u = 1.0 / table->step_u, gas = table->gas_constant;
     const double epsilon = 2.220446049250313e-16;
@@ -448,13 +451,15 @@ NOINLINE void begin_search(table_t *table, const struct place *place, const doub
         }
         gather(table->cold, place->cold + i, 6, cold);
         v4 coupling_1 = load(place->ln_coupling + i) + v;
-        v4 fixed = splat(0.0), bound = fixed;
-        if (table->coulomb && mode != PW_HELMHOLTZ_ENTROPY) bound = (a1 * gas) * per_abar * exponential(coupling_1);
-        if (mode == PW_HELMHOLTZ_ENERGY) {
-            fixed = ye * over_six(w0, cold);
-        } else if (mode == PW_HELMHOLTZ_PRESSURE) {
-            fixed = dens * ye * (per_u * over_six(w1, cold));
-            bound = bound * dens * (1.0 / 3.0);
+        v4 fixed = ye * over_six(w0, cold), pressure = dens * ye * (per_u * over_six(w1, cold)), bound = splat(0.0);
+        if (table->coulomb) bound = (a1 * gas) * per_abar * exponential(coupling_1);
+        store(ambiguous + i, choose((fixed + bound > 0.0) & (pressure + (1.0 / 3.0) * bound * dens > 0.0), splat(0.0), splat(1.0)));
+        if (mode == PW_HELMHOLTZ_PRESSURE) {
+            fixed = pressure;
+            bound *= (1.0 / 3.0) * dens;
+        } else if (mode == PW_HELMHOLTZ_ENTROPY) {
+            fixed = splat(0.0);
+            bound = fixed;
         }
         store(s->target + i, goal - fixed - bound);
         store(s->allowance + i, (32.0 * epsilon) * (larger(goal, -goal) + fixed - bound));
@@ -511,10 +516,7 @@ INLINE m4 search_step(table_t *table, struct search *s, int64_t i, int mode, int
     if (mode == PW_HELMHOLTZ_PRESSURE) g_uv = per_u * per_v * over_six(w, sums + 6);
     v4 one = 1.0 + g_v;
     v4 gamma, phi = splat(0.0), u = phi, slope = phi;
-    if (table->coulomb) {
-        coupling(load(s->coupling + i) - v, &gamma, &phi, &u, &slope);
-        slope -= a1 * gamma;
-    }
+    if (table->coulomb) coupling(load(s->coupling + i) - v, &gamma, &phi, &u, &slope);
 
     v4 value, change, target = load(s->target + i), step;
     if (mode == PW_HELMHOLTZ_PRESSURE) {
@@ -528,7 +530,6 @@ INLINE m4 search_step(table_t *table, struct search *s, int64_t i, int mode, int
         value = energy + rt * (1.5 + u) + a * g_v;
         change = 4.0 * energy + rt * (1.5 + (u - slope)) + a * (g_v * one + g_vv);
         if (mode == PW_HELMHOLTZ_ENTROPY) {
-            if (table->coulomb) u += a1 * gamma;
             value = (a * one + (4.0 / 3.0) * energy) / temp +
                     ions * (2.5 + load(s->phase + i) + 1.5 * v + (u - phi));
             change = change / temp;
@@ -547,7 +548,7 @@ INLINE m4 search_step(table_t *table, struct search *s, int64_t i, int mode, int
     m4 at_end = (coldest & above) | (hottest & below);
     m4 beyond = (coldest & (value - target > allowance)) | (hottest & (target - value > allowance));
     v4 next = smaller(larger(v + step, splat(table->first_v)), splat(table->last_v));
-    m4 newton = (next > low) & (next < high);
+    m4 newton = (next >= low) & (next <= high);
     if (halve) newton = newton & (distance(next, v) < 0.5 * (high - low));
     next = choose(newton, next, smaller(larger(0.5 * (low + high), splat(table->first_v)), splat(table->last_v)));
     m4 same = ~(below | above);
@@ -611,6 +612,9 @@ NOINLINE void search_entropy(table_t *table, struct search *s, int64_t n, const 
 }
 
 /* ------------------------------------------------------------------------------------------------------ rows ---- */
+
+/* ln(Gamma) below which corrections are too small to make anything negative. */
+static const double ln_least_coupling = -1.2;
 
 /* A first guess where there is none: the temperature at which an ideal gas or radiation alone would have what is given. */
 INLINE v4 guess(table_t *table, int mode, v4 dens, v4 abar, v4 zbar, v4 goal)
@@ -686,11 +690,42 @@ NOINLINE int32_t take_in(table_t *table, int mode, int64_t n, const double *cons
     return PW_HELMHOLTZ_FINE;
 }
 
+/* Complete a zone anew without Coulomb corrections, which fits where they would make pressure or energy negative. Unless its
+   state with corrections does not fit (`must`), that one stays if it is the only one that does, or no farther from the first
+   guess `hint` (0 or less: none). */
+NOINLINE int32_t leave_out(table_t *table, int mode, int few, double *const *columns, int64_t zone, double given, double hint,
+                           bool must)
+{
+    const double rounding = 1.0e-10;
+    struct pw_helmholtz_table plain = *table;
+    double lane[c_npos + 1] = {0}, with[c_npos + 1];
+    int64_t bad;
+    plain.coulomb = 0;
+    lane[c_dens] = columns[c_dens][zone];
+    lane[c_temp] = hint;
+    lane[c_abar] = columns[c_abar][zone];
+    lane[c_zbar] = columns[c_zbar][zone];
+    lane[mode == PW_HELMHOLTZ_ENERGY ? c_eint : mode == PW_HELMHOLTZ_PRESSURE ? c_pres : c_entr] = given;
+    int32_t wrong = pw_helmholtz_rows(&plain, mode, few, 1, 1, lane, &bad);
+    if (!must) {
+        if (wrong || !(hint * hint < columns[c_temp][zone] * lane[c_temp])) return PW_HELMHOLTZ_FINE;
+        memcpy(with, lane, sizeof lane);
+        if (pw_helmholtz_rows(table, PW_HELMHOLTZ_TEMPERATURE, 1, 1, 1, with, &bad)) return PW_HELMHOLTZ_FINE;
+        int free = mode == PW_HELMHOLTZ_PRESSURE ? c_eint : c_pres;
+        if (!(with[free] - lane[free] < rounding * lane[free] && lane[free] - with[free] < rounding * lane[free]))
+            return PW_HELMHOLTZ_FINE;
+    }
+    if (wrong) return wrong;
+    for (int c = 0; c <= (few ? c_cs : c_npos); c++) columns[c][zone] = lane[c];
+    return PW_HELMHOLTZ_FINE;
+}
+
 /* Complete a chunk that was taken in; `ahead` as in look_up. */
 NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *const *columns, struct place *place,
                           const double *given, const int64_t *ahead, int64_t *bad)
 {
-    COLUMN coulomb[chunk], rest[c_npos + 1][chunk];
+    COLUMN coulomb[chunk], ambiguous[chunk], rest[c_npos + 1][chunk];
+    double hint[chunk];
     double *out[c_npos + 1];
     struct electrons electrons;
     int64_t n_groups = (n + lanes - 1) / lanes;
@@ -698,7 +733,8 @@ NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *
     if (mode != PW_HELMHOLTZ_TEMPERATURE) {
         struct search s;
         COLUMN wrong[chunk];
-        begin_search(table, place, given, mode, n_groups, &s);
+        memcpy(hint, columns[c_temp], (size_t)n * sizeof(double));
+        begin_search(table, place, given, mode, n_groups, &s, ambiguous);
         /* Lanes beyond n repeat zone n: they are searched for too, so that groups are whole. */
         if (mode == PW_HELMHOLTZ_ENERGY)
             search_energy(table, &s, lanes * n_groups, ahead, few, place->temp, wrong);
@@ -734,36 +770,79 @@ NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *
     }
     if (mode == PW_HELMHOLTZ_TEMPERATURE || !table->coulomb) return PW_HELMHOLTZ_FINE;
 
-    /* A temperature found with corrections that are left out there is none: once more without them. */
+    /* With little heat in much bound charge there may be two temperatures, one of them, the lower, without corrections. */
     for (int64_t i = 0; i < n; i++) {
-        if (coulomb[i] > 0.0) continue;
-        struct pw_helmholtz_table plain = *table;
-        double *one[c_npos + 1];
-        struct place where;
-        double what[lanes];
-        plain.coulomb = 0;
-        for (int c = 0; c <= c_npos; c++) one[c] = columns[c] + i;
-        int32_t wrong = take_in(&plain, mode, 1, (const double *const *)one, &where, what, bad);
-        if (!wrong) wrong = complete(&plain, mode, few, 1, one, &where, what, NULL, bad);
+        bool inconsistent = coulomb[i] <= 0.0;
+        if (!inconsistent && !(hint[i] > 0.0 && ambiguous[i] > 0.0 && place->ln_coupling[i] > ln_least_coupling)) continue;
+        int32_t wrong = leave_out(table, mode, few, columns, i, given[i], hint[i], inconsistent);
         *bad = i;
         if (wrong) return wrong;
     }
     return PW_HELMHOLTZ_FINE;
 }
 
-int32_t pw_helmholtz_rows(const struct pw_helmholtz_table *table, int32_t mode, int32_t few, int64_t n, int64_t stride,
-                          double *state, int64_t *zone)
+/* The columns of a chunk; returns its zones. */
+INLINE int64_t point_at(double *state, int64_t stride, int64_t first, int64_t n, double **columns)
+{
+    for (int c = 0; c <= c_npos; c++) columns[c] = state + c * stride + first;
+    return n - first < chunk ? n - first : chunk;
+}
+
+#if defined(PW_PREFETCH_SOFTWARE)
+
+/* Each chunk is taken in while the one before it waits, so that the cells of zones `distance` ahead are known. */
+int32_t pw_helmholtz_rows(table_t *table, int32_t mode, int32_t few, int64_t n, int64_t stride, double *state, int64_t *zone)
+{
+    struct place place[2];
+    COLUMN given[2][chunk];
+    double *columns[2][c_npos + 1];
+    int64_t part[2], ahead[chunk], bad = 0, distance = table->distance < chunk ? table->distance : chunk;
+    int32_t wrong[2];
+    if (n < 1) return PW_HELMHOLTZ_FINE;
+    part[0] = point_at(state, stride, 0, n, columns[0]);
+    wrong[0] = take_in(table, mode, part[0], (const double *const *)columns[0], &place[0], given[0], zone);
+    if (wrong[0]) return wrong[0];
+    for (int64_t first = 0, now = 0; first < n; first += chunk, now = 1 - now) {
+        int64_t next = 1 - now, cells = part[now];
+        wrong[next] = PW_HELMHOLTZ_FINE;
+        if (first + chunk < n) {
+            part[next] = point_at(state, stride, first + chunk, n, columns[next]);
+            wrong[next] =
+                take_in(table, mode, part[next], (const double *const *)columns[next], &place[next], given[next], &bad);
+            if (!wrong[next]) cells += part[next];
+        }
+        for (int64_t i = 0; i < chunk; i++) {
+            int64_t at = i + distance < cells ? i + distance : cells - 1;
+            ahead[i] = at < chunk ? place[now].cell[at] : place[next].cell[at - chunk];
+        }
+        wrong[now] = complete(table, mode, few, part[now], columns[now], &place[now], given[now], ahead, zone);
+        *zone += first;
+        if (wrong[now]) return wrong[now];
+        *zone = bad + first + chunk;
+        if (wrong[next]) return wrong[next];
+    }
+    return PW_HELMHOLTZ_FINE;
+}
+
+#else
+
+int32_t pw_helmholtz_rows(table_t *table, int32_t mode, int32_t few, int64_t n, int64_t stride, double *state, int64_t *zone)
 {
     struct place place;
     COLUMN given[chunk];
     double *columns[c_npos + 1];
     for (int64_t first = 0; first < n; first += chunk) {
-        int64_t part = n - first < chunk ? n - first : chunk;
-        for (int c = 0; c <= c_npos; c++) columns[c] = state + c * stride + first;
+        int64_t part = point_at(state, stride, first, n, columns);
         int32_t wrong = take_in(table, mode, part, (const double *const *)columns, &place, given, zone);
+#if defined(PW_PREFETCH_BLOCK)
+        /* The whole chunk's cells, before any is worked on. */
+        for (int64_t i = 0; i < part && !wrong; i++) prefetch(table, place.cell[i], few);
+#endif
         if (!wrong) wrong = complete(table, mode, few, part, columns, &place, given, NULL, zone);
         *zone += first;
         if (wrong) return wrong;
     }
     return PW_HELMHOLTZ_FINE;
 }
+
+#endif

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
@@ -82,7 +82,7 @@ class Comparison:
     skipped: list[Skipped] = field(default_factory=list)
     runs: int = 0
     kernel_seconds: float = 0.0
-    stopped: set[tuple[str, tuple[str, str | None]]] = field(default_factory=set)
+    stopped: set[tuple[Any, ...]] = field(default_factory=set)
     ending: PagewiseError | Interrupted | None = None
 
     def measure(self) -> Result:
@@ -157,10 +157,7 @@ class Comparison:
         return found
 
     def _run_all(self, launcher: Launcher, writer: RecordWriter) -> None:
-        rounds = [
-            order_of_round(self.subjects, number, self.options.seed)
-            for number in range(1, self.options.rounds + 1)
-        ]
+        rounds = [self.steps_of_round(number) for number in range(1, self.options.rounds + 1)]
         sweeps = order_of_sweeps(self.subjects, self.options.seed) if self.options.sweep else []
         with Teller(self.console, self.options.rounds, [*chain(*rounds), *sweeps]) as teller:
             for number, steps in enumerate(rounds, start=1):
@@ -168,12 +165,23 @@ class Comparison:
                 self.manifest["rounds_done"] = number
             self._run_steps(sweeps, launcher, writer, teller)
 
+    def steps_of_round(self, number: int) -> list[Step]:
+        """The runs of one round, in order."""
+        return order_of_round(self.subjects, number, self.options.seed)
+
+    def is_stopped(self, step: Step) -> bool:
+        """Whether such a run was tried in vain."""
+        return (step.kernel.name, step.cell.key) in self.stopped
+
+    def stop(self, step: Step, outcome: Outcome) -> None:
+        """Pages that are not there and programs that crash do so again: once is told, not every round."""
+        self.stopped.add((step.kernel.name, step.cell.key))
+
     def _run_steps(
         self, steps: Sequence[Step], launcher: Launcher, writer: RecordWriter, teller: Teller
     ) -> None:
         for step in steps:
-            cell = (step.kernel.name, step.cell.key)
-            if cell in self.stopped:
+            if self.is_stopped(step):
                 teller.skip(step)
                 continue
             teller.begin(step)
@@ -181,14 +189,13 @@ class Comparison:
             outcome = launcher.run(step, self.entries[step.cell.measured.module])
             self._keep(step, outcome, writer)
             if outcome.failed:
-                # Pages that are not there and programs that crash do so again: once is told, not every round.
-                self.stopped.add(cell)
+                self.stop(step, outcome)
             teller.end(step, time.monotonic() - started)
 
     def _keep(self, step: Step, outcome: Outcome, writer: RecordWriter) -> None:
         log = None
         if outcome.failed or outcome.skipped:
-            name = f"{step.kernel.name}-{step.series}-{step.round}-{step.position}.txt"
+            name = f"{step.kernel.name}-{step.group or step.series}-{step.round}-{step.position}.txt"
             log = keep_log(self.folder, name, outcome.output)
         self.runs += 1
         self.kernel_seconds += outcome.wall_seconds or 0.0
@@ -200,16 +207,36 @@ class Comparison:
             writer.append(record)
 
 
-def prepare(options: Options, console: Console, began: float) -> Comparison:
-    """Finds modules, kernels and tools, and makes the result's folder; nothing is measured yet.
+@dataclass(frozen=True)
+class Arrangement:
+    """What a comparison is made with: tools, modules, what is measured and where."""
 
-    Raises SetupError, SelectionError, FormatError or RefusedError, each before the first run.
+    facts: dict[str, Any] | None
+    hyperfine: str
+    init: Path
+    catalog: Catalog
+    placement: Placement
+    control: prefetchers.Control | None
+    subjects: list[Subject]
+
+    @property
+    def entries(self) -> dict[str, Entry]:
+        """The configurations that are measured or stood for, by module."""
+        cells = [cell for one in self.subjects for cell in one.cells]
+        measured = {configuration.module for cell in cells for configuration in cell.stands_for}
+        by_module = {entry.configuration.module: entry for entry in self.catalog.entries}
+        return {module: entry for module, entry in by_module.items() if module in measured}
+
+
+def arrange(options: Options, console: Console) -> Arrangement:
+    """Finds modules, kernels and tools; nothing is measured or written yet.
+
+    Raises SetupError, SelectionError or FormatError.
     """
     facts = setup_facts()
     hyperfine = find_hyperfine()
     init = lmod.find_init(facts)
-    tree = module_tree(options.environment, options.modules)
-    catalog = read_catalog(tree, init)
+    catalog = read_catalog(module_tree(options.environment, options.modules), init)
     for broken in catalog.broken:
         console.print(
             f"[yellow]left out:[/] {broken.module}: {broken.reason}", highlight=False, soft_wrap=True
@@ -218,18 +245,30 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
     control = prefetchers.find_control(options.prefetchers, placement.cpus) if options.prefetchers else None
     subjects = choose(catalog, options)
     _check_programs(catalog, subjects)
-    console.print(intended(catalog, subjects, options), highlight=False, soft_wrap=True)
-    measured = {
-        configuration.module for one in subjects for cell in one.cells for configuration in cell.stands_for
-    }
-    entries = {
-        entry.configuration.module: entry
-        for entry in catalog.entries
-        if entry.configuration.module in measured
-    }
+    return Arrangement(facts, hyperfine, init, catalog, placement, control, subjects)
+
+
+def prepare(options: Options, console: Console, began: float) -> Comparison:
+    """Arranges a comparison and makes the result's folder; nothing is measured yet.
+
+    Raises SetupError, SelectionError, FormatError or RefusedError, each before the first run.
+    """
+    found = arrange(options, console)
+    console.print(intended(found.catalog, found.subjects, options), highlight=False, soft_wrap=True)
+    return Comparison(options, console, began, *begun(found, options))
+
+
+def begun(
+    found: Arrangement, options: Options, more: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Entry], list[Subject], Placement, str, dict[str, Any], Path, prefetchers.Control | None]:
+    """Makes the folder and writes its manifest, with `more` in it: the parts of a Comparison from there on.
+
+    Raises RefusedError or SelectionError.
+    """
     now = datetime.now(timezone.utc)
     folder = create_folder(options.results, options.name, now)
     environment = options.environment if options.modules is None else None
+    placement, entries = found.placement, found.entries
     manifest = {
         "schema": SCHEMA,
         "name": options.name,
@@ -247,19 +286,18 @@ def prepare(options: Options, console: Console, began: float) -> Comparison:
         "placement": {"cpus": list(placement.cpus), "environment": placement.environment},
         "pool": None,
         "prefetchers": None,
-        "software": software(hyperfine, init),
-        "provenance": provenance(project_root(), environment, facts),
-        "modules": {"environment": environment, "tree": str(tree)},
+        **(more or {}),
+        "software": software(found.hyperfine, found.init),
+        "provenance": provenance(project_root(), environment, found.facts),
+        "modules": {"environment": environment, "tree": str(found.catalog.tree)},
         "configurations": [entry.configuration.to_dict() for entry in entries.values()],
-        "subjects": [one.to_dict() for one in subjects],
-        "broken_modules": [asdict(broken) for broken in catalog.broken],
+        "subjects": [one.to_dict() for one in found.subjects],
+        "broken_modules": [asdict(broken) for broken in found.catalog.broken],
         "timing": None,
         "host": read_host(),
     }
     write_manifest(folder, manifest)
-    return Comparison(
-        options, console, began, entries, subjects, placement, hyperfine, manifest, folder, control
-    )
+    return entries, found.subjects, placement, found.hyperfine, manifest, folder, found.control
 
 
 def intended(catalog: Catalog, subjects: Sequence[Subject], options: Options) -> str:

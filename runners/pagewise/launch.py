@@ -72,9 +72,8 @@ class Launcher:
             file.unlink(missing_ok=True)
         started = datetime.now(timezone.utc)
         command = self.command(step, entry, written)
-        said, timed_out = self._hyperfine(
-            command, exported, {**entry.environment, **self.placement.environment}
-        )
+        environment = {**entry.environment, **self.placement.environment, **dict(step.settings)}
+        said, timed_out = self._hyperfine(command, exported, environment)
         wall, exit_code = timing(exported)
         if timed_out:
             exit_code = TIMED_OUT
@@ -96,6 +95,8 @@ class Launcher:
         }
         if step.cell.pages is not None:
             run["pages"] = step.cell.pages
+        if step.group is not None:
+            run |= {"group": step.group, "settings": dict(step.settings)}
         return Outcome([{**record, "run": run} for record in records], wall, said, skipped)
 
     def command(self, step: Step, entry: Entry, written: Path) -> list[str]:

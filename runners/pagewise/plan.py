@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pagewise.configuration import Configuration, policy_kind
 from pagewise.kernel import Kernel
 
-Series = Literal["compare", "aa", "sweep", "trial"]
+Series = Literal["compare", "aa", "sweep", "trial", "counters"]
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,18 @@ class Subject:
 
 @dataclass(frozen=True)
 class Step:
-    """One run to be made: kernel and cell, series, round, and place in the round."""
+    """One run to be made: kernel and cell, series, round, and place in the round.
+
+    `group` names the events that it counts, `settings` are environment variables for it alone.
+    """
 
     kernel: Kernel
     cell: Cell
     series: Series
     round: int
     position: int
+    group: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -132,6 +137,25 @@ def order_of_round(subjects: Sequence[Subject], number: int, seed: int) -> list[
         shuffle.shuffle(runs)
         planned += runs
     return list(_numbered(planned, number))
+
+
+def order_of_groups(
+    subjects: Sequence[Subject], groups: Mapping[str, tuple[tuple[str, str], ...]], number: int, seed: int
+) -> list[Step]:
+    """One round of counting: every cell of every kernel once a group of events, shuffled as in a comparison.
+
+    `groups` gives the settings of a group's runs by its name.
+    """
+    shuffle = random.Random(f"pagewise:{seed}:{number}")
+    steps: list[Step] = []
+    for one in shuffle.sample(subjects, len(subjects)):
+        runs = [(cell, group) for cell in one.cells for group in groups]
+        shuffle.shuffle(runs)
+        steps += [
+            Step(one.kernel, cell, "counters", number, len(steps) + place, group, groups[group])
+            for place, (cell, group) in enumerate(runs, start=1)
+        ]
+    return steps
 
 
 def order_of_sweeps(subjects: Sequence[Subject], seed: int) -> list[Step]:

@@ -2,7 +2,9 @@
 
 Its configuration comes from the PAGEWISE_* variables of the module, as does how it behaves:
 PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, crash, hang, usage, silent), PW_FAKE_FACTOR (slowness),
-PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (a page policy that cannot be had).
+PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (a page policy that cannot be had), PW_FAKE_REFUSED (events that
+cannot be counted), PW_FAKE_CRASH_ON (an event at which it crashes). With PAPI on, it counts PAGEWISE_EVENTS:
+with huge pages a tenth of the TLB misses.
 """
 
 import datetime
@@ -87,10 +89,38 @@ def record(size: int, factor: float, **options: object) -> dict:
             "compute_minor": 0,
             "compute_major": 0,
         },
-        "counters": {"unavailable": "built without PAPI"},
+        **counted(sum(seconds), policy != "none"),
         "placement": {"threads": 1, "cpus": sorted(os.sched_getaffinity(0)), "numa_nodes": [0]},
         "host": {"hostname": "fake", "cpu": "fake", "kernel": "6.0", "base_page_size_bytes": 4096},
     }
+
+
+def counted(seconds: float, huge: bool) -> dict:
+    """Counts by the names in PAGEWISE_EVENTS: so many a second, in two regions."""
+    wanted = [name for name in os.environ.get("PAGEWISE_EVENTS", "").split(",") if name]
+    software = all(name.startswith("perf::") for name in wanted)
+    if os.environ.get("PAGEWISE_PAPI") != "on" and not software or not wanted:
+        return {"counters": {"unavailable": "built without PAPI"}}
+    refused = [name for name in wanted if name in os.environ.get("PW_FAKE_REFUSED", "").split(",")]
+    rates = {"CYC": 2.5e9, "INST": 5e9, "TLB": 1e5 if huge else 1e6, "CLOCK": 1e9, "FAULT": 4e2 if huge else 4e3}
+    counts = {
+        name: round(seconds * next((rate for part, rate in rates.items() if part in name.upper()), 1e7))
+        for name in wanted
+        if name not in refused
+    }
+    half = {name: count // 2 for name, count in counts.items()}
+    told = {"calls": 1, "threads": 1, "seconds": seconds / 2, "seconds_mean_of_threads": seconds / 2}
+    found = {
+        "counters": counts,
+        "counters_source": "software" if software else "papi",
+        "regions": [
+            {"name": "hydro", "path": "step/hydro", **told, "counts": half},
+            {"name": "step", "path": "step", **told, "counts": counts},
+        ],
+    }
+    if refused:
+        found["counters_refused"] = {name: "no such event" for name in refused}
+    return found
 
 
 def failed(size: int, status: str, exit_code: int, message: str, remedy: str) -> dict:
@@ -113,7 +143,8 @@ def main() -> int:
     factor = float(os.environ.get("PW_FAKE_FACTOR", "1"))
     size = bytes_of(option("--working-set", "64MiB"))
     time.sleep(float(os.environ.get("PW_FAKE_SLEEP", "0.002")))
-    if mode == "crash":
+    crash_on = os.environ.get("PW_FAKE_CRASH_ON")
+    if mode == "crash" or (crash_on and crash_on in os.environ.get("PAGEWISE_EVENTS", "").split(",")):
         print("about to crash", file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGSEGV)
     if mode == "hang":

@@ -17,6 +17,7 @@ RUNNERS = ROOT / "runners"
 sys.path.insert(0, str(RUNNERS))
 
 FAKE = Path(__file__).with_name("fake_kernel.py")
+EVENTS = ROOT / "kernels" / "region" / "groups"
 
 TRIAD = {
     "schema": "pagewise.kernel/1",
@@ -111,12 +112,16 @@ class Stage:
         kernels: Iterable[dict],
         **behaviour: str,
     ) -> str:
-        """A configuration with module, prefix and kernels, PW_FAKE_* as behaviour; the module's name."""
+        """A configuration with module, prefix and kernels, PW_FAKE_* as behaviour; the module's name.
+
+        `papi="on"`: built with PAPI.
+        """
         hugepages, prefetch, stores = label
         name = f"pagewise-micro/0.1.0/{compiler}/{hugepages}/{prefetch}-{stores}"
         prefix = self.folder / "opt" / name.replace("/", "-")
         (prefix / "bin").mkdir(parents=True)
         (prefix / "share/pagewise/kernels").mkdir(parents=True)
+        (prefix / "share/pagewise/events").symlink_to(EVENTS)
         for kernel in kernels:
             program = prefix / "bin" / kernel["executable"]
             program.write_text(f"#!{sys.executable} -SE\n" + FAKE.read_text())
@@ -130,7 +135,7 @@ class Stage:
             "PREFETCH": prefetch,
             "STORES": stores,
             "OPENMP": "on",
-            "PAPI": "off",
+            "PAPI": behaviour.pop("papi", "off"),
             "TARGET": "x86_64",
             "HASH": f"{abs(hash(name)):x}",
             "BUILDER": "cmake",

@@ -1,4 +1,4 @@
-"""The command line: `pagewise doctor|list|run|compare|run-policies|peers|model|report`."""
+"""The command line: `pagewise doctor|list|run|compare|run-policies|counters|peers|model|report`."""
 
 from __future__ import annotations
 
@@ -69,6 +69,33 @@ _ENVIRONMENT_OF_SUITES = click.option(
     show_default=True,
     metavar="NAME",
     help="Environment whose modules bring the code of --suite; else it is looked for on PATH.",
+)
+_KERNELS = click.option(
+    "--kernels",
+    multiple=True,
+    metavar="NAMES",
+    help="Kernels by name or glob, as schoenauer_triad, 'memory/*' or '*'; several with commas. By default "
+    "those that `pagewise list` marks.",
+)
+_THREADS = click.option(
+    "--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Threads, one a core."
+)
+_RESERVE = click.option(
+    "--reserve-hugepages",
+    "reserve",
+    is_flag=True,
+    help="Reserve the pages of the pools meanwhile, and put the pools back (root).",
+)
+_PAGES = click.option(
+    "--pages",
+    multiple=True,
+    metavar="POLICIES",
+    help="Further page sizes, as thp:64k,hugetlbfs:1g: each configuration of that kind is run with them too.",
+)
+_SET_THP_SIZES = click.option(
+    "--set-thp-sizes",
+    is_flag=True,
+    help="Switch the needed sizes of transparent huge pages to madvise meanwhile, and put them back (root).",
 )
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -187,13 +214,7 @@ def run(
 @commands.command()
 @_ENVIRONMENT
 @_MODULES
-@click.option(
-    "--kernels",
-    multiple=True,
-    metavar="NAMES",
-    help="Kernels by name or glob, as schoenauer_triad, 'memory/*' or '*'; several with commas. By default "
-    "those that `pagewise list` marks.",
-)
+@_KERNELS
 @click.option(
     "--configurations",
     multiple=True,
@@ -207,26 +228,10 @@ def run(
     show_default=True,
     help="Rounds; 3 are the fewest that rank.",
 )
-@click.option(
-    "--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Threads, one a core."
-)
-@click.option(
-    "--reserve-hugepages",
-    "reserve",
-    is_flag=True,
-    help="Reserve the pages of the pools meanwhile, and put the pools back (root).",
-)
-@click.option(
-    "--pages",
-    multiple=True,
-    metavar="POLICIES",
-    help="Further page sizes, as thp:64k,hugetlbfs:1g: each configuration of that kind is run with them too.",
-)
-@click.option(
-    "--set-thp-sizes",
-    is_flag=True,
-    help="Switch the needed sizes of transparent huge pages to madvise meanwhile, and put them back (root).",
-)
+@_THREADS
+@_RESERVE
+@_PAGES
+@_SET_THP_SIZES
 @_PREFETCHERS
 @click.option(
     "--baseline",
@@ -252,14 +257,65 @@ def compare(**chosen: Any) -> int:
     from pagewise.comparison import Options, prepare
 
     console = _console()
-    names = {
-        "kernels": _commas(chosen.pop("kernels")),
-        "configurations": _commas(chosen.pop("configurations")),
-        "pages": _commas(chosen.pop("pages")),
-        "prefetchers": _commas(chosen.pop("prefetchers")),
-    }
     chosen["name"] = chosen["name"] or chosen["environment"]
-    return _measured(prepare(Options(**chosen, **names), console, _BEGAN), console)
+    return _measured(prepare(Options(**chosen | _lists(chosen)), console, _BEGAN), console)
+
+
+@commands.command()
+@_ENVIRONMENT
+@_MODULES
+@_KERNELS
+@click.option(
+    "--configurations",
+    multiple=True,
+    metavar="GLOBS",
+    help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. By default those that differ from "
+    "the baseline in compiler and pages.",
+)
+@click.option(
+    "--groups",
+    multiple=True,
+    metavar="NAMES",
+    help="Groups of events, as tlb,cache; several with commas. All by default.",
+)
+@click.option(
+    "--events", metavar="NAME", help="Another event file than that for this CPU, as generic or software."
+)
+@click.option("--region", metavar="NAME", help="Count in this region of the programs alone, as hydro.")
+@click.option(
+    "--multiplex", is_flag=True, help="Count all events by turns in one run, by estimate, not a group a run."
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    default=3,
+    show_default=True,
+    help="Rounds; from 3 on ratios have intervals.",
+)
+@_THREADS
+@_RESERVE
+@_PAGES
+@_SET_THP_SIZES
+@_PREFETCHERS
+@_SEED
+@click.option("--name", default="counters", show_default=True, metavar="NAME", help="In the folder's name.")
+@_RESULTS
+@_LIMIT
+def counters(**chosen: Any) -> int:
+    """Count events of kernels by compiler and pages, and say what huge pages and compilers change.
+
+    Each configuration runs once a group of events in each round; docs/counters.md tells what is counted
+    where. Writes text, CSV, LaTeX and HTML. Ctrl-C keeps and reports what was counted.
+    """
+    from pagewise.comparison import Options
+    from pagewise.counters.counting import Wanted, prepare
+
+    console = _console()
+    wanted = Wanted(
+        _commas(chosen.pop("groups")), chosen.pop("events"), chosen.pop("region"), chosen.pop("multiplex")
+    )
+    options = Options(**chosen | _lists(chosen), baseline=BASELINE, sweep=False)
+    return _measured(prepare(options, wanted, console, _BEGAN), console)
 
 
 @commands.command("run-policies", context_settings={"allow_interspersed_args": False})
@@ -290,12 +346,7 @@ def compare(**chosen: Any) -> int:
     default=None,
     help="Bind it to so many cores and set OpenMP to as many threads. By default nothing is bound or set.",
 )
-@click.option(
-    "--reserve-hugepages",
-    "reserve",
-    is_flag=True,
-    help="Reserve the pages of the pools meanwhile, and put the pools back (root).",
-)
+@_RESERVE
 @click.option(
     "--pool-memory",
     metavar="SIZE",
@@ -386,19 +437,18 @@ def run_policies(**chosen: Any) -> int:
 def _measured(comparison: Any, console: Console) -> int:
     """Measures, shows and writes what was prepared; the exit code."""
     from pagewise.report.terminal import print_summary
-    from pagewise.report.write import show, write_files
 
     result = comparison.measure()
     faults = [] if comparison.ending is None else [comparison.ending]
-    kernels = []
+    reports, found = _reports(result), None
     try:
         comparison.close()
-        kernels = show(console, result)
-        report = write_files(result, kernels)
+        found = reports.show(console, result)
+        report = reports.write_files(result, found)
         comparison.close()
         console.print(f"Report: {report}", highlight=False, soft_wrap=True)
     except PagewiseError as fault:
-        kernels = kernels or show(console, result)
+        found = found or reports.show(console, result)
         faults.append(fault)
     print_summary(console, result)
     for fault in faults:
@@ -408,7 +458,18 @@ def _measured(comparison: Any, console: Console) -> int:
             else f"error: {fault}"
         )
         click.echo(f"pagewise: {text}", err=True)
-    return faults[0].exit_code if faults else _code(kernels)
+    return faults[0].exit_code if faults else _code(reports.is_faulty(found))
+
+
+def _reports(result: Any) -> Any:
+    """The module that shows such a result: `show`, `write_files`, `is_faulty`."""
+    if "counters" in result.manifest:
+        from pagewise.report import counters as of_counters
+
+        return of_counters
+    from pagewise.report import write
+
+    return write
 
 
 @commands.command()
@@ -540,23 +601,26 @@ def model(command: Sequence[str], results: Path, functions: int, **chosen: Any) 
 @commands.command()
 @click.argument("result", type=click.Path(path_type=Path))
 def report(result: Path) -> int:
-    """Make the table, summary.csv, figures and report.html of a RESULT folder again."""
+    """Make the tables, CSV files, figures and report.html of a RESULT folder again."""
     from pagewise.report.terminal import print_summary
-    from pagewise.report.write import show, write_files
     from pagewise.result import read_result
 
-    console = _console()
-    found = read_result(result)
-    kernels = show(console, found)
-    console.print(f"Report: {write_files(found, kernels)}", highlight=False, soft_wrap=True)
-    print_summary(console, found)
-    return _code(kernels)
+    console, read = _console(), read_result(result)
+    reports = _reports(read)
+    found = reports.show(console, read)
+    console.print(f"Report: {reports.write_files(read, found)}", highlight=False, soft_wrap=True)
+    print_summary(console, read)
+    return _code(reports.is_faulty(found))
 
 
-def _code(kernels: Sequence[Any]) -> int:
+def _code(faulty: bool) -> int:
     """1 when a result or its pages were wrong or a run crashed; pages not to be had are no fault."""
-    rows = [row for one in kernels for group in one.groups for row in group.unranked]
-    return _INVALID if any(row.is_fault for row in rows) else 0
+    return _INVALID if faulty else 0
+
+
+def _lists(chosen: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The options that are lists with commas."""
+    return {name: _commas(chosen[name]) for name in ("kernels", "configurations", "pages", "prefetchers")}
 
 
 def _catalog(environment: str, modules: Path | None) -> Any:

@@ -99,17 +99,19 @@ def counted(seconds: float, huge: bool) -> dict:
     """Counts by the names in PAGEWISE_EVENTS: so many a second, in two regions."""
     wanted = [name for name in os.environ.get("PAGEWISE_EVENTS", "").split(",") if name]
     software = all(name.startswith("perf::") for name in wanted)
-    if os.environ.get("PAGEWISE_PAPI") != "on" and not software or not wanted:
+    if not wanted or (os.environ.get("PAGEWISE_PAPI") != "on" and not software):
         return {"counters": {"unavailable": "built without PAPI"}}
     refused = [name for name in wanted if name in os.environ.get("PW_FAKE_REFUSED", "").split(",")]
-    rates = {"CYC": 2.5e9, "INST": 5e9, "TLB": 1e5 if huge else 1e6, "CLOCK": 1e9, "FAULT": 4e2 if huge else 4e3}
+    rates = {"CYC": 2.5e9, "INST": 5e9, "CLOCK": 1e9}
+    rates |= {"TLB": 1e5, "FAULT": 4e2} if huge else {"TLB": 1e6, "FAULT": 4e3}
     counts = {
         name: round(seconds * next((rate for part, rate in rates.items() if part in name.upper()), 1e7))
         for name in wanted
         if name not in refused
     }
     half = {name: count // 2 for name, count in counts.items()}
-    told = {"calls": 1, "threads": 1, "seconds": seconds / 2, "seconds_mean_of_threads": seconds / 2}
+    parts = ("seconds", "seconds_mean_of_threads", "seconds_exclusive")
+    told = {"calls": 1, "threads": 1, **dict.fromkeys(parts, seconds / 2)}
     found = {
         "counters": counts,
         "counters_source": "software" if software else "papi",

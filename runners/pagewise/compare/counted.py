@@ -1,6 +1,7 @@
 """From the records of counting runs to counts, rates and their ratios. Pure functions.
 
-A configuration runs once a group of events in each round; the runs of a round are joined to one set. Counts are of one pass through the work, for a kernel chooses the number of passes by the clock.
+A configuration runs once a group of events in each round; the runs of a round are joined to one set. Counts are
+those of one pass through the work, for a kernel chooses the number of passes by the clock.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Joined:
-    """The runs of a round as one set: `values` by quantity; `spread` of their cycles, a share, None of one."""
+    """The runs of a round as one set: `values` by quantity; `spread` of their cycles (a share)."""
 
     values: Mapping[str, float]
     spread: float | None

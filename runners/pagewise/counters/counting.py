@@ -106,7 +106,9 @@ def installed(entries: Sequence[Entry]) -> list[EventFile]:
     if not files:
         raise SetupError(
             "the programs came without event files",
-            where=", ".join(dict.fromkeys(str(event_folder(entry.configuration.prefix)) for entry in entries)),
+            where=", ".join(
+                dict.fromkeys(str(event_folder(entry.configuration.prefix)) for entry in entries)
+            ),
             remedy="build the environment again",
         )
     return [files[name] for name in sorted(files)]
@@ -126,9 +128,7 @@ def counted_groups(file: EventFile, wanted: Wanted) -> list[Group]:
     room = MOST_EVENTS - 1
     parts = [others[i : i + room] for i in range(0, max(len(others), 1), room)]
     names = ["all"] if len(parts) == 1 else [f"all-{number}" for number in range(1, len(parts) + 1)]
-    return [
-        Group(name, "Events by turns", (cycles, *part)) for name, part in zip(names, parts, strict=True)
-    ]
+    return [Group(name, "Events by turns", (cycles, *part)) for name, part in zip(names, parts, strict=True)]
 
 
 def _settings(group: Group, multiplex: bool) -> tuple[tuple[str, str], ...]:

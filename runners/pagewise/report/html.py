@@ -23,6 +23,27 @@ def write_html(
     file: Path, result: Result, kernels: Sequence[KernelResult], pictures: Mapping[str, Sequence[Picture]]
 ) -> None:
     """Writes the report. Raises OSError."""
+    text = templates().get_template("report.html.jinja").render(
+        title=f"pagewise: {result.manifest['name']} on {result.manifest['host']['hostname']}",
+        headline=words.headline(kernels),
+        notes=words.notes(result.manifest, kernels),
+        manifest=result.manifest,
+        kernels=kernels,
+        pictures={name: [_inline(picture) for picture in found] for name, found in pictures.items()},
+        sweeps=_sweeps(kernels),
+        policies=tables(kernels),
+        proofs=_proofs(result, kernels),
+        program=for_page(result),
+        machine=machine_facts(result.manifest),
+        provenance=provenance_facts(result.manifest),
+        skipped=result.skipped,
+        words=words,
+    )
+    file.write_text(text, encoding="utf-8")
+
+
+def templates() -> jinja2.Environment:
+    """The templates beside this file."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -35,23 +56,7 @@ def write_html(
         "seconds": seconds_text,
         "role": lambda policy: COLOUR_ROLES[colour(policy)],
     }
-    text = environment.get_template("report.html.jinja").render(
-        title=f"pagewise: {result.manifest['name']} on {result.manifest['host']['hostname']}",
-        headline=words.headline(kernels),
-        notes=words.notes(result.manifest, kernels),
-        manifest=result.manifest,
-        kernels=kernels,
-        pictures={name: [_inline(picture) for picture in found] for name, found in pictures.items()},
-        sweeps=_sweeps(kernels),
-        policies=tables(kernels),
-        proofs=_proofs(result, kernels),
-        program=for_page(result),
-        machine=_machine(result.manifest),
-        provenance=_provenance(result.manifest),
-        skipped=result.skipped,
-        words=words,
-    )
-    file.write_text(text, encoding="utf-8")
+    return environment
 
 
 def _inline(picture: Picture) -> dict[str, Any]:
@@ -123,7 +128,8 @@ def _proofs(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, s
     ]
 
 
-def _machine(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+def machine_facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The machine, as a list of names and values."""
     host = manifest["host"]
     thp = host["thp"]
     pools = [f"{bytes_text(pool['page_bytes'])}: {pool['total']} pages" for pool in host["pools"]]
@@ -158,7 +164,8 @@ def _machine(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     return told
 
 
-def _provenance(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+def provenance_facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """When, how and from what sources it was measured, as a list of names and values."""
     sources, software, timing = manifest["provenance"], manifest["software"], manifest["timing"]
     dirty = " with uncommitted changes" if sources["project_dirty"] else ""
     told = [

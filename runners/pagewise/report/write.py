@@ -56,6 +56,12 @@ def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:
     return result.folder / REPORT
 
 
+def is_faulty(kernels: Sequence[KernelResult] | None) -> bool:
+    """Whether a result or its pages were wrong or a run crashed; pages not to be had are no fault."""
+    rows = [row for one in kernels or () for group in one.groups for row in group.unranked]
+    return any(row.is_fault for row in rows)
+
+
 def _write_pictures(folder: Path, drawn: Mapping[str, Sequence]) -> None:
     folder.mkdir(exist_ok=True)
     for found in drawn.values():

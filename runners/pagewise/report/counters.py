@@ -1,0 +1,461 @@
+"""The studies' three tables of counters: with : without huge pages, compiler : compiler, and all values."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import rich.table
+from rich import box
+from rich.console import Console
+from rich.text import Text
+
+from pagewise.compare.counted import Compared, Counts, KernelCounts, Quantity, count
+from pagewise.compare.statistics import Ratio
+from pagewise.configuration import VARIANTS
+from pagewise.counters.events import EventFile
+from pagewise.counters.published import Column as PublishedColumn
+from pagewise.counters.published import Published, read_published
+from pagewise.errors import RefusedError
+from pagewise.kernel import Kernel
+from pagewise.report import words
+from pagewise.result import MANIFEST, Result
+
+COUNTS, VALUES, RATIOS, LATEX, REPORT = (
+    "counts.csv",
+    "counters.csv",
+    "ratios.csv",
+    "counters.tex",
+    "report.html",
+)
+TableKind = Literal["pages", "compilers", "values"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column in two lines, and whether it is of a publication."""
+
+    above: str
+    below: str
+    published: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A quantity with a text for each column; `told` marks ratios whose interval excludes 1."""
+
+    title: str
+    unit: str
+    kind: str
+    cells: tuple[str, ...]
+    told: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One of the three tables of a kernel."""
+
+    kernel: str
+    kind: TableKind
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A result of counting with all that its reports need."""
+
+    result: Result
+    file: EventFile
+    kernels: list[KernelCounts]
+    published: list[tuple[Published, EventFile]]
+
+    @property
+    def tables(self) -> list[Table]:
+        """The three tables of each kernel, those that have columns."""
+        return [table for one in self.kernels for table in _tables(one, self.published) if table.columns]
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know: which events and why, what is missing, how well the runs agree."""
+        told = self.result.manifest["counters"]
+        lines = [f"Counted: {self.file.title}; {told['reason']}."]
+        if told["remedy"]:
+            lines.append(f"For more events: {told['remedy']}.")
+        if self.file.is_software:
+            lines.append(
+                "These are events of the kernel; TLB and cache misses need hardware counters. "
+                "`pagewise doctor` tells what there is."
+            )
+        if told["region"]:
+            lines.append(f"Of the region {told['region']} alone.")
+        if told["multiplexed"]:
+            lines.append(
+                "Counted by turns (multiplexed): each count is estimated from its share of the time."
+            )
+        lines += words.notes(self.result.manifest, [])
+        for one in self.kernels:
+            lines += _kernel_notes(one)
+        titles = {one.kernel.title for one in self.kernels}
+        for publication, _ in self.published:
+            for test in sorted(titles & publication.tests.keys()):
+                lines.append(f"{test}, published: {publication.title}. {publication.source}")
+        return lines
+
+
+def counted(result: Result) -> Counted:
+    """Analyses a result of counting. Raises FormatError when its event file is none."""
+    manifest = result.manifest
+    told = manifest["counters"]
+    file = EventFile.from_dict(told["events"], result.folder / MANIFEST)
+    kernels = count(
+        result.subjects, result.records, file, told["groups"], region=told["region"], seed=manifest["seed"]
+    )
+    published = []
+    if "published_events" in told:
+        theirs = EventFile.from_dict(told["published_events"], result.folder / MANIFEST)
+        published = [(one, theirs) for one in read_published() if one.events == theirs.name]
+    return Counted(result, file, kernels, published)
+
+
+def show(console: Console, result: Result) -> Counted:
+    """Analyses the records, prints the tables and the notes. Raises FormatError."""
+    found = counted(result)
+    for table in found.tables:
+        console.print()
+        console.print(_rich_table(table))
+    console.print()
+    for note in found.notes:
+        console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
+    if found.result.skipped:
+        lines = "; ".join(str(line) for line in found.result.skipped)
+        console.print(Text(f"no valid records, left out: {lines}", style="yellow"), soft_wrap=True)
+    return found
+
+
+def write_files(result: Result, found: Counted) -> Path:
+    """Writes counts.csv, counters.csv, ratios.csv, counters.tex and report.html; the last one's path.
+
+    Raises RefusedError when the disk refuses.
+    """
+    from pagewise.report.counters_html import write_html
+
+    folder = result.folder
+    try:
+        _write_csv(folder / COUNTS, _raw_rows(found))
+        _write_csv(folder / VALUES, _value_rows(found))
+        _write_csv(folder / RATIOS, _ratio_rows(found))
+        (folder / LATEX).write_text(latex(found), encoding="utf-8")
+        write_html(folder / REPORT, found)
+    except OSError as fault:
+        raise RefusedError(
+            f"the report cannot be written: {fault.strerror}",
+            where=folder,
+            remedy=f"free some space or allow writing, then: pagewise report {folder}",
+        ) from fault
+    return folder / REPORT
+
+
+def is_faulty(found: Counted | None) -> bool:
+    """Whether a run crashed, or its result or pages were wrong."""
+    return any(cell.is_fault for one in (found.kernels if found else ()) for cell in one.cells)
+
+
+def ratio_text(value: float | None) -> str:
+    """`0.97`, small ones with the digits that they need: `0.0002`; `N/A` as in the studies."""
+    if value is None:
+        return "N/A"
+    return f"{value:.2f}" if abs(value) >= 0.095 or value == 0 else f"{value:.1g}"
+
+
+def value_text(quantity: Quantity, value: float | None) -> str:
+    """A count with all its digits, a rate with three."""
+    if value is None:
+        return "N/A"
+    if value == int(value) or (quantity.kind == "count" and abs(value) >= 1000):
+        return f"{value:.0f}"
+    return f"{value:.3g}"
+
+
+def _tables(one: KernelCounts, published: Sequence[tuple[Published, EventFile]]) -> Iterator[Table]:
+    kernel = one.kernel
+
+    def of(kind: str) -> list[PublishedColumn]:
+        return [c for theirs, file in published for c in getattr(theirs, kind)(kernel.title, file)]
+
+    yield _ratios(one, "pages", "With : without huge pages", one.by_pages, of("by_pages"))
+    yield _ratios(one, "compilers", "Compiler : compiler, by pages", one.by_compiler, of("by_compiler"))
+    cells, theirs = [cell for cell in one.cells if cell.rounds], of("columns")
+    columns = [Column(cell.cell.compiler, words.label(kernel, cell.cell.measured)) for cell in cells]
+    columns += [Column(f"{c.who}, published", c.policy, True) for c in theirs] if cells else []
+    rows = [
+        Row(
+            quantity.title,
+            quantity.unit,
+            quantity.kind,
+            (
+                *(value_text(quantity, cell.value(quantity.name)) for cell in cells),
+                *(value_text(quantity, column.values.get(quantity.name)) for column in theirs),
+            ),
+            (False,) * len(columns),
+        )
+        for quantity in one.quantities
+    ]
+    yield Table(kernel.title, "values", "Counts and rates of one pass", tuple(columns), tuple(rows))
+
+
+def _ratios(
+    one: KernelCounts,
+    kind: TableKind,
+    title: str,
+    compared: Sequence[Compared],
+    published: Sequence[PublishedColumn],
+) -> Table:
+    columns = [_column(one.kernel, column) for column in compared]
+    if columns:
+        columns += [Column(f"{column.who}, published", column.policy, True) for column in published]
+    rows = []
+    for quantity in one.quantities:
+        measured = [column.ratios.get(quantity.name) for column in compared]
+        texts = [ratio_text(None if ratio is None else ratio.median) for ratio in measured]
+        texts += [ratio_text(column.values.get(quantity.name)) for column in published]
+        told = [ratio is not None and ratio.excludes_one for ratio in measured]
+        rows.append(
+            Row(
+                quantity.title,
+                quantity.unit,
+                quantity.kind,
+                tuple(texts),
+                (*told, *(False for _ in published)),
+            )
+        )
+    return Table(one.kernel.title, kind, title, tuple(columns), tuple(rows))
+
+
+def _column(kernel: Kernel, column: Compared) -> Column:
+    above = column.cell.compiler
+    if column.by_compiler:
+        above += f" : {column.other.compiler}"
+    return Column(above, words.label(kernel, column.cell.measured))
+
+
+def _kernel_notes(one: KernelCounts) -> Iterator[str]:
+    """What is missing, told once for all configurations that miss it."""
+    together: dict[str, list[str]] = {}
+    for cell in one.cells:
+        name = f"{cell.cell.compiler} {words.label(one.kernel, cell.cell.measured)}"
+        if cell.invalid:
+            remedy = f" (remedy: {cell.remedy})" if cell.remedy else ""
+            together.setdefault(f"not counted: {cell.invalid}{remedy}", []).append(name)
+        for note in cell.notes:
+            together.setdefault(note, []).append(name)
+    for note, names in together.items():
+        who = "all configurations" if len(names) == len(one.cells) > 1 else ", ".join(names)
+        yield f"{one.kernel.title}, {who}: {note}"
+    spreads = [cell.spread for cell in one.cells if cell.spread is not None]
+    if spreads:
+        yield f"{one.kernel.title}: the runs of a round agree in cycles within {100 * max(spreads):.1f} %."
+
+
+def _rich_table(table: Table) -> rich.table.Table:
+    shown = rich.table.Table(
+        title=Text(f"{table.kernel}: {table.title}", style="bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        collapse_padding=True,
+        padding=(0, 1),
+    )
+    shown.add_column("", overflow="fold")
+    if table.kind == "values":
+        shown.add_column("unit", no_wrap=True)
+    for column in table.columns:
+        shown.add_column(f"{column.above}\n{column.below}", justify="right")
+    kind = table.rows[0].kind if table.rows else ""
+    for row in table.rows:
+        if row.kind != kind:
+            shown.add_section()
+            kind = row.kind
+        cells = [
+            Text(text, style="dim" if column.published else "bold" if told else "")
+            for text, column, told in zip(row.cells, table.columns, row.told, strict=True)
+        ]
+        shown.add_row(row.title, *([row.unit] if table.kind == "values" else []), *cells)
+    return shown
+
+
+_SPECIAL = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "µ": r"\textmu{}",
+        "–": "--",
+    }
+)
+
+
+def latex(found: Counted) -> str:
+    """All tables for \\input into a document that uses booktabs."""
+    lines = [f"% pagewise counters, {found.result.folder.name}. Needs: \\usepackage{{booktabs}}"]
+    lines += [f"% {note}" for note in found.notes]
+    for number, table in enumerate(found.tables, start=1):
+        lines += ["", *_latex_table(table, number)]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_table(table: Table, number: int) -> Iterator[str]:
+    units = table.kind == "values"
+    first = 2 if units else 1
+    yield r"\begin{table}"
+    yield rf"  \caption{{{_tex(table.kernel)}: {_tex(table.title)}}}\label{{tab:counters-{number}}}"
+    yield r"  \centering\small"
+    yield rf"  \begin{{tabular}}{{l{'l' * units}{'r' * len(table.columns)}}}"
+    yield r"    \toprule"
+    above, rules, place = [], [], first + 1
+    for name, width in _runs(column.above for column in table.columns):
+        above.append(rf"\multicolumn{{{width}}}{{c}}{{{_tex(name)}}}")
+        rules.append(rf"\cmidrule(lr){{{place}-{place + width - 1}}}")
+        place += width
+    yield f"    {' & ' * first}{' & '.join(above)} \\\\"
+    yield f"    {' '.join(rules)}"
+    below = " & ".join(_tex(column.below) for column in table.columns)
+    yield f"    {'& Unit ' if units else ''}& {below} \\\\"
+    yield r"    \midrule"
+    kind = table.rows[0].kind if table.rows else ""
+    for row in table.rows:
+        if row.kind != kind:
+            yield r"    \addlinespace"
+            kind = row.kind
+        cells = [*([row.unit] if units else []), *row.cells]
+        yield f"    {_tex(row.title)} & {' & '.join(_tex(text) for text in cells)} \\\\"
+    yield r"    \bottomrule"
+    yield r"  \end{tabular}"
+    yield r"\end{table}"
+
+
+def _runs(names: Iterable[str]) -> list[tuple[str, int]]:
+    """Equal names side by side, with how many there are."""
+    found: list[tuple[str, int]] = []
+    for name in names:
+        if found and found[-1][0] == name:
+            found[-1] = (name, found[-1][1] + 1)
+        else:
+            found.append((name, 1))
+    return found
+
+
+def heads(table: Table) -> list[tuple[str, int]]:
+    """The upper line of the head: a name and the number of columns below it."""
+    return _runs(column.above for column in table.columns)
+
+
+def _tex(text: str) -> str:
+    return text.translate(_SPECIAL)
+
+
+def _write_csv(file: Path, rows: Iterator[Mapping[str, Any]]) -> None:
+    written = list(rows)
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        names = list(dict.fromkeys(name for row in written for name in row))
+        writer = csv.DictWriter(stream, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(written)
+
+
+def _who(kernel: Kernel, cell: Counts) -> dict[str, object]:
+    built = cell.cell.measured
+    return {
+        "kernel": kernel.name,
+        "compiler": built.compiler,
+        **{name: getattr(built, name) for name in VARIANTS},
+    }
+
+
+def _raw_rows(found: Counted) -> Iterator[dict[str, object]]:
+    """A row for each count of each run: `count` is of the whole run, of `passes` passes."""
+    for one in found.kernels:
+        for cell in one.cells:
+            for run in cell.runs:
+                told = {"round": run.round, "position": run.position, "group": run.group}
+                for name, raw in run.raw.items():
+                    event = found.file.events[name]
+                    yield {
+                        **_who(one.kernel, cell),
+                        **told,
+                        "event": name,
+                        "native": event.native,
+                        "unit": event.unit,
+                        "count": raw,
+                        "passes": run.passes,
+                        "seconds_a_pass": run.seconds,
+                    }
+
+
+def _value_rows(found: Counted) -> Iterator[dict[str, object]]:
+    """A row for each quantity and configuration, of one pass; those published among them."""
+    for one in found.kernels:
+        for quantity in one.quantities:
+            told = {"quantity": quantity.name, "kind": quantity.kind, "unit": quantity.unit}
+            for cell in (cell for cell in one.cells if cell.rounds):
+                values = cell.by_round(quantity.name)
+                yield {
+                    **_who(one.kernel, cell),
+                    **told,
+                    "value": cell.value(quantity.name),
+                    "rounds": len(values),
+                    "source": quantity.source,
+                }
+            for theirs, file in found.published:
+                for column in theirs.columns(one.kernel.title, file):
+                    yield {
+                        "kernel": one.kernel.name,
+                        "compiler": f"{column.who} (published)",
+                        "hugepages": column.policy,
+                        **told,
+                        "value": column.values.get(quantity.name),
+                        "source": theirs.source,
+                    }
+
+
+def _ratio_rows(found: Counted) -> Iterator[dict[str, object]]:
+    """A row for each ratio: of pages with : without, or of two compilers; those published among them."""
+    for one in found.kernels:
+        for column in one.compared:
+            who, other = column.cell.measured, column.other.measured
+            for name, ratio in column.ratios.items():
+                yield {
+                    "kernel": one.kernel.name,
+                    "table": "compilers" if column.by_compiler else "pages",
+                    "compiler": who.compiler,
+                    **{variant: getattr(who, variant) for variant in VARIANTS},
+                    "reference": other.compiler if column.by_compiler else other.hugepages,
+                    "quantity": name,
+                    **_ratio_cells(ratio),
+                }
+        known = {quantity.name for quantity in one.quantities}
+        for theirs, file in found.published:
+            for table, columns in (
+                ("pages", theirs.by_pages(one.kernel.title, file)),
+                ("compilers", theirs.by_compiler(one.kernel.title, file)),
+            ):
+                for published in columns:
+                    for name in (name for name in published.values if name in known):
+                        yield {
+                            "kernel": one.kernel.name,
+                            "table": table,
+                            "compiler": f"{published.who} (published)",
+                            "hugepages": published.policy,
+                            "quantity": name,
+                            "ratio": published.values[name],
+                        }
+
+
+def _ratio_cells(ratio: Ratio) -> dict[str, object]:
+    return {"ratio": ratio.median, "low": ratio.low, "high": ratio.high, "pairs": ratio.pairs}

@@ -56,7 +56,8 @@ def examine(environment: str, modules: Path | None, measure_noise: bool = True) 
     except PagewiseError as fault:
         facts, unreadable = None, Finding("Tools", "set-up", "lack", fault.what, fault.remedy)
     host = read_host()
-    findings = [*_tools(facts, environment, modules), *_compilers(facts), *_pages(host), *_machine(host)]
+    findings = [*_tools(facts, environment, modules), *_compilers(facts), *_pages(host)]
+    findings += [*counter_findings(host, environment, modules), *_machine(host)]
     if unreadable is not None:
         findings.insert(0, unreadable)
     if measure_noise:
@@ -227,7 +228,6 @@ def _machine(host: Mapping[str, Any]) -> Iterator[Finding]:
     yield _smt(host["smt"])
     yield _governor(host["governors"])
     yield prefetcher_finding()
-    yield _counters(host)
 
 
 def _smt(active: bool | None) -> Finding:
@@ -264,21 +264,13 @@ def prefetcher_finding(root: Path = Path("/")) -> Finding:
     return Finding("Machine", "prefetchers", "good", detail)
 
 
-def _counters(host: Mapping[str, Any]) -> Finding:
-    paranoid = host["perf_event_paranoid"]
-    if not host["pmu"]:
-        return Finding(
-            "Machine",
-            "hardware counters",
-            "note",
-            "none here (usual in virtual machines); times do not need them",
-        )
-    if paranoid is not None and paranoid > 2 and os.geteuid() != 0:
-        return Finding(
-            "Machine",
-            "hardware counters",
-            "note",
-            f"closed to users (perf_event_paranoid {paranoid})",
-            "as root: sysctl kernel.perf_event_paranoid=2",
-        )
-    return Finding("Machine", "hardware counters", "good", f"there, perf_event_paranoid {paranoid}")
+def counter_findings(host: Mapping[str, Any], environment: str, modules: Path | None) -> Iterator[Finding]:
+    """Which events this user may count, and what would permit more."""
+    from pagewise.counters.permission import permissions
+
+    try:
+        tree = module_tree(environment, modules)
+    except PagewiseError:
+        tree = None
+    for one in permissions(host, tree):
+        yield Finding("Counters", one.name, one.state, one.detail, one.remedy)

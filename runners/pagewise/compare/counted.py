@@ -1,7 +1,7 @@
 """From the records of counting runs to counts, rates and their ratios. Pure functions.
 
-A configuration runs once a group of events in each round; the runs of a round are joined to one set. Counts are
-those of one pass through the work, for a kernel chooses the number of passes by the clock.
+A configuration runs once a group of events in each round; the runs of a round are joined to one set. Counts
+are those of one pass through the work, for a kernel chooses the number of passes by the clock.
 """
 
 from __future__ import annotations

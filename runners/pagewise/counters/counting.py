@@ -13,6 +13,7 @@ from pagewise.catalog import Entry
 from pagewise.comparison import Arrangement, Comparison, Options, arrange, begun
 from pagewise.counters.events import EventFile, Group, merged
 from pagewise.counters.machine import Choice, choose, read_cpu
+from pagewise.counters.permission import hardware_counters
 from pagewise.counters.published import read_published
 from pagewise.errors import FormatError, SetupError
 from pagewise.host import read_host
@@ -68,7 +69,9 @@ def prepare(options: Options, wanted: Wanted, console: Console, began: float) ->
     found = arrange(options, console)
     files = installed(found.entries.values())
     papi = all(entry.configuration.papi == "on" for entry in found.entries.values())
-    choice = choose(files, read_cpu(), read_host(), papi, wanted.events)
+    hardware = hardware_counters(read_host())
+    lacking = None if hardware.state == "good" else (hardware.detail, hardware.remedy)
+    choice = choose(files, read_cpu(), papi, lacking, wanted.events)
     groups = counted_groups(choice.file, wanted)
     settings = {group.name: _settings(group, wanted.multiplex) for group in groups}
     _tell(console, found, options, choice, groups)

@@ -68,12 +68,16 @@ def read_cpu(root: Path = Path("/")) -> Cpu:
 
 
 def choose(
-    files: Sequence[EventFile], cpu: Cpu, host: Mapping[str, Any], papi: bool, named: str | None = None
+    files: Sequence[EventFile],
+    cpu: Cpu,
+    papi: bool,
+    lacking: tuple[str, str | None] | None = None,
+    named: str | None = None,
 ) -> Choice:
     """The file to count by: PAPI's events of this CPU, then the kernel's generic ones, then software events.
 
-    `papi`: whether the programs were built with it. `named`: the file that the user wants. Raises SetupError
-    when there is none.
+    `papi`: whether the programs were built with it. `lacking`: why the CPU's counters cannot be used, and the
+    remedy. `named`: the file that the user wants. Raises SetupError when there is none.
     """
     by_name = {file.name: file for file in files}
     if named is not None:
@@ -85,15 +89,10 @@ def choose(
             )
         return Choice(by_name[named], "named by --events")
     ours = next((file for file in files if cpu.fits(file.data.get("matches"))), None)
-    if not host["pmu"]:
-        known = f"{ours.title}, but " if ours else ""
-        return Choice(
-            _existing(by_name, SOFTWARE),
-            f"{known}the kernel shows no hardware counters here"
-            + (f" ({host['virtual_machine']})" if host["virtual_machine"] else ""),
-            "count on a bare machine, or on a virtual one whose host passes its counters on (KVM: cpu host, "
-            "pmu=on)",
-        )
+    if lacking is not None:
+        reason, remedy = lacking
+        known = f"this is {ours.title}, but its" if ours else "the"
+        return Choice(_existing(by_name, SOFTWARE), f"{known} hardware counters: {reason}", remedy)
     if not papi:
         return Choice(
             _existing(by_name, PERF),

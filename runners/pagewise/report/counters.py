@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +31,7 @@ COUNTS, VALUES, RATIOS, LATEX, REPORT = (
     "counters.tex",
     "report.html",
 )
+_FIRST_COLUMN = 24  # of a terminal, at the least
 TableKind = Literal["pages", "compilers", "values"]
 
 
@@ -126,8 +127,9 @@ def show(console: Console, result: Result) -> Counted:
     """Analyses the records, prints the tables and the notes. Raises FormatError."""
     found = counted(result)
     for table in found.tables:
-        console.print()
-        console.print(_rich_table(table))
+        for part in _by_compiler(table) if table.kind == "values" else [table]:
+            console.print()
+            console.print(_rich_table(part))
     console.print()
     for note in found.notes:
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
@@ -224,6 +226,8 @@ def _ratios(
         texts = [ratio_text(None if ratio is None else ratio.median) for ratio in measured]
         texts += [ratio_text(column.values.get(quantity.name)) for column in published]
         told = [ratio is not None and ratio.excludes_one for ratio in measured]
+        if not any(ratio is not None for ratio in measured):
+            continue
         rows.append(
             Row(
                 quantity.title,
@@ -261,6 +265,18 @@ def _kernel_notes(one: KernelCounts) -> Iterator[str]:
         yield f"{one.kernel.title}: the runs of a round agree in cycles within {100 * max(spreads):.1f} %."
 
 
+def _by_compiler(table: Table) -> Iterator[Table]:
+    """A table of values in parts that a terminal has room for; published ones are in the files."""
+    for above in dict.fromkeys(column.above for column in table.columns if not column.published):
+        here = [place for place, column in enumerate(table.columns) if column.above == above]
+        rows = [
+            replace(row, cells=tuple(row.cells[i] for i in here), told=tuple(row.told[i] for i in here))
+            for row in table.rows
+        ]
+        columns = tuple(table.columns[i] for i in here)
+        yield replace(table, title=f"{table.title}, {above}", columns=columns, rows=tuple(rows))
+
+
 def _rich_table(table: Table) -> rich.table.Table:
     shown = rich.table.Table(
         title=Text(f"{table.kernel}: {table.title}", style="bold"),
@@ -271,11 +287,12 @@ def _rich_table(table: Table) -> rich.table.Table:
         collapse_padding=True,
         padding=(0, 1),
     )
-    shown.add_column("", overflow="fold")
+    shown.add_column("", overflow="fold", min_width=_FIRST_COLUMN)
     if table.kind == "values":
         shown.add_column("unit", no_wrap=True)
     for column in table.columns:
-        shown.add_column(f"{column.above}\n{column.below}", justify="right")
+        head = column.below if table.kind == "values" else f"{column.above}\n{column.below}"
+        shown.add_column(head, justify="right")
     kind = table.rows[0].kind if table.rows else ""
     for row in table.rows:
         if row.kind != kind:

@@ -1,0 +1,126 @@
+"""Which events a user may count, and what would permit more."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pagewise.counters.permission import hardware_counters, has_capability, open_error, permissions
+from pagewise.doctor import counter_findings
+from stage import CHASE, EVENTS, Stage
+
+BARE = {"virtual_machine": None, "container": False, "perf_event_paranoid": 2}
+VIRTUAL = {**BARE, "virtual_machine": "QEMU"}
+ZEN4 = "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"
+
+
+def kernel(hardware: int = 0, hardware_in_kernel: int = 0, software: int = 0, software_in_kernel: int = 0):
+    """A kernel that answers with these errnos."""
+
+    def opens(kind: int, event: int, user_only: bool) -> int:
+        told = (hardware, hardware_in_kernel) if kind == 0 else (software, software_in_kernel)
+        return told[0] if user_only else told[1]
+
+    return opens
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "proc/sys/kernel").mkdir(parents=True)
+    (tmp_path / "proc/self").mkdir()
+    (tmp_path / "proc/cpuinfo").write_text(ZEN4)
+    (tmp_path / "proc/self/status").write_text("Name:\tx\nCapEff:\t0000000000000000\n")
+    return tmp_path
+
+
+def found(root: Path, host=BARE, tree=None, **answers: int):
+    return {one.name: one for one in permissions(host, tree, root, kernel(**answers))}
+
+
+def test_all_is_permitted(root: Path):
+    told = found(root)
+    assert told["hardware counters"].state == told["software events"].state == "good"
+    assert told["hardware counters"].detail == "may be used, in user and kernel mode (perf_event_paranoid 2)"
+
+
+def test_user_mode_alone(root: Path):
+    told = found(root, hardware_in_kernel=errno.EACCES, software_in_kernel=errno.EACCES)
+    assert told["hardware counters"].detail.startswith("may be used, in user mode (")
+    software = told["software events"]
+    assert software.state == "note" and "no context switches" in software.detail
+    assert "perf_event_paranoid=1" in software.remedy
+
+
+@pytest.mark.parametrize("refused", [errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP])
+def test_a_virtual_machine_without_counters(root: Path, refused: int):
+    told = hardware_counters(VIRTUAL, root, kernel(hardware=refused))
+    assert (told.state, "QEMU" in told.detail, "PMU" in told.remedy) == ("note", True, True)
+    bare = hardware_counters(BARE, root, kernel(hardware=refused))
+    assert bare.remedy == "a kernel that knows this CPU"
+
+
+@pytest.mark.parametrize("refused", [errno.EACCES, errno.EPERM])
+def test_what_is_not_permitted_has_the_remedy(root: Path, refused: int):
+    closed = {**BARE, "perf_event_paranoid": 4}
+    told = hardware_counters(closed, root, kernel(hardware=refused))
+    assert "closed to this user (perf_event_paranoid 4" in told.detail
+    assert "sysctl kernel.perf_event_paranoid=2" in told.remedy and "cap_perfmon" in told.remedy
+    container = hardware_counters({**BARE, "container": True}, root, kernel(hardware=refused))
+    assert "--cap-add PERFMON" in container.remedy
+    (root / "proc/self/status").write_text("CapEff:\t0000004000000000\n")
+    assert has_capability(root)
+    assert "cap_perfmon" not in hardware_counters(closed, root, kernel(hardware=refused)).remedy
+
+
+def test_other_refusals_are_told_by_their_name(root: Path):
+    told = hardware_counters(BARE, root, kernel(hardware=errno.EINVAL))
+    assert "Invalid argument" in told.detail and told.remedy is None
+    none = found(root, software=errno.EPERM, software_in_kernel=errno.EPERM)["software events"]
+    assert "getrusage" in none.detail
+
+
+def test_the_watchdog_takes_a_counter(root: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert "counters taken" not in found(root)
+    (root / "proc/sys/kernel/nmi_watchdog").write_text("1\n")
+    assert "nmi_watchdog=0" in found(root)["counters taken"].remedy
+    assert "counters taken" not in found(root, hardware=errno.ENOENT)
+
+
+def test_events_and_papi_of_a_module_tree(root: Path, stage: Stage):
+    assert found(root)["events"].state == "note" and "PAPI" not in found(root)
+    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE], papi="on")
+    told = found(root, tree=stage.modules)
+    assert told["events"].detail.startswith("AMD Zen 4: ") and "tlb" in told["events"].detail
+    assert (told["PAPI"].state, told["PAPI"].detail) == ("good", "in all 1 modules")
+    stage.add("gcc-12.2.0", ("thp", "hardware", "regular"), [CHASE])
+    told = found(root, tree=stage.modules)
+    assert "in 1 of 2 modules" in told["PAPI"].detail and "+papi" in told["PAPI"].remedy
+    (root / "proc/cpuinfo").write_text("vendor_id\t: Other\n")
+    assert "no event file fits" in found(root, tree=stage.modules)["events"].detail
+
+
+def test_broken_event_files_are_told(root: Path, stage: Stage):
+    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
+    link = next(stage.folder.glob("opt/*/share/pagewise/events"))
+    link.unlink()
+    shutil.copytree(EVENTS, link)
+    (link / "zen4.yaml").write_text("name: zen4\n")
+    told = found(root, tree=stage.modules)["events"]
+    assert told.state == "note" and "zen4.yaml" in told.detail
+
+
+def test_the_real_kernel_answers():
+    assert isinstance(open_error(1, 2, True), int)
+    assert open_error(77, 2, True) != 0
+
+
+def test_doctor_has_them_without_a_module_tree(tmp_path: Path):
+    host = {**BARE, "perf_event_paranoid": None}
+    told = list(counter_findings(host, "default", tmp_path / "none"))
+    assert [one.topic for one in told] == ["Counters"] * len(told)
+    assert {one.name for one in told} >= {"hardware counters", "software events", "events"}
+    assert not any(one.lacks for one in told)

@@ -20,6 +20,8 @@ _BEGAN = time.monotonic()
 _INTERRUPTED = 130
 _INVALID = 1
 _PLAIN_WIDTH = 120
+# docs/statistics.md tells what these see.
+_ROUNDS, _WIDTH = 7, 0.025
 
 _ENVIRONMENT = click.option(
     "--env",
@@ -98,6 +100,30 @@ _SET_THP_SIZES = click.option(
     help="Switch the needed sizes of transparent huge pages to madvise meanwhile, and put them back (root).",
 )
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+def _share(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    """2% or 0.02 as 0.02."""
+    if text is None:
+        return None
+    try:
+        share = float(text.rstrip("% ")) / (100.0 if "%" in text else 1.0)
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share < 1.0:
+        raise click.BadParameter(f"{text!r} is no width: write it like 2%", context, option)
+    return share
+
+
+def _duration(context: click.Context, option: click.Parameter, text: str) -> float:
+    """Seconds of 90s, 10m, 1.5h or 90."""
+    try:
+        seconds = float(text.rstrip("smh")) * {"m": 60.0, "h": 3600.0}.get(text[-1:], 1.0)
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0.0:
+        raise click.BadParameter(f"{text!r} is no time: write it like 90s, 10m or 1h", context, option)
+    return seconds
 
 
 def main() -> NoReturn:
@@ -224,9 +250,30 @@ def run(
 @click.option(
     "--rounds",
     type=click.IntRange(1, 1000),
-    default=7,
+    default=None,
+    help="So many rounds, or at least so many with --until; 3 are the fewest that rank. By default 7 with "
+    "--until 2.5%.",
+)
+@click.option(
+    "--until",
+    callback=_share,
+    metavar="WIDTH",
+    help="Add rounds until every 95 % interval is narrower, as 2%, or the budget ends: docs/statistics.md.",
+)
+@click.option(
+    "--budget",
+    callback=_duration,
+    default="10m",
     show_default=True,
-    help="Rounds; 3 are the fewest that rank.",
+    metavar="TIME",
+    help="The longest that all rounds may take with --until, as 90s, 10m, 1h.",
+)
+@click.option(
+    "--aa",
+    type=click.IntRange(1, 10),
+    default=1,
+    show_default=True,
+    help="A/A pairs: how often more each baseline runs in a round.",
 )
 @_THREADS
 @_RESERVE
@@ -258,6 +305,8 @@ def compare(**chosen: Any) -> int:
 
     console = _console()
     chosen["name"] = chosen["name"] or chosen["environment"]
+    if chosen["rounds"] is None:
+        chosen |= {"rounds": _ROUNDS, "until": chosen["until"] or _WIDTH}
     return _measured(prepare(Options(**chosen | _lists(chosen)), console, _BEGAN), console)
 
 

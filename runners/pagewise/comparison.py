@@ -18,6 +18,8 @@ from rich.console import Console
 
 from pagewise import hugepages, lmod, prefetchers, thp
 from pagewise.catalog import Catalog, Entry, read_catalog
+from pagewise.compare.analysis import analyse
+from pagewise.compare.until import too_wide
 from pagewise.configuration import policy_kind, policy_size
 from pagewise.errors import Interrupted, PagewiseError, SelectionError, SetupError
 from pagewise.host import read_host
@@ -39,7 +41,7 @@ from pagewise.result import (
     write_manifest,
 )
 from pagewise.signals import interruptible
-from pagewise.units import count_text
+from pagewise.units import clock_text, count_text, percent_text
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,9 @@ class Options:
     pages: tuple[str, ...] = ()
     set_thp_sizes: bool = False
     prefetchers: tuple[str, ...] = ()
+    aa: int = 1
+    until: float | None = None
+    budget: float = 600.0
 
 
 @dataclass
@@ -157,17 +162,57 @@ class Comparison:
         return found
 
     def _run_all(self, launcher: Launcher, writer: RecordWriter) -> None:
+        began = time.monotonic()
         rounds = [self.steps_of_round(number) for number in range(1, self.options.rounds + 1)]
         sweeps = order_of_sweeps(self.subjects, self.options.seed) if self.options.sweep else []
         with Teller(self.console, self.options.rounds, [*chain(*rounds), *sweeps]) as teller:
             for number, steps in enumerate(rounds, start=1):
                 self._run_steps(steps, launcher, writer, teller)
                 self.manifest["rounds_done"] = number
+            if self.options.until is not None:
+                self._run_until(self.options.until, began, launcher, writer, teller)
             self._run_steps(sweeps, launcher, writer, teller)
+
+    def _run_until(
+        self, width: float, began: float, launcher: Launcher, writer: RecordWriter, teller: Teller
+    ) -> None:
+        """Further rounds of the kernels whose intervals are still wider, as the budget allows.
+
+        Whether to go on depends on widths alone, never on what the intervals say.
+        """
+        subjects, number = self.subjects, self.options.rounds
+        told = self.manifest["until"] = {
+            "width": width,
+            "budget_seconds": self.options.budget,
+            "ended": None,
+            "rounds": {one.kernel.name: number for one in subjects},
+            "widest": {},
+        }
+        while True:
+            wide = too_wide(analyse(subjects, self.records, self.options.seed), width)
+            subjects = [one for one in subjects if one.kernel.name in wide]
+            told["widest"] = wide
+            if not subjects:
+                told["ended"] = "narrow"
+                return
+            steps = [
+                step
+                for step in self.steps_of_round(number + 1)
+                if step.kernel.name in wide and not self.is_stopped(step)
+            ]
+            seconds = teller.expect(steps) or 0.0
+            if not steps or time.monotonic() - began + seconds > self.options.budget:
+                told["ended"] = "budget"
+                return
+            teller.add(steps, until_text(wide, width))
+            number += 1
+            self._run_steps(steps, launcher, writer, teller)
+            self.manifest["rounds_done"] = number
+            told["rounds"] |= {one.kernel.name: number for one in subjects}
 
     def steps_of_round(self, number: int) -> list[Step]:
         """The runs of one round, in order."""
-        return order_of_round(self.subjects, number, self.options.seed)
+        return order_of_round(self.subjects, number, self.options.seed, self.options.aa)
 
     def is_stopped(self, step: Step) -> bool:
         """Whether such a run was tried in vain."""
@@ -279,6 +324,8 @@ def begun(
         "seed": options.seed,
         "rounds": options.rounds,
         "rounds_done": 0,
+        "aa": options.aa,
+        "until": None,
         "threads": options.threads,
         "baseline": options.baseline,
         "sweep": options.sweep,
@@ -303,17 +350,29 @@ def begun(
 def intended(catalog: Catalog, subjects: Sequence[Subject], options: Options) -> str:
     """How much will be run, and how many kernels were not chosen."""
     names = ", ".join(one.kernel.name for one in subjects)
-    a_round = len(order_of_round(subjects, 1, options.seed))
+    a_round = len(order_of_round(subjects, 1, options.seed, options.aa))
     sweeps = len(order_of_sweeps(subjects, options.seed)) if options.sweep else 0
     runs = f"{count_text(options.rounds, 'round')} of {count_text(a_round, 'run')}"
     if sweeps:
         runs += f" and {count_text(sweeps, 'sweep')}"
     told = f"To measure: {names}. {runs}: {count_text(options.rounds * a_round + sweeps, 'run')}."
+    if options.until is not None:
+        told += (
+            f"\nThen further rounds until all intervals are narrower than {percent_text(options.until)}, "
+            f"all rounds within {clock_text(options.budget)}."
+        )
     left = len(catalog.kernels) - len(subjects)
     if left and not options.kernels:
         told += f"\n{count_text(left, 'more kernel')} can be chosen with --kernels"
         told += "; `pagewise list` lists them."
     return told
+
+
+def until_text(wide: Mapping[str, float | None], width: float) -> str:
+    """How wide the intervals still are: `intervals up to 3.4 %, to be 2.5 %`."""
+    known = [value for value in wide.values() if value is not None]
+    now = f"intervals up to {percent_text(max(known))}" if len(known) == len(wide) else "intervals lacking"
+    return f"{now}, to be {percent_text(width)}"
 
 
 def _check_programs(catalog: Catalog, subjects: Sequence[Subject]) -> None:

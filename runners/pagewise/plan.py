@@ -123,8 +123,8 @@ def subject(
     return Subject(kernel, tuple(cells))
 
 
-def order_of_round(subjects: Sequence[Subject], number: int, seed: int) -> list[Step]:
-    """One round: every cell of every kernel once, the baselines twice (A/A), shuffled.
+def order_of_round(subjects: Sequence[Subject], number: int, seed: int, pairs: int = 1) -> list[Step]:
+    """One round: every cell of every kernel once, the baselines `pairs` times more (A/A), shuffled.
 
     Kernels are shuffled, and cells within a kernel: what is paired lies close in time, whatever the machine
     does over the round. Another round has another order; the same seed gives the same orders.
@@ -133,7 +133,7 @@ def order_of_round(subjects: Sequence[Subject], number: int, seed: int) -> list[
     planned: list[tuple[Kernel, Cell, Series]] = []
     for one in shuffle.sample(subjects, len(subjects)):
         runs: list[tuple[Kernel, Cell, Series]] = [(one.kernel, cell, "compare") for cell in one.cells]
-        runs += [(one.kernel, cell, "aa") for cell in one.cells if cell.is_baseline]
+        runs += [(one.kernel, cell, "aa") for cell in one.cells if cell.is_baseline for _ in range(pairs)]
         shuffle.shuffle(runs)
         planned += runs
     return list(_numbered(planned, number))

@@ -47,7 +47,7 @@ class Teller:
 
     def __init__(self, console: Console, rounds: int, steps: Sequence[Step]) -> None:
         self._console, self._rounds, self._ahead = console, rounds, list(steps)
-        self._left, self._stage = TimeLeft(), ""
+        self._left, self._stage, self._why = TimeLeft(), "", ""
         self._started = time.monotonic()
         self._bar = Progress(
             TextColumn("{task.fields[stage]:<12}"),
@@ -61,9 +61,21 @@ class Teller:
         )
         self._task = self._bar.add_task("", total=len(self._ahead), stage="", left="", what="")
 
+    def expect(self, steps: Sequence[Step]) -> float | None:
+        """The seconds that these steps will take, None when nothing is known."""
+        return self._left.estimate(steps)
+
+    def add(self, steps: Sequence[Step], why: str) -> None:
+        """A further round comes before what is ahead, for this reason."""
+        self._why = why
+        self._ahead = [*steps, *self._ahead]
+        self._bar.update(self._task, total=(self._bar.tasks[0].total or 0) + len(steps))
+
     def begin(self, step: Step) -> None:
         """A step starts."""
-        stage = "sweeps" if step.series == "sweep" else f"round {step.round}/{self._rounds}"
+        stage = "sweeps" if step.series == "sweep" else f"round {step.round}"
+        if step.series != "sweep":
+            stage += f", {self._why}" if self._why else f"/{self._rounds}"
         left = self._left.estimate(self._ahead)
         told = "" if left is None else f"{clock_text(left)} left"
         what = f"{step.kernel.name} {step.cell.compiler}/{step.cell.measured.label}"

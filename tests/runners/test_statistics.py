@@ -10,10 +10,13 @@ from scipy import stats
 
 from pagewise.compare.statistics import (
     Ratio,
+    against,
+    estimate,
     noise_floor,
     paired_ratios,
     ratio,
     trimmed_mean,
+    unclear,
     verdict,
 )
 
@@ -55,25 +58,44 @@ def test_interval_of_the_plain_mean_is_students():
     assert math.log(found.high) == pytest.approx(high, abs=0.08 * (high - low))
 
 
-def test_error_of_the_trimmed_mean_agrees_with_scipys_bootstrap():
-    ratios = np.random.default_rng(5).lognormal(0.1, 0.05, size=7)
-    logs = np.log(ratios)
-    independent = stats.bootstrap(
-        (logs,),
-        lambda x, axis: stats.trim_mean(x, 1 / 7, axis=axis),
-        n_resamples=5000,
-        random_state=2,
-    ).standard_error
-    half = stats.t.ppf(0.975, 4) * independent * math.sqrt(7 / 6)
-    found = ratio(list(ratios), seed=9)
-    assert found is not None
-    assert math.log(found.high / found.low) / 2 == pytest.approx(half, rel=0.08)
+@pytest.mark.parametrize("count", [7, 14, 21])
+def test_the_interval_is_that_of_the_trimmed_mean_or_wider(count):
+    """Centre and standard error against scipy's; never narrower than Student's t, seldom much wider."""
+    logs = np.random.default_rng(5).normal(0.1, 0.05, size=(40, 1, count))
+    centre, half, _ = estimate(logs, seed=9)
+    limits = (1 / 7 + 1e-9, 1 / 7 + 1e-9)
+    for one, middle, reach in zip(logs[:, 0], centre, half, strict=True):
+        assert middle == pytest.approx(float(stats.mstats.trimmed_mean(one, limits)))
+        left = count - 2 * (count // 7)
+        student = stats.t.ppf(0.975, left - 1) * stats.mstats.trimmed_stde(one, limits)
+        assert student * 0.999999 <= reach <= 2 * student
+
+
+def test_several_runs_of_the_baseline_count_as_one_ratio():
+    ratios = np.random.default_rng(7).lognormal(0.1, 0.02, size=(2, 9))
+    both = ratio([list(one) for one in ratios], 1)
+    centres = [ratio(list(one), 1).trimmed for one in ratios]
+    assert both.trimmed == pytest.approx(math.sqrt(centres[0] * centres[1]))
+    assert both.pairs == 9 and both.low < both.trimmed < both.high
+    assert against({1: 2.0, 2: 6.0, 3: 1.0}, [{1: 1.0, 2: 2.0}, {1: 4.0, 2: 3.0, 3: 1.0}]) == [
+        [2.0, 3.0],
+        [0.5, 2.0],
+    ]
+
+
+def test_p_is_that_of_the_interval():
+    """p is below 0.05 just where the interval about the trimmed mean excludes 1."""
+    logs = np.random.default_rng(13).normal(0.01, 0.02, size=(300, 2, 8))
+    centre, half, p = estimate(logs, seed=1)
+    assert ((np.abs(centre) > half) == (p < 0.05)).all() and p.min() >= 0.0 and p.max() <= 1.0
+    alike = estimate(np.full((2, 1, 9), [[[0.1]], [[0.0]]]), seed=1)
+    assert alike[1].tolist() == pytest.approx([0.0, 0.0]) and alike[2].tolist() == [0.0, 1.0]
 
 
 def test_same_seed_same_interval():
-    ratios = [1.0, 1.1, 1.05, 0.99, 1.02, 1.2, 1.0]
+    ratios = [1.0, 1.5, 1.01, 1.49, 1.02, 1.51, 0.99, 1.0, 1.5, 1.01, 1.48, 1.0, 1.52, 1.5]
     assert ratio(ratios, 4) == ratio(ratios, 4)
-    assert ratio(ratios, 4) != ratio(ratios, 5)
+    assert len({ratio(ratios, seed) for seed in range(10)}) > 1
 
 
 def test_too_few_rounds_have_no_interval_and_no_verdict():
@@ -107,9 +129,29 @@ def test_verdict_needs_both_the_interval_and_the_floor(median, low, high, floor,
     assert verdict(Ratio(7, median, low, high), floor) == expected
 
 
-def test_noise_floor_is_the_far_end_of_the_interval():
-    assert noise_floor(Ratio(7, 1.0, 0.98, 1.01)) == pytest.approx(1 / 0.98 - 1)
-    assert noise_floor(Ratio(7, 1.0, 0.99, 1.03)) == pytest.approx(0.03)
+@pytest.mark.parametrize(
+    ("measured", "floor", "p", "why"),
+    [
+        (Ratio(7, 0.90, None, None), 0.02, None, "too few rounds"),
+        (Ratio(7, 0.90, 0.88, 0.92), None, None, "too few rounds"),
+        (Ratio(7, 0.99, 0.96, 1.01), 0.02, None, "interval"),
+        (Ratio(7, 0.99, 0.98, 0.995), 0.02, 0.2, "floor"),
+        (Ratio(7, 0.90, 0.88, 0.92), 0.02, 0.051, "correction"),
+        (Ratio(7, 0.90, 0.88, 0.92), 0.02, 0.05, None),
+    ],
+)
+def test_what_cannot_be_told_has_a_reason(measured, floor, p, why):
+    assert unclear(measured, floor, p) == why
+    assert (verdict(measured, floor, p) == "cannot tell") == (why is not None)
+
+
+def test_noise_floor_is_what_equal_programs_differed_by_or_could():
+    assert noise_floor(Ratio(7, 1.0, 0.98, 1.02)) == pytest.approx(math.sqrt(1.02 / 0.98) - 1)
+    assert noise_floor(Ratio(7, 0.95, 0.94, 0.96)) == pytest.approx(1 / 0.95 - 1)
+    assert noise_floor(Ratio(7, 1.01, 0.99, 1.03), Ratio(7, 0.96, 0.95, 1.01), None) == pytest.approx(
+        1 / 0.96 - 1
+    )
+    assert noise_floor(None) is None
 
 
 @pytest.mark.parametrize("noise", ["even", "spikes", "drift"])

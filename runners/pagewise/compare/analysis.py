@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
+from pagewise.compare.drift import Drift, drift
+from pagewise.compare.many import corrected
+from pagewise.compare.outliers import outliers
 from pagewise.compare.policies import Compared, compared_by_policy, run_seconds
+from pagewise.compare.speeds import TwoSpeeds, two_speeds
 from pagewise.compare.statistics import (
     Ratio,
+    Reason,
     Verdict,
+    against,
     noise_floor,
     paired_ratios,
     ratio,
     trimmed_mean,
+    unclear,
     verdict,
 )
 from pagewise.compare.validity import invalid_reason
@@ -43,6 +51,9 @@ class Row:
 
     `invalid` says why it is not ranked, None when it is; `is_fault` whether that is something wrong (a
     result, pages, a crash) and not something missing. `note` tells of runs that were left out.
+    `reason` is why it cannot be told, None where it can; `p` that of the ratio among all comparisons of the
+    result. `outliers` are rounds and their ratios, kept in all numbers; of the baseline those of A/A. `drift`
+    is that of the ratio; of the baseline that of its time.
     """
 
     cell: Cell
@@ -55,6 +66,11 @@ class Row:
     pages: Pages | None = None
     time_ratio: Ratio | None = None
     verdict: Verdict = "cannot tell"
+    reason: Reason | None = None
+    p: float | None = None
+    outliers: tuple[tuple[int, float], ...] = ()
+    speeds: TwoSpeeds | None = None
+    drift: Drift | None = None
     invalid: str | None = None
     is_fault: bool = False
     remedy: str | None = None
@@ -63,12 +79,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of one kernel and compiler, ranked and not, with their noise floor (a share)."""
+    """The rows of one kernel and compiler, ranked and not, with their noise floor (a share).
+
+    `repeated` are the baseline's ratios to itself (A/A), one for each repetition in a round.
+    """
 
     compiler: str
     ranked: tuple[Row, ...]
     unranked: tuple[Row, ...]
-    repeated: Ratio | None
+    repeated: tuple[Ratio, ...]
     floor: float | None
 
     @property
@@ -84,7 +103,10 @@ class Versus:
     compiler: str
     reference: str
     time_ratio: Ratio
-    verdict: Verdict
+    floor: float | None
+    verdict: Verdict = "cannot tell"
+    reason: Reason | None = None
+    p: float | None = None
 
 
 @dataclass(frozen=True)
@@ -101,13 +123,14 @@ class Curve:
 
 @dataclass(frozen=True)
 class KernelResult:
-    """All that was learnt of one kernel."""
+    """All that was learnt of one kernel. `comparisons` are those of all kernels, which its p allow for."""
 
     kernel: Kernel
     groups: tuple[Group, ...]
     versus: tuple[Versus, ...]
     by_policy: tuple[Compared, ...]
     curves: tuple[Curve, ...]
+    comparisons: int = 0
 
 
 def analyse(subjects: Sequence[Subject], records: Iterable[Record], seed: int) -> list[KernelResult]:
@@ -118,7 +141,51 @@ def analyse(subjects: Sequence[Subject], records: Iterable[Record], seed: int) -
         if run is not None:
             key = (run.get("kernel", record["kernel"]), (run["module"], run.get("pages")), run["series"])
             sorted_records.setdefault(key, []).append(record)
-    return [_kernel_result(one, sorted_records, seed) for one in subjects]
+    return _judged([_kernel_result(one, sorted_records, seed) for one in subjects])
+
+
+def _judged(results: Sequence[KernelResult]) -> list[KernelResult]:
+    """The results with verdicts: all comparisons are corrected for together."""
+    measured = [row.time_ratio for one in results for group in one.groups for row in group.ranked]
+    measured += [versus.time_ratio for one in results for versus in one.versus]
+    ps = [found.p for found in measured if found is not None and found.p is not None]
+    of_all = dict(zip(ps, corrected(ps), strict=True))
+
+    def judged_row(row: Row, group: Group) -> Row:
+        found, base = row.time_ratio, group.baseline
+        if row.cell.is_baseline or found is None or base is None:
+            return row if row.cell.is_baseline else replace(row, reason="too few rounds")
+        p = None if found.p is None else of_all[found.p]
+        reason = unclear(found, group.floor, p)
+        if reason in ("interval", "floor") and (row.speeds or base.speeds):
+            reason = "bimodal"
+        if (reason in ("interval", "floor") and row.drift) or (reason is None and _turns(row)):
+            reason = "drift"
+        told = verdict(found, group.floor, p) if reason is None else "cannot tell"
+        return replace(row, verdict=told, reason=reason, p=p)
+
+    def judged_versus(one: Versus) -> Versus:
+        p = None if one.time_ratio.p is None else of_all[one.time_ratio.p]
+        reason = unclear(one.time_ratio, one.floor, p)
+        return replace(one, verdict=verdict(one.time_ratio, one.floor, p), reason=reason, p=p)
+
+    return [
+        replace(
+            one,
+            groups=tuple(
+                replace(group, ranked=tuple(judged_row(row, group) for row in group.ranked))
+                for group in one.groups
+            ),
+            versus=tuple(judged_versus(versus) for versus in one.versus),
+            comparisons=len(ps),
+        )
+        for one in results
+    ]
+
+
+def _turns(row: Row) -> bool:
+    """Whether the ratio began on one side of 1 and ended on the other."""
+    return row.drift is not None and row.drift.crosses_one
 
 
 def _kernel_result(one: Subject, records: _Sorted, seed: int) -> KernelResult:
@@ -126,7 +193,7 @@ def _kernel_result(one: Subject, records: _Sorted, seed: int) -> KernelResult:
         return records.get((one.kernel.name, cell.key, series), [])
 
     groups = []
-    times: dict[str, dict[int, float]] = {}
+    times: dict[str, list[dict[int, float]]] = {}
     for compiler in one.compilers():
         cells = [cell for cell in one.cells if cell.compiler == compiler]
         group, baseline_times = _group(
@@ -147,26 +214,28 @@ def _kernel_result(one: Subject, records: _Sorted, seed: int) -> KernelResult:
 
 def _group(
     kernel: Kernel, compiler: str, cells: Sequence[tuple[Cell, list[Record], list[Record]]], seed: int
-) -> tuple[Group, dict[int, float]]:
-    """The group, and the times of its baseline by round (empty when it cannot be ranked)."""
-    baseline: dict[int, float] = {}
-    repeated: Ratio | None = None
+) -> tuple[Group, list[dict[int, float]]]:
+    """The group, and the times of its baseline's runs by round (empty when it cannot be ranked)."""
+    baselines: list[dict[int, float]] = []
     for cell, compared, again in cells:
         if cell.is_baseline and _row(cell, [*compared, *again]).invalid is None:
-            baseline = _times(compared)
-            ratios = paired_ratios(_times(again), baseline)
-            repeated = ratio(ratios, _seed(seed, kernel, compiler, "aa"))
-    floor = noise_floor(repeated)
+            baselines = [_times(compared), *_repeats(again)]
+    pairs = [paired_ratios(one, baselines[0]) for one in baselines[1:]]
+    found = [ratio(one, _seed(seed, kernel, compiler, "aa")) for one in pairs]
+    floor = noise_floor(*found)
     rows = []
     for cell, compared, again in cells:
         row = _row(cell, [*compared, *again] if cell.is_baseline else compared)
-        if row.invalid is None and not cell.is_baseline:
-            own_seed = _seed(seed, kernel, *filter(None, cell.key))
-            row = _against(row, _times(compared), baseline, floor, own_seed)
+        if row.invalid is None and cell.is_baseline and baselines:
+            repeats = against(baselines[-1], baselines[:1])[0] if pairs else []
+            rounds = _common(baselines[-1:], baselines[:1])
+            row = replace(row, outliers=_outliers(rounds, repeats), drift=drift(_middle(baselines)))
+        elif row.invalid is None:
+            row = _against(row, _times(compared), baselines, _seed(seed, kernel, *filter(None, cell.key)))
         rows.append(row)
     ranked = tuple(row for row in rows if row.invalid is None)
     unranked = tuple(row for row in rows if row.invalid is not None)
-    return Group(compiler, ranked, unranked, repeated, floor), baseline
+    return Group(compiler, ranked, unranked, tuple(filter(None, found)), floor), baselines
 
 
 def _row(cell: Cell, records: Sequence[Record]) -> Row:
@@ -190,6 +259,7 @@ def _row(cell: Cell, records: Sequence[Record]) -> Row:
         wall=median(walls) if walls else None,
         metrics={name: median(record["metrics"][name] for record in valid) for name in sorted(fields)},
         pages=_pages(valid),
+        speeds=two_speeds(seconds),
         note=f"{len(faults)} of {len(records)} runs left out: {faults[0][1]}" if faults else None,
     )
 
@@ -215,14 +285,37 @@ def _invalid_row(cell: Cell, records: Sequence[Record], faults: Sequence[tuple[R
 
 
 def _against(
-    row: Row, times: Mapping[int, float], baseline: Mapping[int, float], floor: float | None, seed: int
+    row: Row, times: Mapping[int, float], baselines: Sequence[Mapping[int, float]], seed: int
 ) -> Row:
-    measured = ratio(paired_ratios(times, baseline), seed)
-    return replace(row, time_ratio=measured, verdict=verdict(measured, floor))
+    if not baselines:
+        return row
+    ratios = against(times, baselines)
+    middle = [math.exp(mean(map(math.log, one))) for one in zip(*ratios, strict=True)]
+    rounds = _common([times], baselines)
+    return replace(
+        row,
+        time_ratio=ratio(ratios, seed),
+        outliers=_outliers(rounds, middle),
+        drift=drift(dict(zip(rounds, middle, strict=True))),
+    )
+
+
+def _common(*several: Sequence[Mapping[int, float]]) -> list[int]:
+    """The rounds that all have."""
+    return sorted(set.intersection(*(set(one) for some in several for one in some)))
+
+
+def _outliers(rounds: Sequence[int], ratios: Sequence[float]) -> tuple[tuple[int, float], ...]:
+    return tuple((rounds[place], ratios[place]) for place in outliers([math.log(one) for one in ratios]))
+
+
+def _middle(times: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """The geometric mean of several runs in a round, by round."""
+    return {number: math.exp(mean(math.log(one[number]) for one in times)) for number in _common(times)}
 
 
 def _versus(
-    kernel: Kernel, groups: Sequence[Group], times: Mapping[str, Mapping[int, float]], seed: int
+    kernel: Kernel, groups: Sequence[Group], times: Mapping[str, Sequence[Mapping[int, float]]], seed: int
 ) -> tuple[Versus, ...]:
     """Each further compiler against the first, at their baselines; the larger of both floors counts."""
     if not groups or "compiler" not in kernel.feels:
@@ -230,12 +323,14 @@ def _versus(
     reference = groups[0]
     found = []
     for group in groups[1:]:
-        pairs = paired_ratios(times[group.compiler], times[reference.compiler])
-        measured = ratio(pairs, _seed(seed, kernel, group.compiler, reference.compiler))
+        pairs = list(zip(times[group.compiler], times[reference.compiler], strict=False))
+        rounds = _common(*pairs) if pairs else []
+        ratios = [[ours[number] / theirs[number] for number in rounds] for ours, theirs in pairs]
+        measured = ratio(ratios, _seed(seed, kernel, group.compiler, reference.compiler))
         if measured is not None:
             floors = [one.floor for one in (group, reference)]
             floor = None if None in floors else max(value for value in floors if value is not None)
-            found.append(Versus(group.compiler, reference.compiler, measured, verdict(measured, floor)))
+            found.append(Versus(group.compiler, reference.compiler, measured, floor))
     return tuple(found)
 
 
@@ -277,6 +372,19 @@ def _times(records: Iterable[Record]) -> dict[int, float]:
     return {
         record["run"]["round"]: run_seconds(record) for record in records if invalid_reason(record) is None
     }
+
+
+def _repeats(records: Iterable[Record]) -> list[dict[int, float]]:
+    """The times of a configuration's further runs: the first of each round, the second of each, ..."""
+    found: list[dict[int, float]] = []
+    for record in records:
+        if invalid_reason(record) is None:
+            number = record["run"]["round"]
+            place = next((one for one in found if number not in one), None)
+            if place is None:
+                found.append(place := {})
+            place[number] = run_seconds(record)
+    return found
 
 
 def _only_pages(record: Record) -> bool:

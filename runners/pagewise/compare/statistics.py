@@ -1,37 +1,55 @@
-"""Numbers to numbers: paired ratios, their estimate and interval, the noise floor and the verdict."""
+"""Numbers to numbers: paired ratios, their estimate and interval, the noise floor and the verdict.
+
+docs/statistics.md explains the choices and gives the error rates measured on recorded noise.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 FEWEST_ROUNDS = 3
+# From this many rounds on there are enough patterns of signs (2^6) for a 95 % point.
+_FEWEST_TO_RESAMPLE = 7
+# Up to this many rounds all patterns of signs are taken, and no random ones.
+_MOST_TO_ENUMERATE = 11
 Verdict = Literal["faster", "slower", "cannot tell"]
+Reason = Literal["too few rounds", "interval", "floor", "correction", "bimodal", "drift"]
 
 
 @dataclass(frozen=True)
 class Ratio:
     """Ratios of times, paired by round: `median` of them, and the confidence interval `low` to `high`.
 
-    Without at least FEWEST_ROUNDS pairs there is no interval, and both ends are None. Below 1 is faster.
+    `trimmed` is the trimmed mean of the ratios (in log, see trimmed_mean), about which the interval lies; `p`
+    the chance of one as far from 1 where there is no difference. Without at least FEWEST_ROUNDS pairs there
+    is no interval, and the last three are None. Below 1 is faster.
     """
 
     pairs: int
     median: float
     low: float | None
     high: float | None
+    p: float | None = None
+    trimmed: float | None = None
 
     @property
     def excludes_one(self) -> bool:
         """Whether the interval lies wholly on one side of 1."""
         return self.low is not None and self.high is not None and (self.high < 1.0 or self.low > 1.0)
+
+    @property
+    def width(self) -> float | None:
+        """How wide the interval is, as a share of its low end; None without one."""
+        return None if self.low is None or self.high is None else self.high / self.low - 1.0
 
 
 def trim_count(count: int) -> int:
@@ -52,49 +70,113 @@ def paired_ratios(variant: Mapping[int, float], baseline: Mapping[int, float]) -
     return [variant[number] / baseline[number] for number in sorted(variant.keys() & baseline.keys())]
 
 
-def ratio(ratios: Sequence[float], seed: int) -> Ratio | None:
-    """Sums up paired ratios; None without any.
+def against(variant: Mapping[int, float], baselines: Sequence[Mapping[int, float]]) -> list[list[float]]:
+    """variant / baseline, a list for each run of the baseline in a round, over the rounds that have all."""
+    common = [number for number in sorted(variant) if all(number in one for one in baselines)]
+    return [[variant[number] / one[number] for number in common] for one in baselines]
 
-    The interval is that of the trimmed mean of the log ratios: Student's t with the standard error taken from
-    RESAMPLES bootstrap samples, times sqrt(n / (n - 1)) because a bootstrap sample of n varies too little by
-    that factor (Hesterberg, What Teachers Should Know About the Bootstrap, 2015). Degrees of
-    freedom are the values that are left after trimming, less one (Yuen 1974). Plain percentiles would be too
-    narrow at n = 7. The interval always holds the median.
+
+def estimate(
+    logs: np.ndarray, seed: int, resamples: int = RESAMPLES
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Centre, half the width of the 95 % interval, and p, of log ratios (..., b, n), n of at least 3.
+
+    b are the runs of the baseline in a round, n the rounds. Centre is the trimmed mean, the mean of those of
+    all b. (The trimmed mean over the rounds' means would be off where noise is skewed: the mean of two runs
+    is less skewed than one run.) Its standard error is that of the Winsorised values, and Student's t has as
+    many degrees of freedom as values are left, less one (Tukey and McLaughlin, Sankhya A 25, 1963; Yuen,
+    Biometrika 61, 1974). That is a little too narrow at 7 values and for two-peaked noise, so the 95 % point
+    is also taken from a studentised bootstrap, and the larger of both counts. The bootstrap is the wild one:
+    it turns the signs of the centred log ratios of a round, which are symmetric where both programs are
+    alike, because the order within a round is drawn (Liu, Ann. Stat. 16, 1988; Davidson and Flachaire, J.
+    Econometrics 146, 2008). Drawing with replacement instead gives ties, and at n = 7 intervals too narrow
+    (percentiles) or useless. p follows Student's t, scaled so that p is 0.05 where the interval ends at 0.
     """
-    if not ratios:
+    count = logs.shape[-1]
+    centre, error = _studentised(logs)
+    freedom = count - 2 * trim_count(count) - 1
+    student = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2))
+    factor = np.full(centre.shape, student)
+    if count >= _FEWEST_TO_RESAMPLE:
+        signs = _signs(count, seed, resamples)[:, None, :]
+        means, errors = _studentised((logs - centre[..., None, None])[..., None, :, :] * signs)
+        # Where all values are alike there is nothing to resample.
+        far = np.divide(np.abs(means), errors, out=np.zeros_like(means), where=errors > 0.0)
+        factor = np.maximum(factor, np.quantile(far, CONFIDENCE, axis=-1))
+    half = factor * error
+    scaled = np.divide(student * np.abs(centre), half, out=np.full_like(half, np.inf), where=half > 0.0)
+    p = np.where(centre == 0.0, 1.0, 2.0 * stdtr(freedom, -scaled))
+    return centre, half, p
+
+
+def ratio(ratios: Sequence[float] | Sequence[Sequence[float]], seed: int) -> Ratio | None:
+    """Sums up paired ratios, or several lists of them as `against` makes them; None without any.
+
+    The interval always holds the median.
+    """
+    logs = np.log(np.atleast_2d(np.asarray(ratios, dtype=float)))
+    count = logs.shape[-1]
+    if logs.size == 0:
         return None
-    logs = np.log(np.asarray(ratios, dtype=float))
-    count, median = len(logs), float(np.median(logs))
+    median = float(np.median(logs, axis=-1).mean())
     if count < FEWEST_ROUNDS:
         return Ratio(count, math.exp(median), None, None)
-    drop = trim_count(count)
-    # A generator of its own for each call: the same numbers give the same interval, in whatever order they
-    # are asked.
-    draws = np.random.default_rng(seed).integers(0, count, size=(RESAMPLES, count))
-    resampled = np.sort(logs[draws], axis=1)[:, drop : count - drop].mean(axis=1)
-    error = float(np.std(resampled, ddof=1)) * math.sqrt(count / (count - 1))
-    half = float(stdtrit(count - 2 * drop - 1, 0.5 + CONFIDENCE / 2)) * error
-    centre = float(np.sort(logs)[drop : count - drop].mean())
-    return Ratio(
-        count, math.exp(median), math.exp(min(centre - half, median)), math.exp(max(centre + half, median))
-    )
+    centre, half, p = (float(value) for value in estimate(logs, seed))
+    low, high = math.exp(min(centre - half, median)), math.exp(max(centre + half, median))
+    return Ratio(count, math.exp(median), low, high, p, math.exp(centre))
 
 
-def noise_floor(repeated: Ratio | None) -> float | None:
+def noise_floor(*repeated: Ratio | None) -> float | None:
     """How far from 1 a ratio may lie without meaning anything, as a share (0.02: from 1/1.02 to 1.02).
 
-    `repeated` is the ratio of a configuration to itself (A/A); the floor is the end of its interval that lies
-    farther from 1. None when A/A has no interval.
+    `repeated` are ratios of a configuration to itself (A/A). The floor is the larger of what they differed
+    by (the farthest of them) and half the width of their intervals (the middle one). None when no A/A has
+    an interval.
     """
-    if repeated is None or repeated.low is None or repeated.high is None:
+    told = [one for one in repeated if one is not None and one.low is not None and one.high is not None]
+    if not told:
         return None
-    return math.exp(max(abs(math.log(repeated.low)), abs(math.log(repeated.high)))) - 1.0
+    differed = max(abs(math.log(one.median)) for one in told)
+    halves = [math.log(one.high / one.low) / 2.0 for one in told if one.low and one.high]
+    return math.exp(max(differed, float(np.median(halves)))) - 1.0
 
 
-def verdict(measured: Ratio | None, floor: float | None) -> Verdict:
-    """`faster` or `slower` only if the interval excludes 1 and the median lies outside the noise floor."""
-    if measured is None or floor is None or not measured.excludes_one:
-        return "cannot tell"
-    if abs(math.log(measured.median)) <= math.log1p(floor):
+def verdict(measured: Ratio | None, floor: float | None, p: float | None = None) -> Verdict:
+    """`faster` or `slower` only if the interval excludes 1 and the median lies outside the noise floor.
+
+    And only if `p`, the one corrected for many comparisons, is at most 0.05 where it is given.
+    """
+    if measured is None or unclear(measured, floor, p) is not None:
         return "cannot tell"
     return "faster" if measured.median < 1.0 else "slower"
+
+
+def unclear(measured: Ratio | None, floor: float | None, p: float | None = None) -> Reason | None:
+    """Why it cannot be told, as far as the ratio itself says, None where it can."""
+    if measured is None or floor is None or measured.low is None:
+        return "too few rounds"
+    if not measured.excludes_one:
+        return "interval"
+    if abs(math.log(measured.median)) <= math.log1p(floor):
+        return "floor"
+    return "correction" if p is not None and p > 1.0 - CONFIDENCE else None
+
+
+def _studentised(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Trimmed mean over the last axis, the mean of those of the last but one, and its standard error."""
+    count = logs.shape[-1]
+    drop = trim_count(count)
+    ordered = np.sort(logs, axis=-1)
+    centre = ordered[..., drop : count - drop].mean(axis=(-2, -1))
+    # Winsorised: what is dropped counts as the nearest value that is kept.
+    told = np.clip(logs, ordered[..., drop, None], ordered[..., count - 1 - drop, None]).mean(axis=-2)
+    return centre, told.std(axis=-1, ddof=1) / math.sqrt(count) / (1.0 - 2.0 * drop / count)
+
+
+@lru_cache(maxsize=64)
+def _signs(count: int, seed: int, resamples: int) -> np.ndarray:
+    """Patterns of signs: all that differ (but for turning all of them) up to 11 values, else drawn ones."""
+    if count <= _MOST_TO_ENUMERATE:
+        bits = np.arange(2 ** (count - 1))[:, None] >> np.arange(count)[None, :] & 1
+        return 1.0 - 2.0 * bits
+    return np.random.default_rng(seed).choice((-1.0, 1.0), size=(resamples, count))

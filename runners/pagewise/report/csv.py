@@ -35,9 +35,16 @@ _COLUMNS = (
     "time_ratio",
     "time_ratio_low",
     "time_ratio_high",
+    "time_ratio_trimmed_mean",
     "pairs",
     "noise_floor",
+    "p",
+    "p_corrected",
     "verdict",
+    "reason",
+    "outlier_rounds",
+    "slow_share",
+    "slow_to_fast",
     "invalid",
     "remedy",
     "note",
@@ -100,13 +107,20 @@ def _compared(group: Group, row: Row) -> dict[str, object]:
         "invalid": row.invalid,
         "remedy": row.remedy,
         "note": row.note,
+        "reason": row.reason,
+        "outlier_rounds": " ".join(str(number) for number, _ in row.outliers),
     }
+    if row.speeds is not None:
+        told |= {"slow_share": row.speeds.slow_share, "slow_to_fast": row.speeds.apart}
     if row.time_ratio is not None:
         told |= {
             "time_ratio": row.time_ratio.median,
             "time_ratio_low": row.time_ratio.low,
             "time_ratio_high": row.time_ratio.high,
+            "time_ratio_trimmed_mean": row.time_ratio.trimmed,
             "pairs": row.time_ratio.pairs,
+            "p": row.time_ratio.p,
+            "p_corrected": row.p,
             "verdict": row.verdict,
         }
     return told

@@ -174,7 +174,10 @@ def provenance_facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{manifest['created']} to {manifest['finished'] or 'not finished'}, {manifest['state']}",
         ),
         ("Command", shlex.join(manifest["command"])),
-        ("Rounds", f"{manifest['rounds_done']} of {manifest['rounds']}, seed {manifest['seed']}"),
+        (
+            "Rounds",
+            f"{words.rounds_text(manifest)}, seed {manifest['seed']}. {words.until_text(manifest)}".rstrip(),
+        ),
         ("Project commit", (sources["project_commit"] or "not known") + dirty),
         ("Spack", f"{sources['spack_version'] or 'not known'}, tree {sources['spack_tree'] or 'not known'}"),
         ("Spack packages", sources["packages_commit"] or "not known"),

@@ -25,6 +25,9 @@ def print_result(console: Console, result: Result, kernels: Sequence[KernelResul
     """Prints all tables, the rows that are missing, and what it means."""
     for one in kernels:
         _print_kernel(console, one)
+    if method := words.method_text(kernels):
+        console.print()
+        console.print(Text(method, style="dim"))
     print_policies(console, kernels)
     for note in words.notes(result.manifest, kernels):
         console.print(Text("note: " + note, style="yellow"))
@@ -41,7 +44,7 @@ def print_summary(console: Console, result: Result) -> None:
     timing = result.manifest["timing"]
     if timing:
         console.print(
-            f"{result.manifest['rounds_done']} of {result.manifest['rounds']} rounds, "
+            f"{words.rounds_text(result.manifest)}, "
             f"{timing['runs']} runs in {clock_text(timing['wall_seconds'])}; the runner's own share: "
             f"{percent_text(timing['own_share'])}.",
             highlight=False,
@@ -60,6 +63,8 @@ def _print_kernel(console: Console, result: KernelResult) -> None:
             console.print()
             console.print(_table(kernel, group, console.width >= _WIDE and not kernel.is_program))
             console.print(Text(words.floor_text(group), style="dim"))
+            for sentence in (*words.reasons(kernel, group), *words.findings(kernel, group)):
+                console.print(Text(sentence, style="dim"))
             for row in (row for row in group.ranked if row.note):
                 console.print(Text(f"{words.label(kernel, row.cell.measured)}: {row.note}", style="yellow"))
     missing = [(group, row) for group in result.groups for row in group.unranked]

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pagewise.compare.analysis import Group, KernelResult, Row, Versus, X, words_of
-from pagewise.compare.statistics import Ratio, Verdict
+from pagewise.compare.statistics import Ratio, Reason, Verdict
 from pagewise.configuration import VARIANTS, Configuration, policy_kind, policy_size
 from pagewise.kernel import Kernel, Sweep
 from pagewise.plan import Cell
-from pagewise.units import bytes_text, number_text, percent_text
+from pagewise.units import bytes_text, clock_text, number_text, percent_text
 
 POLICY_NAMES = {
     "none": "base pages",
@@ -19,6 +19,14 @@ POLICY_NAMES = {
 }
 # A noise floor above this hides most of what page sizes do.
 _UNSTEADY = 0.1
+_REASONS: dict[Reason, str] = {
+    "too few rounds": "too few rounds",
+    "interval": "the interval holds 1",
+    "floor": "within the noise floor",
+    "correction": "not sure enough among so many comparisons",
+    "bimodal": "runs have two speeds",
+    "drift": "the ratio changed over the rounds",
+}
 _FACTORS = {"hugepages": "Pages", "prefetch": "Prefetch", "stores": "Stores"}
 
 
@@ -88,12 +96,103 @@ def change(measured: Ratio) -> str:
 
 def floor_text(group: Group) -> str:
     """The noise floor of a group, as a sentence."""
-    if group.floor is None or group.repeated is None:
-        return "No noise floor, hence no verdicts: that takes three rounds with the baseline in them."
+    if group.floor is None:
+        return "No noise floor, hence no verdicts: that takes three rounds with the baseline twice in them."
+    times = "" if len(group.repeated) == 1 else f" {len(group.repeated)} times a round"
     return (
-        f"Noise floor {percent_text(group.floor)}: the baseline against itself (A/A) over "
-        f"{group.repeated.pairs} rounds; a smaller difference means nothing."
+        f"Noise floor {percent_text(group.floor)}: the baseline against itself (A/A){times} over "
+        f"{group.repeated[0].pairs} rounds; a smaller difference means nothing."
     )
+
+
+def reason_text(reason: Reason | None) -> str:
+    """Why it cannot be told, in a few words."""
+    return "" if reason is None else _REASONS[reason]
+
+
+def reasons(kernel: Kernel, group: Group) -> list[str]:
+    """Which configurations of a group cannot be told, by reason: `Cannot tell, the interval holds 1: thp.`"""
+    by_reason: dict[Reason, list[str]] = {}
+    for row in group.ranked:
+        if row.reason is not None:
+            by_reason.setdefault(row.reason, []).append(label(kernel, row.cell.measured))
+    return [f"Cannot tell, {_REASONS[why]}: {', '.join(names)}." for why, names in by_reason.items()]
+
+
+def findings(kernel: Kernel, group: Group) -> list[str]:
+    """What the noise of a group was like: two speeds, drift, outliers; a sentence each."""
+    told = []
+    two = [(row, row.speeds) for row in group.ranked if row.speeds is not None]
+    if two:
+        names = ", ".join(
+            f"{label(kernel, row.cell.measured)} ({percent_text(speeds.slow_share)} of the runs take "
+            f"{speeds.apart:.2f} times as long)"
+            for row, speeds in two
+        )
+        told.append(f"Two speeds: {names}.")
+    base = group.baseline
+    if base is not None and base.drift is not None:
+        told.append(
+            f"Drift: at the end the baseline took {_more(base.drift.change)} than at the beginning; pairing "
+            "by round takes out what all have in common."
+        )
+    changed = [row for row in group.ranked if row.drift is not None and not row.cell.is_baseline]
+    if changed:
+        names = ", ".join(
+            f"{label(kernel, row.cell.measured)} from {row.drift.first:.3f} to {row.drift.last:.3f}"
+            for row in changed
+            if row.drift is not None
+        )
+        told.append(f"Ratios that changed over the rounds: {names}.")
+    far = [
+        f"{'baseline (A/A)' if row.cell.is_baseline else label(kernel, row.cell.measured)} "
+        + ", ".join(f"{ratio:.3f} in round {number}" for number, ratio in row.outliers)
+        for row in group.ranked
+        if row.outliers
+    ]
+    if far:
+        told.append(f"Outliers, kept in all numbers: {'; '.join(far)}.")
+    return told
+
+
+def method_text(results: Sequence[KernelResult]) -> str:
+    """How many verdicts there are, and how that is allowed for; empty without any."""
+    count = results[0].comparisons if results else 0
+    if count < 2:
+        return ""
+    return (
+        f"Verdicts allow for {count} comparisons (Benjamini and Hochberg): of the differences told, at most "
+        "5 % are false on average."
+    )
+
+
+def rounds_text(manifest: Mapping[str, Any]) -> str:
+    """How many rounds were made: `7 of 7 rounds`, `18 rounds (at least 7)`."""
+    done, asked = manifest["rounds_done"], manifest["rounds"]
+    return f"{done} rounds (at least {asked})" if done > asked else f"{done} of {asked} rounds"
+
+
+def until_text(manifest: Mapping[str, Any]) -> str:
+    """How adding rounds ended, empty when it was not asked for."""
+    until = manifest.get("until")
+    if not until or until["ended"] is None:
+        return ""
+    goal = f"all intervals narrower than {percent_text(until['width'])}"
+    rounds = ", ".join(f"{name} {number}" for name, number in until["rounds"].items())
+    if until["ended"] == "narrow":
+        return f"Rounds were added until {goal}: {rounds}."
+    wide = ", ".join(
+        f"{name} {'has no interval' if width is None else percent_text(width)}"
+        for name, width in until["widest"].items()
+    )
+    return (
+        f"The budget of {clock_text(until['budget_seconds'])} ended before {goal} (rounds: {rounds}). "
+        f"Widest: {wide}. A larger --budget narrows them."
+    )
+
+
+def _more(change: float) -> str:
+    return f"{percent_text(abs(change))} {'more' if change > 0 else 'less'} time"
 
 
 def factor_sentences(result: KernelResult) -> list[tuple[str, str]]:
@@ -158,6 +257,9 @@ def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[
             f"The comparison was interrupted after {manifest['rounds_done']} of {manifest['rounds']} "
             "whole rounds; this is what was measured until then."
         )
+    until = manifest.get("until")
+    if until and until["ended"] == "budget":
+        told.append(until_text(manifest))
     if manifest["state"] in ("failed", "running"):
         told.append("The comparison did not come to its end; this is what was measured until then.")
     if manifest["provenance"]["project_dirty"]:

@@ -111,6 +111,7 @@ contains
         integer(i8) :: thermal_size, cold_size
 
         self%path = path
+        call self%free(error)
         call file%open(path, error)
         if (error%failed()) return
         call read_table(file, path, dye, temperature, cold, thermal, positrons, error)

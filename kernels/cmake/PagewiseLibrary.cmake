@@ -25,4 +25,4 @@ install(FILES ${PROJECT_BINARY_DIR}/pagewiseConfig.cmake ${PROJECT_BINARY_DIR}/p
         DESTINATION ${_config}
 )
 install(DIRECTORY ${_modules}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/pagewise FILES_MATCHING PATTERN "*.mod")
-install(FILES core/system.h pages/pages.h region/counters.h region/marks.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/pagewise)
+install(FILES core/system.h pages/pages.h region/region.h region/marks.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/pagewise)

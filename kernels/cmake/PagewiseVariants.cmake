@@ -31,7 +31,7 @@ set(pagewise_compiler_prefetch
     --param=simultaneous-prefetches=1000 --param=prefetch-latency=${PAGEWISE_PREFETCH_LATENCY}
 )
 
-foreach(_option OPENMP PAPI)
+foreach(_option OPENMP PAPI FINALIZERS)
     if(PAGEWISE_${_option})
         set(PAGEWISE_${_option}_LITERAL .true.)
     else()

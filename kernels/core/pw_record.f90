@@ -18,6 +18,7 @@ module pw_record
         character(:), allocatable :: compiler_options   !< likewise
         character(:), allocatable :: hugepages, prefetch, stores
         logical :: openmp = .false., papi = .false.
+        logical :: finalizers = .false.                 !< objects of a block are finalised once, at its end
     end type configuration_t
 
     !> A figure derived from a measurement; `field` carries the unit, such as latency_ns.
@@ -54,12 +55,30 @@ module pw_record
         type(array_record_t), allocatable :: arrays(:)
     end type pages_record_t
 
+    !> An event that was asked for and is not counted.
+    type, public :: refusal_t
+        character(:), allocatable :: event, reason
+    end type refusal_t
+
     !> Counted events, or why there are none.
     type, public :: counters_record_t
         character(:), allocatable :: unavailable
-        character(64), allocatable :: event(:)
+        character(:), allocatable :: source            !< papi, perf_event, software
+        character(128), allocatable :: event(:)
         integer(i8), allocatable :: count(:)
+        type(refusal_t), allocatable :: refused(:)     !< where others are counted
     end type counters_record_t
+
+    !> A measured region: sums over all passages.
+    type, public :: region_record_t
+        character(:), allocatable :: name, path        !< path: with the regions that it lies in, 'step/hydro'
+        integer(i8) :: calls = 0                       !< of all threads
+        integer(i4) :: threads = 0                     !< that came here
+        real(r8) :: seconds = 0.0_r8                   !< of the thread with the most
+        real(r8) :: seconds_mean = 0.0_r8              !< of these threads
+        real(r8) :: seconds_exclusive = 0.0_r8         !< their mean, without the regions inside on the same thread
+        integer(i8), allocatable :: count(:)           !< one an event, of all threads; none where they are not known
+    end type region_record_t
 
     type, public :: record_t
         character(:), allocatable :: kernel, started
@@ -75,6 +94,8 @@ module pw_record
         type(pages_record_t) :: pages
         integer(i8) :: populate_minor = 0, populate_major = 0, compute_minor = 0, compute_major = 0   !< page faults
         type(counters_record_t) :: counters
+        type(region_record_t), allocatable :: regions(:)
+        real(r8) :: region_cost = 0.0_r8      !< of an empty region, to the region around it
         integer(i4), allocatable :: cpus(:), numa_nodes(:)   !< of each thread
     contains
         procedure :: to_json
@@ -145,15 +166,8 @@ contains
         call json%put('compute_major', self%compute_major)
         call json%close_object()
 
-        call json%open_object('counters')
-        if (allocated(self%counters%unavailable)) then
-            call json%put('unavailable', self%counters%unavailable)
-        else
-            do i = 1, size(self%counters%event)
-                call json%put(trim(self%counters%event(i)), self%counters%count(i))
-            end do
-        end if
-        call json%close_object()
+        call write_counters(json, self%counters)
+        if (allocated(self%regions)) call write_regions(json, self%regions, self%counters, self%region_cost)
 
         call json%open_object('placement')
         call json%put('threads', size(self%cpus))
@@ -225,6 +239,7 @@ contains
         call json%put('stores', configuration%stores)
         call json%put('openmp', configuration%openmp)
         call json%put('papi', configuration%papi)
+        call json%put('finalizers', configuration%finalizers)
         call json%close_object()
     end subroutine write_configuration
 
@@ -261,6 +276,61 @@ contains
         call json%close_array()
         call json%close_object()
     end subroutine write_pages
+
+    subroutine write_counters(json, counters)
+        type(json_t), intent(inout) :: json
+        type(counters_record_t), intent(in) :: counters
+        integer :: i
+
+        call json%open_object('counters')
+        if (allocated(counters%unavailable)) then
+            call json%put('unavailable', counters%unavailable)
+        else
+            do i = 1, size(counters%event)
+                call json%put(trim(counters%event(i)), counters%count(i))
+            end do
+        end if
+        call json%close_object()
+        if (allocated(counters%unavailable)) return
+        if (allocated(counters%source)) call json%put('counters_source', counters%source)
+        if (.not. allocated(counters%refused)) return
+        if (size(counters%refused) == 0) return
+        call json%open_object('counters_refused')
+        do i = 1, size(counters%refused)
+            call json%put(counters%refused(i)%event, counters%refused(i)%reason)
+        end do
+        call json%close_object()
+    end subroutine write_counters
+
+    subroutine write_regions(json, regions, counters, cost)
+        type(json_t), intent(inout) :: json
+        type(region_record_t), intent(in) :: regions(:)
+        type(counters_record_t), intent(in) :: counters
+        real(r8), intent(in) :: cost
+        integer :: i, j
+
+        call json%open_array('regions')
+        do i = 1, size(regions)
+            call json%open_object('')
+            call json%put('name', regions(i)%name)
+            call json%put('path', regions(i)%path)
+            call json%put('calls', regions(i)%calls)
+            call json%put('threads', regions(i)%threads)
+            call json%put('seconds', regions(i)%seconds)
+            call json%put('seconds_mean_of_threads', regions(i)%seconds_mean)
+            call json%put('seconds_exclusive', regions(i)%seconds_exclusive)
+            if (size(regions(i)%count) > 0) then
+                call json%open_object('counts')
+                do j = 1, size(regions(i)%count)
+                    call json%put(trim(counters%event(j)), regions(i)%count(j))
+                end do
+                call json%close_object()
+            end if
+            call json%close_object()
+        end do
+        call json%close_array()
+        call json%put('region_cost_seconds', cost)
+    end subroutine write_regions
 
     subroutine write_host(json)
         type(json_t), intent(inout) :: json

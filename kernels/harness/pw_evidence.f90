@@ -3,14 +3,14 @@ module pw_evidence
     use, intrinsic :: iso_c_binding, only: c_f_pointer
     use, intrinsic :: iso_fortran_env, only: int8, output_unit
     use pw_error, only: error_t
-    use pw_kinds, only: i8, r8
+    use pw_kinds, only: i4, i8, r8
     use pw_pages, only: paged_array_t, pages_policy_name, pages_policy_t, pages_proof_t, pages_prove
-    use pw_record, only: array_record_t, configuration_t, counters_record_t, pages_record_t, validation_t
-    use pw_region, only: counters_t, region_t
+    use pw_record, only: array_record_t, configuration_t, counters_record_t, pages_record_t, record_t, validation_t
+    use pw_region, only: counters_t, region_begin_team, region_end_team, region_handle, region_t, regions_collect, &
+        regions_cost, regions_counters
     use pw_system, only: base_page_size, page_faults
     use pw_text, only: to_text
     use pw_threads, only: thread_share
-    use pw_timer, only: wall_seconds
     implicit none
     private
 
@@ -20,7 +20,7 @@ module pw_evidence
         integer(i8) :: minor = 0, major = 0
     end type populated_t
 
-    public :: populate, prove_pages, counts_of, median, outcome, print_version
+    public :: populate, prove_pages, put_regions, counts_of, median, outcome, print_version
 
 contains
 
@@ -31,12 +31,13 @@ contains
         type(populated_t), intent(out) :: populated
         integer(int8), pointer, contiguous :: bytes(:)
         integer(i8) :: first, last, page, minor, major
+        integer(i4) :: region
         integer :: i
-        real(r8) :: start
 
         page = base_page_size()
+        region = region_handle('populate')
         call page_faults(populated%minor, populated%major)
-        start = wall_seconds()
+        call region_begin_team(region)
         do i = 1, size(memory)
             call c_f_pointer(memory(i)%address, bytes, [memory(i)%bytes])
             if (parallel) then
@@ -48,7 +49,7 @@ contains
                 call touch(bytes, 1_i8, memory(i)%bytes, page)
             end if
         end do
-        populated%seconds = wall_seconds() - start
+        call region_end_team(region, populated%seconds)
         call page_faults(minor, major)
         populated%minor = minor - populated%minor
         populated%major = major - populated%major
@@ -64,6 +65,19 @@ contains
         end do
         if (last >= first) bytes(last) = 0_int8
     end subroutine touch
+
+    !> Put all regions on record, and as its counters those of the region with the path `whole`, outside of parallel regions.
+    !> Exit code 1 where regions do not nest.
+    subroutine put_regions(record, whole, error)
+        type(record_t), intent(inout) :: record
+        character(*), intent(in) :: whole
+        type(error_t), intent(inout) :: error
+        real(r8) :: inside
+
+        call regions_collect(record%regions, error)
+        record%counters = regions_counters(record%regions, whole)
+        call regions_cost(record%region_cost, inside)
+    end subroutine put_regions
 
     !> What a region counted, or why it did not.
     function counts_of(region, counters) result(counted)
@@ -133,7 +147,9 @@ contains
             'options    '//configuration%compiler_options, &
             'hugepages  '//configuration%hugepages, &
             'prefetch   '//configuration%prefetch, &
-            'stores     '//configuration%stores
+            'stores     '//configuration%stores, &
+            'finalizers '//trim(merge('once, at the end of the block: regions may be objects    ', &
+                                      'not to be relied on: regions are begun and ended by calls', configuration%finalizers))
     end subroutine print_version
 
     !> A check's result in words.

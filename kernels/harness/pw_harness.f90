@@ -7,13 +7,13 @@ module pw_harness
     use, intrinsic :: iso_c_binding, only: c_intptr_t
     use, intrinsic :: iso_fortran_env, only: output_unit
     use pw_error, only: error_t, exit_check, exit_pages, exit_system, exit_usage, report_error, stop_on
-    use pw_evidence, only: counts_of, median, outcome, populate, populated_t, print_version, prove_pages
+    use pw_evidence, only: median, outcome, populate, populated_t, print_version, prove_pages, put_regions
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, pages_policy_from_name, &
         pages_policy_names, pages_policy_t, pages_require
     use pw_record, only: configuration_t, failure_to_json, metric_t, record_t, traffic_t, validation_t
-    use pw_region, only: counters_t, region_t
+    use pw_region, only: region_begin_team, region_end_team, region_handle, regions_open, regions_reset
     use pw_system, only: append_line, base_page_size, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
     use pw_threads, only: threads_begin
@@ -105,7 +105,6 @@ module pw_harness
         character(:), allocatable :: record_file, swept   !< swept: name of an option, empty without a sweep
         integer(i4), allocatable :: cpus(:), numa_nodes(:)
         type(populated_t) :: populated
-        type(counters_t) :: counters
     end type session_t
 
 contains
@@ -213,7 +212,7 @@ contains
         if (error%failed()) return
         call pages_begin(session%policy, error)
         if (error%failed()) return
-        call session%counters%open()
+        call regions_open()
         if (len(session%swept) == 0) call measure_point(kernel, session, measured, failures, error)
         do while (len(values) > 0 .and. .not. error%failed())
             call kernel%options%replace(session%swept, first_of(values), error)
@@ -222,7 +221,6 @@ contains
             values = values(min(len(first_of(values)) + 2, len(values) + 1):)
         end do
         if (error%failed()) return
-        call session%counters%close()
         if (failures > 0) call error%raise(exit_check, 'the result failed its check', 'measure', &
             'do not use this configuration; try another compiler version')
     end subroutine measure
@@ -284,6 +282,7 @@ contains
         if (error%failed()) return
         call allocate_arrays(kernel, session, wanted, error)
         if (error%failed()) return
+        call regions_reset()
         call populate(kernel%memory, session%parallel_touch, session%populated)
         call pages_confirm(kernel%memory, session%policy, error)
         if (error%failed()) return
@@ -364,8 +363,8 @@ contains
         integer, intent(inout) :: failures
         type(error_t), intent(inout) :: error
         type(record_t) :: record
-        type(region_t) :: compute
         integer(i8) :: minor, major
+        integer(i4) :: compute
         integer :: i
 
         record%kernel = kernel%name
@@ -385,12 +384,12 @@ contains
             record%passes = calibrate(kernel, repetition_seconds)
         end if
         allocate (record%seconds(session%repetitions))
-        compute%name = 'compute'
+        compute = region_handle('compute')
         call page_faults(minor, major)
         do i = 1, size(record%seconds)
-            call compute%begin(session%counters)
+            call region_begin_team(compute)
             call kernel%run(record%passes)
-            call compute%end(session%counters, record%seconds(i))
+            call region_end_team(compute, record%seconds(i))
         end do
         call page_faults(record%compute_minor, record%compute_major)
         record%compute_minor = record%compute_minor - minor
@@ -401,7 +400,8 @@ contains
         record%populate_major = session%populated%major
         record%cpus = session%cpus
         record%numa_nodes = session%numa_nodes
-        record%counters = counts_of(compute, session%counters)
+        call put_regions(record, 'compute', error)
+        if (error%failed()) return
         record%traffic = kernel%traffic(record%passes)
         record%metrics = kernel%metrics(record%passes, median(record%seconds))
         call prove_pages(kernel%memory, session%policy, record%pages, error)

@@ -1,22 +1,54 @@
-!> Measured regions: a named stretch of code with its time and its event counts.
+!> Measured regions: named, nestable stretches of code with their calls, seconds and event counts, thread by thread.
 !>
-!> What is counted is the comma-separated list in the environment variable PAGEWISE_EVENTS (page faults
-!> where it is not set), for the calling thread.
+!> `region_begin` and `region_end` take a name, or the handle that `region_handle` looked up once. A region that begins inside
+!> others has the path of their names, 'step/hydro/eos', also where the others were begun before the thread was forked.
+!> What counts is chosen by the environment; see region.h, and docs/regions.md. An object that ends its region by itself is
+!> in pw_region_scope.
+!>
+!> Regions that do not nest are faults. The first one is raised by the procedure that finds it, where it is given `error`,
+!> and otherwise by `regions_collect`.
 module pw_region
-    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int32_t, c_int64_t, c_null_char, c_null_ptr, c_ptr
-    use pw_kinds, only: i8, r8
+    !$ use omp_lib, only: omp_get_thread_num
+    use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int32_t, c_int64_t, c_null_char, c_null_ptr, c_ptr
+    use, intrinsic :: iso_fortran_env, only: output_unit
+    use pw_error, only: error_t, exit_check
+    use pw_kinds, only: i4, i8, r8
+    use pw_record, only: counters_record_t, region_record_t
     use pw_text, only: from_c
     use pw_timer, only: wall_seconds
     implicit none
     private
 
-    integer, parameter :: text_length = 256
-    character(*), parameter :: default_events = 'perf::PAGE-FAULTS'
+    public :: region_handle, region_begin, region_end, region_begin_team, region_end_team
+    public :: regions_open, regions_collect, regions_counters, regions_reset, regions_cost, regions_print
+    public :: region_fault
 
-    !> An open set of counters; `reason` says why nothing is counted.
+    !> Begin a region, by handle or name.
+    interface region_begin
+        procedure :: begin_by_handle, begin_by_name
+    end interface region_begin
+
+    !> End it; `seconds` is the time of this passage.
+    interface region_end
+        procedure :: end_by_handle, end_by_name
+    end interface region_end
+
+    integer, parameter :: text_length = 1024
+    integer, parameter :: name_length = 64, path_length = 512, most_events = 32   ! as in region.h
+
+    !> pw_region_total of region.h.
+    type, bind(c) :: total_t
+        character(kind=c_char) :: name(name_length)
+        character(kind=c_char) :: path(path_length)
+        integer(c_int64_t) :: calls
+        real(c_double) :: seconds, seconds_mean, seconds_exclusive
+        integer(c_int64_t) :: counts(most_events)
+        integer(c_int32_t) :: threads, counted
+    end type total_t
+
+    !> As it was before regions had names in common: counters of the calling thread, and sums that the caller keeps.
     type, public :: counters_t
         private
-        type(c_ptr) :: handle = c_null_ptr
         integer(c_int32_t) :: n_events = 0
         character(:), allocatable, public :: reason
     contains
@@ -26,7 +58,6 @@ module pw_region
         procedure :: event_names
     end type counters_t
 
-    !> Sums over all passages between `begin` and `end`.
     type, public :: region_t
         character(:), allocatable :: name
         integer(i8) :: calls = 0
@@ -36,97 +67,318 @@ module pw_region
         real(r8), private :: start_seconds = 0.0_r8
         integer(i8), allocatable, private :: start_counts(:)
     contains
-        procedure :: begin => region_begin
-        procedure :: end => region_end
+        procedure :: begin => begin_kept
+        procedure :: end => end_kept
     end type region_t
 
     interface
-        type(c_ptr) function c_open(events, n_events, reason, length) bind(c, name='pw_counters_open')
-            import :: c_char, c_int32_t, c_ptr
-            character(kind=c_char), intent(in) :: events(*)
-            integer(c_int32_t), intent(out) :: n_events
-            character(kind=c_char), intent(out) :: reason(*)
-            integer(c_int32_t), value :: length
-        end function c_open
-
-        integer(c_int32_t) function c_read(counters, counts) bind(c, name='pw_counters_read')
-            import :: c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: counters
-            integer(c_int64_t), intent(inout) :: counts(*)
-        end function c_read
-
-        subroutine c_name(counters, i, name, length) bind(c, name='pw_counters_name')
-            import :: c_char, c_int32_t, c_ptr
-            type(c_ptr), value :: counters
-            integer(c_int32_t), value :: i, length
-            character(kind=c_char), intent(out) :: name(*)
-        end subroutine c_name
-
-        subroutine c_close(counters) bind(c, name='pw_counters_close')
-            import :: c_ptr
-            type(c_ptr), value :: counters
-        end subroutine c_close
-
-        subroutine mark_begin(name, length) bind(c, name='pw_mark_begin')
+        integer(c_int32_t) function c_handle(name) bind(c, name='pw_region_handle')
             import :: c_char, c_int32_t
             character(kind=c_char), intent(in) :: name(*)
-            integer(c_int32_t), value :: length
-        end subroutine mark_begin
+        end function c_handle
 
-        subroutine mark_end() bind(c, name='pw_mark_end')
-        end subroutine mark_end
+        integer(c_int32_t) function c_begin(handle) bind(c, name='pw_region_begin')
+            import :: c_int32_t
+            integer(c_int32_t), value :: handle
+        end function c_begin
+
+        integer(c_int32_t) function c_begin_named(name) bind(c, name='pw_region_begin_named')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(in) :: name(*)
+        end function c_begin_named
+
+        integer(c_int32_t) function c_end(handle, nanoseconds) bind(c, name='pw_region_end_timed')
+            import :: c_int32_t, c_int64_t
+            integer(c_int32_t), value :: handle
+            integer(c_int64_t), intent(out) :: nanoseconds
+        end function c_end
+
+        integer(c_int32_t) function c_end_named(name, nanoseconds) bind(c, name='pw_region_end_named_timed')
+            import :: c_char, c_int32_t, c_int64_t
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int64_t), intent(out) :: nanoseconds
+        end function c_end_named
+
+        integer(c_int32_t) function c_end_after(handle, nanoseconds) bind(c, name='pw_region_end_after')
+            import :: c_int32_t, c_int64_t
+            integer(c_int32_t), value :: handle
+            integer(c_int64_t), value :: nanoseconds
+        end function c_end_after
+
+        integer(c_int32_t) function c_open(events) bind(c, name='pw_regions_open')
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: events
+        end function c_open
+
+        integer(c_int32_t) function c_take_fault(text, length) bind(c, name='pw_regions_take_fault')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(out) :: text(*)
+            integer(c_int32_t), value :: length
+        end function c_take_fault
+
+        subroutine c_event(i, name, length) bind(c, name='pw_regions_event')
+            import :: c_char, c_int32_t
+            integer(c_int32_t), value :: i, length
+            character(kind=c_char), intent(out) :: name(*)
+        end subroutine c_event
+
+        subroutine c_source(name, length) bind(c, name='pw_regions_source')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(out) :: name(*)
+            integer(c_int32_t), value :: length
+        end subroutine c_source
+
+        integer(c_int32_t) function c_refused(i, name, reason, length) bind(c, name='pw_regions_refused')
+            import :: c_char, c_int32_t
+            integer(c_int32_t), value :: i, length
+            character(kind=c_char), intent(out) :: name(*), reason(*)
+        end function c_refused
+
+        subroutine c_unavailable(reason, length) bind(c, name='pw_regions_unavailable')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(out) :: reason(*)
+            integer(c_int32_t), value :: length
+        end subroutine c_unavailable
+
+        integer(c_int32_t) function c_counts(counts) bind(c, name='pw_regions_counts')
+            import :: c_int32_t, c_int64_t
+            integer(c_int64_t), intent(inout) :: counts(*)
+        end function c_counts
+
+        integer(c_int32_t) function c_merge() bind(c, name='pw_regions_merge')
+            import :: c_int32_t
+        end function c_merge
+
+        subroutine c_total(i, total) bind(c, name='pw_regions_total')
+            import :: c_int32_t, total_t
+            integer(c_int32_t), value :: i
+            type(total_t), intent(out) :: total
+        end subroutine c_total
+
+        !> Forget all sums and faults, outside of parallel regions: what a sweep does at each point.
+        subroutine regions_reset() bind(c, name='pw_regions_reset')
+        end subroutine regions_reset
+
+        !> What an empty region costs the calling thread now [s]: `pair` is what the region around it sees, `inside` what the
+        !> empty one itself does.
+        subroutine regions_cost(pair, inside) bind(c, name='pw_regions_cost')
+            import :: c_double
+            real(c_double), intent(out) :: pair, inside
+        end subroutine regions_cost
+
+        subroutine c_print() bind(c, name='pw_regions_print')
+        end subroutine c_print
     end interface
 
 contains
+
+    !> Start the counters where no region did yet: so that the first region does not pay for it.
+    subroutine regions_open()
+        integer(c_int32_t) :: n_events
+
+        n_events = c_open(c_null_ptr)
+    end subroutine regions_open
+
+    !> Look a name up once: the handle, or -1 with a fault kept where the name is empty, has '/' or more than 63 characters, or
+    !> where there are too many. Any thread may call this.
+    integer(i4) function region_handle(name) result(handle)
+        character(*), intent(in) :: name
+
+        handle = c_handle(trim(name)//c_null_char)
+    end function region_handle
+
+    subroutine begin_by_handle(handle, error)
+        integer(i4), intent(in) :: handle
+        type(error_t), intent(inout), optional :: error
+
+        if (c_begin(handle) /= 0) call region_fault(error)
+    end subroutine begin_by_handle
+
+    subroutine begin_by_name(name, error)
+        character(*), intent(in) :: name
+        type(error_t), intent(inout), optional :: error
+
+        if (c_begin_named(trim(name)//c_null_char) /= 0) call region_fault(error)
+    end subroutine begin_by_name
+
+    subroutine end_by_handle(handle, seconds, error)
+        integer(i4), intent(in) :: handle
+        real(r8), intent(out), optional :: seconds
+        type(error_t), intent(inout), optional :: error
+        integer(c_int64_t) :: nanoseconds
+
+        if (c_end(handle, nanoseconds) /= 0) call region_fault(error)
+        if (present(seconds)) seconds = 1.0e-9_r8*nanoseconds
+    end subroutine end_by_handle
+
+    subroutine end_by_name(name, seconds, error)
+        character(*), intent(in) :: name
+        real(r8), intent(out), optional :: seconds
+        type(error_t), intent(inout), optional :: error
+        integer(c_int64_t) :: nanoseconds
+
+        if (c_end_named(trim(name)//c_null_char, nanoseconds) /= 0) call region_fault(error)
+        if (present(seconds)) seconds = 1.0e-9_r8*nanoseconds
+    end subroutine end_by_name
+
+    !> Begin a region outside of parallel regions which counts on all threads that its parallel regions will have. Its time is
+    !> that of the calling thread: the others begin before it and end after it.
+    subroutine region_begin_team(handle, error)
+        integer(i4), intent(in) :: handle
+        type(error_t), intent(inout), optional :: error
+        integer(c_int32_t) :: status
+
+        !$omp parallel private(status)
+        !$ if (omp_get_thread_num() /= 0) status = c_begin(handle)
+        !$omp end parallel
+        status = c_begin(handle)
+        if (status /= 0) call region_fault(error)
+    end subroutine region_begin_team
+
+    !> End it; `seconds` is the time of this passage.
+    subroutine region_end_team(handle, seconds, error)
+        integer(i4), intent(in) :: handle
+        real(r8), intent(out), optional :: seconds
+        type(error_t), intent(inout), optional :: error
+        integer(c_int64_t) :: nanoseconds
+        integer(c_int32_t) :: status, ended
+
+        status = c_end(handle, nanoseconds)
+        !$omp parallel private(ended)
+        !$ if (omp_get_thread_num() /= 0) ended = c_end_after(handle, nanoseconds)
+        !$omp end parallel
+        if (status /= 0) call region_fault(error)
+        if (present(seconds)) seconds = 1.0e-9_r8*nanoseconds
+    end subroutine region_end_team
+
+    !> Raise the first fault that is kept, if there is one and `error` is there to take it.
+    subroutine region_fault(error)
+        type(error_t), intent(inout), optional :: error
+        character(kind=c_char) :: text(text_length)
+
+        if (.not. present(error)) return
+        if (c_take_fault(text, int(text_length, c_int32_t)) == 0) return
+        call error%raise(exit_check, from_c(text), 'pw_region', &
+                         'let every region end where it began, inside the region that it began in')
+    end subroutine region_fault
+
+    !> The sums of all threads, outside of parallel regions: each path after the one that it lies in. Exit code 1 where regions
+    !> did not nest, or where one is open still.
+    subroutine regions_collect(regions, error)
+        type(region_record_t), allocatable, intent(out) :: regions(:)
+        type(error_t), intent(inout) :: error
+        type(total_t) :: total
+        integer(c_int32_t) :: n_events, i
+
+        n_events = c_open(c_null_ptr)
+        allocate (regions(c_merge()))
+        do i = 1, size(regions)
+            call c_total(i - 1_c_int32_t, total)
+            regions(i)%name = from_c(total%name)
+            regions(i)%path = from_c(total%path)
+            regions(i)%calls = total%calls
+            regions(i)%threads = total%threads
+            regions(i)%seconds = total%seconds
+            regions(i)%seconds_mean = total%seconds_mean
+            regions(i)%seconds_exclusive = total%seconds_exclusive
+            if (total%counted /= 0) then
+                regions(i)%count = total%counts(:n_events)
+            else
+                allocate (regions(i)%count(0))
+            end if
+        end do
+        call region_fault(error)
+    end subroutine regions_collect
+
+    !> What was counted in the region with this path, or why nothing was.
+    function regions_counters(regions, path) result(counted)
+        type(region_record_t), intent(in) :: regions(:)
+        character(*), intent(in) :: path
+        type(counters_record_t) :: counted
+        character(kind=c_char) :: name(text_length), reason(text_length)
+        integer(c_int32_t), parameter :: length = text_length
+        integer(c_int32_t) :: n_events, n_refused, i
+
+        n_events = c_open(c_null_ptr)
+        call c_unavailable(reason, length)
+        if (len(from_c(reason)) > 0) counted%unavailable = from_c(reason)
+        call c_source(name, length)
+        counted%source = from_c(name)
+        n_refused = 0
+        do while (c_refused(n_refused, name, reason, length) /= 0)
+            n_refused = n_refused + 1
+        end do
+        allocate (counted%refused(n_refused))
+        do i = 1, n_refused
+            if (c_refused(i - 1_c_int32_t, name, reason, length) == 0) exit
+            counted%refused(i)%event = from_c(name)
+            counted%refused(i)%reason = from_c(reason)
+        end do
+        counted%event = event_list(n_events)
+        if (allocated(counted%unavailable)) return
+        do i = 1, size(regions)
+            if (regions(i)%path /= path) cycle
+            if (size(regions(i)%count) == n_events) then
+                counted%count = regions(i)%count
+            else
+                counted%unavailable = 'the counters could not be read on all threads'
+            end if
+            return
+        end do
+        counted%unavailable = "there was no region '"//path//"'"
+    end function regions_counters
+
+    function event_list(n_events) result(names)
+        integer(c_int32_t), intent(in) :: n_events
+        character(128), allocatable :: names(:)
+        character(kind=c_char) :: buffer(128)
+        integer(c_int32_t) :: i
+
+        allocate (names(n_events))
+        do i = 1, n_events
+            call c_event(i - 1_c_int32_t, buffer, size(buffer, kind=c_int32_t))
+            names(i) = from_c(buffer)
+        end do
+    end function event_list
+
+    !> Print a table of all regions to standard output.
+    subroutine regions_print()
+        flush (output_unit)
+        call c_print()
+    end subroutine regions_print
 
     !> Start counting; a machine that cannot count leaves `reason` and is no error.
     subroutine open_counters(self)
         class(counters_t), intent(inout) :: self
         character(kind=c_char) :: reason(text_length)
-        character(:), allocatable :: events
-        integer :: length
 
-        call get_environment_variable('PAGEWISE_EVENTS', length=length)
-        if (length > 0) then
-            allocate (character(length) :: events)
-            call get_environment_variable('PAGEWISE_EVENTS', events)
-        else
-            events = default_events
-        end if
-        self%handle = c_open(events//c_null_char, self%n_events, reason, int(text_length, c_int32_t))
-        if (.not. c_associated(self%handle)) self%reason = from_c(reason)
+        self%n_events = c_open(c_null_ptr)
+        if (self%n_events > 0) return
+        call c_unavailable(reason, int(text_length, c_int32_t))
+        self%reason = from_c(reason)
     end subroutine open_counters
 
     subroutine close_counters(self)
         class(counters_t), intent(inout) :: self
 
-        if (c_associated(self%handle)) call c_close(self%handle)
-        self%handle = c_null_ptr
         self%n_events = 0
     end subroutine close_counters
 
     logical function counting(self)
         class(counters_t), intent(in) :: self
 
-        counting = c_associated(self%handle)
+        counting = self%n_events > 0
     end function counting
 
     !> Names of the events that are counted, in the order of `region_t%counts`.
     function event_names(self) result(names)
         class(counters_t), intent(in) :: self
-        character(64), allocatable :: names(:)
-        character(kind=c_char) :: buffer(64)
-        integer(c_int32_t) :: i
+        character(128), allocatable :: names(:)
 
-        allocate (names(self%n_events))
-        do i = 1, self%n_events
-            call c_name(self%handle, i - 1_c_int32_t, buffer, 64_c_int32_t)
-            names(i) = from_c(buffer)
-        end do
+        names = event_list(self%n_events)
     end function event_names
 
-    !> Enter the region.
-    subroutine region_begin(self, counters)
+    subroutine begin_kept(self, counters)
         class(region_t), intent(inout) :: self
         type(counters_t), intent(in) :: counters
 
@@ -135,26 +387,25 @@ contains
             allocate (self%start_counts(counters%n_events), source=0_i8)
         end if
         if (counters%counting()) then
-            if (c_read(counters%handle, self%start_counts) == 0) self%counts_valid = .false.
+            if (c_counts(self%start_counts) == 0) self%counts_valid = .false.
         end if
-        call mark_begin(self%name, len(self%name, c_int32_t))
+        call begin_by_name(self%name)
         self%start_seconds = wall_seconds()
-    end subroutine region_begin
+    end subroutine begin_kept
 
-    !> Leave the region: add its time and counts; `seconds` is the time of this passage.
-    subroutine region_end(self, counters, seconds)
+    subroutine end_kept(self, counters, seconds)
         class(region_t), intent(inout) :: self
         type(counters_t), intent(in) :: counters
         real(r8), intent(out) :: seconds
         integer(i8) :: now(size(self%counts))
 
         seconds = wall_seconds() - self%start_seconds
-        call mark_end()
+        call end_by_name(self%name)
         self%seconds = self%seconds + seconds
         self%calls = self%calls + 1
         if (.not. counters%counting()) return
-        if (c_read(counters%handle, now) == 0) self%counts_valid = .false.
+        if (c_counts(now) == 0) self%counts_valid = .false.
         self%counts = self%counts + (now - self%start_counts)
-    end subroutine region_end
+    end subroutine end_kept
 
 end module pw_region

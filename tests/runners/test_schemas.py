@@ -74,6 +74,48 @@ def test_a_bad_record_is_told_with_its_place(path, value, place):
     assert any(fault.startswith(place + ":") for fault in found), found
 
 
+REGION = {
+    "name": "hydro",
+    "path": "step/hydro",
+    "calls": 100,
+    "threads": 2,
+    "seconds": 1.25,
+    "seconds_mean_of_threads": 1.0,
+    "seconds_exclusive": 0.5,
+    "counts": {"perf::PAGE-FAULTS": 12},
+}
+
+
+def test_a_record_with_regions_is_good():
+    counted = {
+        "counters": {"perf::PAGE-FAULTS": 12},
+        "counters_source": "software",
+        "counters_refused": {"no::such_event": "built without PAPI"},
+        "regions": [REGION, changed(REGION, "counts", DELETED)],
+        "region_cost_seconds": 6e-8,
+        "modelled": {"geometry": "a64fx", "tool": "qemu", "counts": {"DTLB_MISSES": 3}},
+    }
+    assert not faults("record", GOOD | counted)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "place"),
+    [
+        ("counters_source", "guess", "counters_source"),
+        ("counters_refused", {"cycles": None}, "counters_refused.cycles"),
+        ("regions", [changed(REGION, "path", DELETED)], "regions.0"),
+        ("regions", [REGION, changed(REGION, "calls", 0)], "regions.1.calls"),
+        ("regions", [changed(REGION, "name", "step/hydro")], "regions.0.name"),
+        ("regions", [changed(REGION, "counts", {"unavailable": "x"})], "regions.0.counts.unavailable"),
+        ("region_cost_seconds", -1.0, "region_cost_seconds"),
+        ("modelled", {"counts": {}}, "modelled"),
+    ],
+)
+def test_bad_regions_are_told_with_their_place(path, value, place):
+    found = faults("record", changed(GOOD, path, value))
+    assert any(fault.startswith(place + ":") for fault in found), found
+
+
 def test_a_failed_record_tells_why():
     bad = failed_record(configuration(), "check_failed", "sum is wrong")
     del bad["failure"]

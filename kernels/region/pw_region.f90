@@ -241,7 +241,8 @@ contains
         real(r8), intent(out), optional :: seconds
         type(error_t), intent(inout), optional :: error
         integer(c_int64_t) :: nanoseconds
-        integer(c_int32_t) :: status, ended
+        integer(c_int32_t) :: status
+        !$ integer(c_int32_t) :: ended
 
         status = c_end(handle, nanoseconds)
         !$omp parallel private(ended)

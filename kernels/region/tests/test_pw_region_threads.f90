@@ -1,6 +1,6 @@
 !> Regions of many threads.
 program test_pw_region_threads
-    !$ use omp_lib, only: omp_get_thread_num
+    use omp_lib, only: omp_get_thread_num, omp_set_num_threads
     use, intrinsic :: iso_fortran_env, only: int8
     use expectations, only: expect, expect_fault, found, fresh_memory
     use pw_error, only: error_t
@@ -11,11 +11,8 @@ program test_pw_region_threads
     use pw_system, only: base_page_size
     implicit none
     integer, parameter :: threads = 24
-    integer :: team
 
     call regions_open()
-    team = 1
-    !$ team = threads
     call forked()
     call teams()
     call unlike()
@@ -37,7 +34,7 @@ contains
             call region_begin('step')
             call region_begin('hydro')
             !$omp parallel do num_threads(threads) schedule(static)
-            do i = 1, 100*team
+            do i = 1, 100*threads
                 call region_begin(of_eos)
                 if (modulo(i, 10) == 0) then
                     call region_begin('table')
@@ -52,12 +49,12 @@ contains
         call expect(.not. error%failed(), 'a fault')
         call expect(size(regions) == 4, 'number of paths')
         hydro = found(regions, 'step/hydro', 5, 1)
-        eos = found(regions, 'step/hydro/eos', 500*team, team)
+        eos = found(regions, 'step/hydro/eos', 500*threads, threads)
         call expect(eos%seconds >= eos%seconds_mean, 'the most is less than the mean')
         call expect(eos%seconds_mean > eos%seconds_exclusive, 'exclusive time')
         ! The initial thread's share alone lies inside its own region.
         call expect(hydro%seconds_exclusive < hydro%seconds, 'the time inside of the forking thread')
-        eos = found(regions, 'step/hydro/eos/table', 50*team, team)
+        eos = found(regions, 'step/hydro/eos/table', 50*threads, threads)
         call regions_reset()
     end subroutine forked
 
@@ -73,11 +70,11 @@ contains
 
         of_compute = region_handle('compute')
         passages = 0.0_r8
-        !$ call set_threads(threads)
+        call omp_set_num_threads(threads)
         do call_number = 1, 3
             call region_begin_team(of_compute)
             !$omp parallel do schedule(static)
-            do i = 1, team
+            do i = 1, threads
                 call region_begin('part')
                 call touch_pages(64_i8)
                 call region_end('part')
@@ -88,15 +85,15 @@ contains
         call regions_collect(regions, error)
         call expect(.not. error%failed(), 'a fault')
         call expect(size(regions) == 2, 'number of paths')
-        compute = found(regions, 'compute', 3*team, team)
-        inner = found(regions, 'compute/part', 3*team, team)
+        compute = found(regions, 'compute', 3*threads, threads)
+        inner = found(regions, 'compute/part', 3*threads, threads)
         call expect(abs(compute%seconds - passages) < 1.0e-9_r8, 'time of the team')
         call expect(abs(compute%seconds - compute%seconds_mean) < 1.0e-9_r8, 'all have the same')
         counters = regions_counters(regions, 'compute')
         if (.not. allocated(counters%unavailable)) then
             call expect(index(counters%event(1), 'PAGE-FAULTS') > 0, 'the first event')
             print '(a,i0)', 'page faults ', counters%count(1)
-            call expect(compute%count(1) >= 3*64*team, 'page faults of all threads')
+            call expect(compute%count(1) >= 3*64*threads, 'page faults of all threads')
             call expect(inner%count(1) <= compute%count(1), 'inside more than outside')
         end if
         call regions_reset()
@@ -110,8 +107,7 @@ contains
         integer :: thread
 
         !$omp parallel num_threads(threads) private(thread)
-        thread = 0
-        !$ thread = omp_get_thread_num()
+        thread = omp_get_thread_num()
         if (modulo(thread, 2) == 0) then
             call region_begin('even')
             !$omp barrier
@@ -124,8 +120,8 @@ contains
         !$omp end parallel
         call regions_collect(regions, error)
         call expect(.not. error%failed(), 'a fault')
-        region = found(regions, 'even', (team + 1)/2, (team + 1)/2)
-        if (team > 1) region = found(regions, 'odd', team/2, team/2)
+        region = found(regions, 'even', threads/2, threads/2)
+        region = found(regions, 'odd', threads/2, threads/2)
         call regions_reset()
     end subroutine unlike
 
@@ -147,7 +143,7 @@ contains
         call regions_collect(regions, error)
         call expect(.not. error%failed(), 'a fault')
         region = found(regions, 'changing', calls)
-        call expect(region%threads >= min(team, 13) .and. region%threads <= 24, 'threads that others take the place of')
+        call expect(region%threads >= 13 .and. region%threads <= 24, 'threads that others take the place of')
         call regions_reset()
     end subroutine smaller
 
@@ -158,19 +154,12 @@ contains
         integer :: thread
 
         !$omp parallel num_threads(3) private(thread)
-        thread = 0
-        !$ thread = omp_get_thread_num()
-        if (thread == team/12) call region_begin('left')
+        thread = omp_get_thread_num()
+        if (thread == threads/12) call region_begin('left')
         !$omp end parallel
         call regions_collect(regions, error)
         call expect_fault(error, ["'left' has not ended"])
     end subroutine unbalanced
-
-    !$ subroutine set_threads(n)
-    !$     use omp_lib, only: omp_set_num_threads
-    !$     integer, intent(in) :: n
-    !$     call omp_set_num_threads(n)
-    !$ end subroutine set_threads
 
     !> Touch so many pages that nothing has touched.
     subroutine touch_pages(pages)

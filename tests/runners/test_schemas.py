@@ -93,7 +93,6 @@ def test_a_record_with_regions_is_good():
         "counters_refused": {"no::such_event": "built without PAPI"},
         "regions": [REGION, changed(REGION, "counts", DELETED)],
         "region_cost_seconds": 6e-8,
-        "modelled": {"geometry": "a64fx", "tool": "qemu", "counts": {"DTLB_MISSES": 3}},
     }
     assert not faults("record", GOOD | counted)
 
@@ -108,7 +107,6 @@ def test_a_record_with_regions_is_good():
         ("regions", [changed(REGION, "name", "step/hydro")], "regions.0.name"),
         ("regions", [changed(REGION, "counts", {"unavailable": "x"})], "regions.0.counts.unavailable"),
         ("region_cost_seconds", -1.0, "region_cost_seconds"),
-        ("modelled", {"counts": {}}, "modelled"),
     ],
 )
 def test_bad_regions_are_told_with_their_place(path, value, place):

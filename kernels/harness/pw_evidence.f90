@@ -3,14 +3,14 @@ module pw_evidence
     use, intrinsic :: iso_c_binding, only: c_f_pointer
     use, intrinsic :: iso_fortran_env, only: int8, output_unit
     use pw_error, only: error_t
-    use pw_kinds, only: i4, i8, r8
+    use pw_kinds, only: i8, r8
     use pw_pages, only: paged_array_t, pages_policy_name, pages_policy_t, pages_proof_t, pages_prove
     use pw_record, only: array_record_t, configuration_t, counters_record_t, pages_record_t, record_t, validation_t
-    use pw_region, only: counters_t, region_begin_team, region_end_team, region_handle, region_t, regions_collect, &
-        regions_cost, regions_counters
+    use pw_region, only: counters_t, region_t, regions_collect, regions_cost, regions_counters
     use pw_system, only: base_page_size, page_faults
     use pw_text, only: to_text
     use pw_threads, only: thread_share
+    use pw_timer, only: wall_seconds
     implicit none
     private
 
@@ -31,13 +31,12 @@ contains
         type(populated_t), intent(out) :: populated
         integer(int8), pointer, contiguous :: bytes(:)
         integer(i8) :: first, last, page, minor, major
-        integer(i4) :: region
         integer :: i
+        real(r8) :: start
 
         page = base_page_size()
-        region = region_handle('populate')
         call page_faults(populated%minor, populated%major)
-        call region_begin_team(region)
+        start = wall_seconds()
         do i = 1, size(memory)
             call c_f_pointer(memory(i)%address, bytes, [memory(i)%bytes])
             if (parallel) then
@@ -49,7 +48,7 @@ contains
                 call touch(bytes, 1_i8, memory(i)%bytes, page)
             end if
         end do
-        call region_end_team(region, populated%seconds)
+        populated%seconds = wall_seconds() - start
         call page_faults(minor, major)
         populated%minor = minor - populated%minor
         populated%major = major - populated%major

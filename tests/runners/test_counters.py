@@ -69,9 +69,10 @@ def test_the_groups_of_a_round_are_joined_and_rates_derived():
     assert cell.value("l1d_miss_latency") == 100.0
     assert cell.value("l1_l2_bandwidth") == pytest.approx(2e7 * 256 / 2.0 / 1e9)
     assert cell.value("time") == 2.0 and cell.value("page_faults") == 0.0
+    assert cell.value("populate_time") == 0.1 and cell.value("populate_page_faults") == 1.0
     assert cell.value("l2_miss_latency") is None and cell.spread == 0.0
     assert {run.group: (run.round, run.position) for run in cell.runs} == {"tlb": (1, 1), "l1": (1, 1)}
-    assert [q.name for q in found.quantities][:3] == ["time", "page_faults", "CPU_CYCLES"]
+    assert [q.name for q in found.quantities][3:5] == ["populate_page_faults", "CPU_CYCLES"]
     assert cell.notes == ()
 
 
@@ -180,7 +181,7 @@ def test_one_region_alone():
     made = ran(BASE, "tlb", TLB, regions=regions)
     by_name = analysed(made, groups=("tlb",), region="sweep").cells[0]
     assert by_name.value("CPU_CYCLES") == 8e9 and by_name.value("time") == 0.75
-    assert by_name.value("page_faults") is None
+    assert by_name.value("page_faults") is None and by_name.value("populate_time") is None
     by_path = analysed(made, groups=("tlb",), region="step/sweep").cells[0]
     assert by_path.value("CPU_CYCLES") == 4e9 and by_path.value("time") == 0.5
     unknown = analysed(made, groups=("tlb",), region="none").cells[0]
@@ -366,6 +367,7 @@ def test_a_machine_without_counters_counts_software_events(stage: Stage, monkeyp
     done = run(filled(stage, papi="off", compilers=("gcc-12.2.0",)), "--events", "software", "--rounds", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "TLB and cache misses need hardware counters" in done.stdout
+    assert "Page faults to populate" in done.stdout
     assert "PAGE_FAULTS" in done.stdout and "Page faults per second" in done.stdout
     ratios = {row["quantity"]: float(row["ratio"]) for row in rows(stage.result() / "ratios.csv")}
     assert ratios["PAGE_FAULTS"] == pytest.approx(0.1, rel=0.2)

@@ -22,6 +22,7 @@ Record = Mapping[str, Any]
 # Runs of a round whose cycles differ by more than this did not do the same.
 AGREEMENT = 0.05
 TIME, FAULTS = "time", "page_faults"
+POPULATE, POPULATE_FAULTS = "populate_time", "populate_page_faults"
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,18 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Taken:
-    """What one valid run gave: seconds and counts by event name, both of one pass."""
+    """What one valid run gave.
+
+    `seconds` and `counts`, by event name, are of one pass; `raw` are the counts of the run. `own` are times
+    and page faults that the program tells of itself; `refused` says why events were not counted.
+    """
 
     group: str
     round: int
     position: int
     passes: int
     seconds: float
-    faults: float | None
+    own: Mapping[str, float]
     counts: Mapping[str, float]
     raw: Mapping[str, float]
     refused: Mapping[str, str]
@@ -151,6 +156,8 @@ def quantities_of(file: EventFile) -> list[Quantity]:
     told = [
         Quantity(TIME, "Time", "s", "run", "the run's own clock"),
         Quantity(FAULTS, "Page faults", "count", "run", "getrusage(2)"),
+        Quantity(POPULATE, "Time to populate", "s", "run", "the run's own clock, for all of its memory"),
+        Quantity(POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
     ]
     told += [Quantity(e.name, e.name, e.unit, "count", e.source) for e in file.events.values()]
     return told + [Quantity(m.name, m.title, m.unit, "rate", m.source) for m in file.metrics]
@@ -178,9 +185,10 @@ def joined(file: EventFile, runs: Sequence[Taken]) -> Joined:
         for name, value in rates(file, run.counts, run.seconds).items():
             alone.setdefault(name, []).append(value)
     values = {TIME: seconds, **counts, **whole, **{name: mean(found) for name, found in alone.items()}}
-    faults = [run.faults for run in runs if run.faults is not None]
-    if faults:
-        values[FAULTS] = mean(faults)
+    for name in (FAULTS, POPULATE, POPULATE_FAULTS):
+        found = [run.own[name] for run in runs if name in run.own]
+        if found:
+            values[name] = mean(found)
     cycles = [run.counts[file.cycles] for run in runs if run.counts.get(file.cycles)]
     spread = max(cycles) / min(cycles) - 1.0 if len(cycles) > 1 else None
     return Joined(values, spread)
@@ -237,10 +245,12 @@ def taken(record: Record, file: EventFile, region: str | None) -> Taken | str:
     run, group = record["run"], record["run"].get("group", "?")
     repetitions = record["seconds"]["repetitions"]
     passes = len(repetitions) * record.get("passes_per_repetition", 1)
-    seconds, told, faults = sum(repetitions), record.get("counters", {}), None
+    seconds, told, own = sum(repetitions), record.get("counters", {}), {}
     if region is None:
-        compute = [n for name, n in record.get("page_faults", {}).items() if name.startswith("compute")]
-        faults = sum(compute) / passes if compute else None
+        own = {POPULATE: record["seconds"]["populate"]}
+        for name, part, share in ((FAULTS, "compute", passes), (POPULATE_FAULTS, "populate", 1)):
+            found = [n for key, n in record.get("page_faults", {}).items() if key.startswith(part)]
+            own |= {name: sum(found) / share} if found else {}
     else:
         regions = record.get("regions", [])
         parts = [part for part in regions if part["path"] == region] or [
@@ -263,7 +273,7 @@ def taken(record: Record, file: EventFile, region: str | None) -> Taken | str:
         run["position"],
         passes,
         seconds / passes,
-        faults,
+        own,
         {name: n / passes for name, n in raw.items()},
         raw,
         refused,

@@ -90,7 +90,10 @@ def _by_round(kernel: Kernel, records: Sequence[Record]) -> dict[str, dict[int, 
         told = {"time": run_seconds(record)}
         if bandwidth is not None and bandwidth.field in record["metrics"]:
             told[f"bandwidth, {bandwidth.convention}"] = record["metrics"][bandwidth.field]
-        told |= {name: count for name, count in record.get("counters", {}).items() if "TLB" in name.upper()}
+        # Over all of the computing, whose passes a kernel chooses by the clock: the count of one pass.
+        passes = len(record["seconds"]["repetitions"]) * record.get("passes_per_repetition", 1)
+        counted = record.get("counters", {})
+        told |= {name: count / passes for name, count in counted.items() if "TLB" in name.upper()}
         if "page_faults" in record:
             told["page faults"] = sum(record["page_faults"].values())
         for name, value in told.items():

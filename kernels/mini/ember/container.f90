@@ -7,7 +7,8 @@
 !> it. In a buffer its rows of i follow one another by j and k: those of the box have one zone more on each end.
 module ember_container
     use, intrinsic :: iso_c_binding, only: c_f_pointer
-    use ember_mesh, only: block_zones, cylindrical, first_guard, guard_zones, last_guard, mesh_t, v_dens, v_ener, v_momx, v_momz
+    use ember_mesh, only: block_zones, cylindrical, first_guard, first_species, guard_zones, last_guard, mesh_t, v_dens, &
+        v_ener, v_momx, v_momz
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_allocate, pages_free, pages_policy_t
@@ -476,7 +477,7 @@ contains
     !> monotonised central ones (van Leer 1977, J. Comput. Phys. 23, 276), and are reduced together where a child would
     !> leave the range of the zone and those across its faces. So the mean of the children is their parent, a linear
     !> function stays what it is, and what is positive remains so. Where a child's internal energy would not, or nearly so,
-    !> all of the parent's children are as the parent.
+    !> all of the parent's children are as the parent. Species that add up to the density do so in the children too.
     subroutine prolong_star(mesh, star, volume, to, to_box)
         type(mesh_t), intent(inout) :: mesh
         real(r8), contiguous, intent(in) :: star(:)
@@ -554,6 +555,7 @@ contains
                 front = merge(at(j, k + 1), c, n_halves == 2)
                 call set_slopes(n_row, star(c + 1), star(c + 1 - nv), star(c + 1 + nv), star(below + 1), star(above + 1), &
                                 star(back + 1), star(front + 1), along, slope, deviation)
+                if (mesh%n_species > 0) call join_species(mesh%n_species, nv, n(1), star(c + 1), coefficient, slope)
                 do i = 1, n(1)
                     p = nv*(i - 1)
                     if (.not. energy_stays(star(c + p + 1), slope(p + 1, 1), n_row, deviation(p + 1), coefficient(4, i))) &
@@ -606,6 +608,36 @@ contains
             deviation(q) = rest
         end do
     end subroutine set_slopes
+
+    !> Make the slopes of species that add up to the density add up to the density's: what is missing is dealt out by mass
+    !> fractions. Where a child might then lack some of a species, its fraction is the parent's.
+    pure subroutine join_species(n_species, n_variables, n, here, coefficient, slope)
+        integer, intent(in) :: n_species, n_variables, n
+        real(r8), intent(in) :: here(n_variables, n), coefficient(5, n)
+        real(r8), intent(inout) :: slope(n_variables, n, 3)
+        real(r8), parameter :: adds_up = 1.0e-9_r8
+        real(r8) :: missing, least
+        integer :: i, d, s, first, last
+
+        first = first_species
+        last = first_species + n_species - 1
+        do i = 1, n
+            if (abs(sum(here(first:last, i)) - here(v_dens, i)) > adds_up*here(v_dens, i)) cycle
+            do d = 1, 3
+                missing = (slope(v_dens, i, d) - sum(slope(first:last, i, d)))/here(v_dens, i)
+                slope(first:last, i, d) = slope(first:last, i, d) + missing*here(first:last, i)
+            end do
+            least = 0.0_r8
+            do s = first, last
+                least = min(least, here(s, i) - maxval(abs(coefficient(4:5, i)))*abs(slope(s, i, 1)) &
+                            - 0.25_r8*(abs(slope(s, i, 2)) + abs(slope(s, i, 3))))
+            end do
+            if (least >= 0.0_r8) cycle
+            do d = 1, 3
+                slope(first:last, i, d) = slope(v_dens, i, d)*here(first:last, i)/here(v_dens, i)
+            end do
+        end do
+    end subroutine join_species
 
     !> `fine` as the buffer of unpack_box.
     subroutine unpack_fine(mesh, to, box, fine)

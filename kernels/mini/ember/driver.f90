@@ -3,14 +3,17 @@ module ember_driver
     use, intrinsic :: iso_fortran_env, only: output_unit
     use ember_container, only: container_create
     use ember_eos, only: gamma_law_t
+    use ember_helmholtz_eos, only: helmholtz_eos_t
+    use ember_hydro, only: ledger_t
     use ember_log, only: log_t
-    use ember_mesh, only: mesh_t, n_conserved, v_dens, v_ener
-    use ember_output, only: checkpoint_name, output_info_t, plotfile_name, read_checkpoint, &
+    use ember_mesh, only: cylindrical, first_species, mesh_t, n_conserved, v_dens, v_ener
+    use ember_nuclei, only: charge, mass_number
+    use ember_output, only: checkpoint_name, name_length, output_info_t, plotfile_name, read_checkpoint, &
         read_checkpoint_head, write_checkpoint, write_plotfile
     use ember_parallel, only: comm_t
     use ember_parameters, only: parameters_t
     use ember_problems, only: new_problem, sedov_problem_t
-    use ember_simulation, only: in_guards, in_hydro, in_output, in_regrid, simulation_t
+    use ember_simulation, only: in_eos, in_gravity, in_guards, in_hydro, in_output, in_regrid, simulation_t
     use ember_solution_errors, only: blast_radius, density_error
     use pw_error, only: error_t, exit_check
     use pw_evidence, only: counts_of, outcome, populate, populated_t, prove_pages
@@ -34,7 +37,8 @@ module ember_driver
         integer(i4), allocatable, private :: cpus(:), numa_nodes(:)
         integer(i8), private :: minor = 0, major = 0              ! page faults of the time loop
         real(r8), allocatable, private :: seconds(:)              ! of each step
-        real(r8), private :: first_totals(n_conserved) = 0.0_r8, last_totals(n_conserved) = 0.0_r8
+        real(r8), allocatable, private :: first_totals(:), last_totals(:)
+        real(r8), private :: first_density = 0.0_r8               ! the largest
         integer, private :: plots = 0, checkpoints = 0            ! written so far
         real(r8), private :: next_plot = 0.0_r8, next_checkpoint = 0.0_r8
         integer, private :: first_step = 0                        ! of this process
@@ -42,7 +46,7 @@ module ember_driver
         procedure :: begin
         procedure :: loop
         procedure :: finish
-        procedure, private :: set_up, go_on, write_files, write_log, describe, validate, metrics
+        procedure, private :: set_up, set_up_physics, go_on, write_files, write_log, describe, validate, metrics
     end type run_t
 
     public :: inherit_parameters
@@ -86,8 +90,10 @@ contains
         end if
         if (error%failed()) return
         self%first_totals = self%simulation%totals()
+        self%simulation%ledger = ledger_t()
+        self%first_density = self%simulation%largest_density()
         self%first_step = self%simulation%step
-        if (self%simulation%comm%rank == 0) call self%log%open(self%parameters%log, self%simulation%step > 0, error)
+        if (self%simulation%comm%rank == 0) call self%log%open(self%parameters%log, self%simulation, error)
         call self%simulation%comm%agree(error)
         if (error%failed()) return
         if (self%simulation%step == 0) call self%write_files(options, error)
@@ -116,10 +122,9 @@ contains
             call simulation%comm%agree(error)
             if (error%failed()) return
 
-            call simulation%prepare(given%threads)
-            simulation%eos = gamma_law_t(gamma=given%gamma, weight=given%weight)
-            call new_problem(given, simulation%problem, error)
+            call self%set_up_physics(policy, error)
             if (error%failed()) return
+            call simulation%prepare(given%threads)
             simulation%adaptive = given%highest_level > given%lowest_level
             simulation%regrid_interval = given%regrid_interval
             simulation%refinement%variables = given%refine_variables
@@ -133,6 +138,37 @@ contains
             self%next_checkpoint = given%checkpoint_time
         end associate
     end subroutine set_up
+
+    !> Equation of state, problem, and what this has besides hydrodynamics.
+    subroutine set_up_physics(self, policy, error)
+        class(run_t), intent(inout) :: self
+        type(pages_policy_t), intent(in) :: policy
+        type(error_t), intent(inout) :: error
+        type(helmholtz_eos_t), allocatable :: degenerate
+
+        associate (given => self%parameters, simulation => self%simulation)
+            if (given%problem == 'snia2d') then
+                allocate (degenerate)
+                call degenerate%start(given%eos_table, policy, mass_number, charge, given%lowest_temperature, error)
+                call move_alloc(degenerate, simulation%eos)
+            else
+                simulation%eos = gamma_law_t(gamma=given%gamma, weight=given%weight)
+            end if
+            if (.not. error%failed()) call new_problem(given, simulation%problem, error, simulation%eos)
+            call simulation%comm%agree(error)
+            if (error%failed()) return
+            call simulation%problem%equip(simulation%mesh, simulation%gravity, simulation%flame)
+            if (simulation%gravity%on) then
+                simulation%refinement%dense_level = given%star_level
+                simulation%refinement%dense = given%star_above
+            end if
+            if (simulation%flame%on) then
+                simulation%refinement%front = first_species + simulation%flame%ash - 1
+                simulation%refinement%front_dense = given%flame_quench
+                if (given%problem == 'flame') simulation%refinement%front_dense = 0.0_r8
+            end if
+        end associate
+    end subroutine set_up_physics
 
     !> Go on from a checkpoint.
     subroutine go_on(self, error)
@@ -186,12 +222,22 @@ contains
     subroutine write_log(self, error)
         class(run_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        real(r8) :: totals(n_conserved)
+        real(r8), allocatable :: totals(:)
+        type(ledger_t) :: ledger
+        real(r8) :: densest
 
         associate (simulation => self%simulation, given => self%parameters)
             if (len(given%log) == 0 .or. modulo(simulation%step, given%log_interval) /= 0) return
             totals = simulation%totals()
-            if (simulation%comm%rank == 0) call self%log%write(simulation, totals, self%seconds(size(self%seconds)), error)
+            densest = 0.0_r8
+            if (.not. simulation%is_plain()) then
+                densest = simulation%largest_density()
+                ledger = simulation%whole_ledger()
+                ! Of the moment, where it was half a step ahead of the step before.
+                if (simulation%gravity%on) call simulation%gravity%measure(simulation%mesh, simulation%comm, 0.0_r8)
+            end if
+            if (simulation%comm%rank == 0) &
+                call self%log%write(simulation, totals, self%seconds(size(self%seconds)), densest, ledger, error)
             call simulation%comm%agree(error)
         end associate
     end subroutine write_log
@@ -262,6 +308,7 @@ contains
         info%dt = self%simulation%dt
         info%step = self%simulation%step
         info%problem = self%parameters%problem
+        info%species = [character(name_length) :: self%parameters%species]
         allocate (info%parameters(0))
         i = 0
         do
@@ -318,7 +365,8 @@ contains
             record%compute_major = total(self%major)
             call simulation%comm%all_gather(int(self%cpus), record%cpus)
             call simulation%comm%all_gather(int(self%numa_nodes), record%numa_nodes)
-            record%counters = counts_of(simulation%region(in_hydro), simulation%counters)
+            ! Of the kernel that the problem is there for.
+            record%counters = counts_of(simulation%region(merge(in_eos, in_hydro, simulation%gravity%on)), simulation%counters)
             ! Each zone is read and written once in a step, by the scheme.
             record%traffic%bytes_stream = 2*real(record%element_bytes, r8)*simulation%zone_updates/max(1, size(self%seconds))
             record%traffic%bytes_hardware = record%traffic%bytes_stream
@@ -371,33 +419,54 @@ contains
 
     end subroutine finish
 
-    !> Mass and energy are what they were, but for what left through outflow boundaries.
+    !> Mass and energy are what they were, but for what left through outflow boundaries, and what gravity and flame gave; ash is
+    !> what has burnt; and species add up to the density.
     subroutine validate(self, record)
         class(run_t), intent(inout) :: self
         type(record_t), intent(inout) :: record
+        real(r8) :: change(size(self%first_totals))
         real(r8), allocatable :: lost(:)
-        integer, parameter :: kept(2) = [v_dens, v_ener]
+        type(ledger_t) :: ledger
         real(r8), parameter :: tolerance = 1.0e-11_r8
-        integer :: i
+        integer :: n
 
+        n = size(self%first_totals)
         record%validation%method = 'mass and energy of the domain, but for what left it, largest relative change'
         record%validation%tolerance = tolerance
         record%validation%error = 0.0_r8
-        call self%simulation%comm%all_gather(self%simulation%lost, lost)
-        do i = 1, size(kept)
-            associate (v => kept(i))
-                record%validation%error = max(record%validation%error, &
-                    abs(self%last_totals(v) - self%first_totals(v) + sum(lost(v::n_conserved)))/abs(self%first_totals(v)))
-            end associate
-        end do
+        associate (simulation => self%simulation, flame => self%simulation%flame)
+            call simulation%comm%all_gather(simulation%lost, lost)
+            change = self%last_totals - self%first_totals + sum(reshape(lost, [n, simulation%comm%n_ranks]), dim=2)
+            ledger = simulation%whole_ledger()
+            change(v_ener) = change(v_ener) - (flame%release*ledger%burnt + ledger%work + ledger%raised)
+            call worse(change(v_dens)/self%first_totals(v_dens))
+            call worse(change(v_ener)/self%first_totals(v_ener))
+            if (.not. simulation%is_plain()) then
+                record%validation%method = 'mass, energy and ash of the domain, but for what left it, gravity''s work and what '// &
+                    'burnt, and the sum of species, largest relative change'
+                if (flame%on) call worse((change(n_conserved + flame%ash) - ledger%burnt)/self%first_totals(v_dens))
+                call worse((sum(self%last_totals(n_conserved + 1:)) - self%last_totals(v_dens))/self%first_totals(v_dens))
+            end if
+        end associate
         record%validation%passed = record%validation%error <= tolerance
+
+    contains
+
+        subroutine worse(error)
+            real(r8), intent(in) :: error
+
+            ! A comparison that NaN fails.
+            if (.not. abs(error) <= record%validation%error) record%validation%error = abs(error)
+        end subroutine worse
+
     end subroutine validate
 
     !> The figures of the run, the headline first.
     function metrics(self) result(figures)
         class(run_t), intent(inout) :: self
         type(metric_t), allocatable :: figures(:)
-        real(r8) :: seconds, updates, exact
+        real(r8) :: seconds, updates, exact, round
+        type(ledger_t) :: ledger
 
         associate (simulation => self%simulation, region => self%simulation%region)
             seconds = sum(self%seconds)
@@ -412,6 +481,20 @@ contains
                        metric_t('steps', real(simulation%step, r8)), &
                        metric_t('time', simulation%time), &
                        metric_t('memory_ratio', peak_memory()/real(simulation%mesh%memory%bytes, r8))]
+            if (.not. simulation%is_plain()) then
+                round = merge(2.0_r8*acos(-1.0_r8), 1.0_r8, simulation%mesh%geometry == cylindrical)
+                ledger = simulation%whole_ledger()
+                figures = [figures, metric_t('eos_seconds', region(in_eos)%seconds), &
+                           metric_t('hydro_seconds', region(in_hydro)%seconds), &
+                           metric_t('gravity_seconds', region(in_gravity)%seconds), &
+                           metric_t('eos_evaluations_per_s', ratio(real(simulation%eos_evaluations, r8), &
+                                                                   region(in_eos)%seconds)), &
+                           metric_t('largest_density', simulation%largest_density()), &
+                           metric_t('density_drift', ratio(simulation%largest_density(), self%first_density) - 1.0_r8), &
+                           metric_t('burnt_mass', round*ledger%burnt), &
+                           metric_t('released_energy', round*simulation%flame%release*ledger%burnt), &
+                           metric_t('raised_energy', round*ledger%raised)]
+            end if
             if (.not. self%parameters%errors) return
             figures = [figures, metric_t('density_error_l1', density_error(simulation))]
             select type (problem => simulation%problem)

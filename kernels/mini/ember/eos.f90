@@ -21,16 +21,19 @@ module ember_eos
     end type eos_t
 
     abstract interface
-        !> The state of a row of `n` zones from density `dens` and specific internal energy `eint`: temperature `temp`
-        !> (a first guess on entry), pressure `pres`, and `gamc`, the adiabatic index d ln(p)/d ln(rho) at constant
-        !> entropy, so that the speed of sound is sqrt(gamc*pres/dens). All arrays: (n). Thread-safe. exit_check, with
-        !> the zone's index in the row, where there is no such state: `temp`, `pres`, `gamc` are then undefined.
-        subroutine rows_of(self, n, dens, eint, temp, pres, gamc, error)
+        !> The state of a row of `n` zones from density `dens`, mass fractions of the mesh's species, (n, species), and specific
+        !> internal energy `eint`: temperature `temp` (a first guess on entry), pressure `pres`, and `gamc`, the adiabatic index
+        !> d ln(p)/d ln(rho) at constant entropy, so that the speed of sound is sqrt(gamc*pres/dens). All other arrays: (n).
+        !> Matter that would be colder than a type of equation of state can have it gets the least energy instead, in `eint`.
+        !> Thread-safe. exit_check, with the zone's index in the row, where there is no such state: `temp`, `pres`, `gamc` are
+        !> then undefined.
+        subroutine rows_of(self, n, dens, fraction, eint, temp, pres, gamc, error)
             import :: eos_t, error_t, r8
             class(eos_t), intent(in) :: self
             integer, intent(in) :: n
-            real(r8), intent(in) :: dens(n), eint(n)
-            real(r8), intent(inout) :: temp(n)
+            real(r8), intent(in) :: dens(n)
+            real(r8), contiguous, intent(in) :: fraction(:, :)
+            real(r8), intent(inout) :: eint(n), temp(n)
             real(r8), intent(out) :: pres(n), gamc(n)
             type(error_t), intent(inout) :: error
         end subroutine rows_of
@@ -55,11 +58,12 @@ module ember_eos
 
 contains
 
-    subroutine gamma_law_rows(self, n, dens, eint, temp, pres, gamc, error)
+    subroutine gamma_law_rows(self, n, dens, fraction, eint, temp, pres, gamc, error)
         class(gamma_law_t), intent(in) :: self
         integer, intent(in) :: n
-        real(r8), intent(in) :: dens(n), eint(n)
-        real(r8), intent(inout) :: temp(n)
+        real(r8), intent(in) :: dens(n)
+        real(r8), contiguous, intent(in) :: fraction(:, :)   ! one gas, whatever it is made of
+        real(r8), intent(inout) :: eint(n), temp(n)
         real(r8), intent(out) :: pres(n), gamc(n)
         type(error_t), intent(inout) :: error
         real(r8) :: gamma, kelvin
@@ -68,6 +72,8 @@ contains
         gamma = self%gamma
         kelvin = (gamma - 1.0_r8)*self%weight/self%gas_constant
         wrong = 0
+        associate (unused => fraction)
+        end associate
         ! Counting, unlike leaving at the first, keeps the loop vectorised; NaN fails both comparisons.
         do i = 1, n
             wrong = wrong + merge(0, 1, dens(i) > 0.0_r8) + merge(0, 1, eint(i) > 0.0_r8)

@@ -36,10 +36,12 @@ contains
     !> no such direction. `steepness` is 1 for minmod, 2 for the monotonised central limiter (van Leer 1977). `curvature` is
     !> dt/2 over the radius of each zone in cylindrical geometry, 0 otherwise.
     !> A zone whose extrapolated density or pressure is not positive keeps its mean at all faces.
-    pure subroutine trace_row(row, south, north, below, above, half, steepness, curvature, faces)
+    !> With `pres_slopes`, (zone, direction), the pressure has these in a plane, in place of limited ones.
+    pure subroutine trace_row(row, south, north, below, above, half, steepness, curvature, faces, pres_slopes)
         real(r8), intent(in), dimension(row_first:row_last, n_primitive) :: row, south, north, below, above
         real(r8), intent(in) :: half(3), steepness, curvature(row_first:row_last)
         type(faces_t), intent(inout) :: faces
+        real(r8), intent(in), optional :: pres_slopes(row_first:row_last, 2)
         real(r8), dimension(row_first:row_last, n_sloped) :: x, y, z
         real(r8) :: dens, velx, vely, velz, pres, growth, least, lowest_dens, lowest_pres, kept
         real(r8) :: new_dens, new_velx, new_vely, new_velz, new_pres, inverse
@@ -61,6 +63,10 @@ contains
             end do
         else
             z = 0.0_r8
+        end if
+        if (present(pres_slopes)) then
+            x(:, p_pres) = pres_slopes(:, 1)
+            y(:, p_pres) = pres_slopes(:, 2)
         end if
 
         !$omp simd private(dens, velx, vely, velz, pres, growth, least, lowest_dens, lowest_pres, kept, new_dens, new_velx, &

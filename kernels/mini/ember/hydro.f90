@@ -3,14 +3,21 @@
 !> The block passes through once, plane by plane (third index): three planes of primitive variables are at hand, the fluxes
 !> are made row by row, and a plane whose last flux is known is finished and stored. What a thread needs beside the container
 !> stays in its cache.
+!>
+!> With species, or gravity, there is more to a step: the species' fluxes, the flame's, sources. The equation of state is not
+!> called then: the fluxes between levels are put right first, and `finish_block` calls it once for all zones.
 module ember_hydro
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     use ember_eos, only: eos_t
+    use ember_flame, only: flame_t
     use ember_fluxes, only: registers_t
     use ember_godunov, only: faces_t, hllc_row, n_primitive, n_sloped, p_dens, p_gamc, p_pres, p_ratio, p_velx, p_vely, &
         p_velz, row_first, row_last, trace_row
-    use ember_mesh, only: block_zones, cylindrical, first_guard, last_guard, mesh_t, n_conserved, outflow, v_dens, v_ener, &
-        v_gamc, v_momx, v_momy, v_momz, v_pres, v_temp
+    use ember_gravity, only: gravity_t
+    use ember_mesh, only: block_zones, cylindrical, first_guard, first_species, last_guard, mesh_t, n_conserved, outflow, &
+        v_dens, v_ener, v_gamc, v_momx, v_momy, v_momz, v_pres, v_temp
+    use ember_slopes, only: balance_slopes, push_faces
+    use ember_species, only: load_fractions, matter_t, species_fluxes, trace_matter
     use ember_tree, only: outside
     use pw_error, only: error_t, exit_check
     use pw_kinds, only: r8
@@ -21,6 +28,21 @@ module ember_hydro
 
     integer, parameter :: nb = block_zones
 
+    !> What a thread needs besides, where there are species or gravity.
+    type :: extra_t
+        type(matter_t) :: matter(0:1)                  ! of a row and the one before
+        real(r8), allocatable :: fraction(:, :, :, :)  ! (zone, species, row, one of three planes)
+        real(r8), allocatable :: speed(:, :, :)        ! (zone, row, one of three planes), of the flame
+        logical :: burns(0:2) = .false.                ! (one of three planes)
+        real(r8), allocatable :: flux(:, :)            ! (face, species) of a row
+        real(r8), allocatable :: change(:, :, :, :)    ! (zone, species, row, one of two planes)
+        real(r8), allocatable :: upper(:, :, :), upper_gas(:, :, :)   ! (zone, what, row): as `upper`
+        real(r8), allocatable :: pull(:, :, :)         ! (zone, direction, row), acceleration
+        real(r8), allocatable :: rise(:, :, :)         ! (zone, direction, row), pressure that balances it across a zone
+        real(r8), allocatable :: carried(:, :, :)      ! (zone, direction, row), flux of mass, mean of both faces
+        real(r8), allocatable :: slopes(:, :), bend(:, :)   ! (zone, direction): of the pressure in a row
+    end type extra_t
+
     !> What a thread works in, and the time that it spent in the equation of state.
     type, public :: scratch_t
         private
@@ -30,10 +52,19 @@ module ember_hydro
         real(r8), allocatable :: change(:, :, :, :)  ! (zone, variable, row, one of two planes), conserved
         real(r8), allocatable :: state(:, :, :)      ! (zone, row, variable), conserved
         real(r8), allocatable, dimension(:, :) :: dens, eint, temp, pres, gamc   ! (zone, row)
+        real(r8), allocatable :: fraction(:, :)      ! (zone, species) of a plane
         real(r8), public :: eos_seconds = 0.0_r8
+        type(extra_t), allocatable :: extra
     contains
         procedure :: start
     end type scratch_t
+
+    !> What happened in zones besides fluxes; in cylindrical geometry per radian.
+    type, public :: ledger_t
+        real(r8) :: burnt = 0.0_r8    !< mass that became ash
+        real(r8) :: work = 0.0_r8     !< energy that gravity gave
+        real(r8) :: raised = 0.0_r8   !< energy that matter got which would have been too cold
+    end type ledger_t
 
     !> The place of a leaf's face in the flux registers; not associated where the neighbour is of the same level.
     type :: face_registers_t
@@ -41,7 +72,7 @@ module ember_hydro
         logical :: open = .false.   ! an outflow boundary
     end type face_registers_t
 
-    public :: advance_block, finish_block
+    public :: advance_block, finish_block, rate_of_block
 
     interface
         !> Software prefetch of `bytes` bytes; does nothing in other builds.
@@ -54,9 +85,13 @@ module ember_hydro
 
 contains
 
-    !> Allocate; values are such that what lies beyond the guard cells disturbs nothing.
-    subroutine start(self)
+    !> Allocate, for a mesh with `n_species` and with gravity or without; values are such that what lies beyond the guard cells
+    !> disturbs nothing.
+    subroutine start(self, n_species, gravity)
         class(scratch_t), intent(inout) :: self
+        integer, intent(in) :: n_species
+        logical, intent(in) :: gravity
+        integer :: i
 
         if (allocated(self%plane)) return
         allocate (self%plane(row_first:row_last, n_primitive, first_guard:last_guard, 0:2), source=1.0_r8)
@@ -65,28 +100,47 @@ contains
         allocate (self%change(nb, n_conserved, nb, 0:1), source=0.0_r8)
         allocate (self%state(nb, nb, n_conserved), source=1.0_r8)
         allocate (self%dens(nb, nb), self%eint(nb, nb), self%temp(nb, nb), self%pres(nb, nb), self%gamc(nb, nb))
+        allocate (self%fraction(nb*nb, n_species), source=0.0_r8)
+        if (n_species == 0 .and. .not. gravity) return
+        allocate (self%extra)
+        associate (extra => self%extra, ns => n_species)
+            do i = 0, 1
+                call extra%matter(i)%start(ns)
+            end do
+            allocate (extra%fraction(row_first:row_last, ns, first_guard:last_guard, 0:2), extra%flux(row_first:row_last, ns), &
+                      extra%change(nb, ns, nb, 0:1), extra%upper(row_first:row_last, ns, nb), &
+                      extra%upper_gas(row_first:row_last, n_primitive, nb), &
+                      extra%speed(row_first:row_last, first_guard:last_guard, 0:2), &
+                      extra%pull(row_first:row_last, 2, first_guard:last_guard), &
+                      extra%rise(row_first:row_last, 2, first_guard:last_guard), extra%carried(nb, 2, nb), &
+                      extra%slopes(row_first:row_last, 2), extra%bend(row_first:row_last, 2), source=0.0_r8)
+        end associate
     end subroutine start
 
     !> Advance the zones of `leaf` by `dt`, and bring their derived variables up to date.
     !>
     !> `steepness`: of the limiter, see ember_godunov. `rate`: the largest sum over directions of (|v| + c)/width [1/s], of
-    !> the new state. `lost` grows by what of the conserved variables leaves the domain through outflow boundaries.
+    !> the new state. `lost`, of the conserved variables and species, grows by what leaves the domain through outflow boundaries.
+    !> With species or gravity, derived variables and `rate` are left as they are, and `ledger` grows.
     !> Raises exit_check where density or internal energy is not positive any more.
-    subroutine advance_block(mesh, leaf, dt, steepness, eos, registers, scratch, rate, lost, error)
+    subroutine advance_block(mesh, leaf, dt, steepness, eos, gravity, flame, registers, scratch, rate, lost, ledger, error)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: leaf
         real(r8), intent(in) :: dt, steepness
         class(eos_t), intent(in) :: eos
+        type(gravity_t), intent(in) :: gravity
+        type(flame_t), intent(in) :: flame
         type(registers_t), intent(in) :: registers
         type(scratch_t), intent(inout) :: scratch
-        real(r8), intent(out) :: rate
-        real(r8), intent(inout) :: lost(n_conserved)
+        real(r8), intent(inout) :: rate, lost(:)
+        type(ledger_t), intent(inout) :: ledger
         type(error_t), intent(inout) :: error
         type(face_registers_t) :: face(2, 3)
         real(r8), dimension(row_first:row_last) :: curvature, area_dt
         real(r8), dimension(nb) :: inverse_volume, amount_y, amount_z, source_dt
         real(r8) :: width(3), half(3), volume(first_guard:last_guard), corner(3), flux(row_first:row_last, n_sloped)
         integer :: slot, j, k, v, side, direction, now, before, old, new, above, here, below, planes, i
+        logical :: plain, simple
 
         slot = mesh%slot(leaf)
         width = mesh%zone_size(mesh%tree%level(leaf))
@@ -113,32 +167,61 @@ contains
             end do
         end do
 
-        rate = 0.0_r8
+        plain = .not. allocated(scratch%extra)
+        simple = plain
+        if (plain) then
+            rate = 0.0_r8
+        else
+            simple = eos%is_simple()
+            if (gravity%on) call gravity%pull_block(mesh, leaf, row_first, scratch%extra%pull)
+            scratch%extra%carried = 0.0_r8
+        end if
         planes = nb
         if (mesh%dims == 2) then
             planes = 1
-            call load_plane(mesh, slot, 1, scratch%plane(:, :, :, 1))
+            call load(1, 1)
             scratch%change(:, :, :, 1) = 0.0_r8
             call sweep_plane(1, 1, 1, 1)
-            call finish_plane(mesh, slot, 1, scratch%change(:, :, :, 1), eos, width, scratch, rate, error)
+            call finish(1)
             return
         end if
-        call load_plane(mesh, slot, -1, scratch%plane(:, :, :, 2))
-        call load_plane(mesh, slot, 0, scratch%plane(:, :, :, 0))
+        call load(-1, 2)
+        call load(0, 0)
         do k = 0, planes + 1
             ! Plane k is in scratch%plane(modulo(k, 3)), the changes of its zones in scratch%change(modulo(k, 2)).
             below = modulo(k - 1, 3)
             here = modulo(k, 3)
             above = modulo(k + 1, 3)
-            call load_plane(mesh, slot, k + 1, scratch%plane(:, :, :, above))
+            call load(k + 1, above)
             if (k >= 1 .and. k <= planes) scratch%change(:, :, :, modulo(k, 2)) = 0.0_r8
             call sweep_plane(k, below, here, above)
             if (k < 2) cycle
-            call finish_plane(mesh, slot, k - 1, scratch%change(:, :, :, modulo(k - 1, 2)), eos, width, scratch, rate, error)
+            call finish(k - 1)
             if (error%failed()) return
         end do
 
     contains
+
+        !> Load plane k as number `to` of the three.
+        subroutine load(k, to)
+            integer, intent(in) :: k, to
+
+            call load_plane(mesh, slot, k, scratch%plane(:, :, :, to))
+            if (.not. plain) call load_more(k, to)
+        end subroutine load
+
+        !> Finish plane k.
+        subroutine finish(k)
+            integer, intent(in) :: k
+
+            if (plain) then
+                call finish_plane(mesh, slot, k, scratch%change(:, :, :, modulo(k, 2)), eos, volume, width, scratch, rate, &
+                                  ledger, error)
+            else
+                call store_plane(mesh, slot, k, dt, volume, width, gravity, flame, scratch%plane(:, :, :, modulo(k, 3)), &
+                                 scratch%change(:, :, :, modulo(k, 2)), modulo(k, 3), modulo(k, 2), scratch%extra, ledger)
+            end if
+        end subroutine finish
 
         !> All fluxes that the rows of plane k take part in, with the planes at the given places.
         subroutine sweep_plane(k, below, here, above)
@@ -155,11 +238,19 @@ contains
                 do j = first, last
                     now = modulo(j, 2)
                     before = modulo(j - 1, 2)
-                    call trace_row(plane(:, :, j, here), plane(:, :, j - 1, here), plane(:, :, j + 1, here), &
-                                   plane(:, :, j, below), plane(:, :, j, above), half, steepness, curvature, faces(now))
+                    if (plain) then
+                        call trace_row(plane(:, :, j, here), plane(:, :, j - 1, here), plane(:, :, j + 1, here), &
+                                       plane(:, :, j, below), plane(:, :, j, above), half, steepness, curvature, faces(now))
+                    else
+                        call trace_more(below, here, above)
+                    end if
                     if (inner .and. j >= 1 .and. j <= nb) then
-                        call hllc_row(1, 0, nb, 1, faces(now)%upper(:, :, 1), faces(now)%lower(:, :, 1), &
-                                      plane(:, :, j, here), plane(:, :, j, here), flux)
+                        if (plain) then
+                            call hllc_row(1, 0, nb, 1, faces(now)%upper(:, :, 1), faces(now)%lower(:, :, 1), &
+                                          plane(:, :, j, here), plane(:, :, j, here), flux)
+                        else
+                            call more_along_rows(k, here)
+                        end if
                         do v = 1, n_conserved
                             !$omp simd
                             do i = 1, nb
@@ -171,12 +262,16 @@ contains
                                                     + inverse_volume*source_dt*faces(now)%middle_pressure(1:nb)
                         if (associated(face(1, 1)%at)) face(1, 1)%at(:n_conserved, j, k) = area_dt(0)*flux(0, :)
                         if (associated(face(2, 1)%at)) face(2, 1)%at(:n_conserved, j, k) = area_dt(nb)*flux(nb, :)
-                        if (face(1, 1)%open) lost = lost - area_dt(0)*flux(0, :)
-                        if (face(2, 1)%open) lost = lost + area_dt(nb)*flux(nb, :)
+                        if (face(1, 1)%open) lost(:n_conserved) = lost(:n_conserved) - area_dt(0)*flux(0, :)
+                        if (face(2, 1)%open) lost(:n_conserved) = lost(:n_conserved) + area_dt(nb)*flux(nb, :)
                     end if
                     if (inner .and. j >= 1) then
-                        call hllc_row(2, 1, nb, 0, faces(before)%upper(:, :, 2), faces(now)%lower(:, :, 2), &
-                                      plane(:, :, j - 1, here), plane(:, :, j, here), flux)
+                        if (plain) then
+                            call hllc_row(2, 1, nb, 0, faces(before)%upper(:, :, 2), faces(now)%lower(:, :, 2), &
+                                          plane(:, :, j - 1, here), plane(:, :, j, here), flux)
+                        else
+                            call more_between_rows(k, here)
+                        end if
                         if (j > 1) call add_layer(change(:, :, j - 1, new), flux, -dt/width(2))
                         if (j <= nb) call add_layer(change(:, :, j, new), flux, dt/width(2))
                         if (j == 1) call register_layer(face(1, 2), -1.0_r8, flux, amount_y, k)
@@ -184,14 +279,19 @@ contains
                     end if
                     if (mesh%dims == 3 .and. j >= 1 .and. j <= nb) then
                         if (k >= 1) then
-                            call hllc_row(3, 1, nb, 0, scratch%upper(:, :, j), faces(now)%lower(:, :, 3), &
-                                          plane(:, :, j, below), plane(:, :, j, here), flux)
+                            if (plain) then
+                                call hllc_row(3, 1, nb, 0, scratch%upper(:, :, j), faces(now)%lower(:, :, 3), &
+                                              plane(:, :, j, below), plane(:, :, j, here), flux)
+                            else
+                                call more_between_planes(k, below, here)
+                            end if
                             if (k > 1) call add_layer(change(:, :, j, old), flux, -dt/width(3))
                             if (k <= planes) call add_layer(change(:, :, j, new), flux, dt/width(3))
                             if (k == 1) call register_layer(face(1, 3), -1.0_r8, flux, amount_z, j)
                             if (k == planes + 1) call register_layer(face(2, 3), 1.0_r8, flux, amount_z, j)
                         end if
                         scratch%upper(:, :, j) = faces(now)%upper(:, :, 3)
+                        if (.not. plain) call keep_more()
                     end if
                 end do
             end associate
@@ -224,7 +324,235 @@ contains
             end do
         end subroutine register_layer
 
+        !> Load what plane k has besides, as number `to` of the three.
+        subroutine load_more(k, to)
+            integer, intent(in) :: k, to
+            integer :: d, r
+
+            associate (extra => scratch%extra, plane => scratch%plane)
+                call load_fractions(mesh, slot, k, extra%fraction(:, :, :, to))
+                if (k >= 1 .and. k <= planes) extra%change(:, :, :, modulo(k, 2)) = 0.0_r8
+                if (gravity%on) then
+                    do r = first_guard, last_guard
+                        do d = 1, 2
+                            extra%rise(:, d, r) = max(plane(:, p_dens, r, to) - gravity%ambient, 0.0_r8)*width(d) &
+                                                  *extra%pull(:, d, r)
+                        end do
+                    end do
+                end if
+                extra%burns(to) = flame%burns(extra%fraction(:, :, :, to))
+                if (.not. extra%burns(to)) return
+                do r = first_guard, last_guard
+                    call flame%speeds(plane(:, p_dens, r, to), extra%fraction(:, :, r, to), extra%pull(:, :, r), &
+                                      extra%speed(:, r, to))
+                end do
+            end associate
+        end subroutine load_more
+
+        !> The states of row j at its faces.
+        subroutine trace_more(below, here, above)
+            integer, intent(in) :: below, here, above
+
+            associate (plane => scratch%plane, fraction => scratch%extra%fraction, faces => scratch%faces(now), &
+                       matter => scratch%extra%matter(now))
+                if (gravity%on) then
+                    associate (rise => scratch%extra%rise(:, :, j - 1:j + 1), slopes => scratch%extra%slopes, &
+                               bend => scratch%extra%bend)
+                        call balance_slopes(plane(:, :, j, here), plane(:, :, j - 1, here), plane(:, :, j + 1, here), rise, &
+                                            steepness, slopes, bend)
+                        call trace_row(plane(:, :, j, here), plane(:, :, j - 1, here), plane(:, :, j + 1, here), &
+                                       plane(:, :, j, below), plane(:, :, j, above), half, steepness, curvature, faces, slopes)
+                        call push_faces(plane(:, :, j, here), scratch%extra%rise(:, :, j), bend, half, faces)
+                    end associate
+                else
+                    call trace_row(plane(:, :, j, here), plane(:, :, j - 1, here), plane(:, :, j + 1, here), &
+                                   plane(:, :, j, below), plane(:, :, j, above), half, steepness, curvature, faces)
+                end if
+                call trace_matter(mesh%n_species, plane(:, :, j, here), plane(:, :, j - 1, here), plane(:, :, j + 1, here), &
+                                  plane(:, :, j, below), plane(:, :, j, above), fraction(:, :, j, here), &
+                                  fraction(:, :, j - 1, here), fraction(:, :, j + 1, here), &
+                                  fraction(:, :, j, below), fraction(:, :, j, above), half, &
+                                  steepness, curvature, simple, matter)
+            end associate
+        end subroutine trace_more
+
+        !> The fluxes between the zones of row j, and what those of the species do.
+        subroutine more_along_rows(k, here)
+            integer, intent(in) :: k, here
+
+            associate (plane => scratch%plane, extra => scratch%extra, faces => scratch%faces(now), ns => mesh%n_species)
+                associate (matter => extra%matter(now), carries => extra%flux)
+                    call hllc_row(1, 0, nb, 1, faces%upper(:, :, 1), faces%lower(:, :, 1), matter%upper_gas(:, :, 1), &
+                                  matter%lower_gas(:, :, 1), flux)
+                    call species_fluxes(ns, 0, nb, 1, matter%upper(:, :, 1), matter%lower(:, :, 1), flux, carries)
+                    if (extra%burns(here)) call flame%diffuse(0, nb, 1, width(1), plane(:, :, j, here), plane(:, :, j, here), &
+                        extra%fraction(:, :, j, here), extra%fraction(:, :, j, here), extra%speed(:, j, here), &
+                        extra%speed(:, j, here), flux, carries)
+                    do v = 1, ns
+                        extra%change(:, v, j, new) = extra%change(:, v, j, new) + inverse_volume* &
+                                                     (area_dt(0:nb - 1)*carries(0:nb - 1, v) - area_dt(1:nb)*carries(1:nb, v))
+                    end do
+                    extra%carried(:, 1, j) = 0.5_r8*(flux(0:nb - 1, 1) + flux(1:nb, 1))
+                    if (associated(face(1, 1)%at)) face(1, 1)%at(n_conserved + 1:, j, k) = area_dt(0)*carries(0, :)
+                    if (associated(face(2, 1)%at)) face(2, 1)%at(n_conserved + 1:, j, k) = area_dt(nb)*carries(nb, :)
+                    if (face(1, 1)%open) lost(n_conserved + 1:) = lost(n_conserved + 1:) - area_dt(0)*carries(0, :)
+                    if (face(2, 1)%open) lost(n_conserved + 1:) = lost(n_conserved + 1:) + area_dt(nb)*carries(nb, :)
+                end associate
+            end associate
+        end subroutine more_along_rows
+
+        !> Those between rows j - 1 and j.
+        subroutine more_between_rows(k, here)
+            integer, intent(in) :: k, here
+
+            associate (plane => scratch%plane, extra => scratch%extra, faces => scratch%faces, ns => mesh%n_species)
+                associate (matter => extra%matter, carries => extra%flux)
+                    call hllc_row(2, 1, nb, 0, faces(before)%upper(:, :, 2), faces(now)%lower(:, :, 2), &
+                                  matter(before)%upper_gas(:, :, 2), matter(now)%lower_gas(:, :, 2), flux)
+                    call species_fluxes(ns, 1, nb, 0, matter(before)%upper(:, :, 2), matter(now)%lower(:, :, 2), flux, carries)
+                    if (extra%burns(here)) call flame%diffuse(1, nb, 0, width(2), plane(:, :, j - 1, here), plane(:, :, j, here), &
+                        extra%fraction(:, :, j - 1, here), extra%fraction(:, :, j, here), extra%speed(:, j - 1, here), &
+                        extra%speed(:, j, here), flux, carries)
+                    if (j > 1) call add_more(extra%change(:, :, j - 1, new), -dt/width(2))
+                    if (j <= nb) call add_more(extra%change(:, :, j, new), dt/width(2))
+                    if (j > 1) extra%carried(:, 2, j - 1) = extra%carried(:, 2, j - 1) + 0.5_r8*flux(1:nb, 1)
+                    if (j <= nb) extra%carried(:, 2, j) = extra%carried(:, 2, j) + 0.5_r8*flux(1:nb, 1)
+                    if (j == 1) call register_more(face(1, 2), -1.0_r8, amount_y, k)
+                    if (j == nb + 1) call register_more(face(2, 2), 1.0_r8, amount_y, k)
+                end associate
+            end associate
+        end subroutine more_between_rows
+
+        !> Those between row j of the plane below and of this one.
+        subroutine more_between_planes(k, below, here)
+            integer, intent(in) :: k, below, here
+
+            associate (plane => scratch%plane, extra => scratch%extra, faces => scratch%faces(now), ns => mesh%n_species)
+                associate (matter => extra%matter(now), carries => extra%flux)
+                    call hllc_row(3, 1, nb, 0, scratch%upper(:, :, j), faces%lower(:, :, 3), extra%upper_gas(:, :, j), &
+                                  matter%lower_gas(:, :, 3), flux)
+                    call species_fluxes(ns, 1, nb, 0, extra%upper(:, :, j), matter%lower(:, :, 3), flux, carries)
+                    if (extra%burns(below) .or. extra%burns(here)) call flame%diffuse(1, nb, 0, width(3), plane(:, :, j, below), &
+                        plane(:, :, j, here), extra%fraction(:, :, j, below), extra%fraction(:, :, j, here), &
+                        extra%speed(:, j, below), extra%speed(:, j, here), flux, carries)
+                    if (k > 1) call add_more(extra%change(:, :, j, old), -dt/width(3))
+                    if (k <= planes) call add_more(extra%change(:, :, j, new), dt/width(3))
+                    if (k == 1) call register_more(face(1, 3), -1.0_r8, amount_z, j)
+                    if (k == planes + 1) call register_more(face(2, 3), 1.0_r8, amount_z, j)
+                end associate
+            end associate
+        end subroutine more_between_planes
+
+        !> Keep the upper faces of row j in the third direction for the next plane.
+        subroutine keep_more()
+            associate (extra => scratch%extra)
+                extra%upper(:, :, j) = extra%matter(now)%upper(:, :, 3)
+                extra%upper_gas(:, :, j) = extra%matter(now)%upper_gas(:, :, 3)
+            end associate
+        end subroutine keep_more
+
+        !> As add_layer, of the species' fluxes.
+        subroutine add_more(change, factor)
+            real(r8), contiguous, intent(inout) :: change(:, :)
+            real(r8), intent(in) :: factor
+
+            do v = 1, mesh%n_species
+                change(:, v) = change(:, v) + factor*scratch%extra%flux(1:nb, v)
+            end do
+        end subroutine add_more
+
+        !> As register_layer, of the species' fluxes.
+        subroutine register_more(face, outwards, area_dt, row)
+            type(face_registers_t), intent(in) :: face
+            real(r8), intent(in) :: outwards, area_dt(nb)
+            integer, intent(in) :: row
+
+            do v = 1, mesh%n_species
+                associate (carries => scratch%extra%flux(1:nb, v), at => n_conserved + v)
+                    if (associated(face%at)) face%at(at, :, row) = area_dt*carries
+                    if (face%open) lost(at) = lost(at) + outwards*sum(area_dt*carries)
+                end associate
+            end do
+        end subroutine register_more
+
     end subroutine advance_block
+
+    !> Store the conserved variables and species of plane k, changed by what passed the faces, by gravity and by the flame:
+    !> `gas`, the primitive variables before; `plane`, its number of three; `layer`, of two.
+    subroutine store_plane(mesh, slot, k, dt, volume, width, gravity, flame, gas, change, plane, layer, extra, ledger)
+        type(mesh_t), intent(inout) :: mesh
+        integer, intent(in) :: slot, k, plane, layer
+        real(r8), intent(in) :: dt, volume(first_guard:last_guard), width(3)
+        type(gravity_t), intent(in) :: gravity
+        type(flame_t), intent(in) :: flame
+        real(r8), intent(in) :: gas(row_first:row_last, n_primitive, first_guard:last_guard)
+        real(r8), intent(inout) :: change(nb, n_conserved, nb)
+        type(extra_t), intent(inout) :: extra
+        type(ledger_t), intent(inout) :: ledger
+        real(r8) :: middle, weight, work, burnt, dens, ash, bend
+        integer :: i, j, s, d
+
+        do j = 1, nb
+            if (gravity%on) then
+                do i = 1, nb
+                    ! Density and flux of mass half a step ahead; of the flux, the part that has weight.
+                    middle = gas(i, p_dens, j) + 0.5_r8*change(i, v_dens, j)
+                    weight = max(middle - gravity%ambient, 0.0_r8)
+                    work = 0.0_r8
+                    do d = 1, 2
+                        ! The mean over the zone, by a parabola.
+                        if (d == 1) bend = extra%rise(i + 1, d, j) + extra%rise(i - 1, d, j)
+                        if (d == 2) bend = extra%rise(i, d, j + 1) + extra%rise(i, d, j - 1)
+                        bend = (bend - 2.0_r8*extra%rise(i, d, j))/24.0_r8
+                        bend = sign(min(abs(bend), 0.1_r8*abs(extra%rise(i, d, j))), bend)/width(d)
+                        change(i, v_momx + d - 1, j) = change(i, v_momx + d - 1, j) + dt*(weight*extra%pull(i, d, j) + bend)
+                        work = work + dt*weight/middle*extra%carried(i, d, j)*extra%pull(i, d, j)
+                    end do
+                    change(i, v_ener, j) = change(i, v_ener, j) + work
+                    ledger%work = ledger%work + volume(i)*work
+                end do
+            end if
+            if (extra%burns(plane)) then
+                associate (carried_ash => extra%change(:, flame%ash, j, layer), &
+                           carried_fuel => extra%change(:, flame%fuel, j, layer))
+                    do i = 1, nb
+                        dens = gas(i, p_dens, j) + change(i, v_dens, j)
+                        if (mesh%variable_last) then
+                            ash = mesh%soa(i, j, k, first_species + flame%ash - 1, slot) + carried_ash(i)
+                        else
+                            ash = mesh%aos(first_species + flame%ash - 1, i, j, k, slot) + carried_ash(i)
+                        end if
+                        burnt = flame%react(dt, dens, ash, extra%speed(i, j, plane))
+                        carried_ash(i) = carried_ash(i) + burnt
+                        carried_fuel(i) = carried_fuel(i) - burnt
+                        change(i, v_ener, j) = change(i, v_ener, j) + flame%release*burnt
+                        ledger%burnt = ledger%burnt + volume(i)*burnt
+                    end do
+                end associate
+            end if
+            if (mesh%variable_last) then
+                do s = 1, n_conserved
+                    mesh%soa(1:nb, j, k, s, slot) = mesh%soa(1:nb, j, k, s, slot) + change(:, s, j)
+                end do
+                do s = 1, mesh%n_species
+                    associate (u => mesh%soa(1:nb, j, k, first_species + s - 1, slot))
+                        u = u + extra%change(:, s, j, layer)
+                    end associate
+                end do
+            else
+                do i = 1, nb
+                    do s = 1, n_conserved
+                        mesh%aos(s, i, j, k, slot) = mesh%aos(s, i, j, k, slot) + change(i, s, j)
+                    end do
+                    do s = 1, mesh%n_species
+                        associate (u => mesh%aos(first_species + s - 1, i, j, k, slot))
+                            u = u + extra%change(i, s, j, layer)
+                        end associate
+                    end do
+                end do
+            end if
+        end do
+    end subroutine store_plane
 
     !> Whether a leaf's face is an outflow boundary of the domain.
     logical function is_open(mesh, leaf, direction, side)
@@ -316,37 +644,71 @@ contains
 
     !> Bring the derived variables of a leaf up to date, its conserved variables having been set.
     !> `rate`: the largest sum over directions of (|v| + c)/width. Raises exit_check as advance_block does.
-    subroutine finish_block(mesh, leaf, eos, scratch, rate, error)
+    subroutine finish_block(mesh, leaf, eos, scratch, rate, ledger, error)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: leaf
         class(eos_t), intent(in) :: eos
         type(scratch_t), intent(inout) :: scratch
         real(r8), intent(out) :: rate
+        type(ledger_t), intent(inout) :: ledger
         type(error_t), intent(inout) :: error
-        real(r8) :: width(3)
+        real(r8) :: width(3), volume(first_guard:last_guard)
         integer :: k, zones(3)
 
         rate = 0.0_r8
         zones = mesh%zones()
         width = mesh%zone_size(mesh%tree%level(leaf))
+        volume = mesh%zone_volumes(leaf)
         scratch%change(:, :, :, 0) = 0.0_r8
         do k = 1, zones(3)
-            call finish_plane(mesh, mesh%slot(leaf), k, scratch%change(:, :, :, 0), eos, width, scratch, rate, error)
+            call finish_plane(mesh, mesh%slot(leaf), k, scratch%change(:, :, :, 0), eos, volume, width, scratch, rate, &
+                              ledger, error)
             if (error%failed()) return
         end do
     end subroutine finish_block
 
+    !> The largest sum over directions of (|v| + c)/width in a leaf whose derived variables are up to date.
+    subroutine rate_of_block(mesh, leaf, scratch, rate)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: leaf
+        type(scratch_t), intent(inout) :: scratch
+        real(r8), intent(out) :: rate
+        integer :: j, k, slot, zones(3)
+
+        rate = 0.0_r8
+        slot = mesh%slot(leaf)
+        zones = mesh%zones()
+        associate (state => scratch%state, pres => scratch%pres, gamc => scratch%gamc)
+            do k = 1, zones(3)
+                do j = 1, nb
+                    if (mesh%variable_last) then
+                        state(:, j, :) = mesh%soa(1:nb, j, k, :n_conserved, slot)
+                        pres(:, j) = mesh%soa(1:nb, j, k, v_pres, slot)
+                        gamc(:, j) = mesh%soa(1:nb, j, k, v_gamc, slot)
+                    else
+                        state(:, j, :) = transpose(mesh%aos(:n_conserved, 1:nb, j, k, slot))
+                        pres(:, j) = mesh%aos(v_pres, 1:nb, j, k, slot)
+                        gamc(:, j) = mesh%aos(v_gamc, 1:nb, j, k, slot)
+                    end if
+                end do
+                call fastest(nb*nb, mesh%dims, state, pres, gamc, mesh%zone_size(mesh%tree%level(leaf)), rate)
+            end do
+        end associate
+    end subroutine rate_of_block
+
     !> Change the conserved variables of plane k, (zone, variable, row), and derive the others. `rate` grows to what the
     !> plane's zones have.
-    subroutine finish_plane(mesh, slot, k, change, eos, width, scratch, rate, error)
+    subroutine finish_plane(mesh, slot, k, change, eos, volume, width, scratch, rate, ledger, error)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: slot, k
-        real(r8), intent(in) :: change(nb, n_conserved, nb), width(3)
+        real(r8), intent(in) :: change(nb, n_conserved, nb), volume(first_guard:last_guard), width(3)
         class(eos_t), intent(in) :: eos
         type(scratch_t), intent(inout) :: scratch
         real(r8), intent(inout) :: rate
+        type(ledger_t), intent(inout) :: ledger
         type(error_t), intent(inout) :: error
-        real(r8) :: begun
+        real(r8) :: begun, before(nb, nb)
+        logical :: may_raise
         integer :: i, j, v
 
         associate (state => scratch%state, dens => scratch%dens, eint => scratch%eint, temp => scratch%temp, &
@@ -362,12 +724,26 @@ contains
                 end if
             end do
             call internal_energy(nb*nb, state, dens, eint)
+            may_raise = .false.
+            if (allocated(scratch%extra)) then
+                call fractions_of_plane(mesh, slot, k, scratch%fraction)
+                may_raise = .not. eos%is_simple()
+                if (may_raise) before = eint
+            end if
             begun = wall_seconds()
-            call eos%rows(nb*nb, dens, eint, temp, pres, gamc, error)
+            call eos%rows(nb*nb, dens, scratch%fraction, eint, temp, pres, gamc, error)
             scratch%eos_seconds = scratch%eos_seconds + (wall_seconds() - begun)
             if (error%failed()) then
                 error%message = error%message//' (block at '//to_text(slot)//', plane '//to_text(k)//')'
                 return
+            end if
+            if (may_raise) then
+                do j = 1, nb
+                    if (.not. any(eint(:, j) > before(:, j))) cycle
+                    before(:, j) = dens(:, j)*(eint(:, j) - before(:, j))
+                    ledger%raised = ledger%raised + sum(volume(1:nb)*before(:, j))
+                    state(:, j, v_ener) = state(:, j, v_ener) + before(:, j)
+                end do
             end if
             call fastest(nb*nb, mesh%dims, state, pres, gamc, width, rate)
             do j = 1, nb
@@ -393,6 +769,28 @@ contains
             end do
         end associate
     end subroutine finish_plane
+
+    !> Mass fractions of the zones of plane k, (zone, species).
+    subroutine fractions_of_plane(mesh, slot, k, fraction)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: slot, k
+        real(r8), contiguous, intent(inout) :: fraction(:, :)
+        integer :: i, j, s
+
+        do s = 1, mesh%n_species
+            do j = 1, nb
+                if (mesh%variable_last) then
+                    do i = 1, nb
+                        fraction(nb*(j - 1) + i, s) = mesh%soa(i, j, k, first_species + s - 1, slot)/mesh%soa(i, j, k, v_dens, slot)
+                    end do
+                else
+                    do i = 1, nb
+                        fraction(nb*(j - 1) + i, s) = mesh%aos(first_species + s - 1, i, j, k, slot)/mesh%aos(v_dens, i, j, k, slot)
+                    end do
+                end if
+            end do
+        end do
+    end subroutine fractions_of_plane
 
     !> The conserved variables of a row of zones with the variable first, changed; and their temperature.
     pure subroutine changed_zones(n, zone, change, state, temp)

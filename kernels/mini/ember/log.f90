@@ -1,10 +1,14 @@
 !> The log of a run: a table, one row a step or so, that grows while the run goes on.
 !>
 !> Comma-separated, with a line of names. Sums over the domain are of the conserved variables; seconds are sums since the
-!> start of the process; of the container, the bytes that lie on huge and on base pages by the kernel's account.
+!> start of the process; of the container, the bytes that lie on huge and on base pages by the kernel's account. With species
+!> or gravity there is more: the largest density; of the whole domain, all round the axis, what has burnt and was released
+!> since the start of the process, the gravitational energy, and what gravity gave and matter that would have been too
+!> cold got.
 module ember_log
-    use ember_mesh, only: mesh_t, n_conserved
-    use ember_simulation, only: region_name, simulation_t
+    use ember_hydro, only: ledger_t
+    use ember_mesh, only: cylindrical, mesh_t, n_conserved
+    use ember_simulation, only: in_gravity, region_name, simulation_t
     use pw_error, only: error_t, exit_system
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_policy_t, pages_proof_t, pages_prove
@@ -24,40 +28,50 @@ module ember_log
 
     character(*), parameter :: names = 'step,time,dt,blocks,mass,momentum_1,momentum_2,momentum_3,energy,'// &
         'zone_updates_per_s,guards_s,hydro_s,fluxes_s,regrid_s,output_s,eos_s,huge_page_bytes,base_page_bytes'
+    character(*), parameter :: more_names = ',gravity_s,largest_density,burnt_mass,released_energy,gravitational_energy,'// &
+        'work_of_gravity,raised_energy'
+    integer, parameter :: n_regions = 5   ! that every run has
 
 contains
 
-    !> Begin the log, or go on with the one that a restarted run left (`append`). Exit code 4: the file cannot be written.
-    subroutine open_log(self, path, append, error)
+    !> Begin the log, or go on with the one that a run left which this one goes on from. Exit code 4: the file cannot be
+    !> written.
+    subroutine open_log(self, path, simulation, error)
         class(log_t), intent(inout) :: self
         character(*), intent(in) :: path
-        logical, intent(in) :: append
+        type(simulation_t), intent(in) :: simulation
         type(error_t), intent(inout) :: error
         character(256) :: message
+        character(:), allocatable :: header
         logical :: there
         integer :: status
 
         self%path = path
         if (len(path) == 0) return
+        header = names
+        if (.not. simulation%is_plain()) header = names//more_names
         inquire (file=path, exist=there)
-        if (append .and. there) then
+        if (simulation%step > 0 .and. there) then
             open (newunit=self%unit, file=path, action='write', position='append', status='old', iostat=status, iomsg=message)
         else
             open (newunit=self%unit, file=path, action='write', status='replace', iostat=status, iomsg=message)
-            if (status == 0) write (self%unit, '(a)', iostat=status, iomsg=message) names
+            if (status == 0) write (self%unit, '(a)', iostat=status, iomsg=message) header
         end if
         call check(self, status, message, error)
     end subroutine open_log
 
-    !> Add a row: `totals` of the conserved variables, `seconds` of the last step.
-    subroutine write_row(self, simulation, totals, seconds, error)
+    !> Add a row: `totals` of the conserved variables, `seconds` of the last step, the largest density, and the
+    !> ledger of all ranks.
+    subroutine write_row(self, simulation, totals, seconds, densest, ledger, error)
         class(log_t), intent(inout) :: self
         type(simulation_t), intent(in) :: simulation
-        real(r8), intent(in) :: totals(n_conserved), seconds
+        real(r8), intent(in) :: totals(:), seconds, densest
+        type(ledger_t), intent(in) :: ledger
         type(error_t), intent(inout) :: error
         type(pages_proof_t) :: proof
         character(256) :: message
         character(:), allocatable :: row
+        real(r8) :: round, potential
         integer(i8) :: huge_bytes
         integer :: i, status
 
@@ -72,11 +86,20 @@ contains
                 row = row//','//number(totals(i))
             end do
             row = row//','//number(product(real(mesh%zones(), r8))*mesh%tree%n_leaves/seconds)
-            do i = 1, size(region_name)
+            do i = 1, n_regions
                 row = row//','//number(simulation%region(i)%seconds)
             end do
             row = row//','//number(simulation%eos_seconds())//','//to_text(huge_bytes)//','// &
                   to_text(mesh%memory%bytes - huge_bytes)
+            if (.not. simulation%is_plain()) then
+                round = merge(2.0_r8*acos(-1.0_r8), 1.0_r8, mesh%geometry == cylindrical)
+                potential = 0.0_r8
+                if (simulation%gravity%on) potential = simulation%gravity%energy()
+                row = row//','//number(simulation%region(in_gravity)%seconds)//','//number(densest)//','// &
+                      number(round*ledger%burnt)//','//number(round*simulation%flame%release*ledger%burnt)// &
+                      ','//number(potential)// &
+                      ','//number(round*ledger%work)//','//number(round*ledger%raised)
+            end if
         end associate
         write (self%unit, '(a)', iostat=status, iomsg=message) row
         if (status == 0) flush (self%unit, iostat=status, iomsg=message)

@@ -5,8 +5,10 @@
 !> that --help shows. Lengths, masses and times have any consistent units.
 module ember_parameters
     use ember_container, only: block_bytes
-    use ember_mesh, only: cartesian, cylindrical, mesh_t, outflow, periodic, reflecting, v_dens, v_ener, v_gamc, v_momx, &
-        v_momy, v_momz, v_pres, v_temp
+    use ember_mesh, only: cartesian, cylindrical, first_species, mesh_t, outflow, periodic, reflecting, v_dens, v_ener, v_gamc, &
+        v_momx, v_momy, v_momz, v_pres, v_temp
+    use ember_nuclei, only: carbon_to_nickel
+    use helmholtz_table_path, only: default_table
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_real, option_text, options_t
@@ -21,13 +23,16 @@ module ember_parameters
 
     character(1), parameter :: axis(3) = ['x', 'y', 'z']
     character(5), parameter :: side_name(2) = ['lower', 'upper']
+    character(4), parameter :: fuel_and_ash(2) = ['fuel', 'ash ']
+    real(r8), parameter :: star_domain = 4.096e8_r8       ! radius, and half the height [cm]
     character(*), parameter :: boundaries = 'periodic|reflecting|outflow'
 
     type, public :: parameters_t
-        character(:), allocatable :: problem              !< sedov, sod or wave
+        character(:), allocatable :: problem
         integer :: dims = 3, geometry = cartesian
         logical :: variable_last = .false.                !< layout soa
-        integer :: n_species = 0                          !< no problem has any yet
+        integer :: n_species = 0
+        character(4), allocatable :: species(:)           !< their names
         integer(i8) :: memory = 0                         !< of the container, on all ranks together [B]
         integer :: threads = 1                            !< of a rank
         type(pages_policy_t) :: policy
@@ -56,6 +61,17 @@ module ember_parameters
         real(r8) :: sedov_density = 1.0_r8, sedov_pressure = 0.0_r8 !< of the gas around
         logical :: octant = .false.
         integer :: sod_direction = 1
+        real(r8) :: flame_speed = 0.0_r8                  !< 0: that of carbon and oxygen
+        real(r8) :: flame_release = 0.0_r8                !< energy by mass of ash
+        real(r8) :: flame_quench = 0.0_r8                 !< density below which nothing burns
+        real(r8) :: star_density = 0.0_r8                 !< in the centre [g/cm^3]
+        real(r8) :: star_temperature = 0.0_r8             !< [K]
+        real(r8) :: ambient_density = 0.0_r8              !< around the star [g/cm^3]
+        real(r8) :: lowest_temperature = 0.0_r8           !< of degenerate matter [K]
+        real(r8) :: ignition_radius = 0.0_r8, ignition_offset = 0.0_r8   !< [cm]
+        integer :: star_level = 0                         !< the lowest level of the star's blocks
+        real(r8) :: star_above = 0.0_r8                   !< blocks with such a density are the star's [g/cm^3]
+        character(:), allocatable :: eos_table            !< file
         real(r8) :: wave_amplitude = 0.2_r8               !< share of the mean density
         real(r8) :: wave_speed = 1.0_r8                   !< of the gas in each direction [domain lengths a time]
     contains
@@ -87,7 +103,7 @@ contains
         type(options_t), intent(inout) :: options
 
         call options%add('problem', option_choice, 'sedov', 'the initial state: a point explosion, a shock tube, a smooth '// &
-                         'density wave', choices='sedov|sod|wave')
+                         'density wave, a plane flame, a supernova of type Ia in 2-d', choices='sedov|sod|wave|flame|snia2d')
         call options%add('sedov-energy', option_real, '1', 'energy of the whole explosion; in 2-d cartesian geometry a length', &
                          above=0.0_r8)
         call options%add('sedov-radius', option_real, '3.5', 'radius of the ball that it is put into, in finest zones', &
@@ -100,27 +116,48 @@ contains
         call options%add('wave-amplitude', option_real, '0.2', 'of the density, as a share of its mean', least=0.0_r8, &
                          most=0.9_r8)
         call options%add('wave-speed', option_real, '1', 'of the gas in each direction, in domain lengths a time')
+        call options%add('flame-speed', option_real, '', 'of the flame into its fuel; 0: that in carbon and oxygen, which '// &
+                         'depends on density, cm/s. By default 0.1 for flame and 0 for snia2d', least=0.0_r8)
+        call options%add('flame-release', option_real, '', 'energy that a mass of fuel releases; by default 0 for flame, and '// &
+                         'what carbon and oxygen of equal masses release that become nickel 56 for snia2d, erg/g', least=0.0_r8)
+        call options%add('flame-quench', option_real, '1e7', 'density below which snia2d does not burn, g/cm^3', least=0.0_r8)
+        call options%add('star-density', option_real, '2.2e9', 'in the centre of the white dwarf, g/cm^3', least=1.0e6_r8, &
+                         most=2.0e10_r8)
+        call options%add('star-temperature', option_real, '5e7', 'of the white dwarf, K', least=1.0e5_r8, most=1.0e9_r8)
+        call options%add('ambient-density', option_real, '1e3', 'of the gas around the star, which has no weight, g/cm^3', &
+                         least=1.0e-6_r8, most=1.0e5_r8)
+        call options%add('lowest-temperature', option_real, '1e7', 'what would be colder gets the energy of this temperature, K', &
+                         least=1.0e4_r8)
+        call options%add('ignition-radius', option_real, '5e6', 'of the ball that has burnt at the beginning; 0: no flame, cm', &
+                         least=0.0_r8)
+        call options%add('ignition-offset', option_real, '8e6', 'place of its middle on the axis, cm')
+        call options%add('star-level', option_count, '', 'lowest level of blocks as dense as --star-above; the flame has '// &
+                         'the highest. By default one less than that')
+        call options%add('star-above', option_real, '1e5', 'g/cm^3', above=0.0_r8)
+        call options%add('eos-table', option_text, default_table(), 'table of the equation of state, by pw-eos-table')
     end subroutine declare_problem
 
     subroutine declare_mesh(options)
         type(options_t), intent(inout) :: options
         integer :: i, side
 
-        call options%add('dims', option_choice, '3', 'directions of space', choices='2|3')
-        call options%add('geometry', option_choice, 'cartesian', 'cylindrical: 2-d, x is the radius and y lies along the axis', &
-                         choices='cartesian|cylindrical')
+        call options%add('dims', option_choice, '', 'directions of space; by default 2 for flame and snia2d, otherwise 3', &
+                         choices='2|3')
+        call options%add('geometry', option_choice, '', 'cylindrical: 2-d, x is the radius and y lies along the axis; by '// &
+                         'default for snia2d, otherwise cartesian', choices='cartesian|cylindrical')
         call options%add('layout', option_choice, 'studies', 'studies: all variables of a zone together; soa: all zones of a '// &
                          'block together, variable by variable', choices='studies|soa', ladder='studies,soa')
         do i = 1, 3
-            call options%add('roots-'//axis(i), option_count, '1', 'blocks of level 0 along '//axis(i), lowest=1_i8)
+            call options%add('roots-'//axis(i), option_count, '', 'blocks of level 0 along '//axis(i)//'; by default 1', &
+                             lowest=1_i8)
         end do
         call options%add('fill-memory', option_flag, '', 'so many equal roots in each direction as seven eighths of --memory '// &
                          'hold at the lowest level; the rest is for refinement')
         call options%add('lowest-level', option_count, '1', 'of refinement: a level halves the zones')
-        call options%add('highest-level', option_count, '3', 'of refinement')
+        call options%add('highest-level', option_count, '', 'of refinement; by default 5 for snia2d and 3 otherwise')
         call options%add('uniform', option_flag, '', 'no refinement: all blocks have the highest level')
         do i = 1, 3
-            call options%add('lower-'//axis(i), option_real, '0', 'where the domain begins along '//axis(i))
+            call options%add('lower-'//axis(i), option_real, '', 'where the domain begins along '//axis(i)//'; by default 0')
             call options%add('upper-'//axis(i), option_real, '', 'where it ends; by default such that zones are cubes and '// &
                              'the longest side is 1')
         end do
@@ -132,8 +169,9 @@ contains
                                  ' end alone', choices=boundaries)
             end do
         end do
-        call options%add('refine-variables', option_text, 'dens,pres', 'whose second derivatives tell where to refine: some of '// &
-                         listed(','))
+        call options%add('refine-variables', option_text, '', 'whose second derivatives tell where to refine: none, or some of '// &
+                         listed(',')//' and the names of species; by default dens,pres, and none for snia2d, which refines '// &
+                         'star and flame')
         call options%add('refine-above', option_real, '0.8', 'their estimate of a block that is refined', above=0.0_r8, &
                          most=1.0_r8)
         call options%add('coarsen-below', option_real, '0.2', 'that of a block that may be coarsened', least=0.0_r8, most=1.0_r8)
@@ -200,50 +238,77 @@ contains
         type(options_t), intent(inout) :: options
         character(:), allocatable, intent(inout) :: faults
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: problem, geometry, both, end_time, first_step
+        character(:), allocatable :: problem, geometry, both, level
         integer(i8) :: roots(3)
-        logical :: octant, uniform
+        logical :: octant, uniform, star
         integer :: i, dims
 
         call options%get('problem', problem)
-        call options%get('geometry', geometry)
+        star = problem == 'snia2d'
         call options%get('sedov-octant', octant)
+        call options%set_default('dims', by_problem('3', flame='2', snia2d='2'), error)
+        call options%set_default('geometry', by_problem('cartesian', snia2d='cylindrical'), error)
+        call options%get('geometry', geometry)
         dims = dims_of(options)
-        end_time = '1'
-        if (problem == 'sedov') end_time = '0.05'
-        if (problem == 'sod') end_time = '0.2'
-        call options%set_default('end-time', end_time, error)
-        first_step = '1'
-        if (problem == 'sedov') first_step = '0.1'
-        call options%set_default('first-dt-factor', first_step, error)
+        call options%set_default('end-time', by_problem('1', sedov='0.05', sod='0.2', flame='4'), error)
+        call options%set_default('first-dt-factor', by_problem('1', sedov='0.1'), error)
+        call options%set_default('flame-speed', by_problem('0', flame='0.1'), error)
+        call options%set_default('flame-release', by_problem('0', snia2d=to_text(carbon_to_nickel, 'es24.16e3')), error)
+        call options%set_default('refine-variables', by_problem('dens,pres', flame='none', snia2d='none'), error)
 
+        call options%set_default('highest-level', by_problem('3', snia2d='5'), error)
         call options%get('uniform', uniform)
-        call options%get('highest-level', both)
+        call options%get('highest-level', level)
         if (uniform .and. options%given('lowest-level')) &
             call note(faults, 'lowest-level has no meaning with uniform: all blocks have the highest level')
-        if (uniform) call options%set_default('lowest-level', both, error)
+        if (uniform) call options%set_default('lowest-level', level, error)
+        call options%set_default('star-level', to_text(max(0, count_of(options, 'highest-level') - 1)), error)
 
-        call fill_memory(options, dims, faults, error)
+        call fill_memory(options, dims, star, faults, error)
         do i = 1, 3
+            call options%set_default('roots-'//axis(i), merge('2', '1', star .and. i == 2), error)
             call options%get('roots-'//axis(i), roots(i))
         end do
         if (dims == 2) roots(3) = 1
         do i = 1, 3
-            call options%set_default('upper-'//axis(i), to_text(real(roots(i), r8)/real(maxval(roots), r8), 'es24.16e3'), error)
-            both = 'outflow'
-            if (problem == 'wave') both = 'periodic'
+            both = '0'
+            if (star .and. i == 2) both = to_text(-star_domain, 'es24.16e3')
+            call options%set_default('lower-'//axis(i), both, error)
+            both = to_text(real(roots(i), r8)/real(maxval(roots), r8), 'es24.16e3')
+            if (star) both = to_text(star_domain, 'es24.16e3')
+            call options%set_default('upper-'//axis(i), both, error)
+            both = by_problem('outflow', wave='periodic')
+            if (problem == 'flame') both = trim(merge('reflecting', 'periodic  ', i == 1))
             call options%set_default('boundary-'//axis(i), both, error)
             call options%get('boundary-'//axis(i), both)
             call options%set_default('boundary-'//axis(i)//'-upper', both, error)
             if (problem == 'sedov' .and. octant .or. geometry == 'cylindrical' .and. i == 1) both = 'reflecting'
             call options%set_default('boundary-'//axis(i)//'-lower', both, error)
         end do
+
+    contains
+
+        !> The value for this problem, or the one for all others.
+        function by_problem(others, sedov, sod, wave, flame, snia2d) result(value)
+            character(*), intent(in) :: others
+            character(*), intent(in), optional :: sedov, sod, wave, flame, snia2d
+            character(:), allocatable :: value
+
+            value = others
+            if (problem == 'sedov' .and. present(sedov)) value = sedov
+            if (problem == 'sod' .and. present(sod)) value = sod
+            if (problem == 'wave' .and. present(wave)) value = wave
+            if (problem == 'flame' .and. present(flame)) value = flame
+            if (problem == 'snia2d' .and. present(snia2d)) value = snia2d
+        end function by_problem
+
     end subroutine problem_defaults
 
-    !> With --fill-memory: the roots that the memory has room for.
-    subroutine fill_memory(options, dims, faults, error)
+    !> With --fill-memory: the roots that the memory has room for; for a star (`star`) twice as many along the axis.
+    subroutine fill_memory(options, dims, star, faults, error)
         type(options_t), intent(inout) :: options
         integer, intent(in) :: dims
+        logical, intent(in) :: star
         character(:), allocatable, intent(inout) :: faults
         type(error_t), intent(inout) :: error
         type(mesh_t) :: mesh
@@ -256,7 +321,9 @@ contains
         call options%get('memory', memory)
         call options%get('lowest-level', level)
         mesh%dims = dims
+        if (star) mesh%n_variables = mesh%n_variables + size(fuel_and_ash)
         blocks = memory/8*7/block_bytes(mesh)/2**min(dims*level, 62_i8)
+        if (star) blocks = blocks/2
         roots = 1
         do while ((roots + 1)**dims <= blocks)
             roots = roots + 1
@@ -264,7 +331,7 @@ contains
         if (blocks < 1) call note(faults, 'fill-memory: not even one root of lowest-level '//to_text(level)//' has room in memory')
         do i = 1, dims
             if (options%given('roots-'//axis(i))) call note(faults, 'fill-memory chooses roots-'//axis(i)//': give one of them')
-            call options%set_default('roots-'//axis(i), to_text(roots), error)
+            call options%set_default('roots-'//axis(i), to_text(merge(2*roots, roots, star .and. i == 2)), error)
         end do
     end subroutine fill_memory
 
@@ -276,6 +343,9 @@ contains
         character(:), allocatable :: word
 
         call options%get('problem', parameters%problem)
+        allocate (parameters%species(0))
+        if (parameters%problem == 'flame' .or. parameters%problem == 'snia2d') parameters%species = fuel_and_ash
+        parameters%n_species = size(parameters%species)
         call options%get('memory', parameters%memory)
         parameters%threads = count_of(options, 'threads')
         call options%get('pages', word)
@@ -382,7 +452,12 @@ contains
             comma = index(list, ',')
             word = trim(adjustl(list(:comma - 1)))
             list = list(comma + 1:)
-            known = .false.
+            known = word == 'none'
+            do i = 1, parameters%n_species
+                if (word /= parameters%species(i)) cycle
+                known = .true.
+                parameters%refine_variables = [parameters%refine_variables, first_species + i - 1]
+            end do
             do i = 1, size(variable_name)
                 if (word /= variable_name(i)) cycle
                 known = .true.
@@ -391,6 +466,12 @@ contains
             end do
             if (.not. known) call note(faults, "refine-variables takes some of "//listed(',')//", not '"//word//"'")
         end do
+        parameters%star_level = count_of(options, 'star-level')
+        if (parameters%problem == 'snia2d') parameters%star_level = max(parameters%star_level, parameters%lowest_level)
+        if (parameters%problem == 'snia2d' .and. parameters%star_level > parameters%highest_level) &
+            call note(faults, 'star-level '//to_text(parameters%star_level)//' is above highest-level '// &
+                      to_text(parameters%highest_level))
+        call options%get('star-above', parameters%star_above)
         call options%get('refine-above', parameters%refine_above)
         call options%get('coarsen-below', parameters%coarsen_below)
         call options%get('refine-filter', parameters%refine_filter)
@@ -413,6 +494,16 @@ contains
         parameters%sod_direction = index('xyz', word)
         call options%get('wave-amplitude', parameters%wave_amplitude)
         call options%get('wave-speed', parameters%wave_speed)
+        call options%get('flame-speed', parameters%flame_speed)
+        call options%get('flame-release', parameters%flame_release)
+        call options%get('flame-quench', parameters%flame_quench)
+        call options%get('star-density', parameters%star_density)
+        call options%get('star-temperature', parameters%star_temperature)
+        call options%get('ambient-density', parameters%ambient_density)
+        call options%get('lowest-temperature', parameters%lowest_temperature)
+        call options%get('ignition-radius', parameters%ignition_radius)
+        call options%get('ignition-offset', parameters%ignition_offset)
+        call options%get('eos-table', parameters%eos_table)
         associate (given => parameters, dims => parameters%dims)
             select case (given%problem)
             case ('sedov')
@@ -425,6 +516,18 @@ contains
             case ('wave')
                 if (given%geometry == cylindrical) call note(faults, 'problem wave needs geometry cartesian')
                 if (any(given%boundary(:, :dims) /= periodic)) call note(faults, 'problem wave needs periodic boundaries')
+            case ('flame')
+                if (given%geometry == cylindrical) call note(faults, 'problem flame needs geometry cartesian')
+                ! Of a gas whose pressure and density are 1.
+                if (.not. (given%flame_speed > 0.0_r8 .and. given%flame_speed < sqrt(given%gamma))) &
+                    call note(faults, 'problem flame needs a flame-speed above 0 and below that of sound')
+            case ('snia2d')
+                if (given%geometry /= cylindrical) call note(faults, 'problem snia2d needs geometry cylindrical')
+                if (given%errors) call note(faults, 'problem snia2d has no exact solution: leave out errors')
+                if (given%lowest_temperature > given%star_temperature) &
+                    call note(faults, 'lowest-temperature is above star-temperature')
+                if (given%ignition_radius > 0.0_r8 .and. abs(given%ignition_offset) + given%ignition_radius > 1.5e8_r8) &
+                    call note(faults, 'the ball of ignition-radius at ignition-offset leaves the star')
             end select
         end associate
     end subroutine keep_problem
@@ -444,6 +547,7 @@ contains
         mesh%boundary = self%boundary
         mesh%lower = self%lower
         mesh%upper = self%upper
+        mesh%tree%roots = self%roots
     end subroutine set_up_mesh
 
     integer function dims_of(options)

@@ -1,20 +1,26 @@
 !> The problems: their initial states, and their exact solutions as averages over zones.
 !>
-!> `new_problem` makes the one that the parameters name. All have a gamma law gas. `fill` sets the conserved variables and
-!> species of a leaf, whichever its level; `exact` gives averages over a box, from which the states of sod and wave are set
-!> too. Everything is the same for any tree: what is put into the domain is exact on each level.
+!> `new_problem` makes the one that the parameters name; those without a file of their own have a gamma law gas. `fill` sets
+!> the conserved variables and species of a leaf, whichever its level; `exact` gives averages over a box, from which the
+!> states of sod and wave are set too. Everything is the same for any tree: what is put into the domain is exact on each
+!> level.
 !>
 !> sedov: the energy E as heat in a ball around the centre (in 2-d a disc; the explosion on a line then), in a uniform gas.
 !>   The ball is made of cells, `cells_per_zone` in each direction of a finest zone: those whose centre is in it. A zone,
 !>   of any level, gets the share of E that its cells have of all in the ball, so that the whole is E to rounding on any
 !>   mesh. Cells are counted, and their distances from the centre are integers: zones that mirror one another have equal
 !>   bits. With the octant, the domain has the share of E that lies in it.
-!> sod: two gases at rest, parted by the plane in the middle of the domain (G. A. Sod, J. Comput. Phys. 27, 1978).
-!> wave: density 1 + A sin(k (x - v t)) in gas of pressure 1 that blows diagonally through the domain, in each direction a
+!> sod: two gases at rest, parted by the plane in the middle of the domain (G. A. Sod, J. Comput. Phys. 27, 1978). wave:
+!> density 1 + A sin(k (x - v t)) in gas of pressure 1 that blows diagonally through the domain, in each direction a
 !>   wavelength long.
 module ember_problems
-    use ember_mesh, only: block_zones, cylindrical, first_guard, last_guard, mesh_t, n_conserved, v_dens, v_ener, v_momx, v_momz
+    use ember_eos, only: eos_t
+    use ember_flame_front, only: flame_problem_t
+    use ember_helmholtz_eos, only: helmholtz_eos_t
+    use ember_mesh, only: block_zones, first_guard, last_guard, mesh_t, n_conserved, v_dens, v_ener
     use ember_parameters, only: parameters_t
+    use ember_problem, only: problem_t, put
+    use ember_snia2d, only: snia2d_problem_t
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_text, only: to_text
@@ -26,27 +32,6 @@ module ember_problems
     real(r8), parameter :: pi = acos(-1.0_r8)
     integer, parameter :: cells_per_zone = 8     ! of the ball of sedov, in each direction
     integer, parameter :: table_size = 8192      ! of the explosion's profile
-
-    type, abstract, public :: problem_t
-        integer :: dims = 3
-        logical :: cylindrical = .false.         !< directions are r and z
-        real(r8) :: gamma = 1.4_r8
-        real(r8) :: lower(3) = 0.0_r8, length(3) = 1.0_r8   !< of the domain
-    contains
-        procedure :: fill
-        procedure(exact_averages), deferred :: exact
-    end type problem_t
-
-    abstract interface
-        !> The exact solution at `time`, averaged over the box from `lower` to `upper` (a zone; in 2-d their third numbers mean
-        !> nothing): density, momentum by density, pressure. It holds for an infinite domain, or, of wave, a periodic one.
-        pure subroutine exact_averages(self, time, lower, upper, dens, velocity, pres)
-            import :: problem_t, r8
-            class(problem_t), intent(in) :: self
-            real(r8), intent(in) :: time, lower(3), upper(3)
-            real(r8), intent(out) :: dens, velocity(3), pres
-        end subroutine exact_averages
-    end interface
 
     type, extends(problem_t), public :: sedov_problem_t
         type(sedov_t) :: blast
@@ -82,93 +67,56 @@ module ember_problems
         procedure :: exact => wave_averages
     end type wave_problem_t
 
-    public :: new_problem
+    public :: new_problem, problem_t
 
 contains
 
-    !> Make the problem that `given` names. Errors: those of the exact solutions; exit_usage where the ball of sedov does not
-    !> fit into the domain.
-    subroutine new_problem(given, problem, error)
+    !> Make the problem that `given` names, of matter with the equation of state `eos`, which snia2d looks at. Errors: those of the
+    !> exact solutions and of the equation of state; exit_usage where the ball of sedov does not fit into the domain.
+    subroutine new_problem(given, problem, error, eos)
         type(parameters_t), intent(in) :: given
         class(problem_t), allocatable, intent(out) :: problem
         type(error_t), intent(inout) :: error
+        class(eos_t), intent(in), optional :: eos
         type(sedov_problem_t), allocatable :: sedov
         type(sod_problem_t), allocatable :: sod
         type(wave_problem_t), allocatable :: wave
+        type(flame_problem_t), allocatable :: flame
+        type(snia2d_problem_t), allocatable :: supernova
 
         select case (given%problem)
         case ('sedov')
             allocate (sedov)
-            call describe(sedov, given)
+            call sedov%describe(given)
             call start_sedov(sedov, given, error)
             call move_alloc(sedov, problem)
         case ('sod')
             allocate (sod)
-            call describe(sod, given)
+            call sod%describe(given)
             sod%direction = given%sod_direction
             call sod%tube%start(given%gamma, gas_t(1.0_r8, 0.0_r8, 1.0_r8), gas_t(0.125_r8, 0.0_r8, 0.1_r8), error)
             call move_alloc(sod, problem)
+        case ('flame')
+            allocate (flame)
+            call flame%start(given)
+            call move_alloc(flame, problem)
+        case ('snia2d')
+            allocate (supernova)
+            if (present(eos)) then
+                select type (eos)
+                type is (helmholtz_eos_t)
+                    call supernova%start(given, eos, error)
+                end select
+            end if
+            call move_alloc(supernova, problem)
         case default
             allocate (wave)
-            call describe(wave, given)
+            call wave%describe(given)
             wave%amplitude = given%wave_amplitude
             wave%velocity(:given%dims) = given%wave_speed*wave%length(:given%dims)
             call move_alloc(wave, problem)
         end select
     end subroutine new_problem
-
-    subroutine describe(problem, given)
-        class(problem_t), intent(inout) :: problem
-        type(parameters_t), intent(in) :: given
-
-        problem%dims = given%dims
-        problem%cylindrical = given%geometry == cylindrical
-        problem%gamma = given%gamma
-        problem%lower = given%lower
-        problem%length = given%upper - given%lower
-    end subroutine describe
-
-    !> Set the conserved variables and species of the interior of `leaf`, which has a slot here. Thread-safe for different leaves.
-    subroutine fill(self, mesh, leaf)
-        class(problem_t), intent(in) :: self
-        type(mesh_t), intent(inout) :: mesh
-        integer, intent(in) :: leaf
-        real(r8) :: corner(3), width(3), dens, velocity(3), pres, state(n_conserved)
-        integer :: i, j, k, zones(3)
-
-        zones = mesh%zones()
-        width = mesh%zone_size(mesh%tree%level(leaf))
-        corner = mesh%block_corner(leaf)
-        do k = 1, zones(3)
-            do j = 1, zones(2)
-                do i = 1, zones(1)
-                    call self%exact(0.0_r8, corner + width*[i - 1, j - 1, k - 1], corner + width*[i, j, k], dens, velocity, pres)
-                    state(v_dens) = dens
-                    state(v_momx:v_momz) = dens*velocity
-                    state(v_ener) = pres/(self%gamma - 1.0_r8) + 0.5_r8*dens*sum(velocity**2)
-                    call put(mesh, leaf, i, j, k, state)
-                end do
-            end do
-        end do
-    end subroutine fill
-
-    !> Set a zone; species have equal shares of the density.
-    subroutine put(mesh, leaf, i, j, k, state)
-        type(mesh_t), intent(inout) :: mesh
-        integer, intent(in) :: leaf, i, j, k
-        real(r8), intent(in) :: state(n_conserved)
-        integer :: slot, last
-
-        slot = mesh%slot(leaf)
-        last = mesh%n_variables
-        if (mesh%variable_last) then
-            mesh%soa(i, j, k, :n_conserved, slot) = state
-            if (mesh%n_species > 0) mesh%soa(i, j, k, last - mesh%n_species + 1:last, slot) = state(v_dens)/mesh%n_species
-        else
-            mesh%aos(:n_conserved, i, j, k, slot) = state
-            if (mesh%n_species > 0) mesh%aos(last - mesh%n_species + 1:last, i, j, k, slot) = state(v_dens)/mesh%n_species
-        end if
-    end subroutine put
 
     !> Centre, ball and exact solution of the explosion.
     subroutine start_sedov(self, given, error)

@@ -23,6 +23,12 @@ module ember_regrid
         real(r8) :: refine_above = 0.8_r8           !< the estimate of a block that is to be refined
         real(r8) :: coarsen_below = 0.2_r8          !< that of a block that may be coarsened
         real(r8) :: filter = 0.01_r8                !< the share of a variable's size that counts as a ripple
+        integer :: dense_level = 0                  !< the lowest level of blocks with zones as dense as `dense`
+        real(r8) :: dense = huge(1.0_r8)
+        !> Of blocks where this variable's share of the density is neither 0 nor 1, in zones as dense as `front_dense`, the level is
+        !> the highest; 0 for none.
+        integer :: front = 0
+        real(r8) :: front_dense = 0.0_r8
     end type regrid_settings_t
 
     !> What one rank sends another: zones of an old leaf for a new one.
@@ -51,7 +57,7 @@ contains
         type(comm_t), intent(in) :: comm
         integer, allocatable, intent(out) :: mark(:)
         integer, allocatable :: mine(:), all(:), variables(:)
-        integer :: next(0:comm%n_ranks - 1), l, v, leaf, r
+        integer :: next(0:comm%n_ranks - 1), l, v, leaf, r, level
         real(r8) :: largest
 
         if (allocated(settings%variables)) then
@@ -60,7 +66,7 @@ contains
             allocate (variables, source=[v_dens, v_pres])
         end if
         allocate (mine(size(mesh%local)))
-        !$omp parallel do schedule(dynamic) private(leaf, largest, v)
+        !$omp parallel do schedule(dynamic) private(leaf, largest, v, level)
         do l = 1, size(mesh%local)
             leaf = mesh%local(l)
             largest = 0.0_r8
@@ -70,6 +76,9 @@ contains
             mine(l) = 0
             if (largest > settings%refine_above) mine(l) = 1
             if (largest < settings%coarsen_below) mine(l) = -1
+            level = least_level(mesh, settings, mesh%slot(leaf))
+            if (mesh%tree%level(leaf) < level) mine(l) = 1
+            if (mesh%tree%level(leaf) == level) mine(l) = max(mine(l), 0)
         end do
         call comm%all_gather(mine, all)
 
@@ -91,6 +100,33 @@ contains
             end associate
         end do
     end subroutine mark_leaves
+
+    !> The level that the block in `slot` shall have at least, for what is dense and for fronts.
+    integer function least_level(mesh, settings, slot) result(level)
+        type(mesh_t), intent(in) :: mesh
+        type(regrid_settings_t), intent(in) :: settings
+        integer, intent(in) :: slot
+        real(r8), parameter :: little = 0.01_r8
+        real(r8), dimension(first_guard:last_guard, first_guard:last_guard, mesh%first_k():mesh%last_k()) :: dens, share
+
+        level = 0
+        if (settings%dense_level == 0 .and. settings%front == 0) return
+        if (mesh%variable_last) then
+            dens = mesh%soa(:, :, :, v_dens, slot)
+        else
+            dens = mesh%aos(v_dens, :, :, :, slot)
+        end if
+        if (maxval(dens) >= settings%dense) level = settings%dense_level
+        if (settings%front == 0) return
+        if (mesh%variable_last) then
+            share = mesh%soa(:, :, :, settings%front, slot)/dens
+        else
+            share = mesh%aos(settings%front, :, :, :, slot)/dens
+        end if
+        if (any(share > little .and. share < 1.0_r8 - little .and. dens >= settings%front_dense)) level = mesh%highest_level
+        if (maxval(share, mask=dens >= settings%front_dense) - minval(share, mask=dens >= settings%front_dense) > 0.5_r8) &
+            level = mesh%highest_level
+    end function least_level
 
     !> The largest error estimate of a variable in the zones of the block in `slot`, from 0 to 1: second differences, the mixed
     !> ones too, over what first differences and `filter` times the values themselves would allow them to be (R. Loehner, An
@@ -161,16 +197,18 @@ contains
         below = below + 0.125_r8*(min(abs(hh - lh) + abs(hl - ll), abs(hh - hl) + abs(lh - ll)) + ripple)**2
     end subroutine add_mixed
 
-    !> Change the mesh as `mark` asks (mark(leaf), the same on all ranks) and as nesting and the mesh's lowest and highest level
-    !> allow, deal it out anew and move its zones. Guard cells must be filled before, and are not after. `changed`: whether there
-    !> are other leaves, or leaves on other ranks. Errors (exit_usage), on all ranks alike and with the mesh as it was: a highest
-    !> level beyond what keys hold, and more blocks than a rank has room for.
-    subroutine regrid(mesh, mark, comm, error, changed)
+    !> Change the mesh as `mark` asks (mark(leaf), the same on all ranks) and as nesting and the mesh's lowest and highest
+    !> level allow, deal it out anew and move its zones. Guard cells must be filled before, and are not after. `changed`:
+    !> whether there are other leaves, or leaves on other ranks; `fresh`: which leaves then are no old ones. Errors
+    !> (exit_usage), on all ranks alike and with the mesh as it was: a highest level beyond what keys hold, and more blocks
+    !> than a rank has room for.
+    subroutine regrid(mesh, mark, comm, error, changed, fresh)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: mark(:)
         type(comm_t), intent(inout) :: comm
         type(error_t), intent(inout) :: error
         logical, intent(out) :: changed
+        logical, allocatable, intent(out), optional :: fresh(:)
         type(tree_t) :: new
         integer, allocatable :: kind(:), origin(:), owner(:)
 
@@ -184,6 +222,7 @@ contains
         if (.not. changed) changed = any(owner /= mesh%tree%owner)
         if (changed) call transfer_zones(mesh, new, kind, origin, comm, error)
         if (error%failed()) changed = .false.
+        if (present(fresh)) fresh = kind /= kept
     end subroutine regrid
 
     !> Deal the leaves out anew and move their zones; guard cells are not filled after. Error (exit_usage), on all ranks alike

@@ -2,12 +2,14 @@
 module ember_simulation
     use ember_container, only: load_interior
     use ember_eos, only: eos_t
+    use ember_flame, only: flame_t
     use ember_fluxes, only: registers_t
+    use ember_gravity, only: gravity_t
     use ember_guards, only: guards_t
-    use ember_hydro, only: advance_block, finish_block, scratch_t
-    use ember_mesh, only: first_guard, last_guard, mesh_t, n_conserved, periodic
+    use ember_hydro, only: advance_block, finish_block, ledger_t, rate_of_block, scratch_t
+    use ember_mesh, only: first_guard, first_species, last_guard, mesh_t, n_conserved, periodic, v_dens
     use ember_parallel, only: comm_t
-    use ember_problems, only: problem_t
+    use ember_problem, only: problem_t
     use ember_regrid, only: mark_leaves, regrid, regrid_settings_t
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
@@ -17,9 +19,12 @@ module ember_simulation
     implicit none
     private
 
-    !> The measured regions of a step.
-    integer, parameter, public :: in_guards = 1, in_hydro = 2, in_fluxes = 3, in_regrid = 4, in_output = 5
-    character(*), parameter, public :: region_name(5) = ['guards', 'hydro ', 'fluxes', 'regrid', 'output']
+    !> The measured regions of a step. The equation of state has one where it is called apart from the scheme: with species or
+    !> gravity.
+    integer, parameter, public :: in_guards = 1, in_hydro = 2, in_fluxes = 3, in_regrid = 4, in_output = 5, in_gravity = 6, &
+                                  in_eos = 7
+    character(*), parameter, public :: region_name(7) = ['guards ', 'hydro  ', 'fluxes ', 'regrid ', 'output ', 'gravity', &
+                                                         'eos    ']
 
     !> A step may be so much longer than the one before.
     real(r8), parameter :: most_growth = 2.0_r8
@@ -29,6 +34,8 @@ module ember_simulation
         type(mesh_t) :: mesh
         class(eos_t), allocatable :: eos
         class(problem_t), allocatable :: problem
+        type(gravity_t) :: gravity
+        type(flame_t) :: flame
         type(regrid_settings_t) :: refinement
         logical :: adaptive = .true.
         integer :: regrid_interval = 4            !< steps
@@ -38,8 +45,11 @@ module ember_simulation
         real(r8) :: time = 0.0_r8, dt = 0.0_r8    !< dt: of the step before, 0 at the beginning
         integer :: step = 0
         integer(i8) :: zone_updates = 0, regrids = 0
-        real(r8) :: lost(n_conserved) = 0.0_r8    !< what left the domain from this rank's blocks
-        type(region_t) :: region(5)
+        integer(i8) :: eos_evaluations = 0        !< of zones in steps, where they are apart from the scheme
+        !> What left the domain from this rank's blocks, of the conserved variables and species; and what else changed there.
+        real(r8), allocatable :: lost(:)
+        type(ledger_t) :: ledger
+        type(region_t) :: region(7)
         type(counters_t) :: counters
         type(guards_t), private :: guards
         type(registers_t), private :: registers
@@ -51,13 +61,23 @@ module ember_simulation
         procedure :: take_over
         procedure :: advance
         procedure :: totals
+        procedure :: is_plain
+        procedure :: largest_density
+        procedure :: whole_ledger
         procedure :: eos_seconds
         procedure, private :: take_slots, fill_leaves, derive, new_tree, adapt_mesh, largest_rate
     end type simulation_t
 
 contains
 
-    !> What needs no mesh yet: work space of `threads` threads, the regions' names.
+    !> Whether nothing but the Euler equations is solved: no species, no gravity.
+    pure logical function is_plain(self)
+        class(simulation_t), intent(in) :: self
+
+        is_plain = self%mesh%n_species == 0 .and. .not. self%gravity%on
+    end function is_plain
+
+    !> Work space of `threads` threads, for the mesh's species and with gravity or without; the regions' names.
     subroutine prepare(self, threads)
         class(simulation_t), intent(inout) :: self
         integer, intent(in) :: threads
@@ -66,8 +86,9 @@ contains
         allocate (self%scratch(threads))
         !$omp parallel private(i)
         i = thread_number() + 1
-        call self%scratch(i)%start()
+        call self%scratch(i)%start(self%mesh%n_species, self%gravity%on)
         !$omp end parallel
+        allocate (self%lost(n_conserved + self%mesh%n_species), source=0.0_r8)
         do i = 1, size(self%region)
             self%region(i)%name = trim(region_name(i))
         end do
@@ -104,7 +125,15 @@ contains
         class(simulation_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
-        call self%derive(error)
+        logical, allocatable :: none(:)
+
+        if (self%is_plain()) then
+            call self%derive(error)
+        else
+            ! The equation of state starts from its last result, and would change the last bits.
+            allocate (none(self%mesh%tree%n_leaves), source=.false.)
+            call self%derive(error, anew=none)
+        end if
         if (error%failed()) return
         call self%new_tree()
     end subroutine take_over
@@ -144,12 +173,14 @@ contains
         call self%derive(error)
     end subroutine fill_leaves
 
-    !> Derived variables and rates of all leaves, or of those that are marked, from their conserved variables.
-    subroutine derive(self, error, only)
+    !> Derived variables and rates of all leaves, or of those that are marked in `only`, from their conserved variables; after the
+    !> tree has changed, of those that are marked in `anew`, and the rates of the others.
+    subroutine derive(self, error, only, anew)
         class(simulation_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        logical, intent(in), optional :: only(:)
+        logical, intent(in), optional :: only(:), anew(:)
         type(error_t), allocatable :: wrong(:)
+        type(ledger_t), allocatable :: ledger(:)
         integer :: i, leaf, thread
 
         if (.not. present(only)) then
@@ -157,6 +188,7 @@ contains
             allocate (self%rate(self%mesh%tree%n_leaves), source=0.0_r8)
         end if
         allocate (wrong(size(self%scratch)))
+        allocate (ledger(size(self%mesh%local)))
         !$omp parallel private(thread, leaf)
         thread = thread_number() + 1
         !$omp do schedule(static)
@@ -166,12 +198,29 @@ contains
             if (present(only)) then
                 if (.not. only(leaf)) cycle
             end if
-            call finish_block(self%mesh, leaf, self%eos, self%scratch(thread), self%rate(leaf), wrong(thread))
+            if (present(anew)) then
+                if (.not. anew(leaf)) then
+                    call rate_of_block(self%mesh, leaf, self%scratch(thread), self%rate(leaf))
+                    cycle
+                end if
+            end if
+            call finish_block(self%mesh, leaf, self%eos, self%scratch(thread), self%rate(leaf), ledger(i), wrong(thread))
         end do
         !$omp end parallel
+        call add_up(ledger, self%ledger)
         call first_failure(wrong, error)
         call self%comm%agree(error)
     end subroutine derive
+
+    !> Add the ledgers of blocks.
+    pure subroutine add_up(blocks, ledger)
+        type(ledger_t), intent(in) :: blocks(:)
+        type(ledger_t), intent(inout) :: ledger
+
+        ledger%burnt = ledger%burnt + sum(blocks%burnt)
+        ledger%work = ledger%work + sum(blocks%work)
+        ledger%raised = ledger%raised + sum(blocks%raised)
+    end subroutine add_up
 
     pure subroutine first_failure(wrong, error)
         type(error_t), intent(in) :: wrong(:)
@@ -200,14 +249,19 @@ contains
         type(error_t), intent(inout) :: error
         logical, intent(in), optional :: filled
         integer, allocatable :: mark(:)
+        logical, allocatable :: fresh(:)
 
         if (.not. present(filled)) call self%guards%fill(self%mesh, self%comm)
         call mark_leaves(self%mesh, self%refinement, self%comm, mark)
-        call regrid(self%mesh, mark, self%comm, error, changed)
+        call regrid(self%mesh, mark, self%comm, error, changed, fresh)
         if (error%failed() .or. .not. changed) return
         self%regrids = self%regrids + 1
         call self%new_tree()
-        call self%derive(error)
+        if (self%is_plain()) then
+            call self%derive(error)
+        else
+            call self%derive(error, anew=fresh)
+        end if
     end subroutine adapt_mesh
 
     !> One step, which does not go beyond `end_time`. Exit code 1 where a state has no pressure, 2 where blocks run out.
@@ -218,6 +272,7 @@ contains
         type(error_t), allocatable :: wrong(:)
         logical, allocatable :: touched(:)
         real(r8), allocatable :: lost(:, :)
+        type(ledger_t), allocatable :: ledger(:)
         logical :: changed
         real(r8) :: seconds, longest
         integer :: i, leaf, thread
@@ -248,20 +303,28 @@ contains
             self%dt = longest
             if (self%time + longest >= end_time) longest = end_time - self%time
 
+            if (self%gravity%on) then
+                call region(in_gravity)%begin(self%counters)
+                call self%gravity%measure(mesh, self%comm, 0.5_r8*longest)
+                call region(in_gravity)%end(self%counters, seconds)
+            end if
+
             call region(in_hydro)%begin(self%counters)
             allocate (wrong(size(self%scratch)))
-            allocate (lost(n_conserved, size(mesh%local)), source=0.0_r8)
+            allocate (lost(size(self%lost), size(mesh%local)), source=0.0_r8)
+            allocate (ledger(size(mesh%local)))
             !$omp parallel private(thread, leaf)
             thread = thread_number() + 1
             !$omp do schedule(static)
             do i = 1, size(mesh%local)
                 leaf = mesh%local(i)
                 if (wrong(thread)%failed()) cycle
-                call advance_block(mesh, leaf, longest, self%steepness, self%eos, self%registers, self%scratch(thread), &
-                                   self%rate(leaf), lost(:, i), wrong(thread))
+                call advance_block(mesh, leaf, longest, self%steepness, self%eos, self%gravity, self%flame, self%registers, &
+                                   self%scratch(thread), self%rate(leaf), lost(:, i), ledger(i), wrong(thread))
             end do
             !$omp end parallel
             self%lost = self%lost + sum(lost, dim=2)
+            call add_up(ledger, self%ledger)
             call region(in_hydro)%end(self%counters, seconds)
             call first_failure(wrong, error)
             call self%comm%agree(error)
@@ -271,9 +334,16 @@ contains
                 call region(in_fluxes)%begin(self%counters)
                 allocate (touched(mesh%tree%n_leaves), source=.false.)
                 call self%registers%correct(mesh, self%comm, touched)
-                call self%derive(error, touched)
+                if (self%is_plain()) call self%derive(error, touched)
                 call region(in_fluxes)%end(self%counters, seconds)
                 if (error%failed()) return
+            end if
+            if (.not. self%is_plain()) then
+                call region(in_eos)%begin(self%counters)
+                call self%derive(error)
+                call region(in_eos)%end(self%counters, seconds)
+                if (error%failed()) return
+                self%eos_evaluations = self%eos_evaluations + int(mesh%tree%n_leaves, i8)*product(int(mesh%zones(), i8))
             end if
             self%step = self%step + 1
             self%time = merge(end_time, self%time + longest, self%time + longest >= end_time)
@@ -293,27 +363,29 @@ contains
         call self%comm%all_max(rate)
     end function largest_rate
 
-    !> The conserved variables summed over the domain; leaf by leaf in Morton order, so that neither ranks nor threads change
-    !> a digit.
+    !> The conserved variables and species summed over the domain; leaf by leaf in Morton order, so that neither ranks nor threads
+    !> change a digit.
     function totals(self) result(total)
         class(simulation_t), intent(in) :: self
-        real(r8) :: total(n_conserved)
+        real(r8), allocatable :: total(:)
         real(r8), allocatable :: variables(:, :, :, :), mine(:), all(:)
         real(r8) :: volume(first_guard:last_guard)
-        integer :: i, j, k, n, v, zones(3)
+        integer :: which(n_conserved + self%mesh%n_species), i, j, k, n, v, zones(3), n_sums
 
         zones = self%mesh%zones()
+        which = [(v, v=1, n_conserved), (first_species + v, v=0, self%mesh%n_species - 1)]
+        n_sums = size(which)
         allocate (variables(self%mesh%n_variables, zones(1), zones(2), zones(3)))
-        allocate (mine(n_conserved*size(self%mesh%local)), source=0.0_r8)
+        allocate (mine(n_sums*size(self%mesh%local)), source=0.0_r8)
         do n = 1, size(self%mesh%local)
             call load_interior(self%mesh, self%mesh%slot(self%mesh%local(n)), variables)
             volume = self%mesh%zone_volumes(self%mesh%local(n))
             do k = 1, zones(3)
                 do j = 1, zones(2)
                     do i = 1, zones(1)
-                        do v = 1, n_conserved
-                            associate (total_of_leaf => mine(n_conserved*(n - 1) + v))
-                                total_of_leaf = total_of_leaf + volume(i)*variables(v, i, j, k)
+                        do v = 1, n_sums
+                            associate (total_of_leaf => mine(n_sums*(n - 1) + v))
+                                total_of_leaf = total_of_leaf + volume(i)*variables(which(v), i, j, k)
                             end associate
                         end do
                     end do
@@ -321,16 +393,45 @@ contains
             end do
         end do
         call self%comm%all_gather(mine, all)
-        total = 0.0_r8
-        do n = 1, size(all), n_conserved
-            total = total + all(n:n + n_conserved - 1)
+        allocate (total(n_sums), source=0.0_r8)
+        do n = 1, size(all), n_sums
+            total = total + all(n:n + n_sums - 1)
         end do
     end function totals
 
-    !> Time in the equation of state, the mean of the threads.
+    !> The largest density: that in the centre of a star.
+    real(r8) function largest_density(self) result(largest)
+        class(simulation_t), intent(in) :: self
+        real(r8), allocatable :: variables(:, :, :, :)
+        integer :: n, zones(3)
+
+        zones = self%mesh%zones()
+        allocate (variables(self%mesh%n_variables, zones(1), zones(2), zones(3)))
+        largest = 0.0_r8
+        do n = 1, size(self%mesh%local)
+            call load_interior(self%mesh, self%mesh%slot(self%mesh%local(n)), variables)
+            largest = max(largest, maxval(variables(v_dens, :, :, :)))
+        end do
+        call self%comm%all_max(largest)
+    end function largest_density
+
+    !> The ledgers of all ranks together.
+    function whole_ledger(self) result(ledger)
+        class(simulation_t), intent(in) :: self
+        type(ledger_t) :: ledger
+        real(r8), allocatable :: all(:)
+
+        call self%comm%all_gather([self%ledger%burnt, self%ledger%work, self%ledger%raised], all)
+        ledger = ledger_t(sum(all(1::3)), sum(all(2::3)), sum(all(3::3)))
+    end function whole_ledger
+
+    !> Time in the equation of state: of steps, where it has a region of its own; otherwise within the scheme, the mean of the
+    !> threads.
     pure real(r8) function eos_seconds(self)
         class(simulation_t), intent(in) :: self
 
+        eos_seconds = self%region(in_eos)%seconds
+        if (.not. self%is_plain()) return
         eos_seconds = sum(self%scratch%eos_seconds)/size(self%scratch)
     end function eos_seconds
 

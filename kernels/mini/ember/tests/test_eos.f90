@@ -7,7 +7,7 @@ program test_eos
     integer, parameter :: n = 19
     type(gamma_law_t) :: gas
     type(error_t) :: error
-    real(r8) :: dens(n), eint(n), temp(n), pres(n), gamc(n)
+    real(r8) :: dens(n), eint(n), temp(n), pres(n), gamc(n), none(n, 0)
     integer :: i
 
     gas = gamma_law_t(gamma=5.0_r8/3.0_r8, weight=0.5_r8)
@@ -15,7 +15,7 @@ program test_eos
     ! The energy of a temperature of 1000 i.
     eint = [(1.5_r8*cgs_gas_constant/0.5_r8*1000.0_r8*i, i=1, n)]
     temp = 0.0_r8
-    call gas%rows(n, dens, eint, temp, pres, gamc, error)
+    call gas%rows(n, dens, none, eint, temp, pres, gamc, error)
     if (error%failed()) error stop 'a good row fails'
     if (any(abs(temp/[(1000.0_r8*i, i=1, n)] - 1.0_r8) > 1.0e-14_r8)) error stop 'temperature'
     if (any(abs(pres/(dens*cgs_gas_constant/0.5_r8*temp) - 1.0_r8) > 1.0e-14_r8)) error stop 'pressure'
@@ -23,15 +23,15 @@ program test_eos
     if (.not. gas%is_simple()) error stop 'not simple'
 
     dens(7) = -dens(7)
-    call gas%rows(n, dens, eint, temp, pres, gamc, error)
+    call gas%rows(n, dens, none, eint, temp, pres, gamc, error)
     call named('zone 7 of')
     dens(7) = 1.0_r8
     eint(19) = 0.0_r8
-    call gas%rows(n, dens, eint, temp, pres, gamc, error)
+    call gas%rows(n, dens, none, eint, temp, pres, gamc, error)
     call named('zone 19 of')
     eint(19) = 1.0_r8
     eint(2) = sqrt(-abs(temp(1)))
-    call gas%rows(n, dens, eint, temp, pres, gamc, error)
+    call gas%rows(n, dens, none, eint, temp, pres, gamc, error)
     call named('zone 2 of')
 
 contains

@@ -1,0 +1,146 @@
+!> A model flame: fuel becomes ash in a front that diffuses, reacts and moves on with a speed that is set.
+!>
+!> The mass fraction phi of the ash, one of the mesh's species, obeys along the flow
+!>     d phi/dt = div(rho kappa grad phi)/rho + R(phi)/tau,    R = f/4 (phi - e)(1 - phi + e),    0 <= phi <= 1,
+!> the sharpened reaction of Vladimirova, Weirs & Ryzhik (Combust. Theory Modelling 10 (2006) 727) with e = 1e-3, and with
+!>     kappa = s b d/16,    tau = b d/(16 s),
+!> as Townsley et al. (Astrophys. J. 668 (2007) 1118) have it, with their f = 1.309: d is the width of the finest zones,
+!> everywhere. With b = 4 the front is some five zones wide and moves with the speed s, 1 % faster along an axis of the mesh and 1 %
+!> slower along its diagonals. What becomes ash releases the energy q a mass; what diffuses carries it along, so that the
+!> energy in a volume changes by q times the ash in it.
+!>
+!> The speed is constant, or that of a laminar flame in carbon and oxygen of equal masses,
+!>     92 km/s (rho/2e9 g/cm^3)^0.805 (Timmes & Woosley, Astrophys. J. 396 (1992) 649, eq. 43),
+!> or, where that is more, what buoyancy wrinkles on scales that the mesh does not resolve make of it, 0.5 sqrt(A g m d) with
+!> m = 0.04 (Townsley et al.): A, the Atwood number of ash below fuel, comes from the equation of state. rho is the density of
+!> the fuel ahead, estimated from that of a zone that has burnt in part. Below a density the flame is quenched.
+module ember_flame
+    use ember_godunov, only: n_primitive, n_sloped, p_dens, row_first, row_last
+    use ember_mesh, only: first_guard, last_guard
+    use pw_kinds, only: r8
+    implicit none
+    private
+
+    real(r8), parameter :: sharpness = 1.0e-3_r8      ! e
+    real(r8), parameter :: strength = 1.309_r8        ! f
+    real(r8), parameter :: thickness = 4.0_r8         ! b
+    real(r8), parameter :: wrinkling = 0.04_r8        ! m
+
+    !> Zones whose fractions differ by less exchange none, so that it does not matter whether a block takes itself to burn.
+    real(r8), parameter :: nothing = 1.0e-10_r8
+
+    type, public :: flame_t
+        logical :: on = .false.
+        integer :: fuel = 1, ash = 2            !< species
+        real(r8) :: release = 0.0_r8            !< q [erg/g]
+        real(r8) :: speed = 0.0_r8              !< s where it is constant; 0: that of carbon and oxygen [cm/s]
+        real(r8) :: zone = 1.0_r8               !< d [cm]
+        real(r8) :: quench = 0.0_r8             !< the density below which nothing burns [g/cm^3]
+        !> Atwood numbers by density of the fuel, in even steps of its logarithm.
+        real(r8) :: first_log = 0.0_r8, step_log = 1.0_r8
+        real(r8), allocatable :: atwood(:)
+    contains
+        procedure :: burns
+        procedure :: speeds
+        procedure :: diffuse
+        procedure :: react
+    end type flame_t
+
+contains
+
+    !> Whether there is a front in a plane, (zone, species, row), one layer of guard cells included.
+    pure logical function burns(self, fraction)
+        class(flame_t), intent(in) :: self
+        real(r8), contiguous, intent(in) :: fraction(row_first:, :, first_guard:)
+
+        burns = .false.
+        if (.not. self%on) return
+        associate (ash => fraction(first_guard + 1:last_guard - 1, self%ash, first_guard + 1:last_guard - 1))
+            burns = any(ash > nothing .and. ash < 1.0_r8 - nothing) .or. maxval(ash) - minval(ash) > 0.5_r8
+        end associate
+    end function burns
+
+    !> The flame's speed in the zones of a row [cm/s], from density, mass fractions (zone, species) and acceleration
+    !> (zone, direction) [cm/s^2].
+    pure subroutine speeds(self, dens, fraction, pull, speed)
+        class(flame_t), intent(in) :: self
+        real(r8), intent(in) :: dens(row_first:row_last)
+        real(r8), contiguous, intent(in) :: fraction(row_first:, :), pull(row_first:, :)
+        real(r8), intent(inout) :: speed(row_first:row_last)
+        real(r8) :: place, share, atwood, fuel
+        integer :: i, k
+
+        do i = first_guard, last_guard
+            speed(i) = self%speed
+            fuel = dens(i)
+            atwood = 0.0_r8
+            if (allocated(self%atwood)) then
+                place = min(max((log(dens(i)) - self%first_log)/self%step_log, 0.0_r8), size(self%atwood) - 1.0_r8)
+                k = min(int(place), size(self%atwood) - 2)
+                share = place - k
+                atwood = (1.0_r8 - share)*self%atwood(k + 1) + share*self%atwood(k + 2)
+                fuel = dens(i)*(1.0_r8 + min(max(fraction(i, self%ash), 0.0_r8), 1.0_r8)*2.0_r8*atwood/(1.0_r8 - atwood))
+            end if
+            if (fuel < self%quench) then
+                speed(i) = 0.0_r8
+            else if (.not. self%speed > 0.0_r8) then
+                speed(i) = max(laminar(fuel), 0.5_r8*sqrt(atwood*norm2(pull(i, :))*wrinkling*self%zone))
+            end if
+        end do
+    end subroutine speeds
+
+    !> The speed of a laminar flame in carbon and oxygen of equal masses [cm/s] at a density [g/cm^3].
+    pure elemental real(r8) function laminar(dens)
+        real(r8), intent(in) :: dens
+
+        laminar = 92.0e5_r8*(dens/2.0e9_r8)**0.805_r8
+    end function laminar
+
+    !> Add what diffuses to the fluxes of the species, (face, species), and of the energy in `flux`: through faces `first` to
+    !> `last`, that have zone i of the `left` rows on their lower side and i + shift of the `right` ones on the upper one.
+    !> Rows of primitive variables (gas), mass fractions and speeds; `width`: from centre to centre.
+    pure subroutine diffuse(self, first, last, shift, width, left_gas, right_gas, left, right, left_speed, right_speed, flux, &
+                            species)
+        class(flame_t), intent(in) :: self
+        integer, intent(in) :: first, last, shift
+        real(r8), intent(in) :: width
+        real(r8), intent(in), dimension(row_first:row_last, n_primitive) :: left_gas, right_gas
+        real(r8), contiguous, intent(in) :: left(row_first:, :), right(row_first:, :)
+        real(r8), intent(in), dimension(row_first:row_last) :: left_speed, right_speed
+        real(r8), intent(inout) :: flux(row_first:row_last, n_sloped)
+        real(r8), contiguous, intent(inout) :: species(row_first:, :)
+        real(r8) :: passes, factor
+        integer :: i, m
+
+        factor = 0.5_r8*thickness*self%zone/16.0_r8/width
+        do i = first, last
+            m = i + shift
+            passes = factor*(left_gas(i, p_dens)*left_speed(i) + right_gas(m, p_dens)*right_speed(m)) &
+                     *(left(i, self%ash) - right(m, self%ash))
+            if (abs(left(i, self%ash) - right(m, self%ash)) <= 2.0_r8*nothing) passes = 0.0_r8
+            species(i, self%ash) = species(i, self%ash) + passes
+            species(i, self%fuel) = species(i, self%fuel) - passes
+            flux(i, n_sloped) = flux(i, n_sloped) + self%release*passes
+        end do
+    end subroutine diffuse
+
+    !> What of a zone's mass [g/cm^3] becomes ash in `dt`, from its density, that of its ash, and the flame's speed.
+    pure elemental real(r8) function react(self, dt, dens, ash, speed)
+        class(flame_t), intent(in) :: self
+        real(r8), intent(in) :: dt, dens, ash, speed
+        real(r8) :: phi
+
+        react = 0.0_r8
+        if (.not. speed > 0.0_r8) return
+        phi = ash/dens
+        phi = phi + dt*16.0_r8*speed/(thickness*self%zone)*0.25_r8*strength*(phi - sharpness)*(1.0_r8 - phi + sharpness)
+        if (phi >= 1.0_r8) then
+            react = dens - ash
+        else if (phi <= 0.0_r8) then
+            react = -ash
+        else
+            react = dens*phi - ash
+        end if
+    end function react
+
+end module ember_flame

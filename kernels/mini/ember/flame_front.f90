@@ -1,0 +1,90 @@
+!> Problem flame: a plane front of the model flame, across a uniform gas at rest, that goes along x.
+!>
+!> Without release the gas stays at rest and the front moves with the flame's speed, into fuel; its exact solution is a uniform
+!> density. The front begins a quarter of the way, as wide as it will be.
+module ember_flame_front
+    use ember_flame, only: flame_t
+    use ember_gravity, only: gravity_t
+    use ember_mesh, only: mesh_t, n_conserved, v_dens, v_ener
+    use ember_parameters, only: parameters_t
+    use ember_problem, only: problem_t, put
+    use pw_kinds, only: r8
+    implicit none
+    private
+
+    type, extends(problem_t), public :: flame_problem_t
+        type(flame_t), private :: flame
+    contains
+        procedure :: start
+        procedure :: equip
+        procedure :: fill => fill_front
+        procedure :: exact => uniform_gas
+    end type flame_problem_t
+
+contains
+
+    subroutine start(self, given)
+        class(flame_problem_t), intent(inout) :: self
+        type(parameters_t), intent(in) :: given
+        type(mesh_t) :: mesh
+        real(r8) :: width(3)
+
+        call self%describe(given)
+        call given%set_up_mesh(mesh)
+        width = mesh%zone_size(mesh%highest_level)
+        self%flame%on = .true.
+        self%flame%zone = width(1)
+        self%flame%speed = given%flame_speed
+        self%flame%release = given%flame_release
+    end subroutine start
+
+    !> As problem_t%equip.
+    subroutine equip(self, mesh, gravity, flame)
+        class(flame_problem_t), intent(in) :: self
+        type(mesh_t), intent(in) :: mesh
+        type(gravity_t), intent(inout) :: gravity
+        type(flame_t), intent(inout) :: flame
+
+        flame = self%flame
+        gravity%on = mesh%n_species < 0   ! none
+    end subroutine equip
+
+    !> As problem_t%fill.
+    subroutine fill_front(self, mesh, leaf)
+        class(flame_problem_t), intent(in) :: self
+        type(mesh_t), intent(inout) :: mesh
+        integer, intent(in) :: leaf
+        real(r8) :: state(n_conserved), width(3), corner(3), burnt, velocity(3), pres, place
+        integer :: i, j, k, zones(3)
+
+        zones = mesh%zones()
+        width = mesh%zone_size(mesh%tree%level(leaf))
+        corner = mesh%block_corner(leaf)
+        do i = 1, zones(1)
+            call self%exact(0.0_r8, corner, corner, state(v_dens), velocity, pres)
+            state(2:) = 0.0_r8
+            state(v_ener) = pres/(self%gamma - 1.0_r8)
+            place = (corner(1) + (i - 0.5_r8)*width(1) - self%lower(1) - 0.25_r8*self%length(1))/(4.0_r8*self%flame%zone)
+            burnt = min(max(0.5_r8 - place, 0.0_r8), 1.0_r8)
+            do k = 1, zones(3)
+                do j = 1, zones(2)
+                    call put(mesh, leaf, i, j, k, state, [1.0_r8 - burnt, burnt])
+                end do
+            end do
+        end do
+    end subroutine fill_front
+
+    !> Density and pressure 1.
+    pure subroutine uniform_gas(self, time, lower, upper, dens, velocity, pres)
+        class(flame_problem_t), intent(in) :: self
+        real(r8), intent(in) :: time, lower(3), upper(3)
+        real(r8), intent(out) :: dens, velocity(3), pres
+
+        associate (unused => [lower, upper, self%gamma])
+        end associate
+        dens = 1.0_r8
+        velocity = 0.0_r8*time
+        pres = 1.0_r8
+    end subroutine uniform_gas
+
+end module ember_flame_front

@@ -1,0 +1,111 @@
+!> What a problem is: an initial state for any mesh, and, where there is one, the exact solution.
+module ember_problem
+    use ember_flame, only: flame_t
+    use ember_gravity, only: gravity_t
+    use ember_mesh, only: cylindrical, mesh_t, n_conserved, v_dens, v_ener, v_momx, v_momz, v_temp
+    use ember_parameters, only: parameters_t
+    use pw_kinds, only: r8
+    implicit none
+    private
+
+    type, abstract, public :: problem_t
+        integer :: dims = 3
+        logical :: cylindrical = .false.         !< directions are r and z
+        real(r8) :: gamma = 1.4_r8
+        real(r8) :: lower(3) = 0.0_r8, length(3) = 1.0_r8   !< of the domain
+    contains
+        procedure :: describe
+        procedure :: equip
+        procedure :: fill
+        procedure(exact_averages), deferred :: exact
+    end type problem_t
+
+    abstract interface
+        !> The exact solution at `time`, averaged over the box from `lower` to `upper` (a zone; in 2-d their third numbers mean
+        !> nothing): density, momentum by density, pressure. It holds for an infinite domain, or for a periodic one.
+        pure subroutine exact_averages(self, time, lower, upper, dens, velocity, pres)
+            import :: problem_t, r8
+            class(problem_t), intent(in) :: self
+            real(r8), intent(in) :: time, lower(3), upper(3)
+            real(r8), intent(out) :: dens, velocity(3), pres
+        end subroutine exact_averages
+    end interface
+
+    public :: put
+
+contains
+
+    !> Set what all problems have.
+    subroutine describe(self, given)
+        class(problem_t), intent(inout) :: self
+        type(parameters_t), intent(in) :: given
+
+        self%dims = given%dims
+        self%cylindrical = given%geometry == cylindrical
+        self%gamma = given%gamma
+        self%lower = given%lower
+        self%length = given%upper - given%lower
+    end subroutine describe
+
+    !> Switch on what the problem has besides: gravity, a flame. The mesh has its shape, but no blocks yet.
+    subroutine equip(self, mesh, gravity, flame)
+        class(problem_t), intent(in) :: self
+        type(mesh_t), intent(in) :: mesh
+        type(gravity_t), intent(inout) :: gravity
+        type(flame_t), intent(inout) :: flame
+
+        associate (unused => [self%dims, mesh%dims])
+        end associate
+        gravity%on = .false.
+        flame%on = .false.
+    end subroutine equip
+
+    !> Set the conserved variables and species of the interior of `leaf`, which has a slot here. Thread-safe for different leaves.
+    subroutine fill(self, mesh, leaf)
+        class(problem_t), intent(in) :: self
+        type(mesh_t), intent(inout) :: mesh
+        integer, intent(in) :: leaf
+        real(r8) :: corner(3), width(3), dens, velocity(3), pres, state(n_conserved)
+        integer :: i, j, k, zones(3)
+
+        zones = mesh%zones()
+        width = mesh%zone_size(mesh%tree%level(leaf))
+        corner = mesh%block_corner(leaf)
+        do k = 1, zones(3)
+            do j = 1, zones(2)
+                do i = 1, zones(1)
+                    call self%exact(0.0_r8, corner + width*[i - 1, j - 1, k - 1], corner + width*[i, j, k], dens, velocity, pres)
+                    state(v_dens) = dens
+                    state(v_momx:v_momz) = dens*velocity
+                    state(v_ener) = pres/(self%gamma - 1.0_r8) + 0.5_r8*dens*sum(velocity**2)
+                    call put(mesh, leaf, i, j, k, state)
+                end do
+            end do
+        end do
+    end subroutine fill
+
+    !> Set a zone; species have the mass fractions `fraction`, or else equal ones. `temp`: a first guess of the temperature.
+    subroutine put(mesh, leaf, i, j, k, state, fraction, temp)
+        type(mesh_t), intent(inout) :: mesh
+        integer, intent(in) :: leaf, i, j, k
+        real(r8), intent(in) :: state(n_conserved)
+        real(r8), intent(in), optional :: fraction(:), temp
+        real(r8) :: species(mesh%n_species)
+        integer :: slot, last
+
+        slot = mesh%slot(leaf)
+        last = mesh%n_variables
+        if (mesh%n_species > 0) species = state(v_dens)/mesh%n_species
+        if (present(fraction)) species = state(v_dens)*fraction
+        if (mesh%variable_last) then
+            if (present(temp)) mesh%soa(i, j, k, v_temp, slot) = temp
+            mesh%soa(i, j, k, :n_conserved, slot) = state
+            if (mesh%n_species > 0) mesh%soa(i, j, k, last - mesh%n_species + 1:last, slot) = species
+        else
+            if (present(temp)) mesh%aos(v_temp, i, j, k, slot) = temp
+            mesh%aos(:n_conserved, i, j, k, slot) = state
+            if (mesh%n_species > 0) mesh%aos(last - mesh%n_species + 1:last, i, j, k, slot) = species
+        end if
+    end subroutine put
+
+end module ember_problem

@@ -47,7 +47,9 @@ def visible_presets() -> list[str]:
 
 
 def configurations_of_presets() -> list[str]:
-    return [name for name in visible_presets() if not name.endswith(("-test", "-library", "-model", "-eos-table"))]
+    return [
+        name for name in visible_presets() if not name.endswith(("-test", "-library", "-model", "-eos-table"))
+    ]
 
 
 def configurations_of(*environments: str) -> list[SimpleNamespace]:
@@ -85,7 +87,11 @@ def test_a_preset_sets_what_its_name_says(wanted: SimpleNamespace) -> None:
     assert [values[f"PAGEWISE_{name.upper()}"] for name in variants] == list(wanted.values)
     assert values["PAGEWISE_LIBRARY"] == "OFF"
     assert values["PAGEWISE_MODULE"] == "ON"
-    micro, mini = ("ON", "OFF") if wanted.package == "pagewise-micro" else ("OFF", wanted.package.removeprefix("pagewise-"))
+    micro, mini = (
+        ("ON", "OFF")
+        if wanted.package == "pagewise-micro"
+        else ("OFF", wanted.package.removeprefix("pagewise-"))
+    )
     assert (values["PAGEWISE_MICRO"], values["PAGEWISE_MINI"]) == (micro, mini)
     assert values["BUILD_TESTING"] == "OFF"
     assert Path(values["CMAKE_INSTALL_PREFIX"]) == ROOT / ".pagewise" / "presets" / wanted.preset

@@ -18,7 +18,7 @@ from pagewise.own_program.elf import Elf, NotElfError, holds, read_elf
 
 _MOST_SCRIPTS = 5
 _SECONDS_TO_LIST = 20
-_TUNABLE = b"glibc.malloc.hugetlb"
+_TUNABLE, _OLD_TUNABLE = b"glibc.malloc.hugetlb", b"glibc.malloc.trim_threshold"
 # Names of libraries, and words that stand in a program that has the allocator inside.
 _ALLOCATORS = {
     "jemalloc": (r"libjemalloc", b"MALLOC_CONF"),
@@ -176,10 +176,8 @@ def _c_library(
     """
     if elf.interpreter is None:
         if _TUNABLE in holds(image, _TUNABLE):
-            return "glibc", True, _version(image)
-        if holds(image, b"GLIBC_TUNABLES"):
-            return "glibc", False, _version(image)
-        return ("musl" if holds(image, b"musl libc") else None), False, None
+            return "glibc", True, None
+        return ("glibc" if holds(image, _OLD_TUNABLE) else None), False, None
     loader = Path(elf.interpreter)
     if loader.name.startswith("ld-musl"):
         return "musl", False, None

@@ -316,7 +316,7 @@ class ProgramLauncher:
                 return fault
         for one in self.program.metrics:
             if one.value(output) is None:
-                return f"its output has no {one.label}: nothing fits {one.pattern.pattern!r}"
+                return f"its output has no {one.label}: nothing fits '{one.pattern.pattern}'"
         return None
 
     def _metrics(self, ran: Run, memory: Memory | None) -> dict[str, float]:
@@ -329,7 +329,7 @@ class ProgramLauncher:
         return values
 
     def _method(self) -> str:
-        told = [f"check {check.text!r}" for check in self.program.checks]
+        told = [f"check '{check.text}'" for check in self.program.checks]
         return ", ".join(["exit code", *told])
 
     def _failure(self, ran: Run, policy: Policy) -> dict[str, Any]:

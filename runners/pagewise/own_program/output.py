@@ -62,7 +62,7 @@ class Check:
             found = self.pattern.search(output) is not None
             if found == self.wanted:
                 return None
-            return f"its output {'has' if found else 'lacks'} {self.pattern.pattern!r}"
+            return f"its output {'has' if found else 'lacks'} '{self.pattern.pattern}'"
         try:
             done = subprocess.run(
                 ["/bin/sh", "-c", self.text],
@@ -76,11 +76,11 @@ class Check:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return f"the check {self.text!r} did not end within {_SECONDS_TO_CHECK} s"
+            return f"the check '{self.text}' did not end within {_SECONDS_TO_CHECK} s"
         if done.returncode == 0:
             return None
         said = (done.stdout + done.stderr).strip().splitlines()
-        return f"the check {self.text!r} ended with {done.returncode}" + (f": {said[-1]}" if said else "")
+        return f"the check '{self.text}' ended with {done.returncode}" + (f": {said[-1]}" if said else "")
 
 
 def parse_metric(text: str) -> Pattern:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,8 @@ SHARE, CREDIT_SECONDS = 0.01, 0.01
 SHORTEST, LONGEST = 0.003, 1.0
 _UNTIL_FOUND = 0.0005
 _ALL_FULL, _FULL_EVERY = 16, 4
+# Whether this kernel tells a thread's children.
+_TOLD = Path("/proc/thread-self/children").exists()
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,9 @@ def descendants(root: int, tasks: Callable[[int], list[str]] | None = None) -> l
 
 
 def _children(pid: int) -> list[str]:
-    """What each thread of a process tells of its children (CONFIG_PROC_CHILDREN)."""
+    """What each thread tells of its children (CONFIG_PROC_CHILDREN), else who tells it as its parent."""
+    if not _TOLD:
+        return [" ".join(_whose_parent(pid))]
     texts = []
     try:
         threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 a folder of /proc, read a hundred times a second
@@ -180,6 +184,19 @@ def _children(pid: int) -> list[str]:
         except OSError:
             continue
     return texts
+
+
+def _whose_parent(pid: int) -> Iterator[str]:
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        try:
+            if name.isdigit() and int(_status(name).rpartition(")")[2].split()[1]) == pid:
+                yield name
+        except (OSError, ValueError, IndexError):
+            continue
+
+
+def _status(pid: str) -> str:
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
 
 
 def _image(pid: int) -> str:

@@ -46,9 +46,13 @@ class Mapped:
         return sum(self.sizes.get(name, 0) for name in _HUGE)
 
     def eligible(self, page: int) -> int:
-        """Bytes that could lie on pages of this size: those in aligned places within the mapping."""
-        room = (self.end & -page) - ((self.start + page - 1) & -page)
-        return max(self.huge, min(self.resident, max(0, room)))
+        """Bytes that could lie on pages of this size.
+
+        That is what is in memory, less what may lie before the first and behind the last aligned place.
+        """
+        room = max(0, (self.end & -page) - ((self.start + page - 1) & -page))
+        outside = self.end - self.start - room
+        return max(self.huge, min(self.resident - outside, room), 0)
 
 
 @dataclass(frozen=True)
@@ -128,10 +132,12 @@ def kinds(mappings: Iterable[Mapped], zeroed: Zeroed) -> list[tuple[Mapped, str]
 
 @cache
 def zeroed_of(name: str) -> tuple[int, int] | None:
-    """Where a program file's .bss lies, relative to where the file is loaded; None where it has none."""
+    """Where a program file's .bss lies, relative to where the file is loaded; None if it cannot be read."""
     try:
-        return read_elf(Path(name)).zeroed
-    except (NotElfError, OSError):
+        return read_elf(Path(name)).zeroed or (0, 0)
+    except NotElfError:
+        return 0, 0
+    except OSError:
         return None
 
 
@@ -170,4 +176,4 @@ def _is_zeroed(
     told = known.get(name)
     if told is not None:
         return lowest[name] + told[0] - 4096 <= one.start < lowest[name] + told[1]
-    return kind == "data" and name.endswith(" (deleted)")
+    return kind in ("data", "bss")

@@ -1,0 +1,88 @@
+"""Metrics and checks by patterns and commands of the user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pagewise.errors import SelectionError
+from pagewise.own_program.output import distinct, parse_check, parse_metric
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (r"rate=Triad: +(\S+)", ("rate", "1", "higher")),
+        (r"rate[GB/s]=Triad: +(\S+)", ("rate", "GB/s", "higher")),
+        (r"Solve time [s] = time (\S+)", ("solve_time", "s", "lower")),
+        (r"Solve time [ms, higher]=t (\S+)", ("solve_time", "ms", "higher")),
+        (r"errors[lower]=e (\d+)", ("errors", "1", "lower")),
+        (r"2nd = x=(\d+)", ("m_2nd", "1", "higher")),
+    ],
+)
+def test_metrics_are_read(text: str, told: tuple[str, str, str]):
+    one = parse_metric(text)
+    assert (one.field, one.unit, one.better) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Triad: 12.5 GB/s", 12.5),
+        ("Triad: 1\nTriad: 2.5e3", 2500.0),
+        ("Triad: 1.25D+02", 125.0),
+        ("Triad: -3", -3.0),
+        ("Triad: 12,", 12.0),
+        ("Triad: none", None),
+        ("nothing", None),
+    ],
+)
+def test_the_last_match_is_the_value(text: str, value: float | None):
+    assert parse_metric(r"rate=^Triad: +(\S+)").value(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("rate", "is no metric"),
+        ("=x(1)", "is no metric"),
+        ("rate=Triad", "has no group"),
+        ("rate=(", "is no pattern"),
+        ("rate[GB/s, MB/s]=(1)", "no unit and direction"),
+    ],
+)
+def test_metrics_that_are_none(text: str, fault: str):
+    with pytest.raises(SelectionError, match=fault):
+        parse_metric(text)
+
+
+def test_two_metrics_of_one_name():
+    with pytest.raises(SelectionError, match="two metrics are called rate"):
+        distinct([parse_metric("rate=(1)"), parse_metric("Rate=(2)")])
+
+
+@pytest.mark.parametrize(
+    ("check", "output", "fault"),
+    [
+        ("PASS", "it did PASS", None),
+        ("^PASS$", "first\nPASS\nlast", None),
+        ("PASS", "it did not", "lacks 'PASS'"),
+        ("! FAIL", "fine", None),
+        ("! FAIL", "1 FAILed", "has 'FAIL'"),
+        ("| grep -q PASS", "PASS", None),
+        ("| grep -q PASS", "no", "ended with 1"),
+        ("| echo why >&2; exit 4", "", "ended with 4: why"),
+        ("| test -f here", "", None),
+        ("| kill -9 $$", "", "ended with -9"),
+    ],
+)
+def test_checks(tmp_path: Path, check: str, output: str, fault: str | None):
+    (tmp_path / "here").write_text("")
+    found = parse_check(check).fault(output, tmp_path, {"PATH": "/usr/bin:/bin"})
+    assert found is None if fault is None else found is not None and fault in found
+
+
+def test_a_check_that_is_no_pattern():
+    with pytest.raises(SelectionError, match="is no pattern"):
+        parse_check("(")

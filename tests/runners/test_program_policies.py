@@ -1,0 +1,226 @@
+"""Page policies of the user's own program: names, what they set, and why they cannot be had."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pagewise.errors import SelectionError
+from pagewise.own_program.binary import Binary
+from pagewise.own_program.elf import Elf, Segment
+from pagewise.own_program.policy import (
+    DEFAULT,
+    Machine,
+    default_policies,
+    lack,
+    parse_policy,
+    preloaded_actions,
+    request,
+    settings,
+)
+
+MIB, GIB = 1 << 20, 1 << 30
+X86 = 62
+MACHINE = Machine(
+    base=4096,
+    pmd=2 * MIB,
+    default_pool=2 * MIB,
+    modes={64 << 10: "never", 2 * MIB: "madvise"},
+    free={2 * MIB: 100, GIB: 0},
+    settable=False,
+    reserving=False,
+    compiler=True,
+    hugetlbfs_library=None,
+    elf_machine=X86,
+)
+ELF = Elf(
+    Path("/opt/app"),
+    64,
+    X86,
+    True,
+    True,
+    "/lib64/ld.so",
+    (Segment(0, 0, 8 * MIB, 8 * MIB, True, False), Segment(8 * MIB, 8 * MIB, 4096, 64 * MIB, False, True)),
+)
+BINARY = Binary(
+    program=Path("/opt/app"),
+    image=Path("/opt/app"),
+    elf=ELF,
+    sha256="0" * 64,
+    script=False,
+    libraries=(),
+    c_library="glibc",
+    version=(2, 36),
+    tunable=True,
+    allocator=None,
+    go=False,
+    secured=None,
+)
+STATIC = replace(BINARY, elf=replace(ELF, interpreter=None))
+SMALL = replace(BINARY, elf=replace(ELF, segments=(Segment(0, 0, 4096, 4096, True, False),)))
+
+
+def refused(policy: str, binary: Binary = BINARY, machine: Machine = MACHINE) -> str | None:
+    found = lack(parse_policy(policy), binary, machine)
+    return None if found is None else f"{found.reason} | {found.remedy}"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("none", "none"),
+        ("thp+reuse", "reuse+thp"),
+        ("thp:64k+reuse", "reuse+thp:64k"),
+        ("hugetlbfs:1g", "hugetlbfs:1g"),
+        ("glibc+bss+text", "text+bss+glibc"),
+    ],
+)
+def test_policies_have_one_name(text: str, name: str):
+    assert parse_policy(text).name == name
+    assert parse_policy(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("huge", "there is no page policy 'huge'"),
+        ("", "there is no page policy ''"),
+        ("thp:big", "names no page size"),
+        ("glibc:64k", "has no size"),
+        ("none+reuse", "stands alone"),
+        ("thp+hugetlbfs", "cannot be served by thp and hugetlbfs"),
+        ("reuse+reuse", "named twice"),
+    ],
+)
+def test_what_is_no_policy(text: str, fault: str):
+    with pytest.raises(SelectionError, match=fault):
+        parse_policy(text)
+
+
+@pytest.mark.parametrize("name", DEFAULT)
+def test_nothing_speaks_against_the_default_ones_for_a_plain_program(name: str):
+    assert refused(name) is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "tunables"),
+    [
+        ("none", None),
+        ("bss", None),
+        ("glibc", "glibc.malloc.hugetlb=1"),
+        ("thp", "glibc.malloc.hugetlb=1"),
+        ("hugetlbfs", "glibc.malloc.hugetlb=2"),
+        ("hugetlbfs:1g", "glibc.malloc.hugetlb=1073741824"),
+    ],
+)
+def test_tunables(policy: str, tunables: str | None):
+    assert settings(parse_policy(policy), MACHINE, {}).get("GLIBC_TUNABLES") == tunables
+
+
+def test_reuse_keeps_what_was_freed():
+    told = settings(parse_policy("reuse+glibc"), MACHINE, {})["GLIBC_TUNABLES"].split(":")
+    assert "glibc.malloc.mmap_max=0" in told and "glibc.malloc.hugetlb=1" in told
+    assert any(one.startswith("glibc.malloc.trim_threshold=9223372036854775807") for one in told)
+
+
+def test_the_users_other_tunables_stay_and_policies_of_theirs_go():
+    inherited = {
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2:glibc.malloc.arena_max=1",
+        "HUGETLB_MORECORE": "yes",
+        "MALLOC_TOP_PAD_": "1",
+    }
+    told = settings(parse_policy("none"), MACHINE, inherited)
+    assert told == {
+        "GLIBC_TUNABLES": "glibc.malloc.arena_max=1",
+        "HUGETLB_MORECORE": None,
+        "MALLOC_TOP_PAD_": None,
+    }
+    assert settings(parse_policy("none"), MACHINE, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}) == {
+        "GLIBC_TUNABLES": None
+    }
+
+
+def test_advice_only_where_the_system_does_not_give_huge_pages_to_all():
+    always = replace(MACHINE, modes={2 * MIB: "always"})
+    assert preloaded_actions(parse_policy("thp"), MACHINE, BINARY) == ["advise", "bss"]
+    assert preloaded_actions(parse_policy("thp"), always, BINARY) == []
+    assert settings(parse_policy("thp"), always, {}) == {}
+    assert preloaded_actions(parse_policy("text+glibc"), always, BINARY) == ["text"]
+    assert refused("thp", STATIC, always) is None
+
+
+def test_huge_pages_are_kept_away_where_nothing_is_for_them():
+    assert parse_policy("none").refuses_huge_pages and parse_policy("reuse").refuses_huge_pages
+    assert not parse_policy("reuse+thp").refuses_huge_pages
+
+
+def test_what_runs_have_to_prove():
+    assert request(parse_policy("none"), MACHINE, 0.8).targets == ()
+    both = request(parse_policy("text+glibc"), MACHINE, 0.8)
+    assert both.targets == (("text",), ("heap", "anonymous")) and both.page == 2 * MIB
+    small = request(parse_policy("thp:64k"), MACHINE, 0.8)
+    assert small.watched and small.page == 64 << 10
+    assert request(parse_policy("hugetlbfs:1g"), MACHINE, 0.8).page == GIB
+
+
+@pytest.mark.parametrize(
+    ("policy", "binary", "machine", "why"),
+    [
+        ("thp", BINARY, {"modes": {2 * MIB: "never"}}, "switched off on this machine"),
+        ("glibc", BINARY, {"modes": {}}, "has no transparent huge pages of 2 MiB"),
+        ("thp:64k", BINARY, {}, "64 KiB are switched off"),
+        (
+            "thp:64k",
+            BINARY,
+            {"modes": {64 << 10: "madvise", 2 * MIB: "madvise"}},
+            "pages of 2 MiB are on too",
+        ),
+        ("thp", STATIC, {}, "linked statically"),
+        ("text", STATIC, {}, "linked statically"),
+        ("text", SMALL, {}, "machine code of 2 MiB"),
+        ("bss", SMALL, {}, "less than one page"),
+        ("bss", BINARY, {"compiler": False}, "no C compiler"),
+        ("bss", replace(BINARY, c_library="musl", tunable=False), {}, "runs with musl"),
+        ("bss", replace(BINARY, elf=replace(ELF, machine=183)), {}, "another architecture"),
+        ("glibc", replace(BINARY, allocator="jemalloc"), {}, "served by jemalloc"),
+        ("reuse", replace(BINARY, allocator="tcmalloc (inside)"), {}, "served by tcmalloc"),
+        ("reuse", replace(STATIC, c_library=None, tunable=False), {}, "malloc is not glibc's"),
+        ("glibc", replace(STATIC, c_library=None, tunable=False, go=True), {}, "a Go program"),
+        ("glibc", replace(BINARY, version=(2, 31), tunable=False), {}, "glibc 2.31 has no tunable"),
+        ("thp", replace(BINARY, version=(2, 31), tunable=False), {}, "no tunable for advice"),
+        ("hugetlbfs", BINARY, {"free": {2 * MIB: 0}}, "the pool of 2 MiB pages is empty"),
+        ("hugetlbfs:1g", BINARY, {}, "the pool of 1 GiB pages is empty"),
+        ("hugetlbfs:1g", BINARY, {"free": {2 * MIB: 1}}, "no pool of 1 GiB pages"),
+        ("libhugetlbfs", BINARY, {}, "gone since glibc 2.34 (here 2.36)"),
+        ("libhugetlbfs", replace(BINARY, version=(2, 31)), {}, "libhugetlbfs is not installed"),
+        ("libhugetlbfs", STATIC, {}, "dynamic program with glibc alone"),
+        ("glibc", replace(BINARY, secured="it is set-user-ID"), {}, "set-user-ID"),
+    ],
+)
+def test_why_a_policy_cannot_be_had(policy: str, binary: Binary, machine: dict, why: str):
+    told = refused(policy, binary, replace(MACHINE, **machine))
+    assert told is not None and why in told
+
+
+@pytest.mark.parametrize(
+    ("policy", "binary", "machine"),
+    [
+        ("thp", BINARY, {"modes": {2 * MIB: "never"}, "settable": True}),
+        ("thp:64k", BINARY, {"settable": True}),
+        ("thp:64k", BINARY, {"modes": {64 << 10: "madvise", 2 * MIB: "never"}}),
+        ("glibc", STATIC, {}),
+        ("thp", replace(BINARY, allocator="jemalloc"), {}),
+        ("hugetlbfs:1g", BINARY, {"reserving": True}),
+        ("libhugetlbfs", replace(BINARY, version=(2, 31)), {"hugetlbfs_library": "/usr/lib/libhugetlbfs.so"}),
+        ("none", replace(BINARY, secured="it is set-user-ID"), {}),
+    ],
+)
+def test_what_can_be_had(policy: str, binary: Binary, machine: dict):
+    assert refused(policy, binary, replace(MACHINE, **machine)) is None
+
+
+def test_the_default_leaves_out_what_is_too_small():
+    assert default_policies(BINARY, MACHINE) == DEFAULT
+    assert set(DEFAULT) - set(default_policies(SMALL, MACHINE)) == {"text", "bss"}

@@ -1,0 +1,150 @@
+"""Memory by kind, from texts of smaps recorded on a real kernel, and from such as are cut or garbled."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pagewise.own_program.sampler import descendants
+from pagewise.own_program.smaps import Mapped, Usage, by_kind, kinds, parse, parse_rollup, zeroed_of
+
+HUGE, MIB = 2 << 20, 1 << 20
+RECORDED = Path(__file__).with_name("smaps")
+PROGRAM = "/opt/app/memory"
+
+
+def text(name: str) -> str:
+    return (RECORDED / f"{name}.txt").read_text()
+
+
+def no_bss(name: str) -> tuple[int, int]:
+    return 0, 0
+
+
+def mapped(start: int, end: int, resident: int, huge: int = 0) -> Mapped:
+    return Mapped(start, end, "rw-p", 0, "", {"Rss": resident, "AnonHugePages": huge})
+
+
+def test_a_large_array_on_transparent_huge_pages():
+    found = by_kind(parse(text("thp")), HUGE, no_bss)
+    assert found["anonymous"].huge == 62 * MIB
+    assert found["anonymous"].eligible == found["anonymous"].huge
+    assert found["heap"] == Usage(HUGE, HUGE, HUGE)
+    assert found["text"].huge == 0 and found["text"].resident > 500 << 10
+    assert {"file", "data", "stack"} <= found.keys()
+
+
+def test_pages_of_a_pool_count_though_rss_leaves_them_out():
+    found = by_kind(parse(text("hugetlbfs")), HUGE, no_bss)
+    assert found["anonymous"].huge == 66 * MIB
+    assert found["anonymous"].coverage > 0.99
+
+
+def test_static_arrays_lie_where_the_program_file_says():
+    found = kinds(
+        parse(text("static")),
+        lambda name: (0x3000, 0x3000 + 51 * MIB) if name == PROGRAM else (0, 0),
+    )
+    zeroed = [one for one, kind in found if kind == "bss"]
+    assert sum(one.resident for one in zeroed) == pytest.approx(48 * MIB, rel=0.01)
+    assert max(one.eligible(HUGE) for one in zeroed) >= 44 * MIB
+
+
+def test_static_arrays_without_the_file_follow_its_data():
+    found = by_kind(parse(text("static")), HUGE, lambda name: None)
+    assert found["bss"].resident == pytest.approx(48 * MIB, rel=0.01)
+
+
+def test_foreign_and_garbled_lines_are_left_out():
+    found = by_kind(parse(text("foreign")), HUGE, no_bss)
+    assert found.keys() == {"text", "heap"}
+    assert found["heap"].huge == 512 * MIB
+
+
+@pytest.mark.parametrize("cut", [0, 1, 57, 100, 1000, 3333, 5000])
+def test_a_text_cut_anywhere_gives_what_was_whole(cut: int):
+    whole = parse(text("thp"))
+    some = parse(text("thp")[:cut])
+    assert len(some) <= len(whole)
+    assert [one.start for one in some] == [one.start for one in whole[: len(some)]]
+
+
+@pytest.mark.parametrize("name", ["", "\0\0\0", "Rss: 12", "7f-80 rw-p", "Rss:   99999999999999999999 kB"])
+def test_what_is_no_smaps_is_nothing(name: str):
+    assert parse(name) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "kind"),
+    [
+        ("[heap]", "heap"),
+        ("[stack]", "stack"),
+        ("[stack:17]", "stack"),
+        ("[anon: glibc: malloc]", "anonymous"),
+        ("[anon_shmem:x]", "shared"),
+        ("/dev/shm/x", "shared"),
+        ("/memfd:x (deleted)", "shared"),
+        ("/SYSV00000000 (deleted)", "shared"),
+        ("/anon_hugepage (deleted)", "anonymous"),
+        ("/usr/share/data with blanks", "data"),
+        ("", "anonymous"),
+    ],
+)
+def test_kinds_by_name(one: str, kind: str):
+    line = f"10000000-10400000 rw-p 00000000 00:0e 7       {one}\nRss:    4096 kB\n"
+    assert [found for _, found in kinds(parse(line), no_bss)] == [kind]
+
+
+@pytest.mark.parametrize(
+    ("rights", "kind"), [("r-xp", "text"), ("r--p", "file"), ("rw-p", "data"), ("rw-s", "shared")]
+)
+def test_kinds_by_rights(rights: str, kind: str):
+    line = f"10000000-10400000 {rights} 00000000 fe:00 7       /opt/app/x\nRss:    4096 kB\n"
+    assert [found for _, found in kinds(parse(line), no_bss)] == [kind]
+
+
+def test_moved_machine_code_is_anonymous_and_executable():
+    line = "10000000-10400000 r-xp 00000000 00:00 0 \nRss:    4096 kB\nAnonHugePages:    4096 kB\n"
+    assert by_kind(parse(line), HUGE) == {"text": Usage(4 * MIB, 4 * MIB, 4 * MIB)}
+
+
+def test_the_kernels_own_mappings_are_nobodys():
+    line = "10000000-10002000 r-xp 00000000 00:00 0      [vdso]\nRss:    8 kB\n"
+    assert by_kind(parse(line), HUGE) == {}
+
+
+def test_what_could_lie_on_huge_pages():
+    assert mapped(0, 4 * HUGE, 4 * HUGE).eligible(HUGE) == 4 * HUGE
+    # 4 KiB off: the first and the last place are not whole.
+    assert mapped(4096, 4 * HUGE + 4096, 4 * HUGE).eligible(HUGE) == 3 * HUGE
+    assert mapped(4096, HUGE, HUGE - 4096).eligible(HUGE) == 0
+    # Touched in part: what may lie outside of whole places is not held against the policy.
+    assert mapped(4096, 4 * HUGE + 4096, HUGE).eligible(HUGE) == 0
+    assert mapped(4096, 4 * HUGE + 4096, HUGE, huge=HUGE).eligible(HUGE) == HUGE
+
+
+def test_the_sums_of_a_rollup():
+    sizes = "Rss:   100 kB\nAnonHugePages:    40 kB\nPrivate_Hugetlb:  60 kB\n"
+    told = f"1000-ffff ---p 00000000 00:00 0     [rollup]\n{sizes}"
+    assert parse_rollup(told) == Usage(160 << 10, 100 << 10, 0)
+    assert parse_rollup("nothing") is None
+
+
+def test_this_process_is_read():
+    found = by_kind(parse(Path("/proc/self/smaps").read_text()), HUGE)
+    rollup = parse_rollup(Path("/proc/self/smaps_rollup").read_text())
+    assert sum(one.resident for one in found.values()) == pytest.approx(rollup.resident, rel=0.05)
+
+
+def test_a_file_that_is_gone_or_no_program(tmp_path: Path):
+    assert zeroed_of(str(tmp_path / "gone")) is None
+    (tmp_path / "plain").write_text("text")
+    assert zeroed_of(str(tmp_path / "plain")) == (0, 0)
+
+
+def test_descendants_of_descendants():
+    tree = {1: ["2 3", "4"], 2: ["5"], 3: [], 4: [""], 5: []}
+    assert sorted(descendants(1, lambda pid: tree[pid])) == [2, 3, 4, 5]
+    assert os.getpid() in descendants(os.getppid())

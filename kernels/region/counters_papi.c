@@ -58,7 +58,8 @@ static int add_set(papi_sets *c, int code, int32_t multiplex)
     int component = PAPI_get_event_component(code);
     if (component < 0) return component;
     status = PAPI_assign_eventset_component(c->set[s], component);
-    if (status == PAPI_OK && component == 0) status = PAPI_set_multiplex(c->set[s]);
+    /* Where it is refused (PAPI 7.0 does so on a machine without hardware counters), events that do not fit are. */
+    if (status == PAPI_OK) PAPI_set_multiplex(c->set[s]);
     return status;
 }
 

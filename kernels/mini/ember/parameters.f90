@@ -264,9 +264,11 @@ contains
         if (uniform) call options%set_default('lowest-level', level, error)
         call options%set_default('star-level', to_text(max(0, count_of(options, 'highest-level') - 1)), error)
 
-        call fill_memory(options, dims, star, faults, error)
         do i = 1, 3
             call options%set_default('roots-'//axis(i), merge('2', '1', star .and. i == 2), error)
+        end do
+        call fill_memory(options, dims, star, faults, error)
+        do i = 1, 3
             call options%get('roots-'//axis(i), roots(i))
         end do
         if (dims == 2) roots(3) = 1

@@ -1,6 +1,6 @@
 !> Parameters: defaults of each problem, files, and that contradictions are told all at once.
 program test_parameters
-    use ember_mesh, only: cylindrical, mesh_t, outflow, periodic, reflecting, v_dens, v_ener
+    use ember_mesh, only: cylindrical, first_species, mesh_t, outflow, periodic, reflecting, v_dens, v_ener
     use ember_parameters, only: declare_parameters, parameters_t, read_parameters
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
@@ -55,6 +55,19 @@ contains
         call expect('their indices', all(given%refine_variables == [v_ener, v_dens]))
         call read('uniform=true highest-level=2')
         call expect('uniform', given%lowest_level == 2 .and. given%highest_level == 2)
+        call read('fill-memory=true memory=512MiB lowest-level=1')
+        call expect('roots that fill the memory', all(given%roots == 4))
+        call read('problem=snia2d')
+        call expect('the star', .not. error%failed() .and. given%dims == 2 .and. given%geometry == cylindrical .and. &
+                    all(given%roots == [1, 2, 1]) .and. given%highest_level == 5 .and. given%star_level == 4 .and. &
+                    all(given%boundary(:, 1) == [reflecting, outflow]) .and. given%n_species == 2)
+        call expect('nothing by its ripples', size(given%refine_variables) == 0)
+        call read('problem=snia2d fill-memory=true memory=1GiB lowest-level=0 highest-level=1')
+        call expect('twice as high as wide', given%roots(2) == 2*given%roots(1) .and. given%roots(1) == 121)
+        call read('problem=flame refine-variables=ash,dens')
+        call expect('the front', .not. error%failed() .and. given%dims == 2 .and. given%boundary(2, 1) == reflecting .and. &
+                    given%boundary(2, 2) == periodic .and. close([given%flame_speed, given%flame_release], [0.1_r8, 0.0_r8]))
+        call expect('ash', all(given%refine_variables == [first_species + 1, v_dens]))
         call read('limiter=minmod plot-precision=double')
         call expect('minmod', close([given%steepness], [1.0_r8]) .and. .not. given%single_precision)
     end subroutine by_problem
@@ -104,6 +117,15 @@ contains
         call told('sod-direction y')
         call read('sedov-octant=true boundary-z-lower=outflow')
         call told('sedov-octant needs reflecting lower boundaries')
+        call read('problem=flame geometry=cylindrical flame-speed=0')
+        call told('problem flame needs geometry cartesian')
+        call told('problem flame needs a flame-speed above 0')
+        call read('problem=snia2d geometry=cartesian errors=true lowest-temperature=1e8 ignition-offset=-1.6e8 star-level=6')
+        call told('problem snia2d needs geometry cylindrical')
+        call told('problem snia2d has no exact solution')
+        call told('lowest-temperature is above star-temperature')
+        call told('the ball of ignition-radius at ignition-offset leaves the star')
+        call told('star-level 6 is above highest-level 5')
         call read('uniform=true lowest-level=1')
         call told('lowest-level has no meaning with uniform')
         call read('end-time=0')

@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include "mapping.h"
 
+#include <elf.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -35,6 +37,15 @@ static int64_t scan_huge(int pagemap, uint64_t start, uint64_t end)
     return found == 0 ? 0 : (int64_t)(range.end - range.start);
 }
 
+void pw_mapping_set(struct pw_mapping *mapping, enum pw_mapping_rule rule, bool (*is_huge)(void *, uint64_t), void *context)
+{
+    mapping->rule = rule;
+    mapping->shift = rule == PW_FJMPG ? PW_SMALLEST_SHIFT : PW_EXTENT_SHIFT;
+    mapping->is_huge = is_huge;
+    mapping->context = context;
+    pw_mapping_forget(mapping);
+}
+
 void pw_mapping_forget(struct pw_mapping *mapping)
 {
     memset(mapping->slot, 0, sizeof mapping->slot);
@@ -50,6 +61,14 @@ void pw_observer_close(struct pw_observer *observer)
 {
     if (observer->pagemap >= 0) close(observer->pagemap);
     observer->pagemap = -1;
+    free(observer->data);
+    observer->data = NULL;
+    observer->n_data = 0;
+}
+
+void pw_observer_forget(struct pw_observer *observer)
+{
+    observer->current = false;
 }
 
 bool pw_observer_is_huge(void *context, uint64_t start)
@@ -62,6 +81,70 @@ bool pw_observer_is_huge(void *context, uint64_t start)
     fclose(smaps);
     observer->unclear += answer < 0;
     return answer > 0;
+}
+
+bool pw_observer_is_data(void *context, uint64_t start)
+{
+    enum { most = 4096 };
+    struct pw_observer *observer = context;
+    if (!observer->current) {
+        FILE *maps = fopen("/proc/self/maps", "re");
+        if (observer->data == NULL) observer->data = calloc(most, sizeof *observer->data);
+        if (maps == NULL || observer->data == NULL) return false;
+        observer->n_data = pw_maps_data(maps, observer->program, pw_elf_bss, observer->data, most);
+        observer->current = true;
+        fclose(maps);
+    }
+    size_t low = 0, high = observer->n_data;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (observer->data[middle].end <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < observer->n_data && observer->data[low].start <= start;
+}
+
+size_t pw_maps_data(FILE *maps, const char *program, uint64_t (*bss)(const char *file), struct pw_stretch *data, size_t most)
+{
+    char line[8192], first[4096] = "";
+    size_t count = 0;
+    struct pw_stretch library_bss = {0, 0};
+    while (count < most && fgets(line, sizeof line, maps) != NULL) {
+        unsigned long start, end;
+        char access[8] = "", path[4096] = "";
+        if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %4095[^\n]", &start, &end, access, path) < 3) continue;
+        const bool file = path[0] == '/', writable = access[1] == 'w';
+        if (file && first[0] == '\0') memcpy(first, path, sizeof path);
+        const bool own = file && strcmp(path, program != NULL ? program : first) == 0;
+        struct pw_stretch stretch = {start, end};
+        /* What lies behind a library's .bss may be one mapping with it. */
+        if (!file && start == library_bss.start) stretch.start = library_bss.end < end ? library_bss.end : end;
+        if (writable && (own || !file) && stretch.start < end) data[count++] = stretch;
+        if (file && writable && !own) library_bss = (struct pw_stretch){end, end + bss(path)};
+    }
+    return count;
+}
+
+uint64_t pw_elf_bss(const char *file)
+{
+    Elf64_Ehdr head;
+    Elf64_Phdr segment;
+    uint64_t bytes = 0;
+    FILE *elf = fopen(file, "re");
+    if (elf == NULL) return 0;
+    if (fread(&head, sizeof head, 1, elf) == 1 && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+        head.e_ident[EI_CLASS] == ELFCLASS64 && fseek(elf, (long)head.e_phoff, SEEK_SET) == 0) {
+        const uint64_t page = UINT64_C(1) << PW_SMALLEST_SHIFT;
+        for (int i = 0; i < head.e_phnum && fread(&segment, sizeof segment, 1, elf) == 1; i++) {
+            if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) == 0) continue;
+            const uint64_t begin = segment.p_vaddr % page, mapped = (begin + segment.p_filesz + page - 1) / page;
+            bytes = ((begin + segment.p_memsz + page - 1) / page - mapped) * page;
+        }
+    }
+    fclose(elf);
+    return bytes;
 }
 
 int pw_smaps_is_huge(FILE *smaps, uint64_t start)

@@ -1,5 +1,5 @@
-/* Which page an address of the program lies on in the modelled machine: that machine's huge page where the program's memory
-   really lies on a huge page of this one, its base page elsewhere (docs/model.md). */
+/* Which page an address of the program lies on in the modelled machine: by default that machine's huge page where the
+   program's memory really lies on a huge page of this one, its base page elsewhere (docs/model.md). */
 #ifndef PAGEWISE_MAPPING_H
 #define PAGEWISE_MAPPING_H
 
@@ -7,30 +7,36 @@
 
 #include <stdio.h>
 
-/* What is asked of this machine at a time: its huge pages are at least this large and aligned to it. */
-enum { PW_EXTENT_SHIFT = 21, PW_MAPPING_SLOTS = 4096 };
+/* What is asked about at a time: 2 MiB, for huge pages are at least this large and aligned to it; or the smallest page of any
+   machine, for mappings. */
+enum { PW_EXTENT_SHIFT = 21, PW_SMALLEST_SHIFT = 12, PW_MAPPING_SLOTS = 4096 };
 
 enum pw_mapping_rule {
     PW_OBSERVED, /* as it really lies */
     PW_ALL_BASE, /* all on base pages */
-    PW_ALL_HUGE  /* all on huge pages: heap, stack, static data and code alike */
+    PW_ALL_HUGE, /* all on huge pages: heap, stack, static data and code alike */
+    PW_FJMPG     /* heap, stack and the program's static data on huge pages, as Fujitsu's libmpg has them; all else on base pages */
 };
 
 struct pw_mapping {
     enum pw_mapping_rule rule;
-    /* Whether the 2 MiB of memory from `start` lie on a huge page; for PW_OBSERVED. */
+    unsigned shift; /* of the extents that are asked about */
+    /* Whether the extent of memory from `start` lies on a huge page; for PW_OBSERVED and PW_FJMPG. */
     bool (*is_huge)(void *context, uint64_t start);
     void *context;
     uint64_t slot[PW_MAPPING_SLOTS]; /* what was answered: (extent + 1) * 2 + class; 0 is none */
 };
 
+/* The rule, with what it asks. */
+void pw_mapping_set(struct pw_mapping *mapping, enum pw_mapping_rule rule, bool (*is_huge)(void *, uint64_t), void *context);
+
 static inline enum pw_page_class pw_mapping_class(struct pw_mapping *mapping, uint64_t address)
 {
-    const uint64_t extent = address >> PW_EXTENT_SHIFT;
+    const uint64_t extent = address >> mapping->shift;
     uint64_t *slot = &mapping->slot[extent % PW_MAPPING_SLOTS];
     if (*slot >> 1 != extent + 1) {
         enum pw_page_class class = mapping->rule == PW_ALL_HUGE ? PW_HUGE : PW_BASE;
-        if (mapping->rule == PW_OBSERVED && mapping->is_huge(mapping->context, extent << PW_EXTENT_SHIFT)) class = PW_HUGE;
+        if (mapping->is_huge != NULL && mapping->is_huge(mapping->context, extent << mapping->shift)) class = PW_HUGE;
         *slot = (extent + 1) << 1 | (uint64_t)class;
     }
     return (enum pw_page_class)(*slot & 1);
@@ -39,19 +45,40 @@ static inline enum pw_page_class pw_mapping_class(struct pw_mapping *mapping, ui
 /* Ask again: the program has changed its memory. */
 void pw_mapping_forget(struct pw_mapping *mapping);
 
+/* Memory from start to end. */
+struct pw_stretch {
+    uint64_t start, end;
+};
+
 /* How the pages of this process are observed. */
 struct pw_observer {
     int pagemap;      /* /proc/self/pagemap, if it tells of huge pages (Linux 6.7), else -1 */
     uint64_t unclear; /* extents in mappings that lie on huge pages in part, where smaps does not tell which: taken as base */
+    const char *program;     /* its file; NULL: the one that is mapped first */
+    struct pw_stretch *data; /* what libmpg would put on huge pages; read when it is asked for */
+    size_t n_data;
+    bool current;
 };
 
 void pw_observer_open(struct pw_observer *observer);
 void pw_observer_close(struct pw_observer *observer);
 
+/* The process has changed its mappings. */
+void pw_observer_forget(struct pw_observer *observer);
+
 /* For pw_mapping.is_huge; the context is a pw_observer. */
 bool pw_observer_is_huge(void *observer, uint64_t start);
+bool pw_observer_is_data(void *observer, uint64_t start);
 
 /* The answer of the text of smaps: 1, 0, or -1 where only a part of the mapping is on huge pages. */
 int pw_smaps_is_huge(FILE *smaps, uint64_t start);
+
+/* The data of the program in the text of maps: what is mapped without a file (heap, stack, .bss), and what is mapped writable
+   from the program's file, or from the first one if that is NULL. Not the data of shared libraries, nor their .bss, which follows
+   their writable mapping: `bss` tells its bytes in memory. In order; returns how many of the most `most`. */
+size_t pw_maps_data(FILE *maps, const char *program, uint64_t (*bss)(const char *file), struct pw_stretch *data, size_t most);
+
+/* Bytes of whole pages that an ELF file of 64 bits has in memory beyond those that are mapped from it; 0 for any other file. */
+uint64_t pw_elf_bss(const char *file);
 
 #endif

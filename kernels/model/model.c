@@ -15,7 +15,7 @@ struct pw_model *pw_model_open(const struct pw_geometry *geometry)
     struct pw_model *model = calloc(1, sizeof *model);
     if (model == NULL) return NULL;
     model->geometry = *geometry;
-    model->mapping.rule = PW_ALL_BASE;
+    pw_mapping_set(&model->mapping, PW_ALL_BASE, NULL, NULL);
     for (int class = 0; class < PW_PAGE_CLASSES; class++) model->page_shift[class] = shift_of(geometry->page[class]);
     model->line_shift = shift_of(geometry->line);
     if (!pw_tlb_open(&model->tlb, geometry) || !pw_cache_open(&model->cache, geometry)) {

@@ -1,7 +1,7 @@
 /* The plug-in for QEMU's user-mode emulation that feeds the model with what a program accesses between its marks
    (kernels/region/marks.h), and writes the counts as JSON when it ends.
 
-       qemu-x86_64 -plugin libpagewise-model.so,geometry=FILE,out=FILE[,pages=observed|base|huge][,whole=on] PROGRAM ...
+       qemu-x86_64 -plugin libpagewise-model.so,geometry=FILE,out=FILE[,pages=observed|base|huge|fjmpg][,whole=on] PROGRAM ...
 
    `geometry` is a list of lines (geometry.h); `pages` says which pages the program lies on; `whole` models the program from
    its start to its end, marks or not. One thread is modelled: the first that passes a mark. */
@@ -91,6 +91,14 @@ static bool peek(uint64_t address, void *value, size_t bytes)
     return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
 
+/* The program's memory may lie otherwise now. */
+static void ask_again(void)
+{
+    if (the.observer.program == NULL) the.observer.program = realpath(qemu_plugin_path_to_binary(), NULL);
+    pw_mapping_forget(&the.model->mapping);
+    pw_observer_forget(&the.observer);
+}
+
 static int region_called(const char *name)
 {
     for (int i = 0; i < the.n_regions; i++)
@@ -113,7 +121,7 @@ static void begin(unsigned vcpu, uint64_t address)
     if (length > 0 && !peek((uint64_t)(uintptr_t)mark.name, name, length)) stop("a region's name cannot be read");
     if (the.depth == most_depth) stop("regions are nested more than %d deep", most_depth);
     if (the.depth == 0) {
-        pw_mapping_forget(&the.model->mapping);
+        ask_again();
         the.unseen_before = executed_unseen;
         the.active = true;
     }
@@ -234,7 +242,7 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number
 {
     (void)id, (void)vcpu, (void)result;
     for (int i = 0; i < 5; i++)
-        if (number == the.sys_changes[i]) pw_mapping_forget(&the.model->mapping);
+        if (number == the.sys_changes[i]) ask_again();
 }
 
 static void write_counts(FILE *out, const uint64_t counts[PW_COUNTS])
@@ -285,7 +293,7 @@ static void write_functions(FILE *out)
     count = 0;
     for (struct site *site = the.sites; site != NULL; site = site->next) {
         if (site->accesses == 0) continue;
-        if (site->symbol == NULL || site->symbol[0] == '\0') site->symbol = "(unknown)";
+        if (site->symbol == NULL || site->symbol[0] == '\0') site->symbol = "(shared libraries)";
         sorted[count++] = site;
     }
     qsort(sorted, count, sizeof *sorted, by_symbol);
@@ -370,7 +378,8 @@ static bool know_syscalls(const char *target)
 
 __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
-    static const char *const rules[] = {"observed", "base", "huge"};
+    static const char *const rules[] = {"observed", "base", "huge", "fjmpg"};
+    static bool (*const asks[])(void *, uint64_t) = {pw_observer_is_huge, NULL, NULL, pw_observer_is_data};
     const char *geometry_file = NULL;
     the.vcpu = -1;
     the.pages = rules[0];
@@ -399,12 +408,10 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     the.model = pw_model_open(&geometry);
     if (the.model == NULL) stop("out of memory");
     int rule = 0;
-    while (rule < 3 && strcmp(the.pages, rules[rule]) != 0) rule++;
-    if (rule == 3) stop("pages=%s is not observed, base or huge", the.pages);
+    while (rule < 4 && strcmp(the.pages, rules[rule]) != 0) rule++;
+    if (rule == 4) stop("pages=%s is not observed, base, huge or fjmpg", the.pages);
     pw_observer_open(&the.observer);
-    the.model->mapping.rule = (enum pw_mapping_rule)rule;
-    the.model->mapping.is_huge = pw_observer_is_huge;
-    the.model->mapping.context = &the.observer;
+    pw_mapping_set(&the.model->mapping, (enum pw_mapping_rule)rule, asks[rule], &the.observer);
     if (the.whole) {
         the.vcpu = 0;
         the.active = true;

@@ -39,8 +39,7 @@ int main(int argc, char **argv)
     }
     struct pw_model *model = pw_model_open(&geometry);
     if (model == NULL) return 4;
-    model->mapping.rule = PW_OBSERVED;
-    model->mapping.is_huge = is_huge;
+    pw_mapping_set(&model->mapping, PW_OBSERVED, is_huge, NULL);
     char kind;
     uint64_t address;
     while (scanf(" %c %" SCNx64, &kind, &address) == 2) {

@@ -587,14 +587,8 @@ def peers(**chosen: Any) -> int:
     default=("none,thp",),
     show_default=True,
     metavar="NAMES",
-    help="Page policies, the baseline first; several with commas.",
-)
-@click.option(
-    "--pages",
-    type=click.Choice(["observed", "base", "huge"]),
-    default="observed",
-    show_default=True,
-    help="Which pages addresses lie on: as observed, or all on base or all on huge ones.",
+    help="Page policies, the baseline first; several with commas. Assumed ones too: fjmpg (heap, stack and "
+    "static data on huge pages, as by Fujitsu's libmpg), huge and base (everything).",
 )
 @click.option("--compiler", default="gcc", show_default=True, help="Whose build is traced: gcc, llvm.")
 @click.option(

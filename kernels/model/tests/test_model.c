@@ -122,9 +122,7 @@ static void test_page_sizes(void)
     const char *const shared = TLBS("tlb 1 4 4 lru both\n"), *const apart = TLBS("tlb 1 4 4 lru base\ntlb 1 2 2 lru huge\n");
     for (int i = 0; i < 2; i++) {
         struct pw_model *model = machine(i == 0 ? shared : apart);
-        model->mapping.rule = PW_OBSERVED;
-        model->mapping.is_huge = is_huge;
-        model->mapping.context = &boundary;
+        pw_mapping_set(&model->mapping, PW_OBSERVED, is_huge, &boundary);
         for (uint64_t at = 0; at < 65536; at += 4096) pw_model_access(model, at, 8, false);
         COUNTS(PW_TLB_REFILL, 16);
         for (uint64_t at = boundary; at < boundary + 65536; at += 4096) pw_model_access(model, at, 8, false);
@@ -145,7 +143,7 @@ static void test_page_sizes(void)
     }
     /* A level without entries for huge pages neither has nor fills them. */
     struct pw_model *model = machine(TLBS("tlb 1 4 4 lru both\ntlb 2 8 8 lru base\n"));
-    model->mapping.rule = PW_ALL_HUGE;
+    pw_mapping_set(&model->mapping, PW_ALL_HUGE, NULL, NULL);
     for (uint64_t at = 0; at < 5 * 65536; at += 65536) pw_model_access(model, at, 8, false);
     pw_model_access(model, 0, 8, false);
     COUNTS(PW_TLB_REFILL, 6, 0, 0, 6);
@@ -324,6 +322,57 @@ static void test_smaps(void)
     }
 }
 
+static uint64_t one_page(const char *file)
+{
+    (void)file;
+    return 4096;
+}
+
+static void test_maps(void)
+{
+    /* The program's .data and .bss, heap, an array and the stack; not its code, nor a library with its .bss, to which an
+       array is joined. */
+    static const char text[] = "10000-20000 r-xp 00000000 08:01 7 /home/a program\n"
+                               "20000-21000 rw-p 00010000 08:01 7 /home/a program\n"
+                               "21000-23000 rw-p 00000000 00:00 0\n"
+                               "30000-40000 rw-p 00000000 00:00 0 [heap]\n"
+                               "50000-60000 r-xp 00000000 08:01 8 /lib/libc.so.6\n"
+                               "60000-61000 rw-p 00010000 08:01 8 /lib/libc.so.6\n"
+                               "61000-66000 rw-p 00000000 00:00 0\n"
+                               "66000-67000 ---p 00000000 00:00 0\n"
+                               "70000-90000 rw-p 00000000 00:00 0\n"
+                               "a0000-b0000 rw-p 00000000 00:00 0 [stack]\n"
+                               "c0000-c1000 r--p 00000000 00:00 0 [vvar]\n";
+    static const struct pw_stretch wanted[] = {
+        {0x20000, 0x21000}, {0x21000, 0x23000}, {0x30000, 0x40000},
+                                               {0x62000, 0x66000}, {0x70000, 0x90000}, {0xa0000, 0xb0000}};
+    struct pw_stretch data[8];
+    FILE *file = tmpfile();
+    if (file == NULL) exit(1);
+    fputs(text, file);
+    rewind(file);
+    EXPECT(pw_maps_data(file, NULL, one_page, data, 8) == 6);
+    EXPECT(memcmp(data, wanted, sizeof wanted) == 0);
+    rewind(file);
+    EXPECT(pw_maps_data(file, NULL, one_page, data, 2) == 2);
+    rewind(file);
+    EXPECT(pw_maps_data(file, "/lib/libc.so.6", one_page, data, 8) == 6);
+    EXPECT(data[0].start == 0x22000 && data[2].start == 0x60000 && data[3].start == 0x61000);
+    fclose(file);
+
+    /* Of this process: an array on the heap and one on the stack are data, code and text are not. */
+    struct pw_observer observer;
+    pw_observer_open(&observer);
+    char *heap = malloc(100);
+    EXPECT(pw_observer_is_data(&observer, (uint64_t)(uintptr_t)heap));
+    EXPECT(pw_observer_is_data(&observer, (uint64_t)(uintptr_t)data));
+    EXPECT(!pw_observer_is_data(&observer, (uint64_t)(uintptr_t)text));
+    EXPECT(!pw_observer_is_data(&observer, 0));
+    EXPECT(!pw_observer_is_data(&observer, UINT64_MAX - 4095));
+    free(heap);
+    pw_observer_close(&observer);
+}
+
 int main(void)
 {
     test_lru_and_fifo();
@@ -338,6 +387,7 @@ int main(void)
     test_hash();
     test_refusals();
     test_smaps();
+    test_maps();
     if (faults > 0) printf("%d fault(s)\n", faults);
     return faults > 0;
 }

@@ -19,6 +19,11 @@ from pagewise.model.geometry import Geometry
 from pagewise.units import number_text
 
 Records = Mapping[str, Mapping[str, Any]]
+_ASSUMPTIONS = {
+    "base": "all addresses lie on base pages",
+    "huge": "all addresses lie on huge pages",
+    "fjmpg": "heap, stack and the program's static data lie on huge pages, all else on base pages",
+}
 _RATIOS = ("L1D_TLB_REFILL", "L2D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL", "L2D_CACHE_REFILL")
 
 
@@ -90,10 +95,8 @@ def _print_functions(console: Console, policy: str, record: Mapping[str, Any], m
 
 def _notes(modelled: Mapping[str, Any]) -> list[str]:
     notes = []
-    if modelled["pages"] != "observed":
-        notes.append(
-            f"all addresses are taken to lie on {modelled['pages']} pages, whatever they really lie on"
-        )
+    if modelled["pages"] in _ASSUMPTIONS:
+        notes.append("assumed, not observed: " + _ASSUMPTIONS[modelled["pages"]])
     if modelled["whole"]:
         notes.append("the program marks no regions: it is modelled from its start to its end")
     if modelled["open_regions"]:

@@ -17,10 +17,21 @@ from pagewise.errors import PagewiseError, SelectionError
 from pagewise.model.build import PLUGIN_TARGET, Build, kernels_of
 from pagewise.model.figures import modelled_record
 from pagewise.model.geometry import Geometry, find_geometry
-from pagewise.model.tracer import PagesUnavailableError, Program, Tracer, find_program, find_tracer, trace
+from pagewise.model.tracer import (
+    PAGES,
+    PagesUnavailableError,
+    Program,
+    Tracer,
+    find_program,
+    find_tracer,
+    trace,
+)
 from pagewise.paths import project_root, setup_facts
 from pagewise.record import SCHEMA, Record
 
+#: Policies that no program is told: which pages addresses lie on is then assumed.
+ASSUMED = PAGES[1:]
+AS_IT_IS = "as it is"
 _UNKNOWN = "unknown"
 
 
@@ -31,7 +42,6 @@ class Options:
     geometry: str
     policies: tuple[str, ...]
     compiler: str
-    pages: str
     build: Path | None
     limit: float
 
@@ -57,15 +67,18 @@ class Modelling:
     plugin: Path
 
     def policies(self) -> tuple[str, ...]:
-        """The runs to make: a program that is not ours has one, on the pages that it takes."""
-        return self.options.policies if self.subject.ours else ("as it is",)
+        """The runs to make: a program that is not ours knows no policies but those that are assumed."""
+        if self.subject.ours:
+            return self.options.policies
+        return (AS_IT_IS, *(policy for policy in self.options.policies if policy in ASSUMED))
 
     def record(self, policy: str) -> Record:
         """Runs the subject under one policy. Raises PagesUnavailableError and other errors of ours."""
-        subject = self.subject
+        subject, assumed = self.subject, policy in ASSUMED
+        told = "none" if assumed else policy
         arguments = list(subject.arguments)
         if subject.ours:
-            arguments += ["--threads", "1", "--pages", policy]
+            arguments += ["--threads", "1", "--pages", told]
         with tempfile.TemporaryDirectory(prefix="pagewise-model-") as scratch:
             done = trace(
                 self.tracer,
@@ -74,8 +87,8 @@ class Modelling:
                 subject.program,
                 arguments,
                 scratch=Path(scratch),
-                pages=self.options.pages,
-                without_thp=subject.ours and policy == "none",
+                pages=policy if assumed else PAGES[0],
+                without_thp=subject.ours and told == "none",
                 records=subject.ours,
                 limit=self.options.limit,
             )

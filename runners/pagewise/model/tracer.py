@@ -19,7 +19,8 @@ from typing import Any
 from pagewise.errors import PagewiseError, RefusedError, SelectionError, SetupError
 from pagewise.model.geometry import Geometry
 
-PAGES = ("observed", "base", "huge")
+#: Which pages addresses are taken to lie on; all but the first are assumptions (kernels/model/mapping.h).
+PAGES = ("observed", "base", "huge", "fjmpg")
 # QEMU 9 and later speak a newer version of the interface.
 _OLDEST, _NEWEST = (6, 0), (8, 2)
 _PLUGIN_FAILED = 125

@@ -71,7 +71,7 @@ module helmholtz
     type, public :: helmholtz_t
         character(:), allocatable :: path       !< of the table's file
         logical :: coulomb = .true.             !< with Coulomb corrections; may be set before `load`
-        integer :: prefetch_distance = 32       !< builds with prefetch=software: zones ahead; may be set before `load`
+        integer :: prefetch_distance = 32       !< builds with prefetch=software: zones ahead, up to 64; may be set before
         type(paged_array_t) :: memory           !< the table
         type(populated_t) :: populated          !< the cost of its first touch
         real(r8) :: least_density = 0.0_r8, most_density = 0.0_r8           !< of rho*Ye in the table [g/cm^3]

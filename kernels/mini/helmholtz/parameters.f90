@@ -8,6 +8,7 @@ module helmholtz_parameters
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
     use pw_pages, only: pages_policy_from_name, pages_policy_names, pages_policy_t
     use pw_record, only: configuration_t
+    use pw_text, only: to_text
     implicit none
     private
 
@@ -25,6 +26,7 @@ module helmholtz_parameters
     public :: declare_parameters, read_parameters
 
     integer(i8), parameter :: zone_bytes = 8*n_columns
+    integer(i8), parameter :: most_ahead = 64   ! zones that rows.c works on together
 
 contains
 
@@ -56,7 +58,7 @@ contains
 
     !> Exit code 2 for what makes no sense.
     subroutine read_parameters(options, configuration, parameters, error)
-        type(options_t), intent(in) :: options
+        type(options_t), intent(inout) :: options
         type(configuration_t), intent(in) :: configuration
         type(parameters_t), intent(out) :: parameters
         type(error_t), intent(inout) :: error
@@ -64,18 +66,17 @@ contains
         integer(i8) :: bytes, number
         logical :: without
 
+        if (.not. options%given('zones')) then
+            call options%get('working-set', bytes)
+            call options%set_default('zones', to_text(bytes/zone_bytes), error)
+        end if
+        call options%get('zones', parameters%zones)
         call options%get('record', parameters%record)
         call options%get('eos-table', parameters%table)
         if (len(parameters%table) == 0) then
             call error%raise(exit_usage, 'no table of the equation of state', 'helmholtz_parameters', &
                              'make one by pw-eos-table, and name it by --eos-table')
             return
-        end if
-        if (options%given('zones')) then
-            call options%get('zones', parameters%zones)
-        else
-            call options%get('working-set', bytes)
-            parameters%zones = bytes/zone_bytes
         end if
         if (parameters%zones > 2_i8**50) then
             call error%raise(exit_usage, 'no memory has so many zones', 'helmholtz_parameters', 'give fewer --zones')
@@ -110,7 +111,12 @@ contains
         parameters%coulomb = .not. without
         if (configuration%prefetch == 'software') then
             call options%get('prefetch-distance', number)
-            parameters%distance = int(min(number, 64_i8))
+            if (number > most_ahead) then
+                call error%raise(exit_usage, 'zones are prefetched at most '//to_text(most_ahead)//' ahead', &
+                                 'helmholtz_parameters', 'give a smaller --prefetch-distance')
+                return
+            end if
+            parameters%distance = int(number)
         end if
         call options%get('repetitions', parameters%repetitions)
         call options%get('threads', parameters%threads)

@@ -1,0 +1,110 @@
+"""pw-helmholtz: all modes and states, its record, and how it fails.
+
+Wants the build folder of helmholtz, where the program is: HELMHOLTZ_BUILD, or that of a test preset.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[4]
+FOLDERS = (
+    [Path(os.environ["HELMHOLTZ_BUILD"])]
+    if "HELMHOLTZ_BUILD" in os.environ
+    else sorted((ROOT / ".pagewise" / "build").glob("*-test/mini/helmholtz"))
+)
+FINE, CHECK, USAGE, SYSTEM = 0, 1, 2, 4
+
+
+class Program:
+    """pw-helmholtz of one build, run in a folder of its own."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self.path, self.folder = path, folder
+
+    def attempt(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.path, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    def run(self, *arguments: str) -> dict[str, Any]:
+        """The record of a run that must succeed."""
+        record = self.folder / "record.jsonl"
+        done = self.attempt(*arguments, "--repetitions", "2", "--record", str(record))
+        assert done.returncode == FINE, done.stdout + done.stderr
+        return json.loads(record.read_text(encoding="utf-8").splitlines()[-1])
+
+
+@pytest.fixture(params=FOLDERS, ids=lambda folder: folder.parts[-3])
+def program(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
+    path = request.param / "pw-helmholtz"
+    if not path.exists():
+        reason = f"{path} is not built: tests/kernels builds it, or name its folder by HELMHOLTZ_BUILD"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return Program(path, tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["rt", "re", "rp", "rs"])
+@pytest.mark.parametrize("points", ["plane", "stellar", "rows"])
+def test_every_mode_finds_the_states(program: Program, mode: str, points: str) -> None:
+    for more in ((), ("--few",), ("--no-coulomb", "--guess", "none"), ("--row", "37", "--threads", "2")):
+        told = program.run("--mode", mode, "--points", points, "--zones", "3000", *more)
+        assert told["validation"]["passed"], told["validation"]
+        assert told["metrics"]["evaluations_per_s"] > 0
+
+
+def test_the_record_counts_zones_and_table(program: Program) -> None:
+    told = program.run("--zones", "1000", "--row", "64", "--few")
+    assert told["kernel"] == "helmholtz"
+    assert told["sizes"]["elements"] == 1024, "whole rows"
+    assert told["sizes"]["element_bytes"] == 8 * 28
+    assert {array["name"] for array in told["pages"]["arrays"]} == {"zones", "eos table"}
+    assert len(told["seconds"]["repetitions"]) == 2
+    zone = 8 * (4 + 36 + 6) + 8 * 5
+    assert told["traffic"]["bytes_stream"] == 1024 * zone
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--mode", "tr"), USAGE, "rt|re|rp|rs"),
+        (("--zones", "0"), USAGE, "--zones"),
+        (("--row", "0"), USAGE, "--row"),
+        (("--working-set", "100"), USAGE, "--working-set"),
+        (("--eos-table", ""), USAGE, "pw-eos-table"),
+        (("--eos-table", "nowhere.h5"), SYSTEM, "nowhere.h5"),
+        (("--eos-table", "."), SYSTEM, "."),
+        (("--zones", "1000000000000000"), SYSTEM, "array zones"),
+        (("--zones", "10000000000000000"), USAGE, "zones"),
+    ],
+)
+def test_what_is_wrong_is_named(program: Program, arguments: tuple[str, ...], code: int, said: str) -> None:
+    record = program.folder / "record.jsonl"
+    done = program.attempt(*arguments, "--record", str(record))
+    assert done.returncode == code, done.stdout + done.stderr
+    assert said in done.stderr
+    assert "remedy" in done.stderr
+    assert record.exists() == (code != USAGE), "failures are kept, mistakes on the command line are not"
+    if record.exists():
+        assert json.loads(record.read_text(encoding="utf-8"))["status"] == "failed"
+
+
+def test_a_damaged_table_is_refused(program: Program) -> None:
+    listed = json.loads(program.attempt("--list-options").stdout)
+    path = next(option["default"] for option in listed if option["name"] == "eos-table")
+    whole = bytearray(Path(path).read_bytes())
+    (program.folder / "short.h5").write_bytes(whole[: len(whole) // 2])
+    whole[len(whole) // 2] ^= 0xFF
+    (program.folder / "damaged.h5").write_bytes(whole)
+    for name in ("short.h5", "damaged.h5"):
+        done = program.attempt("--eos-table", name)
+        assert done.returncode in {USAGE, SYSTEM}
+        assert name in done.stderr

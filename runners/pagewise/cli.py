@@ -21,7 +21,7 @@ _INTERRUPTED = 130
 _INVALID = 1
 _PLAIN_WIDTH = 120
 # docs/statistics.md tells what these see.
-_ROUNDS, _WIDTH = 7, 0.025
+_ROUNDS, _WIDTH = 7, 0.03
 
 _ENVIRONMENT = click.option(
     "--env",
@@ -252,7 +252,7 @@ def run(
     type=click.IntRange(1, 1000),
     default=None,
     help="So many rounds, or at least so many with --until; 3 are the fewest that rank. By default 7 with "
-    "--until 2.5%.",
+    "--until 3%.",
 )
 @click.option(
     "--until",

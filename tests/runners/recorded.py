@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pagewise.compare.many import corrected
+from pagewise.compare.statistics import estimate
+
 FOLDER = Path(__file__).with_name("noise")
 
 
@@ -38,3 +41,41 @@ def comparisons(
     if blocks:
         return stretches.reshape(count, labels, rounds)[:, generator.permutation(labels)]
     return np.swapaxes(generator.permuted(stretches.reshape(count, rounds, labels), axis=2), 1, 2)
+
+
+def judged(times: np.ndarray, resamples: int = 150) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What pagewise says of many comparisons at once: told and medians (count, variants), and widths.
+
+    times are log times (count, 2 + variants, rounds): the baseline, the baseline again, and the variants. The
+    same as `ratio`, `noise_floor`, `corrected` and `verdict` do for one comparison, with fewer resamples.
+    Widths (count, 1 + variants) begin with that of A/A.
+    """
+    first, again, variants = times[:, 0], times[:, 1], times[:, 2:]
+    logs = np.stack([variants - first[:, None], variants - again[:, None]], axis=-2)
+    centre, half, p = estimate(logs, 1, resamples)
+    middle = np.median(logs, axis=-1).mean(axis=-1)
+    low, high = np.minimum(centre - half, middle), np.maximum(centre + half, middle)
+    of_aa, half_aa, _ = estimate((again - first)[:, None], 1, resamples)
+    middle_aa = np.median(again - first, axis=-1)
+    width_aa = np.maximum(of_aa + half_aa, middle_aa) - np.minimum(of_aa - half_aa, middle_aa)
+    floor = np.maximum(np.abs(middle_aa), width_aa / 2)[:, None]
+    together = np.array([corrected(list(one)) for one in p])
+    told = ((low > 0) | (high < 0)) & (np.abs(middle) > floor) & (together <= 0.05)
+    return told, middle, np.expm1(np.concatenate([width_aa[:, None], high - low], axis=1))
+
+
+def until(times: np.ndarray, width: float, fewest: int = 7) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As `judged`, after so many rounds that all are narrower than `width`: told, medians, rounds."""
+    count, labels, most = times.shape
+    told, middles = np.zeros((count, labels - 2), bool), np.zeros((count, labels - 2))
+    rounds = np.full(count, most)
+    live = np.arange(count)
+    for number in range(fewest, most + 1):
+        one_told, one_middle, one_width = judged(times[live, :, :number], 100)
+        ends = (one_width.max(axis=1) < width) | (number == most)
+        told[live[ends]], middles[live[ends]] = one_told[ends], one_middle[ends]
+        rounds[live[ends]] = number
+        live = live[~ends]
+        if not len(live):
+            break
+    return told, middles, rounds

@@ -14,9 +14,11 @@ from pagewise.compare.analysis import KernelResult
 def widest(result: KernelResult) -> float | None:
     """The widest interval of a kernel's time ratios, as a share; None while one that can be had lacks it.
 
-    A configuration that cannot be ranked, or is all alone, keeps nobody waiting: 0 where there is no ratio.
+    The baseline's to itself (A/A) count as well, for they make the noise floor. A configuration that cannot
+    be ranked, or is all alone, keeps nobody waiting: 0 where there is no ratio.
     """
     ratios = [row.time_ratio for group in result.groups for row in group.ranked if not row.cell.is_baseline]
+    ratios += [one for group in result.groups for one in group.repeated]
     ratios += [one.time_ratio for one in result.versus]
     widths = [one.width for one in ratios if one is not None]
     if any(width is None for width in widths):

@@ -125,7 +125,7 @@ def findings(kernel: Kernel, group: Group) -> list[str]:
     two = [(row, row.speeds) for row in group.ranked if row.speeds is not None]
     if two:
         names = ", ".join(
-            f"{label(kernel, row.cell.measured)} ({percent_text(speeds.slow_share)} of the runs take "
+            f"{label(kernel, row.cell.measured)} ({100 * speeds.slow_share:.0f} % of the runs take "
             f"{speeds.apart:.2f} times as long)"
             for row, speeds in two
         )

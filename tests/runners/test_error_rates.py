@@ -1,0 +1,198 @@
+"""How often the statistics are wrong: on noise recorded on real machines, and on noise of known shape.
+
+docs/statistics.md gives these rates; seeds are fixed, so that a change of the statistics shows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pagewise.compare.speeds import two_speeds
+from pagewise.compare.statistics import estimate, noise_floor, paired_ratios, ratio, verdict
+from recorded import comparisons, judged, series, until
+
+ROUNDS, WIDTH = 7, 0.03
+RECORDED = sorted(series())
+# Long enough to deal three programs 18 rounds, and steady: one speed, nothing else on the machine.
+STEADY = [
+    "alone/2/schoenauer_triad/thp/1/interleaved",
+    "alone/2/pointer_chase/thp/1/interleaved",
+    "alone/2/random_access/thp/1/interleaved",
+    "alone/3/schoenauer_triad/none/2/blocks",
+    "alone/5/schoenauer_triad/thp/1/blocks",
+    "alone/5/random_access/thp/1/blocks",
+]
+
+
+def generator(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def slow_waves(rng: np.random.Generator, count: int, labels: int, rounds: int) -> np.ndarray:
+    """Autocorrelated noise (AR(1), 0.9 from run to run), dealt to programs in drawn order within a round."""
+    runs = np.empty((count, rounds * labels))
+    runs[:, 0] = rng.normal(0.0, 0.05, count)
+    for place in range(1, runs.shape[1]):
+        runs[:, place] = 0.9 * runs[:, place - 1] + rng.normal(0.0, 0.05 * np.sqrt(1 - 0.81), count)
+    return np.swapaxes(rng.permuted(runs.reshape(count, rounds, labels), axis=2), 1, 2)
+
+
+def noise(kind: str, count: int, labels: int, rounds: int) -> np.ndarray:
+    rng = generator(7)
+    shape = (count, labels, rounds)
+    even = rng.normal(0.0, 0.02, shape)
+    if kind == "waves":
+        return slow_waves(rng, count, labels, rounds)
+    return (
+        even
+        + {
+            "even": 0.0,
+            "spikes": 0.4 * (rng.random(shape) < 0.1),
+            "skewed": rng.exponential(0.05, shape),
+            "drift": np.linspace(0.0, 0.5, rounds),
+            "two speeds, a fifth slow": 0.5 * (rng.random(shape) < 0.2),
+            "two speeds, half slow": 0.5 * (rng.random(shape) < 0.5),
+            "two speeds over time": 0.5 * (np.arange(rounds) >= rounds // 2),
+        }[kind]
+    )
+
+
+KINDS = (
+    *("even", "spikes", "skewed", "drift", "waves"),
+    *("two speeds, a fifth slow", "two speeds, half slow", "two speeds over time"),
+)
+
+
+def test_the_simulation_judges_as_the_runner_does():
+    times = generator().normal(0.0, 0.02, (60, 3, ROUNDS))
+    times[:, 2] -= 0.04
+    told, middle, width = judged(times)
+    assert 0 < told.sum() < 60
+    for one, is_told, median, wide in zip(np.exp(times), told[:, 0], middle[:, 0], width[:, 1], strict=True):
+        first, again, other = (dict(enumerate(run)) for run in one)
+        floor = noise_floor(ratio(paired_ratios(again, first), 3))
+        found = ratio([paired_ratios(other, first), paired_ratios(other, again)], 4)
+        assert (verdict(found, floor, found.p) != "cannot tell") == is_told
+        assert found.median == pytest.approx(np.exp(median)) and found.width == pytest.approx(wide)
+
+
+def test_recorded_noise_gives_few_false_verdicts():
+    """At the fewest rounds, each recorded series by itself: one variant that is the baseline's equal."""
+    false = {name: judged(comparisons(series()[name], 3, ROUNDS, 300, 1))[0].mean() for name in RECORDED}
+    assert len(false) >= 30 and max(false.values()) <= 0.05, false
+    assert np.mean(list(false.values())) <= 0.02
+
+
+def test_recorded_noise_gives_few_false_verdicts_in_whole_comparisons():
+    """Four variants at once: the share of comparisons with any false verdict."""
+    long = [name for name in RECORDED if len(series()[name]) >= 6 * ROUNDS]
+    false = [judged(comparisons(series()[name], 6, ROUNDS, 150, 2))[0].any(axis=1).mean() for name in long]
+    assert len(long) >= 12 and max(false) <= 0.05
+
+
+@pytest.mark.parametrize("rounds", [ROUNDS, 20])
+@pytest.mark.parametrize("kind", KINDS)
+def test_noise_of_any_shape_gives_few_false_verdicts(kind, rounds):
+    assert judged(noise(kind, 500, 3, rounds), 100)[0].mean() <= 0.05
+
+
+@pytest.mark.parametrize("kind", ["even", "spikes", "skewed", "drift", "waves"])
+@pytest.mark.parametrize("rounds", [7, 14, 28])
+def test_intervals_hold_the_truth(kind, rounds):
+    """Of ratios to two runs of the baseline; a quarter of a percent is what 600 draws leave open."""
+    times = noise(kind, 600, 3, rounds)
+    logs = np.stack([times[:, 2] - times[:, 0], times[:, 2] - times[:, 1]], axis=-2)
+    centre, half, _ = estimate(logs, 1, 150)
+    assert (np.abs(centre) <= half).mean() >= 0.93
+
+
+@pytest.mark.parametrize("variants", [1, 6])
+def test_a_difference_of_three_percent_is_seen_through_noise_of_two_percent(variants):
+    """At the default (7 rounds, then until 3 %), 2 % being the scatter of one run; half of six differ."""
+    times = generator(3).normal(0.0, 0.02, (300 // variants, 2 + variants, 40))
+    differ = slice(2, 2 + (variants + 1) // 2)
+    times[:, differ] += np.log(0.97)
+    told, middle, rounds = until(times, WIDTH)
+    seen = (told & (middle < 0))[:, : (variants + 1) // 2]
+    assert seen.mean() >= 0.95
+    assert 15 <= rounds.mean() <= 25
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_a_difference_of_three_percent_is_seen_through_recorded_noise_of_two_percent(name):
+    """18 rounds, about what the default makes, with a steady series stretched to a scatter of 2 %."""
+    logs = series()[name]
+    logs = (logs - np.median(logs)) * 0.02 / logs.std()
+    times = comparisons(logs, 3, 18, 150, 4)
+    times[:, 2] += np.log(0.97)
+    told, middle, _ = judged(times)
+    assert (told & (middle < 0)).mean() >= 0.95
+
+
+def test_adding_rounds_until_intervals_are_narrow_makes_few_false_verdicts():
+    times = generator(5).normal(0.0, 0.02, (300, 3, 40))
+    told, _, rounds = until(times, WIDTH)
+    assert told.mean() <= 0.05 and rounds.min() < rounds.max()
+
+
+def test_adding_rounds_until_something_is_significant_would_make_many():
+    """Why widths alone decide: the same noise, ended as soon as the interval excludes 1."""
+    times = generator(5).normal(0.0, 0.02, (300, 3, 30))
+    logs = np.stack([times[:, 2] - times[:, 0], times[:, 2] - times[:, 1]], axis=-2)
+    ever = np.zeros(300, bool)
+    for rounds in range(ROUNDS, 31):
+        centre, half, _ = estimate(logs[..., :rounds], 1, 100)
+        ever |= np.abs(centre) > half
+    assert ever.mean() >= 0.1
+
+
+def test_interleaving_beats_blocks_on_recorded_noise():
+    """The same runs dealt in rounds or in blocks: how far the ratio of equal programs lies from 1."""
+    beaten, false = [], []
+    for name in RECORDED:
+        dealt = [comparisons(series()[name], 3, ROUNDS, 300, 6, blocks=blocks) for blocks in (False, True)]
+        interleaved, blocks = (np.sqrt((judged(one)[1] ** 2).mean()) for one in dealt)
+        beaten.append(blocks / interleaved)
+        false.append([_excludes(one).mean() for one in dealt])
+    assert np.exp(np.mean(np.log(beaten))) >= 2.0
+    wrong, wrong_in_blocks = np.mean(false, axis=0)
+    assert wrong <= 0.05 and wrong_in_blocks >= 0.15
+
+
+def _excludes(times: np.ndarray) -> np.ndarray:
+    logs = np.stack([times[:, 2] - times[:, 0], times[:, 2] - times[:, 1]], axis=-2)
+    centre, half, _ = estimate(logs, 1, 100)
+    return np.abs(centre) > half
+
+
+def test_two_speeds_are_recognised():
+    """The recorded two speeds of memory, and mixtures of known shares at the fewest rounds (14 runs)."""
+    found = two_speeds(np.exp(series()["alone/3/schoenauer_triad/thp/2/blocks"]))
+    assert found is not None
+    assert found.apart == pytest.approx(1.68, abs=0.05) and found.slow_share == pytest.approx(0.46, abs=0.05)
+    rng = generator(9)
+    for share, least in ((0.5, 0.95), (0.3, 0.75)):
+        slow = 0.5 * (rng.random((200, 14)) < share)
+        seen = [two_speeds(np.exp(one)) is not None for one in rng.normal(0.0, 0.03, (200, 14)) + slow]
+        assert np.mean(seen) >= least
+
+
+@pytest.mark.parametrize("count", [7, 14, 40])
+@pytest.mark.parametrize("kind", ["normal", "heavy", "uniform", "exponential", "drift"])
+def test_one_speed_is_not_taken_for_two(kind, count):
+    rng = generator(11)
+    shape = (400, count)
+    logs = {
+        "normal": rng.normal(0.0, 0.03, shape),
+        "heavy": 0.02 * rng.standard_t(3, shape),
+        "uniform": rng.uniform(0.0, 0.3, shape),
+        "exponential": rng.exponential(0.05, shape),
+        "drift": np.linspace(0.0, 0.3, count) + rng.normal(0.0, 0.01, shape),
+    }[kind]
+    assert np.mean([two_speeds(np.exp(one)) is not None for one in logs]) <= 0.05
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_steady_recordings_have_one_speed(name):
+    assert two_speeds(np.exp(series()[name])) is None

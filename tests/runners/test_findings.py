@@ -1,0 +1,196 @@
+"""Outliers, drift, correction, and when a comparison has been measured well enough."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from builders import configuration, kernel, record, subject_of
+from pagewise.compare.analysis import analyse
+from pagewise.compare.drift import drift, mann_kendall
+from pagewise.compare.many import corrected
+from pagewise.compare.outliers import modified_z, outliers
+from pagewise.compare.until import too_wide, widest
+from pagewise.plan import order_of_round
+from pagewise.report import words
+from pagewise.result import read_result
+from stage import Stage
+
+BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
+STEADY = np.random.default_rng(4).lognormal(0.0, 0.004, size=(5, 14))
+
+
+def compared(base, again, thp):
+    """The result of a comparison from times by round: the baseline, again, and thp."""
+    records = []
+    for number, (one, two, other) in enumerate(zip(base, again, thp, strict=True), start=1):
+        records.append(record(BASE, float(one), number=number))
+        records.append(record(BASE, float(two), number=number, series="aa"))
+        records.append(record(THP, float(other), number=number))
+    return analyse([subject_of(kernel(), BASE, THP)], records, seed=1)[0]
+
+
+def thp_of(result):
+    return next(row for row in result.groups[0].ranked if row.cell.measured == THP)
+
+
+def test_modified_z_is_that_of_iglewicz_and_hoaglin():
+    """By hand: the median is 2.45, and the middle distance from it 0.15."""
+    values = [2.1, 2.6, 2.4, 2.5, 2.3, 2.1, 2.3, 2.6, 8.2, 8.3]
+    expected = [0.6745 * (value - 2.45) / 0.15 for value in values]
+    assert modified_z(values) == pytest.approx(expected)
+    assert outliers(values) == [8, 9]
+
+
+def test_outliers_where_most_values_are_alike():
+    assert outliers([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 5.0]) == [7]
+    assert outliers([1.0] * 8) == [] and outliers([1.0, 1.0, 9.0]) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_mann_kendall_agrees_with_kendalls_tau(seed):
+    values = np.round(np.linspace(0.0, 0.02, 20) + np.random.default_rng(seed).normal(0.0, 0.02, 20), 2)
+    tau = stats.kendalltau(np.arange(20), values, method="asymptotic").pvalue
+    # scipy corrects for ties but not for continuity, which makes p a little smaller.
+    assert tau <= mann_kendall(values) <= tau + 0.08
+
+
+def test_a_drift_is_found_with_its_size():
+    rng = np.random.default_rng(6)
+    found = drift({number: 1.01**number * rng.lognormal(0.0, 0.01) for number in range(3, 24)})
+    assert found is not None and found.change == pytest.approx(1.01**20 - 1, rel=0.1)
+    assert drift({number: 1.0 + 1e-5 * number for number in range(20)}) is None
+    assert drift({number: 1.1**number for number in range(6)}) is None
+    false = [drift(dict(enumerate(rng.lognormal(0.0, 0.05, 14)))) is not None for _ in range(500)]
+    assert np.mean(false) <= 0.02
+
+
+def test_correction_agrees_with_scipy():
+    ps = np.random.default_rng(8).random(30) ** 3
+    assert corrected(list(ps)) == pytest.approx(list(stats.false_discovery_control(ps, method="bh")))
+    assert corrected([]) == [] and corrected([0.03]) == [0.03]
+
+
+def test_many_comparisons_are_corrected_together():
+    """A difference that one comparison alone would tell is not told among many that show nothing."""
+    others = [configuration(label=("none", kind, "regular")) for kind in ("software", "block", "compiler")]
+    rng = np.random.default_rng(34)
+    times = {one.module: rng.lognormal(0.0, 0.02, 10) for one in (BASE, THP, *others)}
+    again = rng.lognormal(0.0, 0.02, 10)
+    records = [
+        record(one, float(times[one.module][number]) * (0.98 if one is THP else 1.0), number=number)
+        for one in (BASE, THP, *others)
+        for number in range(10)
+    ]
+    records += [record(BASE, float(again[number]), number=number, series="aa") for number in range(10)]
+    result = analyse([subject_of(kernel(), BASE, THP, *others)], records, seed=1)[0]
+    rows = [row for row in result.groups[0].ranked if not row.cell.is_baseline]
+    assert result.comparisons == 4 and len(rows) == 4
+    expected = corrected([row.time_ratio.p for row in rows])
+    assert [row.p for row in rows] == pytest.approx(expected)
+    assert all(row.p >= row.time_ratio.p for row in rows)
+    assert "4 comparisons (Benjamini and Hochberg)" in words.method_text([result])
+
+
+def test_a_spike_is_shown_and_kept():
+    base, again, thp = STEADY[:3]
+    thp = thp.copy()
+    thp[4] *= 1.5
+    row = thp_of(compared(base, again, thp))
+    assert [number for number, _ in row.outliers] == [5] and row.outliers[0][1] == pytest.approx(
+        1.5, rel=0.02
+    )
+    assert row.time_ratio.pairs == 14
+    told = words.findings(kernel(), compared(base, again, thp).groups[0])
+    assert any(text.startswith("Outliers, kept in all numbers: ") and "thp 1.5" in text for text in told)
+
+
+def test_two_speeds_are_said():
+    slow = np.where(np.arange(14) % 2 == 0, 1.7, 1.0)
+    result = compared(STEADY[0] * slow, STEADY[1] * slow[::-1], STEADY[2] * np.roll(slow, 1))
+    row = thp_of(result)
+    assert (row.verdict, row.reason) == ("cannot tell", "bimodal")
+    told = words.findings(kernel(), result.groups[0])
+    assert "Two speeds: none (50 % of the runs take 1.70 times as long), thp (50 %" in told[0]
+    assert words.reasons(kernel(), result.groups[0]) == ["Cannot tell, runs have two speeds: thp."]
+
+
+def test_a_ratio_that_turns_is_not_told():
+    """Drift of all alike is taken out by pairing; a ratio that goes from below 1 to above is no verdict."""
+    common = np.linspace(1.0, 1.4, 14)
+    steady = compared(STEADY[0] * common, STEADY[1] * common, 0.95 * STEADY[2] * common)
+    assert thp_of(steady).verdict == "faster" and thp_of(steady).drift is None
+    assert steady.groups[0].baseline.drift.change == pytest.approx(0.4, abs=0.03)
+    assert words.findings(kernel(), steady.groups[0])[0].startswith(
+        "Drift: at the end the baseline took 39.8 % more"
+    )
+    turning = compared(STEADY[0], STEADY[1], STEADY[2] * np.linspace(0.9, 1.04, 14))
+    row = thp_of(turning)
+    assert (row.verdict, row.reason) == ("cannot tell", "drift") and row.drift.crosses_one
+    told = words.findings(kernel(), turning.groups[0])
+    assert any(text.startswith("Ratios that changed over the rounds: thp from 0.9") for text in told)
+
+
+def test_widths_decide_and_nothing_else():
+    result = compared(*STEADY[:3])
+    faster = compared(STEADY[0], STEADY[1], 0.5 * STEADY[2])
+    assert widest(result) == pytest.approx(widest(faster))
+    widths = [result.groups[0].repeated[0].width, thp_of(result).time_ratio.width]
+    assert widest(result) == max(widths)
+    assert too_wide([result], 0.5) == {} and set(too_wide([result], 1e-4)) == {"triad"}
+    assert too_wide([compared(*STEADY[:3, :2])], 0.5) == {"triad": None}
+
+
+def test_several_pairs_of_aa():
+    steps = order_of_round([subject_of(kernel(), BASE, THP)], 1, seed=1, pairs=3)
+    assert sorted(step.series for step in steps) == ["aa", "aa", "aa", "compare", "compare"]
+    base, again, third, thp = STEADY[:4]
+    records = []
+    for number in range(14):
+        records += [record(BASE, float(base[number]), number=number)]
+        records += [record(BASE, float(one[number]), number=number, series="aa") for one in (again, third)]
+        records += [record(THP, float(thp[number]), number=number)]
+    group = analyse([subject_of(kernel(), BASE, THP)], records, seed=1)[0].groups[0]
+    assert len(group.repeated) == 2
+    assert "2 times a round over 14 rounds" in words.floor_text(group)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ended"),
+    [(("--until", "90%"), "narrow"), (("--until", "0.01%", "--budget", "4s"), "budget")],
+)
+def test_rounds_are_added_until_narrow_or_the_budget_ends(stage: Stage, arguments, ended):
+    for module in (BASE, THP):
+        label = (module.hugepages, module.prefetch, module.stores)
+        stage.add("gcc-12.2.0", label, [kernel().data], factor="0.8" if module is THP else "1")
+    done = stage.compare("--rounds", "3", "--no-sweep", "--aa", "2", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    manifest = read_result(stage.result()).manifest
+    until = manifest["until"]
+    assert (until["ended"], manifest["aa"], manifest["rounds"]) == (ended, 2, 3)
+    assert until["rounds"] == {"triad": manifest["rounds_done"]}
+    lines = (stage.result() / "records.jsonl").read_text().splitlines()
+    runs = [json.loads(line)["run"] for line in lines]
+    assert len(runs) == 4 * manifest["rounds_done"]
+    if ended == "budget":
+        assert manifest["rounds_done"] > 3 and until["widest"]["triad"] > 1e-4
+        assert "The budget of 0:04 ended before all intervals" in " ".join(done.stdout.split())
+        assert "intervals up to" in done.stdout
+    page = (stage.result() / "report.html").read_text()
+    assert "Rounds were added until" in page if ended == "narrow" else "The budget of" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--until", "wide"), "is no width"),
+        (("--until", "200%"), "is no width"),
+        (("--budget", "soon"), "is no time"),
+    ],
+)
+def test_widths_and_budgets_that_are_none(small: Stage, arguments, told):
+    done = small.compare(*arguments)
+    assert done.returncode == 2 and told in done.stderr

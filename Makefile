@@ -15,6 +15,7 @@ BUILDER ?= auto
 help:
 	@echo 'make compare    set up, build, compare, report'
 	@echo '                ENV=default|quick|...  KERNELS=schoenauer_triad,...  ROUNDS=n  RESERVE_HUGEPAGES=1'
+	@echo '                UNTIL=2%  BUDGET=30m: rounds until intervals are so narrow (docs/statistics.md)'
 	@echo '                PAGES=thp:64k,hugetlbfs:1g  SET_THP_SIZES=1'
 	@echo '                BUILDER=auto|spack|cmake (auto: CMake presets where Spack cannot be had)'
 	@echo 'make peers      set up, build, and compare our kernels with peer benchmarks that are installed (docs/peers.md)'
@@ -37,6 +38,7 @@ stack: setup
 
 compare: stack
 	@./pagewise compare --env '$(ENV)' $(if $(KERNELS),--kernels '$(KERNELS)') $(if $(ROUNDS),--rounds '$(ROUNDS)') \
+	    $(if $(UNTIL),--until '$(UNTIL)') $(if $(BUDGET),--budget '$(BUDGET)') \
 	    $(if $(RESERVE_HUGEPAGES),--reserve-hugepages) $(if $(PAGES),--pages '$(PAGES)') \
 	    $(if $(SET_THP_SIZES),--set-thp-sizes)
 

@@ -105,7 +105,7 @@ def test_a_spike_is_shown_and_kept():
     )
     assert row.time_ratio.pairs == 14
     told = words.findings(kernel(), compared(base, again, thp).groups[0])
-    assert any(text.startswith("Outliers, kept in all numbers: ") and "thp 1.5" in text for text in told)
+    assert any(text.startswith("Outliers, kept in all numbers: ") and "in round 5" in text for text in told)
 
 
 def test_two_speeds_are_said():

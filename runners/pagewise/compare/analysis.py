@@ -205,7 +205,7 @@ def _kernel_result(one: Subject, records: _Sorted, seed: int) -> KernelResult:
     by_policy = compared_by_policy(
         one.kernel,
         [row.cell for group in groups for row in group.ranked],
-        lambda cell: [record for record in of(cell, "compare") if invalid_reason(record) is None],
+        lambda cell: [_valid(of(cell, "compare")), *_repeats(of(cell, "aa"))],
         seed,
     )
     versus = _versus(one.kernel, groups, times, seed)
@@ -219,7 +219,7 @@ def _group(
     baselines: list[dict[int, float]] = []
     for cell, compared, again in cells:
         if cell.is_baseline and _row(cell, [*compared, *again]).invalid is None:
-            baselines = [_times(compared), *_repeats(again)]
+            baselines = [_times(compared), *map(_times, _repeats(again))]
     pairs = [paired_ratios(one, baselines[0]) for one in baselines[1:]]
     found = [ratio(one, _seed(seed, kernel, compiler, "aa")) for one in pairs]
     floor = noise_floor(*found)
@@ -243,7 +243,7 @@ def _row(cell: Cell, records: Sequence[Record]) -> Row:
     if not records:
         return Row(cell, 0, invalid="not measured: the comparison ended before its turn")
     faults = [(record, reason) for record in records if (reason := invalid_reason(record))]
-    valid = [record for record in records if invalid_reason(record) is None]
+    valid = _valid(records)
     fatal = [(record, reason) for record, reason in faults if not _only_pages(record)]
     if fatal or 2 * len(valid) < len(records):
         return _invalid_row(cell, records, fatal or faults)
@@ -369,22 +369,20 @@ def words_of(x: X) -> str:
 
 def _times(records: Iterable[Record]) -> dict[int, float]:
     """Seconds a pass by round, of the records that may be ranked."""
-    return {
-        record["run"]["round"]: run_seconds(record) for record in records if invalid_reason(record) is None
-    }
+    return {record["run"]["round"]: run_seconds(record) for record in _valid(records)}
 
 
-def _repeats(records: Iterable[Record]) -> list[dict[int, float]]:
-    """The times of a configuration's further runs: the first of each round, the second of each, ..."""
-    found: list[dict[int, float]] = []
-    for record in records:
-        if invalid_reason(record) is None:
-            number = record["run"]["round"]
-            place = next((one for one in found if number not in one), None)
-            if place is None:
-                found.append(place := {})
-            place[number] = run_seconds(record)
-    return found
+def _valid(records: Iterable[Record]) -> list[Record]:
+    return [record for record in records if invalid_reason(record) is None]
+
+
+def _repeats(records: Iterable[Record]) -> list[list[Record]]:
+    """The valid records of a configuration's further runs: the first of each round, the second, ..."""
+    by_round: dict[int, list[Record]] = {}
+    for record in _valid(records):
+        by_round.setdefault(record["run"]["round"], []).append(record)
+    most = max(map(len, by_round.values()), default=0)
+    return [[runs[place] for runs in by_round.values() if place < len(runs)] for place in range(most)]
 
 
 def _only_pages(record: Record) -> bool:

@@ -12,7 +12,7 @@ def corrected(ps: Sequence[float]) -> list[float]:
 
     Taking those of at most 0.05 as differences, at most 5 % of them are false on average; and where nothing
     differs at all, the chance of any is 5 %. To hold that chance also where much differs (Holm, Scand. J.
-    Stat. 6, 1979) would cost half of the true differences among 60 (docs/statistics.md).
+    Stat. 6, 1979) costs up to half of the true differences (docs/statistics.md).
     """
     if not ps:
         return []

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from pagewise.compare.statistics import Ratio, paired_ratios, ratio
+from pagewise.compare.statistics import Ratio, against, ratio
 from pagewise.kernel import Kernel
 from pagewise.plan import Cell
 
@@ -39,23 +39,26 @@ def run_seconds(record: Record) -> float:
 
 
 def compared_by_policy(
-    kernel: Kernel, ranked: Sequence[Cell], records_of: Callable[[Cell], list[Record]], seed: int
+    kernel: Kernel, ranked: Sequence[Cell], runs_of: Callable[[Cell], list[list[Record]]], seed: int
 ) -> tuple[Compared, ...]:
     """All such ratios among the cells that may be ranked, by quantity.
 
-    `records_of` gives a cell's valid records of the comparison. Cells count that differ from their compiler's
-    baseline in the page policy alone.
+    `runs_of` gives a cell's valid records of the comparison: a list, and one more for each time that a
+    baseline ran again in a round. Cells count that differ from their compiler's baseline in the page policy
+    alone.
     """
     if "hugepages" not in kernel.feels:
         return ()
     bases = {cell.compiler: cell for cell in ranked if cell.is_baseline}
     alike = [cell for cell in ranked if cell.compiler in bases and _differs_in_pages(cell, bases)]
     reference = next(iter(bases.values()), None)
-    values = {cell.key: _by_round(kernel, records_of(cell)) for cell in alike}
+    values = {cell.key: [_by_round(kernel, records) for records in runs_of(cell)] for cell in alike}
     found = []
-    for quantity in dict.fromkeys(name for one in values.values() for name in one):
+    for quantity in dict.fromkeys(name for runs in values.values() for one in runs for name in one):
         for other, cell in _pairs(alike, bases, reference):
-            shares = _shares(values[cell.key].get(quantity, {}), values[other.key].get(quantity, {}))
+            shares = _shares(
+                *([one.get(quantity, {}) for one in values[key]] for key in (cell.key, other.key))
+            )
             measured = ratio(shares, seed)
             if measured is not None:
                 against = None if other.compiler == cell.compiler else other.compiler
@@ -101,7 +104,14 @@ def _by_round(kernel: Kernel, records: Sequence[Record]) -> dict[str, dict[int, 
     return found
 
 
-def _shares(values: Mapping[int, float], others: Mapping[int, float]) -> list[float]:
-    """Paired ratios of the rounds in which both were counted at all."""
-    both = [number for number in values if values[number] > 0.0 and others.get(number, 0.0) > 0.0]
-    return paired_ratios({n: values[n] for n in both}, others)
+def _shares(runs: Sequence[Mapping[int, float]], others: Sequence[Mapping[int, float]]) -> list[list[float]]:
+    """Paired ratios of the rounds in which all were counted at all.
+
+    A single run a round is compared with each of the other's; several are, one by one.
+    """
+    counted = [[{n: v for n, v in one.items() if v > 0.0} for one in side] for side in (runs, others)]
+    if len(runs) == 1:
+        return against(counted[0][0], counted[1])
+    pairs = list(zip(*counted, strict=False))
+    rounds = sorted(set.intersection(*(set(ours) & set(theirs) for ours, theirs in pairs)))
+    return [[ours[number] / theirs[number] for number in rounds] for ours, theirs in pairs]

@@ -177,7 +177,7 @@ def until_text(manifest: Mapping[str, Any]) -> str:
     until = manifest.get("until")
     if not until or until["ended"] is None:
         return ""
-    goal = f"all intervals narrower than {percent_text(until['width'])}"
+    goal = f"all intervals were narrower than {percent_text(until['width'])}"
     rounds = ", ".join(f"{name} {number}" for name, number in until["rounds"].items())
     if until["ended"] == "narrow":
         return f"Rounds were added until {goal}: {rounds}."

@@ -265,6 +265,8 @@ def externals(sources: Path) -> list[External]:
         )
     found.append(("papi", re.sub(r",\s*", ".", papi) if papi else None, "/usr", True))
     found.append(("hdf5", *hdf5(), True))
+    # For envs/suites; in other environments' solves it has no part.
+    found.append(("hpcc", packaged_version("hpcc"), "/usr", True))
     # No recipe here needs these yet, and each external costs time in every solve.
     found.append(
         ("hwloc", version_in(r"hwloc-\S+ (\d[\d.]*)", output_of("hwloc-info", "--version")), "/usr", False)
@@ -273,6 +275,18 @@ def externals(sources: Path) -> list[External]:
     ours = [External(name, version, prefix, known) for name, version, prefix, known in found if version]
     message_passing = mpi(sources)
     return [*ours, message_passing] if message_passing else ours
+
+
+def packaged_version(name: str) -> str | None:
+    """The version, without the distribution's own number, of a program on PATH that dpkg or rpm installed."""
+    queries = (
+        ["dpkg-query", "--show", "--showformat=${Version}", name],
+        ["rpm", "-q", "--qf", "%{VERSION}", name],
+    )
+    if shutil.which(name) is None:
+        return None
+    told = next((text for text in (output_of(*query) for query in queries) if text[:1].isdigit()), "")
+    return version_in(r"(?:\d+:)?(\d[\d.]*)", told)
 
 
 def packages_yaml(compilers: list[Compiler], packages: list[External]) -> dict[str, Any]:

@@ -67,10 +67,9 @@ _PREFETCHERS = click.option(
 _ENVIRONMENT_OF_SUITES = click.option(
     "--env",
     "environment",
-    default="suites",
-    show_default=True,
+    default=None,
     metavar="NAME",
-    help="Environment whose modules bring the code of --suite; else it is looked for on PATH.",
+    help="Environment whose modules bring the code of --suite. By default suites, suites-system, then PATH.",
 )
 _KERNELS = click.option(
     "--kernels",
@@ -475,8 +474,7 @@ def run_policies(**chosen: Any) -> int:
     from pagewise.own_program.command import prepare_command, print_survey
 
     console = _console()
-    for name in ("policies",):
-        chosen[name] = _commas(chosen[name])
+    chosen["policies"] = _commas(chosen["policies"])
     if chosen.pop("listing"):
         print_survey(console, chosen)
         return 0

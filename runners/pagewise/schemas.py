@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).parent / "schema"
 
 @cache
 def validator(name: str) -> Draft202012Validator:
-    """The validator of a schema: `record`, `kernel` or `manifest`."""
+    """The validator of a schema: `record`, `kernel`, `manifest` or `suite`."""
     schema = json.loads((_FOLDER / f"{name}-1.json").read_text(encoding="utf-8"))
     return Draft202012Validator(_without_references(schema, schema.pop("$defs", {})))
 

@@ -25,14 +25,15 @@ from pagewise.own_program.comparison import (
 from pagewise.own_program.launch import Program
 from pagewise.own_program.output import distinct, parse_check, parse_metric
 from pagewise.own_program.policy import DEFAULT, MEANINGS, PARTS
+from pagewise.own_program.suite import find_code, find_program, known_codes
 from pagewise.units import parse_bytes
 
 
 def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -> ProgramComparison:
     """The comparison that the options ask for. Raises SelectionError, SetupError, RefusedError."""
-    program = _program(chosen)
+    program = _program(chosen, console)
     options = ProgramOptions(
-        environment=chosen["environment"],
+        environment=chosen["environment"] or "",
         modules=chosen["modules"],
         kernels=(),
         configurations=(),
@@ -61,11 +62,12 @@ def print_survey(console: Console, chosen: Mapping[str, Any]) -> None:
             console.print(Text.assemble((f"{part:<13}", "bold"), MEANINGS[part]))
         console.print(
             "Joined with +, as reuse+thp or text+bss+glibc; thp and hugetlbfs take a size: hugetlbfs:1g.\n"
+            f"Known codes (--suite): {', '.join(known_codes()) or 'none'}.\n"
             f"By default: {', '.join(DEFAULT)}. Name a program after -- to learn which it can have.",
             highlight=False,
         )
         return
-    program = _program(chosen)
+    program = _program(chosen, console)
     machine = look_at_machine(read_host(), chosen["set_thp_sizes"], chosen["reserve"])
     console.print(
         f"{program.binary.program}: {program.binary.text}; {memory_line(program.binary)}",
@@ -86,26 +88,36 @@ def print_survey(console: Console, chosen: Mapping[str, Any]) -> None:
         )
 
 
-def _program(chosen: Mapping[str, Any]) -> Program:
+def _program(chosen: Mapping[str, Any], console: Console) -> Program:
     command = list(chosen["command"])
     if command and command[0] == "--":
         command = command[1:]
+    code = None if chosen["suite"] is None else find_code(chosen["suite"])
+    environment = dict(os.environ)
+    if code is not None and not command:
+        program, environment, place = find_program(code, chosen["environment"], chosen["modules"])
+        console.print(f"{code.title}: {program} (by {place})", highlight=False, markup=False, soft_wrap=True)
+        command = [program, *code.arguments]
     if not command:
         raise SelectionError(
             "there is no program to compare",
             where="run-policies",
             remedy="pagewise run-policies -- ./my_app args",
         )
-    metrics = distinct([parse_metric(text) for text in chosen["metrics"]])
+    metrics = [parse_metric(text) for text in chosen["metrics"]]
+    checks = [parse_check(text) for text in chosen["checks"]]
+    fresh = bool(chosen["inputs"] or (code and (code.input or code.reads)))
     return program_of(
         command,
-        folder=None if chosen["inputs"] else Path.cwd(),
+        folder=None if fresh else Path.cwd(),
         inputs=chosen["inputs"],
-        reads=chosen["reads"],
-        metrics=metrics,
-        checks=[parse_check(text) for text in chosen["checks"]],
-        ok=chosen["ok"] or (0,),
-        environment=dict(os.environ),
+        texts={} if code is None else code.input,
+        reads=[*chosen["reads"], *(code.reads if code else ())],
+        metrics=distinct([*metrics, *(code.metrics if code else ())]),
+        checks=[*checks, *(code.checks if code else ())],
+        ok=chosen["ok"] or (code.exit_codes if code else (0,)),
+        environment=environment,
+        name=None if code is None else code.name,
     )
 
 

@@ -120,14 +120,18 @@ class ProgramComparison(Comparison):
             yield
 
     def _run_all(self, launcher: Any, writer: RecordWriter) -> None:
+        self._keep_trial(writer)
         for cell in self.subjects[0].cells:
             if not cell.is_baseline and cell.measured.hugepages not in self.lacks:
                 self._try(cell)
-        for step, outcome in self.trials:
-            if outcome.failed:
-                self.stopped.add((step.kernel.name, step.cell.key))
-            self._keep(step, outcome, writer)
+                self._keep_trial(writer)
         super()._run_all(launcher, writer)
+
+    def _keep_trial(self, writer: RecordWriter) -> None:
+        step, outcome = self.trials[-1]
+        if outcome.failed:
+            self.stopped.add((step.kernel.name, step.cell.key))
+        self._keep(step, outcome, writer)
 
     def _try(self, cell: Cell) -> None:
         """An untimed run. One that fails stands for its cell in the result, and the cell is not run again."""
@@ -224,7 +228,7 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
         "program": {
             "command": list(program.command),
             "folder": None if program.folder is None else str(program.folder),
-            "inputs": [str(file) for file in program.inputs],
+            "inputs": [*map(str, program.inputs), *program.texts],
             "reads": list(program.reads),
             **program.binary.to_dict(),
             "metrics": [one.to_dict() for one in program.metrics],
@@ -284,16 +288,18 @@ def program_of(
     *,
     folder: Path | None,
     inputs: Sequence[Path] = (),
+    texts: Mapping[str, str] | None = None,
     reads: Sequence[str] = (),
     metrics: Sequence[Pattern] = (),
     checks: Sequence[Any] = (),
     ok: Sequence[int] = (0,),
     environment: Mapping[str, str] = os.environ,
+    name: str | None = None,
 ) -> Program:
     """The program that a command line names, examined. Raises SelectionError."""
     binary = examine(command[0], environment)
     return Program(
-        _name(binary.program.name),
+        _name(name or binary.program.name),
         tuple(command),
         binary,
         dict(environment),
@@ -303,6 +309,7 @@ def program_of(
         tuple(metrics),
         tuple(checks),
         tuple(ok),
+        dict(texts or {}),
     )
 
 

@@ -7,7 +7,8 @@ import resource
 import shlex
 import shutil
 import socket
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -67,7 +68,8 @@ class Program:
     """What is run and how its runs are judged.
 
     command: the program and its arguments. folder: where it runs, None: in a fresh one for each run, with
-    copies of `inputs`. reads: files that it writes, taken with its output. ok: the exit codes that are good.
+    copies of `inputs` and files of the `texts`. reads: files that it writes (globs), taken with its output.
+    ok: the exit codes that are good.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Program:
     metrics: tuple[Pattern, ...]
     checks: tuple[Check, ...]
     ok: tuple[int, ...] = (0,)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -210,7 +213,7 @@ class ProgramLauncher:
             shutil.rmtree(snapshots, ignore_errors=True)
             snapshots.mkdir()
             sampler = self._sampler(wanted, env)
-            before = _faults()
+            before, began = _faults(), time.time()
             with refused(policy.refuses_huge_pages), self.placement.bound():
                 process = start(
                     self._arguments(command, exported),
@@ -227,7 +230,7 @@ class ProgramLauncher:
             wall, exit_code = timing(exported)
             exit_code = TIMED_OUT if timed_out else exit_code
             text = _said(said)
-            output = text + "".join(_text(folder / name) for name in self.program.reads)
+            output = text + "".join(_written(folder, self.program.reads, began))
             fault = self._fault(output, folder) if exit_code in self.program.ok else None
             memory = self._seen(found, snapshots, wanted)
         return Run(
@@ -304,6 +307,8 @@ class ProgramLauncher:
                     shutil.copytree(file, folder / file.name)
                 else:
                     shutil.copy(file, folder / file.name)
+            for name, text in self.program.texts.items():
+                (folder / name).write_text(text, encoding="utf-8")
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -418,6 +423,14 @@ def _said(file: Path) -> str:
     while lines and (not lines[-1].strip() or lines[-1].strip() == _NOISE):
         lines.pop()
     return "".join(lines)
+
+
+def _written(folder: Path, globs: Sequence[str], since: float) -> Iterator[str]:
+    """The texts of the files that a run wrote; one from before it tells of another run."""
+    for one in globs:
+        for file in sorted(folder.glob(one)):
+            if file.stat().st_mtime >= since - 1.0:
+                yield _text(file)
 
 
 def _text(file: Path) -> str:

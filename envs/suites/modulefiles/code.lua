@@ -1,0 +1,16 @@
+{#- A third-party code: where its programs are. No PAGEWISE_PACKAGE: it is no configuration of ours. -#}
+-- {{ spec.name }} {{ spec.version }}{{ ", of the system" if spec.external else ", built by Spack" }}.
+whatis("Name: {{ spec.name }}")
+whatis("Version: {{ spec.version }}")
+
+help([[
+{{ short_description }}
+
+  prefix     {{ spec.prefix }}
+]])
+
+prepend_path("PATH", "{{ spec.prefix.bin }}")
+setenv("PAGEWISE_SUITE", "{{ spec.name }}")
+setenv("PAGEWISE_SUITE_VERSION", "{{ spec.version }}")
+setenv("PAGEWISE_SUITE_HASH", "{{ spec.dag_hash() }}")
+setenv("PAGEWISE_SUITE_PREFIX", "{{ spec.prefix }}")

@@ -1,0 +1,150 @@
+"""The known third-party codes: their files, and their patterns against what the codes print."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pagewise.errors import FormatError, SelectionError, SetupError
+from pagewise.own_program.suite import find_program, known_codes, read_code
+from pagewise.result import read_result
+from stage import ROOT, Stage
+
+OUTPUTS = Path(__file__).with_name("suite_outputs")
+VALUES = {
+    "hpcc": {"ptrans": None, "randomaccess": None, "fft_mpi": None, "hpl": None, "stream_triad": None},
+    "stream": {"triad": None, "copy": None},
+    "npb": {"rate": 2161.49, "time": 25.31},
+    "hpl": {"rate": 9.9534, "time": 14.47},
+    "lulesh": {"figure_of_merit": 3364.486, "time": 6.42},
+    "minife": {"cg": 223577.0, "cg_time": 0.73506, "program_time": 1.34695},
+    "cloverleaf": {"wall_clock": 20.137},
+}
+# What each code prints where its result is wrong.
+WRONG = {
+    "hpcc": ("Success=1", "Success=0"),
+    "stream": ("Solution Validates", "Failed Validation on array a[]"),
+    "npb": ("SUCCESSFUL", "UNSUCCESSFUL"),
+    "hpl": ("PASSED", "FAILED"),
+    "lulesh": ("6.413183e-13", "6.413183e-03"),
+    "minife": ("0.00140664", "nan"),
+    "cloverleaf": ("considered PASSED", "considered NOT PASSED"),
+}
+
+
+def code(name: str):
+    return read_code(known_codes(ROOT)[name])
+
+
+def fault(name: str, text: str, folder: Path) -> str | None:
+    found = (check.fault(text, folder, {}) for check in code(name).checks)
+    return next((one for one in found if one is not None), None)
+
+
+def test_these_codes_are_known():
+    assert set(known_codes(ROOT)) == set(VALUES)
+
+
+def test_the_environments_name_these_codes():
+    told = yaml.safe_load((ROOT / "envs/suites/spack.yaml").read_text())["spack"]
+    specs = [*told["definitions"][0]["codes"], *(one for one in told["specs"] if isinstance(one, str))]
+    assert {spec.split("@")[0].split()[0] for spec in specs} == set(VALUES)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_right_output_gives_every_metric_and_passes(name: str, tmp_path: Path):
+    text = (OUTPUTS / f"{name}.txt").read_text()
+    told = {one.field: one.value(text) for one in code(name).metrics}
+    assert None not in told.values() and all(value > 0 for value in told.values())
+    for field, value in VALUES[name].items():
+        assert field in told and (value is None or told[field] == value)
+    assert fault(name, text, tmp_path) is None
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_wrong_or_a_cut_output_does_not_pass(name: str, tmp_path: Path):
+    text = (OUTPUTS / f"{name}.txt").read_text()
+    right, wrong = WRONG[name]
+    assert right in text
+    assert fault(name, text.replace(right, wrong), tmp_path) is not None
+    assert fault(name, "", tmp_path) is not None
+
+
+def test_every_fault_of_a_file_is_told(tmp_path: Path):
+    file = tmp_path / "codes.yaml"
+    file.write_text("schema: pagewise.suite/1\nname: 7\nprograms: []\nother: 1\n")
+    with pytest.raises(FormatError) as caught:
+        read_code(file)
+    for told in ("name: 7", "programs", "'metrics' is a required", "'other' was unexpected"):
+        assert told in str(caught.value)
+    file.write_text("a: [")
+    with pytest.raises(FormatError, match="cannot be read"):
+        read_code(file)
+
+
+def test_a_file_of_another_name_and_a_pattern_that_is_none(tmp_path: Path):
+    data = yaml.safe_load(known_codes(ROOT)["npb"].read_text())
+    (tmp_path / "cg.yaml").write_text(yaml.safe_dump(data))
+    with pytest.raises(FormatError, match="is not the file's name"):
+        read_code(tmp_path / "cg.yaml")
+    data["metrics"][0]["pattern"] = "Mop/s"
+    (tmp_path / "npb.yaml").write_text(yaml.safe_dump(data))
+    with pytest.raises(SelectionError, match="has no group"):
+        read_code(tmp_path / "npb.yaml")
+
+
+@pytest.fixture
+def suites(tmp_path: Path) -> Stage:
+    """A checkout with the codes, and a stand-in of STREAM that is loaded by a module."""
+    stage = Stage(tmp_path)
+    shutil.copytree(ROOT / "envs/suites/codes", tmp_path / "envs/suites/codes")
+    (tmp_path / "opt").mkdir()
+    program = tmp_path / "opt/stream_c.exe"
+    program.write_text(f"#!/bin/sh\ncat {OUTPUTS}/stream.txt\n")
+    program.chmod(0o755)
+    module = tmp_path / ".pagewise/modules/suites/stream/5.10.lua"
+    module.parent.mkdir(parents=True)
+    module.write_text(f'prepend_path("PATH", "{tmp_path}/opt")\n')
+    return stage
+
+
+def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stage):
+    words = ("--policies", "none", "--rounds", "2", "--suite", "stream")
+    done = suites.run("run-policies", "--results", str(suites.results), *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "STREAM: " in done.stdout and "(by stream/5.10)" in done.stdout
+    assert "Triad [MB/s], higher is better" in done.stdout
+    result = read_result(suites.result())
+    assert result.folder.name.endswith("-stream")
+    assert all(one["metrics"]["triad"] > 1000 for one in result.records if one["run"]["series"] == "compare")
+
+
+def test_a_program_of_ones_own_choice_for_a_code(suites: Stage):
+    words = ("--policies", "none", "--rounds", "1", "--suite", "npb")
+    done = suites.run(
+        *("run-policies", "--results", str(suites.results), *words, "--", "cat", str(OUTPUTS / "npb.txt"))
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Rate [Mop/s], higher is better" in done.stdout
+
+
+def test_a_code_that_is_not_here_or_not_known(suites: Stage):
+    done = suites.run("run-policies", "--suite", "minife")
+    assert done.returncode == 3 and "miniFE.x" in done.stderr and "make stack ENV=suites" in done.stderr
+    done = suites.run("run-policies", "--suite", "nothing")
+    assert done.returncode == 2 and "cloverleaf, hpcc" in done.stderr
+
+
+def test_a_code_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    program = tmp_path / "miniFE.x"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
+    with pytest.raises(SetupError):
+        find_program(code("minife"), None, None)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{Path(sys.executable).parent}")
+    assert find_program(code("minife"), None, None)[0::2] == (str(program), "PATH")

@@ -420,12 +420,22 @@ contains
         end if
     end subroutine measure_working_set
 
-    !> Passes that fill `target` seconds, found by doubling; it also warms caches and clocks.
+    !> Passes that fill `target` seconds, found by doubling; it also warms caches and clocks. Or, after one to warm up, as many
+    !> as PAGEWISE_PASSES says: under emulation times say nothing, and counts shall repeat.
     integer(i8) function calibrate(kernel, target) result(passes)
         class(kernel_t), intent(inout) :: kernel
         real(r8), intent(in) :: target
         real(r8) :: start, seconds
+        character(20) :: given
+        integer :: status
 
+        passes = 0
+        call get_environment_variable('PAGEWISE_PASSES', given, status=status)
+        if (status == 0) read (given, *, iostat=status) passes
+        if (passes > 0) then
+            call kernel%run(1_i8)
+            return
+        end if
         passes = 1
         do
             start = wall_seconds()

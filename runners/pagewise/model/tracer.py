@@ -138,7 +138,8 @@ def trace(
     loaded = f"{plugin},geometry={lines},out={out},pages={pages},whole={whole}"
     command = [tracer.command, *_CPUS.get(tracer.machine, ()), "-plugin", loaded]
     command += [str(program.file), *arguments, *(("--record", str(written)) if records else ())]
-    told = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", **environment}
+    # Kernels would choose their passes by time, which emulation stretches.
+    told = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "PAGEWISE_PASSES": "1", **environment}
     libraries = _LIBRARIES.get(tracer.machine)
     if libraries is not None and libraries.is_dir() and os.uname().machine != tracer.machine:
         told.setdefault("QEMU_LD_PREFIX", str(libraries))

@@ -180,7 +180,7 @@ contains
         if (mesh%dims == 2) then
             planes = 1
             call load(1, 1)
-            scratch%change(:, :, :, 1) = 0.0_r8
+            call clear(1)
             call sweep_plane(1, 1, 1, 1)
             call finish(1)
             return
@@ -193,7 +193,7 @@ contains
             here = modulo(k, 3)
             above = modulo(k + 1, 3)
             call load(k + 1, above)
-            if (k >= 1 .and. k <= planes) scratch%change(:, :, :, modulo(k, 2)) = 0.0_r8
+            if (k >= 1 .and. k <= planes) call clear(k)
             call sweep_plane(k, below, here, above)
             if (k < 2) cycle
             call finish(k - 1)
@@ -209,6 +209,14 @@ contains
             call load_plane(mesh, slot, k, scratch%plane(:, :, :, to))
             if (.not. plain) call load_more(k, to)
         end subroutine load
+
+        !> Begin the changes of plane k.
+        subroutine clear(k)
+            integer, intent(in) :: k
+
+            scratch%change(:, :, :, modulo(k, 2)) = 0.0_r8
+            if (.not. plain) scratch%extra%change(:, :, :, modulo(k, 2)) = 0.0_r8
+        end subroutine clear
 
         !> Finish plane k.
         subroutine finish(k)
@@ -331,7 +339,6 @@ contains
 
             associate (extra => scratch%extra, plane => scratch%plane)
                 call load_fractions(mesh, slot, k, extra%fraction(:, :, :, to))
-                if (k >= 1 .and. k <= planes) extra%change(:, :, :, modulo(k, 2)) = 0.0_r8
                 if (gravity%on) then
                     do r = first_guard, last_guard
                         do d = 1, 2

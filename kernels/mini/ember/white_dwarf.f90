@@ -15,7 +15,7 @@ module ember_white_dwarf
     real(r8), parameter :: pi = acos(-1.0_r8)
     real(r8), parameter :: part = 0.005_r8            ! of a scale height, a step
     real(r8), parameter :: longest = 0.5e5_r8         ! step [cm]
-    integer, parameter :: most_steps = 200000
+    integer, parameter :: most_steps = 20000
     real(r8), parameter :: close = 1.0e-3_r8          ! to the ambient density, relatively, is the surface
 
     type, public :: white_dwarf_t

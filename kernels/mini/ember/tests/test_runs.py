@@ -2,94 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import resource
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ember
 
 h5py = pytest.importorskip("h5py", reason="make setup-tests installs h5py")
 
-ROOT = Path(__file__).parents[4]
-FOLDERS = (
-    [Path(os.environ["EMBER_BUILD"])]
-    if "EMBER_BUILD" in os.environ
-    else sorted((ROOT / ".pagewise" / "build").glob("*-test/mini/ember"))
-)
 USAGE, SYSTEM = 2, 4
 BLAST = ("--problem", "sedov", "--memory", "64MiB", "--lowest-level", "1", "--highest-level", "2")
-MPI = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "PRTE_ALLOW_RUN_AS_ROOT": "1",
-    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-}
-
-
-class Ember:
-    """pw-ember of one build, run in a folder of its own."""
-
-    def __init__(self, program: Path, folder: Path) -> None:
-        self.program, self.folder = program, folder
-
-    def attempt(self, *arguments: str, ranks: int = 0, **limits: Any) -> subprocess.CompletedProcess[str]:
-        launcher = ("mpiexec", "-n", str(ranks)) if ranks else ()
-        return subprocess.run(
-            [*launcher, self.program, *arguments],
-            cwd=self.folder,
-            env={**os.environ, **MPI},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-            **limits,
-        )
-
-    def run(self, *arguments: str, ranks: int = 0) -> dict[str, Any]:
-        """The record of a run that must succeed."""
-        record = self.folder / "record.jsonl"
-        done = self.attempt(*arguments, "--record", str(record), ranks=ranks)
-        assert done.returncode == 0, done.stdout + done.stderr
-        told = json.loads(record.read_text(encoding="utf-8").splitlines()[-1])
-        assert told["validation"]["passed"]
-        return told
-
-    def error(self, *arguments: str) -> float:
-        """The L1 error of the density."""
-        return self.run(*arguments, "--errors")["metrics"]["density_error_l1"]
-
-    def last_blocks(self, *arguments: str, ranks: int = 0) -> bytes:
-        """The bytes of all zones in the checkpoint of the last step."""
-        for file in self.folder.glob("*_checkpoint_*"):
-            file.unlink()
-        self.run(*arguments, "--checkpoint-interval", "1000", ranks=ranks)
-        (file,) = self.folder.glob("*_checkpoint_*")
-        return self.blocks(file)
-
-    @staticmethod
-    def blocks(file: Path) -> bytes:
-        with h5py.File(file) as opened:
-            return opened["blocks"][()].tobytes()
-
-
-@pytest.fixture(params=FOLDERS, ids=lambda folder: folder.parts[-3])
-def ember(request: pytest.FixtureRequest, tmp_path: Path) -> Ember:
-    program = request.param / "pw-ember"
-    if not program.exists():
-        reason = f"{program} is not built: tests/kernels builds it, or name its folder by EMBER_BUILD"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return Ember(program, tmp_path)
 
 
 def order(coarse: float, fine: float) -> float:

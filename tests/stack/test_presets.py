@@ -70,7 +70,7 @@ def resolved(preset: str) -> dict[str, str]:
 
 def test_presets_are_the_configurations_of_the_environments() -> None:
     wanted = [one.preset for one in configurations_of("", "envs/mini-apps")]
-    assert len(wanted) == 24 + 24
+    assert len(wanted) == 24 + 12 + 18
     assert sorted(configurations_of_presets()) == sorted(wanted)
 
 

@@ -118,7 +118,7 @@ def test_mini_apps_take_hdf5_and_mpi_of_the_machine(checkout: Path) -> None:
     assert done.returncode == 0, done.stdout
     lock = json.loads((folder / "spack.lock").read_text())
     specs = lock["concrete_specs"].values()
-    assert len(lock["roots"]) == 24
+    assert len(lock["roots"]) == 30
     assert {spec["name"] for spec in specs if spec["namespace"] == "pagewise"} == {
         "libpagewise",
         "pagewise-eos-table",

@@ -5,8 +5,8 @@ module pw_evidence
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
     use pw_pages, only: paged_array_t, pages_policy_name, pages_policy_t, pages_proof_t, pages_prove
-    use pw_record, only: array_record_t, configuration_t, counters_record_t, pages_record_t, record_t, validation_t
-    use pw_region, only: counters_t, region_t, regions_collect, regions_cost, regions_counters
+    use pw_record, only: array_record_t, configuration_t, pages_record_t, record_t, validation_t
+    use pw_region, only: regions_collect, regions_cost, regions_counters
     use pw_system, only: base_page_size, page_faults
     use pw_text, only: to_text
     use pw_threads, only: thread_share
@@ -20,7 +20,7 @@ module pw_evidence
         integer(i8) :: minor = 0, major = 0
     end type populated_t
 
-    public :: populate, prove_pages, put_regions, counts_of, median, outcome, print_version
+    public :: populate, prove_pages, put_regions, median, outcome, print_version
 
 contains
 
@@ -77,22 +77,6 @@ contains
         record%counters = regions_counters(record%regions, whole)
         call regions_cost(record%region_cost, inside)
     end subroutine put_regions
-
-    !> What a region counted, or why it did not.
-    function counts_of(region, counters) result(counted)
-        type(region_t), intent(in) :: region
-        type(counters_t), intent(in) :: counters
-        type(counters_record_t) :: counted
-
-        if (.not. counters%counting()) then
-            counted%unavailable = counters%reason
-        else if (.not. region%counts_valid) then
-            counted%unavailable = 'the counters could not be read'
-        else
-            counted%event = counters%event_names()
-            counted%count = region%counts
-        end if
-    end function counts_of
 
     !> The kernel's accounting of the arrays, for the record.
     subroutine prove_pages(memory, policy, pages, error)

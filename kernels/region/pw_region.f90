@@ -15,7 +15,6 @@ module pw_region
     use pw_kinds, only: i4, i8, r8
     use pw_record, only: counters_record_t, region_record_t
     use pw_text, only: from_c
-    use pw_timer, only: wall_seconds
     implicit none
     private
 
@@ -46,29 +45,15 @@ module pw_region
         integer(c_int32_t) :: threads, counted
     end type total_t
 
-    !> As it was before regions had names in common: counters of the calling thread, and sums that the caller keeps.
-    type, public :: counters_t
-        private
-        integer(c_int32_t) :: n_events = 0
-        character(:), allocatable, public :: reason
-    contains
-        procedure :: open => open_counters
-        procedure :: close => close_counters
-        procedure :: counting
-        procedure :: event_names
-    end type counters_t
-
+    !> A region of the team (see `region_begin_team`) with its owner's own sums.
     type, public :: region_t
         character(:), allocatable :: name
         integer(i8) :: calls = 0
         real(r8) :: seconds = 0.0_r8
-        integer(i8), allocatable :: counts(:)   !< one an event
-        logical :: counts_valid = .true.
-        real(r8), private :: start_seconds = 0.0_r8
-        integer(i8), allocatable, private :: start_counts(:)
+        integer(i4), private :: handle = -1
     contains
-        procedure :: begin => begin_kept
-        procedure :: end => end_kept
+        procedure :: begin => begin_owned
+        procedure :: end => end_owned
     end type region_t
 
     interface
@@ -76,6 +61,11 @@ module pw_region
             import :: c_char, c_int32_t
             character(kind=c_char), intent(in) :: name(*)
         end function c_handle
+
+        integer(c_int32_t) function c_handle_uncounted(name) bind(c, name='pw_region_handle_uncounted')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(in) :: name(*)
+        end function c_handle_uncounted
 
         integer(c_int32_t) function c_begin(handle) bind(c, name='pw_region_begin')
             import :: c_int32_t
@@ -140,11 +130,6 @@ module pw_region
             integer(c_int32_t), value :: length
         end subroutine c_unavailable
 
-        integer(c_int32_t) function c_counts(counts) bind(c, name='pw_regions_counts')
-            import :: c_int32_t, c_int64_t
-            integer(c_int64_t), intent(inout) :: counts(*)
-        end function c_counts
-
         integer(c_int32_t) function c_merge() bind(c, name='pw_regions_merge')
             import :: c_int32_t
         end function c_merge
@@ -180,10 +165,18 @@ contains
     end subroutine regions_open
 
     !> Look a name up once: the handle, or -1 with a fault kept where the name is empty, has '/' or more than 63 characters, or
-    !> where there are too many. Any thread may call this.
-    integer(i4) function region_handle(name) result(handle)
+    !> where there are too many. Any thread may call this. `counted` false: of time alone, for passages that are too short for
+    !> reading counters; a name is one or the other, as it was looked up first.
+    integer(i4) function region_handle(name, counted) result(handle)
         character(*), intent(in) :: name
+        logical, intent(in), optional :: counted
 
+        if (present(counted)) then
+            if (.not. counted) then
+                handle = c_handle_uncounted(trim(name)//c_null_char)
+                return
+            end if
+        end if
         handle = c_handle(trim(name)//c_null_char)
     end function region_handle
 
@@ -348,65 +341,24 @@ contains
         call c_print()
     end subroutine regions_print
 
-    !> Start counting; a machine that cannot count leaves `reason` and is no error.
-    subroutine open_counters(self)
-        class(counters_t), intent(inout) :: self
-        character(kind=c_char) :: reason(text_length)
-
-        self%n_events = c_open(c_null_ptr)
-        if (self%n_events > 0) return
-        call c_unavailable(reason, int(text_length, c_int32_t))
-        self%reason = from_c(reason)
-    end subroutine open_counters
-
-    subroutine close_counters(self)
-        class(counters_t), intent(inout) :: self
-
-        self%n_events = 0
-    end subroutine close_counters
-
-    logical function counting(self)
-        class(counters_t), intent(in) :: self
-
-        counting = self%n_events > 0
-    end function counting
-
-    !> Names of the events that are counted, in the order of `region_t%counts`.
-    function event_names(self) result(names)
-        class(counters_t), intent(in) :: self
-        character(128), allocatable :: names(:)
-
-        names = event_list(self%n_events)
-    end function event_names
-
-    subroutine begin_kept(self, counters)
+    subroutine begin_owned(self, error)
         class(region_t), intent(inout) :: self
-        type(counters_t), intent(in) :: counters
+        type(error_t), intent(inout), optional :: error
 
-        if (.not. allocated(self%counts)) then
-            allocate (self%counts(counters%n_events), source=0_i8)
-            allocate (self%start_counts(counters%n_events), source=0_i8)
-        end if
-        if (counters%counting()) then
-            if (c_counts(self%start_counts) == 0) self%counts_valid = .false.
-        end if
-        call begin_by_name(self%name)
-        self%start_seconds = wall_seconds()
-    end subroutine begin_kept
+        if (self%handle < 0) self%handle = region_handle(self%name)
+        call region_begin_team(self%handle, error)
+    end subroutine begin_owned
 
-    subroutine end_kept(self, counters, seconds)
+    subroutine end_owned(self, seconds, error)
         class(region_t), intent(inout) :: self
-        type(counters_t), intent(in) :: counters
-        real(r8), intent(out) :: seconds
-        integer(i8) :: now(size(self%counts))
+        real(r8), intent(out), optional :: seconds
+        type(error_t), intent(inout), optional :: error
+        real(r8) :: passage
 
-        seconds = wall_seconds() - self%start_seconds
-        call end_by_name(self%name)
-        self%seconds = self%seconds + seconds
+        call region_end_team(self%handle, passage, error)
         self%calls = self%calls + 1
-        if (.not. counters%counting()) return
-        if (c_counts(now) == 0) self%counts_valid = .false.
-        self%counts = self%counts + (now - self%start_counts)
-    end subroutine end_kept
+        self%seconds = self%seconds + passage
+        if (present(seconds)) seconds = passage
+    end subroutine end_owned
 
 end module pw_region

@@ -33,6 +33,10 @@ enum {
    long, or too many). Any thread may call this. */
 int32_t pw_region_handle(const char *name);
 
+/* The same for a region of time alone, whose passages are too short for reading counters. A name is one or the other, as it
+   was looked up first. */
+int32_t pw_region_handle_uncounted(const char *name);
+
 /* Begin and end the region. Both return 0, or -1 with a fault kept: an end where another region is the innermost, which
    then ends too, unmeasured; an end of what is not open, which changes nothing. A region that begins directly inside itself
    is one region, with a call more. */
@@ -108,7 +112,7 @@ typedef struct {
     double seconds_exclusive;         /* their mean without what regions inside took on the same thread */
     int64_t counts[PW_REGION_EVENTS]; /* of all threads */
     int32_t threads;                  /* that came here */
-    int32_t counted;                  /* 0 if counters could not be read */
+    int32_t counted;                  /* 0 if counters were not read, or could not be */
 } pw_region_total;
 
 /* Merge the threads' sums, outside of parallel regions: the number of paths, each after the one that it lies in. A region

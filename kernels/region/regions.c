@@ -61,7 +61,7 @@ static const char *events_wanted;
 static int32_t n_events;
 
 static char name[PW_REGION_PATHS][PW_REGION_NAME];
-static int32_t name_length[PW_REGION_PATHS], n_names = 1; /* handle 0 measures cost */
+static int32_t name_length[PW_REGION_PATHS], uncounted[PW_REGION_PATHS], n_names = 1; /* handle 0 measures cost */
 static path_of path[PW_REGION_PATHS];
 static int32_t n_paths;
 static thread *threads, *initial;
@@ -159,7 +159,7 @@ int32_t pw_regions_open(const char *events)
     return n_events;
 }
 
-int32_t pw_region_handle(const char *wanted)
+static int32_t look_up_name(const char *wanted, int32_t time_alone)
 {
     size_t length = strlen(wanted);
     if (length == 0 || length >= PW_REGION_NAME || strchr(wanted, '/') != NULL)
@@ -172,9 +172,20 @@ int32_t pw_region_handle(const char *wanted)
         handle = n_names++;
         memcpy(name[handle], wanted, length + 1);
         name_length[handle] = (int32_t)length;
+        uncounted[handle] = time_alone;
     }
     pthread_mutex_unlock(&lock);
     return handle >= 0 ? handle : keep_fault("region '%s' is one too many: there are %d names", wanted, PW_REGION_PATHS - 1);
+}
+
+int32_t pw_region_handle(const char *wanted)
+{
+    return look_up_name(wanted, 0);
+}
+
+int32_t pw_region_handle_uncounted(const char *wanted)
+{
+    return look_up_name(wanted, 1);
 }
 
 /* The handle of a name that this thread may have looked up before. */
@@ -272,7 +283,7 @@ int64_t pw_region_enter(int32_t handle)
     p->serial = ++t->serial;
     p->inside = 0;
     __atomic_store_n(&t->depth, t->depth + 1, __ATOMIC_RELEASE);
-    p->counted = read_counts(t, p->counts);
+    p->counted = uncounted[handle] ? 0 : read_counts(t, p->counts);
     if (handle != of_cost) pw_mark_begin(name[handle], name_length[handle]);
     p->start = clock_now();
     return token_of(p);

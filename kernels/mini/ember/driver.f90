@@ -16,15 +16,15 @@ module ember_driver
     use ember_simulation, only: in_eos, in_gravity, in_guards, in_hydro, in_output, in_regrid, simulation_t
     use ember_solution_errors, only: blast_radius, density_error
     use pw_error, only: error_t, exit_check
-    use pw_evidence, only: counts_of, outcome, populate, populated_t, prove_pages
+    use pw_evidence, only: outcome, populate, populated_t, prove_pages, put_regions
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: options_t
     use pw_pages, only: pages_begin, pages_confirm, pages_policy_t
     use pw_record, only: array_record_t, configuration_t, metric_t, record_t
+    use pw_region, only: region_t, regions_reset
     use pw_system, only: append_line, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
     use pw_threads, only: threads_begin
-    use pw_timer, only: wall_seconds
     implicit none
     private
 
@@ -89,6 +89,7 @@ contains
             call self%simulation%place_initial_state(self%parameters%roots, error)
         end if
         if (error%failed()) return
+        call regions_reset()
         self%first_totals = self%simulation%totals()
         self%simulation%ledger = ledger_t()
         self%first_density = self%simulation%largest_density()
@@ -197,15 +198,18 @@ contains
         type(options_t), intent(in) :: options
         type(error_t), intent(inout) :: error
         integer(i8) :: minor, major
-        real(r8) :: begun
+        type(region_t) :: step
+        real(r8) :: seconds
 
+        step%name = 'step'
         call page_faults(minor, major)
         associate (simulation => self%simulation, given => self%parameters)
             do while (simulation%step - self%first_step < given%steps .and. simulation%time < given%end_time)
-                begun = wall_seconds()
+                call step%begin()
                 call simulation%advance(given%end_time, error)
+                call step%end(seconds)
                 if (error%failed()) return
-                self%seconds = [self%seconds, wall_seconds() - begun]
+                self%seconds = [self%seconds, seconds]
                 call self%write_files(options, error)
                 if (error%failed()) return
                 call self%write_log(error)
@@ -249,7 +253,6 @@ contains
         type(error_t), intent(inout) :: error
         type(output_info_t) :: info
         logical :: plot, checkpoint, last
-        real(r8) :: seconds
 
         associate (simulation => self%simulation, given => self%parameters)
             last = simulation%time >= given%end_time .or. simulation%step - self%first_step >= given%steps
@@ -257,7 +260,7 @@ contains
             checkpoint = due(given%checkpoint_interval, given%checkpoint_time, self%next_checkpoint)
             checkpoint = checkpoint .and. simulation%step > 0
             if (.not. (plot .or. checkpoint)) return
-            call simulation%region(in_output)%begin(simulation%counters)
+            call simulation%region(in_output)%begin()
             if (plot) then
                 self%plots = self%plots + 1
                 call self%describe(options, .false., info)
@@ -272,7 +275,7 @@ contains
                 if (.not. error%failed() .and. simulation%comm%rank == 0 .and. self%checkpoints > given%checkpoint_keep) &
                     call remove_file(checkpoint_name(given%output, self%checkpoints - 1 - given%checkpoint_keep))
             end if
-            call simulation%region(in_output)%end(simulation%counters, seconds)
+            call simulation%region(in_output)%end()
         end associate
 
     contains
@@ -365,8 +368,10 @@ contains
             record%compute_major = total(self%major)
             call simulation%comm%all_gather(int(self%cpus), record%cpus)
             call simulation%comm%all_gather(int(self%numa_nodes), record%numa_nodes)
-            ! Of the kernel that the problem is there for.
-            record%counters = counts_of(simulation%region(merge(in_eos, in_hydro, simulation%gravity%on)), simulation%counters)
+            ! Of this rank.
+            call put_regions(record, 'step', error)
+            call simulation%comm%agree(error)
+            if (error%failed()) return
             ! Each zone is read and written once in a step, by the scheme.
             record%traffic%bytes_stream = 2*real(record%element_bytes, r8)*simulation%zone_updates/max(1, size(self%seconds))
             record%traffic%bytes_hardware = record%traffic%bytes_stream

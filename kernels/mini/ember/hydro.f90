@@ -20,9 +20,9 @@ module ember_hydro
     use ember_species, only: load_fractions, matter_t, species_fluxes, trace_matter
     use ember_tree, only: outside
     use pw_error, only: error_t, exit_check
-    use pw_kinds, only: r8
+    use pw_kinds, only: i4, r8
+    use pw_region, only: region_begin, region_end, region_handle
     use pw_text, only: to_text
-    use pw_timer, only: wall_seconds
     implicit none
     private
 
@@ -53,6 +53,7 @@ module ember_hydro
         real(r8), allocatable :: state(:, :, :)      ! (zone, row, variable), conserved
         real(r8), allocatable, dimension(:, :) :: dens, eint, temp, pres, gamc   ! (zone, row)
         real(r8), allocatable :: fraction(:, :)      ! (zone, species) of a plane
+        integer(i4) :: in_eos = -1                   ! region
         real(r8), public :: eos_seconds = 0.0_r8
         type(extra_t), allocatable :: extra
     contains
@@ -101,6 +102,8 @@ contains
         allocate (self%state(nb, nb, n_conserved), source=1.0_r8)
         allocate (self%dens(nb, nb), self%eint(nb, nb), self%temp(nb, nb), self%pres(nb, nb), self%gamc(nb, nb))
         allocate (self%fraction(nb*nb, n_species), source=0.0_r8)
+        ! A plane of a simple equation of state takes less time than reading counters.
+        self%in_eos = region_handle('eos', counted=n_species > 0 .or. gravity)
         if (n_species == 0 .and. .not. gravity) return
         allocate (self%extra)
         associate (extra => self%extra, ns => n_species)
@@ -714,7 +717,7 @@ contains
         real(r8), intent(inout) :: rate
         type(ledger_t), intent(inout) :: ledger
         type(error_t), intent(inout) :: error
-        real(r8) :: begun, before(nb, nb)
+        real(r8) :: seconds, before(nb, nb)
         logical :: may_raise
         integer :: i, j, v
 
@@ -737,9 +740,10 @@ contains
                 may_raise = .not. eos%is_simple()
                 if (may_raise) before = eint
             end if
-            begun = wall_seconds()
+            call region_begin(scratch%in_eos)
             call eos%rows(nb*nb, dens, scratch%fraction, eint, temp, pres, gamc, error)
-            scratch%eos_seconds = scratch%eos_seconds + (wall_seconds() - begun)
+            call region_end(scratch%in_eos, seconds)
+            scratch%eos_seconds = scratch%eos_seconds + seconds
             if (error%failed()) then
                 error%message = error%message//' (block at '//to_text(slot)//', plane '//to_text(k)//')'
                 return

@@ -13,7 +13,7 @@ module ember_simulation
     use ember_regrid, only: mark_leaves, regrid, regrid_settings_t
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
-    use pw_region, only: counters_t, region_t
+    use pw_region, only: region_t, regions_open
     use pw_text, only: to_text
     use pw_threads, only: thread_number
     implicit none
@@ -50,7 +50,6 @@ module ember_simulation
         real(r8), allocatable :: lost(:)
         type(ledger_t) :: ledger
         type(region_t) :: region(7)
-        type(counters_t) :: counters
         type(guards_t), private :: guards
         type(registers_t), private :: registers
         type(scratch_t), allocatable, private :: scratch(:)   ! one a thread
@@ -92,7 +91,7 @@ contains
         do i = 1, size(self%region)
             self%region(i)%name = trim(region_name(i))
         end do
-        call self%counters%open()
+        call regions_open()
     end subroutine prepare
 
     !> The problem's initial state on a mesh that is refined for it. `roots`: blocks of level 0 in each direction.
@@ -274,23 +273,23 @@ contains
         real(r8), allocatable :: lost(:, :)
         type(ledger_t), allocatable :: ledger(:)
         logical :: changed
-        real(r8) :: seconds, longest
+        real(r8) :: longest
         integer :: i, leaf, thread
 
         associate (mesh => self%mesh, region => self%region)
-            call region(in_guards)%begin(self%counters)
+            call region(in_guards)%begin()
             call self%guards%fill(mesh, self%comm)
-            call region(in_guards)%end(self%counters, seconds)
+            call region(in_guards)%end()
 
             if (self%adaptive .and. self%step > 0 .and. modulo(self%step, self%regrid_interval) == 0) then
-                call region(in_regrid)%begin(self%counters)
+                call region(in_regrid)%begin()
                 call self%adapt_mesh(changed, error, filled=.true.)
-                call region(in_regrid)%end(self%counters, seconds)
+                call region(in_regrid)%end()
                 if (error%failed()) return
                 if (changed) then
-                    call region(in_guards)%begin(self%counters)
+                    call region(in_guards)%begin()
                     call self%guards%fill(mesh, self%comm)
-                    call region(in_guards)%end(self%counters, seconds)
+                    call region(in_guards)%end()
                 end if
             end if
 
@@ -304,12 +303,12 @@ contains
             if (self%time + longest >= end_time) longest = end_time - self%time
 
             if (self%gravity%on) then
-                call region(in_gravity)%begin(self%counters)
+                call region(in_gravity)%begin()
                 call self%gravity%measure(mesh, self%comm, 0.5_r8*longest)
-                call region(in_gravity)%end(self%counters, seconds)
+                call region(in_gravity)%end()
             end if
 
-            call region(in_hydro)%begin(self%counters)
+            call region(in_hydro)%begin()
             allocate (wrong(size(self%scratch)))
             allocate (lost(size(self%lost), size(mesh%local)), source=0.0_r8)
             allocate (ledger(size(mesh%local)))
@@ -325,23 +324,23 @@ contains
             !$omp end parallel
             self%lost = self%lost + sum(lost, dim=2)
             call add_up(ledger, self%ledger)
-            call region(in_hydro)%end(self%counters, seconds)
+            call region(in_hydro)%end()
             call first_failure(wrong, error)
             call self%comm%agree(error)
             if (error%failed()) return
 
             if (self%adaptive) then
-                call region(in_fluxes)%begin(self%counters)
+                call region(in_fluxes)%begin()
                 allocate (touched(mesh%tree%n_leaves), source=.false.)
                 call self%registers%correct(mesh, self%comm, touched)
                 if (self%is_plain()) call self%derive(error, touched)
-                call region(in_fluxes)%end(self%counters, seconds)
+                call region(in_fluxes)%end()
                 if (error%failed()) return
             end if
             if (.not. self%is_plain()) then
-                call region(in_eos)%begin(self%counters)
+                call region(in_eos)%begin()
                 call self%derive(error)
-                call region(in_eos)%end(self%counters, seconds)
+                call region(in_eos)%end()
                 if (error%failed()) return
                 self%eos_evaluations = self%eos_evaluations + int(mesh%tree%n_leaves, i8)*product(int(mesh%zones(), i8))
             end if

@@ -9,12 +9,12 @@ module helmholtz_driver
     use helmholtz_points, only: point, scatter
     use helmholtz_reference, only: reference_t
     use pw_error, only: error_t, exit_check
-    use pw_evidence, only: counts_of, median, outcome, populate, populated_t, prove_pages
+    use pw_evidence, only: median, outcome, populate, populated_t, prove_pages, put_regions
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: options_t
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_require
     use pw_record, only: configuration_t, metric_t, record_t
-    use pw_region, only: counters_t, region_t
+    use pw_region, only: region_t, regions_open
     use pw_system, only: append_line, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
     use pw_threads, only: thread_share, threads_begin
@@ -28,7 +28,6 @@ module helmholtz_driver
         type(helmholtz_t), private :: eos
         type(paged_array_t), private :: memory
         type(populated_t), private :: populated
-        type(counters_t), private :: counters
         type(region_t), private :: region
         !> (zone of a row, column, row)
         real(r8), pointer, contiguous, private :: state(:, :, :) => null()
@@ -157,7 +156,7 @@ contains
         integer(i8) :: minor, major, minor_after, major_after
         integer :: i
 
-        call self%counters%open()
+        call regions_open()
         self%region%name = 'eos'
         call self%start_again()
         call self%evaluate(error)
@@ -166,14 +165,13 @@ contains
             if (error%failed()) exit
             call self%start_again()
             call page_faults(minor, major)
-            call self%region%begin(self%counters)
+            call self%region%begin()
             call self%evaluate(error)
-            call self%region%end(self%counters, self%seconds(i))
+            call self%region%end(self%seconds(i))
             call page_faults(minor_after, major_after)
             self%minor = self%minor + minor_after - minor
             self%major = self%major + major_after - major
         end do
-        call self%counters%close()
     end subroutine measure
 
     !> Check the result, prove the pages, and write record and summary. Exit code 1 where the check fails.
@@ -201,7 +199,8 @@ contains
         record%compute_major = self%major
         record%cpus = self%cpus
         record%numa_nodes = self%numa_nodes
-        record%counters = counts_of(self%region, self%counters)
+        call put_regions(record, 'eos', error)
+        if (error%failed()) return
         call count_traffic(self%parameters%few, self%parameters%mode, record)
         record%metrics = [metric_t('evaluations_per_s', self%zones/median(self%seconds)), &
                           metric_t('nanoseconds_per_evaluation', 1.0e9_r8*median(self%seconds)/self%zones)]

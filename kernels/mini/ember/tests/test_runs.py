@@ -265,3 +265,26 @@ def test_the_record_is_valid(ember: Ember) -> None:
     assert schemas("record", told) == []
     assert len(told["seconds"]["repetitions"]) == 3
     assert told["metrics"]["memory_ratio"] < 1.3
+
+
+def test_the_regions_of_the_record_are_the_timers(ember: Ember) -> None:
+    told = ember.run(*BLAST, "--steps", "8", "--threads", "2", "--checkpoint-interval", "4")
+    regions = {one["path"]: one for one in told["regions"]}
+    steps, metrics = sum(told["seconds"]["repetitions"]), told["metrics"]
+    inside = ("guards", "hydro", "fluxes", "regrid")
+    assert {"step", "output", "step/hydro/eos"} | {f"step/{name}" for name in inside} <= set(regions)
+    assert regions["step"]["calls"] == 2 * 8
+    assert regions["step"]["threads"] == regions["step/hydro/eos"]["threads"] == 2
+    for timer, path in (
+        (steps, "step"),
+        (metrics["guard_share"] * steps, "step/guards"),
+        (metrics["regrid_share"] * steps, "step/regrid"),
+        (metrics["output_seconds"], "output"),
+    ):
+        assert regions[path]["seconds"] == pytest.approx(timer, rel=0.01), path
+    parts = sum(regions[f"step/{name}"]["seconds"] for name in inside)
+    assert regions["step"]["seconds"] >= parts
+    assert regions["step"]["seconds_exclusive"] == pytest.approx(regions["step"]["seconds"] - parts, rel=0.01)
+    if "counts" in regions["step"]:
+        assert told["counters"] == regions["step"]["counts"]
+        assert told["counters_source"] in ("papi", "perf_event", "software")

@@ -34,7 +34,10 @@ program test_pw_region_counts
         memory(i) = 2_int8
     end do
     call region_end('again')
+    call region_begin(region_handle('time alone', counted=.false.))
+    call region_end('time alone')
     call regions_collect(regions, error)
+    call expect(regions(4)%name == 'time alone' .and. size(regions(4)%count) == 0, 'counts of a region without')
     call expect(.not. error%failed(), 'a fault')
     counters = regions_counters(regions, 'touch')
     print '(a)', 'source '//counters%source

@@ -3,8 +3,8 @@
     preset_plan.py ENVIRONMENT_FILE SETUP_FILE
 
 Prints a line `<preset> <C compiler> <Fortran compiler> <version>` each, in stages with a blank line between
-them: the libraries, what else is built once a compiler, the configurations that need these. Configurations without a proved compiler are named on standard error, with the
-reason.
+them: the libraries, what else is built once a compiler, the configurations that need these. Configurations
+without a proved compiler are named on standard error, with the reason.
 """
 
 from __future__ import annotations

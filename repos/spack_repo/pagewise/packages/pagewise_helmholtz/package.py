@@ -3,8 +3,8 @@ from spack_repo.pagewise.build_systems.kernels import EosUserPackage
 
 
 class PagewiseHelmholtz(EosUserPackage):
-    """The equation of state of degenerate matter over rows of zones, in one configuration of pages, prefetching
-    and compiler.
+    """The equation of state of degenerate matter over rows of zones, in one configuration of pages,
+    prefetching and compiler.
 
     Built from the checkout only (develop:).
     """
@@ -16,7 +16,7 @@ class PagewiseHelmholtz(EosUserPackage):
         default="hardware",
         values=("hardware", "compiler", "software", "block"),
         multi=False,
-        description="Prefetching of the table: by the hardware alone, the compiler, the source ahead or by blocks",
+        description="Prefetching of the table: by the hardware, the compiler, the source ahead or by blocks",
     )
 
     mini = "helmholtz"

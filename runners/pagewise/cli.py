@@ -142,6 +142,36 @@ def main() -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+_ROUNDS_OF = click.option(
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    default=None,
+    help="So many rounds, or at least so many with --until; 3 are the fewest that rank. By default 7 with "
+    "--until 3%.",
+)
+_UNTIL = click.option(
+    "--until",
+    callback=_share,
+    metavar="WIDTH",
+    help="Add rounds until every 95 % interval is narrower, as 2%, or the budget ends: docs/statistics.md.",
+)
+_BUDGET = click.option(
+    "--budget",
+    callback=_duration,
+    default="10m",
+    show_default=True,
+    metavar="TIME",
+    help="The longest that all rounds may take with --until, as 90s, 10m, 1h.",
+)
+_AA = click.option(
+    "--aa",
+    type=click.IntRange(1, 10),
+    default=1,
+    show_default=True,
+    help="A/A pairs: how often more each baseline runs in a round.",
+)
+
+
 @click.group(context_settings=_SETTINGS)
 @click.version_option(pagewise.__version__, prog_name="pagewise")
 def commands() -> None:
@@ -246,34 +276,10 @@ def run(
     metavar="GLOBS",
     help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. Baselines are always measured.",
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(1, 1000),
-    default=None,
-    help="So many rounds, or at least so many with --until; 3 are the fewest that rank. By default 7 with "
-    "--until 3%.",
-)
-@click.option(
-    "--until",
-    callback=_share,
-    metavar="WIDTH",
-    help="Add rounds until every 95 % interval is narrower, as 2%, or the budget ends: docs/statistics.md.",
-)
-@click.option(
-    "--budget",
-    callback=_duration,
-    default="10m",
-    show_default=True,
-    metavar="TIME",
-    help="The longest that all rounds may take with --until, as 90s, 10m, 1h.",
-)
-@click.option(
-    "--aa",
-    type=click.IntRange(1, 10),
-    default=1,
-    show_default=True,
-    help="A/A pairs: how often more each baseline runs in a round.",
-)
+@_ROUNDS_OF
+@_UNTIL
+@_BUDGET
+@_AA
 @_THREADS
 @_RESERVE
 @_PAGES
@@ -381,13 +387,10 @@ def counters(**chosen: Any) -> int:
 )
 @_ENVIRONMENT_OF_SUITES
 @_MODULES
-@click.option(
-    "--rounds",
-    type=click.IntRange(1, 1000),
-    default=7,
-    show_default=True,
-    help="Rounds; 3 are the fewest that rank.",
-)
+@_ROUNDS_OF
+@_UNTIL
+@_BUDGET
+@_AA
 @click.option(
     "--threads",
     type=click.IntRange(1, 4096),
@@ -475,6 +478,8 @@ def run_policies(**chosen: Any) -> int:
 
     console = _console()
     chosen["policies"] = _commas(chosen["policies"])
+    if chosen["rounds"] is None:
+        chosen |= {"rounds": _ROUNDS, "until": chosen["until"] or _WIDTH}
     if chosen.pop("listing"):
         print_survey(console, chosen)
         return 0

@@ -48,7 +48,7 @@ from pagewise.plan import Cell, Step, Subject, order_of_round
 from pagewise.provenance import hyperfine_version, provenance
 from pagewise.record import RecordWriter
 from pagewise.result import SCHEMA, create_folder, utc_text, write_manifest
-from pagewise.units import bytes_text, count_text
+from pagewise.units import bytes_text, clock_text, count_text, percent_text
 
 _HUGETLBFS_PLACES = ("/usr/lib/libhugetlbfs.so", "/usr/lib64/libhugetlbfs.so")
 # What malloc maps is rounded up to pages, and each thread has an arena of its own.
@@ -206,6 +206,7 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
         "seed": options.seed,
         "rounds": options.rounds,
         "rounds_done": 0,
+        "until": None,
         "threads": threads,
         "baseline": base,
         "sweep": False,
@@ -403,11 +404,14 @@ def _kernel(program: Program) -> dict[str, Any]:
 
 def _intended(program: Program, subject: Subject, options: ProgramOptions, lacks: Mapping[str, Lack]) -> str:
     runnable = [cell for cell in subject.cells if cell.measured.hugepages not in lacks]
-    a_round = len(order_of_round([replace(subject, cells=tuple(runnable))], 1, options.seed))
+    a_round = len(order_of_round([replace(subject, cells=tuple(runnable))], 1, options.seed, options.aa))
     names = ", ".join(cell.measured.hugepages for cell in runnable)
     told = f"To measure: {program.binary.program} ({program.binary.text}).\nPage policies: {names}. "
     told += f"{count_text(options.rounds, 'round')} of {count_text(a_round, 'run')}, "
     told += f"and {count_text(len(runnable), 'trial run')} before them."
+    if options.until is not None:
+        told += f"\nThen further rounds until all intervals are narrower than {percent_text(options.until)}, "
+        told += f"all rounds within {clock_text(options.budget)}."
     for name, found in lacks.items():
         told += f"\ncannot be had: {name}: {found.reason}"
     return told

@@ -1,0 +1,46 @@
+"""The environments of third-party codes: concretized with what the machine has, and their modules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_spack import spack
+
+from conftest import STATE, run
+
+SITE = STATE / "site" / "packages.yaml"
+CODES = {"hpcc", "hpl", "stream", "npb", "lulesh", "minife", "cloverleaf"}
+
+needs_hpcc = pytest.mark.skipif(
+    not SITE.exists() or "hpcc@" not in SITE.read_text(), reason="this machine brings no hpcc"
+)
+
+
+def concrete(folder: Path) -> dict[str, dict]:
+    """The roots of an environment by name, from its lock file."""
+    lock = json.loads((folder / "spack.lock").read_text())
+    specs = (lock["concrete_specs"][root["hash"]] for root in lock["roots"])
+    return {one["name"]: one for one in specs}
+
+
+@needs_hpcc
+def test_codes_of_the_distribution_get_modules_and_nothing_is_built(checkout: Path) -> None:
+    done = run(checkout / "setup" / "stack", "suites-system")
+    assert done.returncode == 0, done.stdout
+    found = concrete(checkout / "envs" / "suites-system")
+    assert found.keys() == {"hpcc"} and found["hpcc"]["external"]["path"] == "/usr"
+    module = checkout / ".pagewise/modules/suites-system" / "hpcc" / f"{found['hpcc']['version']}.lua"
+    text = module.read_text()
+    assert 'setenv("PAGEWISE_SUITE", "hpcc")' in text and "PAGEWISE_PACKAGE" not in text
+
+
+def test_all_codes_concretize(checkout: Path) -> None:
+    folder = checkout / "envs" / "suites"
+    done = spack(checkout, folder, "concretize", "--force", "--quiet")
+    assert done.returncode == 0, done.stdout
+    found = concrete(folder)
+    assert found.keys() == CODES
+    if not needs_hpcc.args[0]:
+        assert "external" in found["hpcc"]

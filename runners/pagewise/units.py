@@ -51,7 +51,7 @@ def count_text(count: int, noun: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """A measured value with three figures, large ones with powers of a thousand: `45.2`, `0.98`, `23.1e6`."""
+    """A measured value with three figures, large ones with powers of a thousand: `45.2`, `0.0053`, `23.1e6`."""
     exponent = 0
     while abs(value) >= 1e6 or (exponent and abs(value) >= 1e3):
         value, exponent = value / 1e3, exponent + 3
@@ -69,4 +69,6 @@ def _three(value: float) -> str:
 
 def _figures(value: float) -> str:
     magnitude = abs(value)
+    if 0 < magnitude < 0.1:
+        return f"{value:.2g}"
     return f"{value:.0f}" if magnitude >= 100 else f"{value:.1f}" if magnitude >= 10 else f"{value:.2f}"

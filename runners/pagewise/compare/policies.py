@@ -88,7 +88,9 @@ def _differs_in_pages(cell: Cell, bases: Mapping[str, Cell]) -> bool:
 def _by_round(kernel: Kernel, records: Sequence[Record]) -> dict[str, dict[int, float]]:
     """Each quantity's values by round."""
     found: dict[str, dict[int, float]] = {}
-    bandwidth = next((metric for metric in kernel.metrics if metric.unit == "GB/s"), None)
+    bandwidth = next(
+        (metric for metric in kernel.metrics if metric.unit == "GB/s" and metric.convention), None
+    )
     for record in records:
         told = {"time": run_seconds(record)}
         if bandwidth is not None and bandwidth.field in record["metrics"]:

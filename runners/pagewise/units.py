@@ -51,7 +51,7 @@ def count_text(count: int, noun: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """A measured value with three figures, large ones with powers of a thousand: `45.2`, `0.0053`, `23.1e6`."""
+    """A measured value with three figures, large ones by powers of a thousand: `45.2`, `0.0053`, `2.31e6`."""
     exponent = 0
     while abs(value) >= 1e6 or (exponent and abs(value) >= 1e3):
         value, exponent = value / 1e3, exponent + 3

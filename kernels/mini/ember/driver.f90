@@ -375,7 +375,7 @@ contains
             ! Each zone is read and written once in a step, by the scheme.
             record%traffic%bytes_stream = 2*real(record%element_bytes, r8)*simulation%zone_updates/max(1, size(self%seconds))
             record%traffic%bytes_hardware = record%traffic%bytes_stream
-            call prove_pages([mesh%memory], mesh%memory%policy, record%pages, error)
+            call prove_memory()
             if (.not. error%failed()) call join_proofs()
             call simulation%comm%agree(error)
             if (error%failed()) return
@@ -402,22 +402,37 @@ contains
             total = sum(all)
         end function total
 
-        !> The proofs of all ranks as one: an array a rank.
+        !> Prove the pages of the blocks and, where there is one, of the equation of state's table.
+        subroutine prove_memory()
+            associate (blocks => self%simulation%mesh%memory)
+                select type (eos => self%simulation%eos)
+                type is (helmholtz_eos_t)
+                    call prove_pages([blocks, eos%table%memory], blocks%policy, record%pages, error)
+                class default
+                    call prove_pages([blocks], blocks%policy, record%pages, error)
+                end select
+            end associate
+        end subroutine prove_memory
+
+        !> The proofs of all ranks as one: of each rank its arrays.
         subroutine join_proofs()
             integer(i8), allocatable :: bytes(:), huge_bytes(:), page_size(:)
-            integer :: i
+            type(array_record_t), allocatable :: mine(:)
+            integer :: i, n
 
             associate (comm => self%simulation%comm, pages => record%pages)
-                call comm%all_gather([pages%arrays(1)%bytes], bytes)
-                call comm%all_gather([pages%arrays(1)%huge_bytes], huge_bytes)
-                call comm%all_gather([pages%arrays(1)%page_size_observed], page_size)
+                n = size(pages%arrays)
+                call comm%all_gather(pages%arrays%bytes, bytes)
+                call comm%all_gather(pages%arrays%huge_bytes, huge_bytes)
+                call comm%all_gather(pages%arrays%page_size_observed, page_size)
                 pages%page_size_observed = minval(page_size)
                 pages%huge_coverage = real(sum(huge_bytes), r8)/real(sum(bytes), r8)
-                if (size(bytes) == 1) return
-                deallocate (pages%arrays)
+                if (size(bytes) == n) return
+                call move_alloc(pages%arrays, mine)
                 allocate (pages%arrays(size(bytes)))
                 do i = 1, size(bytes)
-                    pages%arrays(i) = array_record_t('blocks.'//to_text(i - 1), bytes(i), huge_bytes(i), page_size(i))
+                    pages%arrays(i) = array_record_t(mine(1 + modulo(i - 1, n))%name//'.'//to_text((i - 1)/n), bytes(i), &
+                                                     huge_bytes(i), page_size(i))
                 end do
             end associate
         end subroutine join_proofs

@@ -1,13 +1,15 @@
 !> A model flame: fuel becomes ash in a front that diffuses, reacts and moves on with a speed that is set.
 !>
-!> The mass fraction phi of the ash, one of the mesh's species, obeys along the flow
-!>     d phi/dt = div(rho kappa grad phi)/rho + R(phi)/tau,    R = f/4 (phi - e)(1 - phi + e),    0 <= phi <= 1,
-!> the sharpened reaction of Vladimirova, Weirs & Ryzhik (Combust. Theory Modelling 10 (2006) 727) with e = 1e-3, and with
-!>     kappa = s b d/16,    tau = b d/(16 s),
-!> as Townsley et al. (Astrophys. J. 668 (2007) 1118) have it, with their f = 1.309: d is the width of the finest zones,
-!> everywhere. With b = 4 the front is some five zones wide and moves with the speed s, 1 % faster along an axis of the mesh and 1 %
-!> slower along its diagonals. What becomes ash releases the energy q a mass; what diffuses carries it along, so that the
-!> energy in a volume changes by q times the ash in it.
+!> The mass fraction phi of the ash, one of the mesh's species, obeys
+!>     rho (d/dt + v grad) phi = rho_f (div(kappa grad phi) + R(phi)/tau),    R = f/4 (phi - e)(1 - phi + e),    0 <= phi <= 1,
+!>     kappa = s b d/16,    tau = b d/(16 s):
+!> the diffusion and reaction of Vladimirova, Weirs & Ryzhik (Combust. Theory Modelling 10 (2006) 727), with the sharpened
+!> reaction, e = 1e-3 and f = 1.309, of Townsley et al. (Astrophys. J. 668 (2007) 1118). d is the width of the finest zones,
+!> everywhere. With b = 4 the front is some five zones wide and moves with the speed s, 1 % faster along an axis of the mesh
+!> and 1 % slower along its diagonals. With the density rho_f of the fuel ahead on the right the front eats the mass rho_f s
+!> of fuel an area and time, however much ash expands. What becomes ash releases the energy q a mass; what diffuses carries it
+!> along, so that the energy in a volume changes by q times the ash in it. So narrow a front is moved along by a flow with
+!> some error: fuel that blows at the front with the speed s makes it 14 % faster, fuel that flows away 5 % slower.
 !>
 !> The speed is constant, or that of a laminar flame in carbon and oxygen of equal masses,
 !>     92 km/s (rho/2e9 g/cm^3)^0.805 (Timmes & Woosley, Astrophys. J. 396 (1992) 649, eq. 43),
@@ -15,7 +17,7 @@
 !> m = 0.04 (Townsley et al.): A, the Atwood number of ash below fuel, comes from the equation of state. rho is the density of
 !> the fuel ahead, estimated from that of a zone that has burnt in part. Below a density the flame is quenched.
 module ember_flame
-    use ember_godunov, only: n_primitive, n_sloped, p_dens, row_first, row_last
+    use ember_godunov, only: n_sloped, row_first, row_last
     use ember_mesh, only: first_guard, last_guard
     use pw_kinds, only: r8
     implicit none
@@ -41,7 +43,7 @@ module ember_flame
         real(r8), allocatable :: atwood(:)
     contains
         procedure :: burns
-        procedure :: speeds
+        procedure :: burning
         procedure :: diffuse
         procedure :: react
     end type flame_t
@@ -60,18 +62,17 @@ contains
         end associate
     end function burns
 
-    !> The flame's speed in the zones of a row [cm/s], from density, mass fractions (zone, species) and acceleration
-    !> (zone, direction) [cm/s^2].
-    pure subroutine speeds(self, dens, fraction, pull, speed)
+    !> The mass of fuel that the flame eats an area and time in the zones of a row, density of the fuel times speed [g/(cm^2
+    !> s)], from density, mass fractions (zone, species) and acceleration (zone, direction) [cm/s^2].
+    pure subroutine burning(self, dens, fraction, pull, rate)
         class(flame_t), intent(in) :: self
         real(r8), intent(in) :: dens(row_first:row_last)
         real(r8), contiguous, intent(in) :: fraction(row_first:, :), pull(row_first:, :)
-        real(r8), intent(inout) :: speed(row_first:row_last)
-        real(r8) :: place, share, atwood, fuel
+        real(r8), intent(inout) :: rate(row_first:row_last)
+        real(r8) :: place, share, atwood, fuel, speed
         integer :: i, k
 
         do i = first_guard, last_guard
-            speed(i) = self%speed
             fuel = dens(i)
             atwood = 0.0_r8
             if (allocated(self%atwood)) then
@@ -81,13 +82,15 @@ contains
                 atwood = (1.0_r8 - share)*self%atwood(k + 1) + share*self%atwood(k + 2)
                 fuel = dens(i)*(1.0_r8 + min(max(fraction(i, self%ash), 0.0_r8), 1.0_r8)*2.0_r8*atwood/(1.0_r8 - atwood))
             end if
+            speed = self%speed
             if (fuel < self%quench) then
-                speed(i) = 0.0_r8
+                speed = 0.0_r8
             else if (.not. self%speed > 0.0_r8) then
-                speed(i) = max(laminar(fuel), 0.5_r8*sqrt(atwood*norm2(pull(i, :))*wrinkling*self%zone))
+                speed = max(laminar(fuel), 0.5_r8*sqrt(atwood*norm2(pull(i, :))*wrinkling*self%zone))
             end if
+            rate(i) = fuel*speed
         end do
-    end subroutine speeds
+    end subroutine burning
 
     !> The speed of a laminar flame in carbon and oxygen of equal masses [cm/s] at a density [g/cm^3].
     pure elemental real(r8) function laminar(dens)
@@ -97,16 +100,14 @@ contains
     end function laminar
 
     !> Add what diffuses to the fluxes of the species, (face, species), and of the energy in `flux`: through faces `first` to
-    !> `last`, that have zone i of the `left` rows on their lower side and i + shift of the `right` ones on the upper one.
-    !> Rows of primitive variables (gas), mass fractions and speeds; `width`: from centre to centre.
-    pure subroutine diffuse(self, first, last, shift, width, left_gas, right_gas, left, right, left_speed, right_speed, flux, &
-                            species)
+    !> `last`, that have zone i of the `left` rows on their lower side and i + shift of the `right` ones on the upper one. Rows of
+    !> mass fractions and of what `burning` gives; `width`: from centre to centre.
+    pure subroutine diffuse(self, first, last, shift, width, left, right, left_rate, right_rate, flux, species)
         class(flame_t), intent(in) :: self
         integer, intent(in) :: first, last, shift
         real(r8), intent(in) :: width
-        real(r8), intent(in), dimension(row_first:row_last, n_primitive) :: left_gas, right_gas
         real(r8), contiguous, intent(in) :: left(row_first:, :), right(row_first:, :)
-        real(r8), intent(in), dimension(row_first:row_last) :: left_speed, right_speed
+        real(r8), intent(in), dimension(row_first:row_last) :: left_rate, right_rate
         real(r8), intent(inout) :: flux(row_first:row_last, n_sloped)
         real(r8), contiguous, intent(inout) :: species(row_first:, :)
         real(r8) :: passes, factor
@@ -115,8 +116,7 @@ contains
         factor = 0.5_r8*thickness*self%zone/16.0_r8/width
         do i = first, last
             m = i + shift
-            passes = factor*(left_gas(i, p_dens)*left_speed(i) + right_gas(m, p_dens)*right_speed(m)) &
-                     *(left(i, self%ash) - right(m, self%ash))
+            passes = factor*(left_rate(i) + right_rate(m))*(left(i, self%ash) - right(m, self%ash))
             if (abs(left(i, self%ash) - right(m, self%ash)) <= 2.0_r8*nothing) passes = 0.0_r8
             species(i, self%ash) = species(i, self%ash) + passes
             species(i, self%fuel) = species(i, self%fuel) - passes
@@ -124,16 +124,16 @@ contains
         end do
     end subroutine diffuse
 
-    !> What of a zone's mass [g/cm^3] becomes ash in `dt`, from its density, that of its ash, and the flame's speed.
-    pure elemental real(r8) function react(self, dt, dens, ash, speed)
+    !> What of a zone's mass [g/cm^3] becomes ash in `dt`, from its density, that of its ash, and what `burning` gives.
+    pure elemental real(r8) function react(self, dt, dens, ash, rate)
         class(flame_t), intent(in) :: self
-        real(r8), intent(in) :: dt, dens, ash, speed
+        real(r8), intent(in) :: dt, dens, ash, rate
         real(r8) :: phi
 
         react = 0.0_r8
-        if (.not. speed > 0.0_r8) return
+        if (.not. rate > 0.0_r8) return
         phi = ash/dens
-        phi = phi + dt*16.0_r8*speed/(thickness*self%zone)*0.25_r8*strength*(phi - sharpness)*(1.0_r8 - phi + sharpness)
+        phi = phi + dt*16.0_r8*rate/(thickness*self%zone*dens)*0.25_r8*strength*(phi - sharpness)*(1.0_r8 - phi + sharpness)
         if (phi >= 1.0_r8) then
             react = dens - ash
         else if (phi <= 0.0_r8) then

@@ -1,7 +1,8 @@
 !> Problem flame: a plane front of the model flame, across a uniform gas at rest, that goes along x.
 !>
 !> Without release the gas stays at rest and the front moves with the flame's speed, into fuel; its exact solution is a uniform
-!> density. The front begins a quarter of the way, as wide as it will be.
+!> density. With it, and `--boundary-x-lower outflow`, the ash expands and leaves behind the front, the fuel stays at rest.
+!> The front begins a quarter of the way, as wide as it will be.
 module ember_flame_front
     use ember_flame, only: flame_t
     use ember_gravity, only: gravity_t
@@ -27,7 +28,7 @@ contains
         class(flame_problem_t), intent(inout) :: self
         type(parameters_t), intent(in) :: given
         type(mesh_t) :: mesh
-        real(r8) :: width(3)
+        real(r8) :: width(3), expansion
 
         call self%describe(given)
         call given%set_up_mesh(mesh)
@@ -36,6 +37,9 @@ contains
         self%flame%zone = width(1)
         self%flame%speed = given%flame_speed
         self%flame%release = given%flame_release
+        ! The ash of a perfect gas, burnt at the pressure 1 from the density 1: hotter by release/cp.
+        expansion = 1.0_r8 + given%flame_release*(given%gamma - 1.0_r8)/given%gamma
+        self%flame%atwood = spread((expansion - 1.0_r8)/(expansion + 1.0_r8), 1, 2)
     end subroutine start
 
     !> As problem_t%equip.

@@ -32,7 +32,7 @@ module ember_hydro
     type :: extra_t
         type(matter_t) :: matter(0:1)                  ! of a row and the one before
         real(r8), allocatable :: fraction(:, :, :, :)  ! (zone, species, row, one of three planes)
-        real(r8), allocatable :: speed(:, :, :)        ! (zone, row, one of three planes), of the flame
+        real(r8), allocatable :: burning(:, :, :)      ! (zone, row, one of three planes), mass an area and time
         logical :: burns(0:2) = .false.                ! (one of three planes)
         real(r8), allocatable :: flux(:, :)            ! (face, species) of a row
         real(r8), allocatable :: change(:, :, :, :)    ! (zone, species, row, one of two planes)
@@ -113,7 +113,7 @@ contains
             allocate (extra%fraction(row_first:row_last, ns, first_guard:last_guard, 0:2), extra%flux(row_first:row_last, ns), &
                       extra%change(nb, ns, nb, 0:1), extra%upper(row_first:row_last, ns, nb), &
                       extra%upper_gas(row_first:row_last, n_primitive, nb), &
-                      extra%speed(row_first:row_last, first_guard:last_guard, 0:2), &
+                      extra%burning(row_first:row_last, first_guard:last_guard, 0:2), &
                       extra%pull(row_first:row_last, 2, first_guard:last_guard), &
                       extra%rise(row_first:row_last, 2, first_guard:last_guard), extra%carried(nb, 2, nb), &
                       extra%slopes(row_first:row_last, 2), extra%bend(row_first:row_last, 2), source=0.0_r8)
@@ -353,8 +353,8 @@ contains
                 extra%burns(to) = flame%burns(extra%fraction(:, :, :, to))
                 if (.not. extra%burns(to)) return
                 do r = first_guard, last_guard
-                    call flame%speeds(plane(:, p_dens, r, to), extra%fraction(:, :, r, to), extra%pull(:, :, r), &
-                                      extra%speed(:, r, to))
+                    call flame%burning(plane(:, p_dens, r, to), extra%fraction(:, :, r, to), extra%pull(:, :, r), &
+                                      extra%burning(:, r, to))
                 end do
             end associate
         end subroutine load_more
@@ -395,9 +395,8 @@ contains
                     call hllc_row(1, 0, nb, 1, faces%upper(:, :, 1), faces%lower(:, :, 1), matter%upper_gas(:, :, 1), &
                                   matter%lower_gas(:, :, 1), flux)
                     call species_fluxes(ns, 0, nb, 1, matter%upper(:, :, 1), matter%lower(:, :, 1), flux, carries)
-                    if (extra%burns(here)) call flame%diffuse(0, nb, 1, width(1), plane(:, :, j, here), plane(:, :, j, here), &
-                        extra%fraction(:, :, j, here), extra%fraction(:, :, j, here), extra%speed(:, j, here), &
-                        extra%speed(:, j, here), flux, carries)
+                    if (extra%burns(here)) call flame%diffuse(0, nb, 1, width(1), extra%fraction(:, :, j, here), &
+                        extra%fraction(:, :, j, here), extra%burning(:, j, here), extra%burning(:, j, here), flux, carries)
                     do v = 1, ns
                         extra%change(:, v, j, new) = extra%change(:, v, j, new) + inverse_volume* &
                                                      (area_dt(0:nb - 1)*carries(0:nb - 1, v) - area_dt(1:nb)*carries(1:nb, v))
@@ -420,9 +419,8 @@ contains
                     call hllc_row(2, 1, nb, 0, faces(before)%upper(:, :, 2), faces(now)%lower(:, :, 2), &
                                   matter(before)%upper_gas(:, :, 2), matter(now)%lower_gas(:, :, 2), flux)
                     call species_fluxes(ns, 1, nb, 0, matter(before)%upper(:, :, 2), matter(now)%lower(:, :, 2), flux, carries)
-                    if (extra%burns(here)) call flame%diffuse(1, nb, 0, width(2), plane(:, :, j - 1, here), plane(:, :, j, here), &
-                        extra%fraction(:, :, j - 1, here), extra%fraction(:, :, j, here), extra%speed(:, j - 1, here), &
-                        extra%speed(:, j, here), flux, carries)
+                    if (extra%burns(here)) call flame%diffuse(1, nb, 0, width(2), extra%fraction(:, :, j - 1, here), &
+                        extra%fraction(:, :, j, here), extra%burning(:, j - 1, here), extra%burning(:, j, here), flux, carries)
                     if (j > 1) call add_more(extra%change(:, :, j - 1, new), -dt/width(2))
                     if (j <= nb) call add_more(extra%change(:, :, j, new), dt/width(2))
                     if (j > 1) extra%carried(:, 2, j - 1) = extra%carried(:, 2, j - 1) + 0.5_r8*flux(1:nb, 1)
@@ -442,9 +440,9 @@ contains
                     call hllc_row(3, 1, nb, 0, scratch%upper(:, :, j), faces%lower(:, :, 3), extra%upper_gas(:, :, j), &
                                   matter%lower_gas(:, :, 3), flux)
                     call species_fluxes(ns, 1, nb, 0, extra%upper(:, :, j), matter%lower(:, :, 3), flux, carries)
-                    if (extra%burns(below) .or. extra%burns(here)) call flame%diffuse(1, nb, 0, width(3), plane(:, :, j, below), &
-                        plane(:, :, j, here), extra%fraction(:, :, j, below), extra%fraction(:, :, j, here), &
-                        extra%speed(:, j, below), extra%speed(:, j, here), flux, carries)
+                    if (extra%burns(below) .or. extra%burns(here)) call flame%diffuse(1, nb, 0, width(3), &
+                        extra%fraction(:, :, j, below), extra%fraction(:, :, j, here), extra%burning(:, j, below), &
+                        extra%burning(:, j, here), flux, carries)
                     if (k > 1) call add_more(extra%change(:, :, j, old), -dt/width(3))
                     if (k <= planes) call add_more(extra%change(:, :, j, new), dt/width(3))
                     if (k == 1) call register_more(face(1, 3), -1.0_r8, amount_z, j)
@@ -532,7 +530,7 @@ contains
                         else
                             ash = mesh%aos(first_species + flame%ash - 1, i, j, k, slot) + carried_ash(i)
                         end if
-                        burnt = flame%react(dt, dens, ash, extra%speed(i, j, plane))
+                        burnt = flame%react(dt, dens, ash, extra%burning(i, j, plane))
                         carried_ash(i) = carried_ash(i) + burnt
                         carried_fuel(i) = carried_fuel(i) - burnt
                         change(i, v_ener, j) = change(i, v_ener, j) + flame%release*burnt

@@ -154,6 +154,21 @@ def test_the_front_moves_at_its_set_speed(ember: Ember) -> None:
         assert told["mass"] == pytest.approx(1, rel=1e-14)
 
 
+@pytest.mark.long
+def test_the_front_eats_fuel_at_its_speed_however_much_ash_expands(ember: Ember) -> None:
+    """Into fuel at rest, ash leaving behind; a release of 3.5 doubles the volume."""
+    for release in ("0.7", "3.5"):
+        ember.run(
+            *(*FRONT, "--uniform", "--highest-level", "3", "--boundary-x-lower", "outflow", "--cfl", "0.6"),
+            *("--flame-speed", "0.02", "--flame-release", release, "--end-time", "6"),
+            *("--log", f"{release}.csv", "--log-interval", "10"),
+        )
+        told = rows(ember.folder / f"{release}.csv")
+        later = told["time"] > 2
+        measured = np.polyfit(told["time"][later], told["burnt_mass"][later], 1)[0]
+        assert measured == pytest.approx(0.02, rel=0.03), release
+
+
 @pytest.mark.parametrize("dims", ["2", "3"])
 def test_what_burns_releases_its_energy(ember: Ember, dims: str) -> None:
     """Between walls, while the mesh follows the front: the energy grows by q times what has burnt."""

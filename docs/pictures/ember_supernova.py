@@ -3,7 +3,7 @@
 ember_supernova.py PLOTFILE PICTURE
 
 docs/pictures/ember_supernova.png is of:
-    pw-ember --problem snia2d --memory 256MiB --end-time 1.1 --plot-time 1.1
+    pw-ember --problem snia2d --plot-time 1
 """
 
 import sys

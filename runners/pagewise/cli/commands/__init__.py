@@ -1,0 +1,1 @@
+"""A command a file (run_policies.py: run-policies); its function is named `command`."""

@@ -1,0 +1,79 @@
+"""`pagewise compare`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pagewise.cli import BEGAN
+from pagewise.cli.measured import measure
+from pagewise.cli.options import (
+    AA,
+    BUDGET,
+    ENVIRONMENT,
+    KERNELS,
+    LIMIT,
+    MODULES,
+    PAGES,
+    PREFETCHERS,
+    RESERVE,
+    RESULTS,
+    ROUNDS,
+    SEED,
+    SET_THP_SIZES,
+    THREADS,
+    UNTIL,
+    make_console,
+    set_default_rounds,
+    split_lists,
+)
+from pagewise.configuration import BASELINE
+
+
+@click.command()
+@ENVIRONMENT
+@MODULES
+@KERNELS
+@click.option(
+    "--configurations",
+    multiple=True,
+    metavar="GLOBS",
+    help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. Baselines are always measured.",
+)
+@ROUNDS
+@UNTIL
+@BUDGET
+@AA
+@THREADS
+@RESERVE
+@PAGES
+@SET_THP_SIZES
+@PREFETCHERS
+@click.option(
+    "--baseline",
+    default=BASELINE,
+    show_default=True,
+    metavar="GLOB",
+    help="The configuration compared against.",
+)
+@click.option("--no-sweep", "sweep", flag_value=False, default=True, help="Leave the curves (sweeps) out.")
+@SEED
+@click.option(
+    "--name", default=None, metavar="NAME", help="Name in the result's folder. The environment's by default."
+)
+@RESULTS
+@LIMIT
+def command(**chosen: Any) -> int:
+    """Measure kernels in all configurations, interleaved, and say what is faster.
+
+    Every round runs each distinct configuration once in shuffled order, each compiler's baseline twice (A/A).
+    Ctrl-C keeps and reports what was measured. Only --reserve-hugepages, --set-thp-sizes and
+    --hardware-prefetchers change settings of the machine, and all put them back.
+    """
+    from pagewise.comparison import Options, prepare
+
+    console = make_console()
+    chosen["name"] = chosen["name"] or chosen["environment"]
+    set_default_rounds(chosen)
+    return measure(prepare(Options(**chosen | split_lists(chosen)), console, BEGAN), console)

@@ -1,0 +1,87 @@
+"""`pagewise counters`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pagewise.cli import BEGAN
+from pagewise.cli.measured import measure
+from pagewise.cli.options import (
+    ENVIRONMENT,
+    KERNELS,
+    LIMIT,
+    MODULES,
+    PAGES,
+    PREFETCHERS,
+    RESERVE,
+    RESULTS,
+    SEED,
+    SET_THP_SIZES,
+    THREADS,
+    make_console,
+    split_commas,
+    split_lists,
+)
+from pagewise.configuration import BASELINE
+
+
+@click.command()
+@ENVIRONMENT
+@MODULES
+@KERNELS
+@click.option(
+    "--configurations",
+    multiple=True,
+    metavar="GLOBS",
+    help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. By default those that differ from "
+    "the baseline in compiler and pages.",
+)
+@click.option(
+    "--groups",
+    multiple=True,
+    metavar="NAMES",
+    help="Groups of events, as tlb,cache; several with commas. All by default.",
+)
+@click.option(
+    "--events", metavar="NAME", help="Another event file than that for this CPU, as generic or software."
+)
+@click.option("--region", metavar="NAME", help="Count in this region of the programs alone, as hydro.")
+@click.option(
+    "--multiplex", is_flag=True, help="Count all events by turns in one run, by estimate, not a group a run."
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    default=3,
+    show_default=True,
+    help="Rounds; from 3 on ratios have intervals.",
+)
+@THREADS
+@RESERVE
+@PAGES
+@SET_THP_SIZES
+@PREFETCHERS
+@SEED
+@click.option("--name", default="counters", show_default=True, metavar="NAME", help="In the folder's name.")
+@RESULTS
+@LIMIT
+def command(**chosen: Any) -> int:
+    """Count events of kernels by compiler and pages, and say what huge pages and compilers change.
+
+    Each configuration runs once a group of events in each round; docs/counters.md tells what is counted
+    where. Writes text, CSV, LaTeX and HTML. Ctrl-C keeps and reports what was counted.
+    """
+    from pagewise.comparison import Options
+    from pagewise.counters.counting import Wanted, prepare
+
+    console = make_console()
+    wanted = Wanted(
+        split_commas(chosen.pop("groups")),
+        chosen.pop("events"),
+        chosen.pop("region"),
+        chosen.pop("multiplex"),
+    )
+    options = Options(**chosen | split_lists(chosen), baseline=BASELINE, sweep=False)
+    return measure(prepare(options, wanted, console, BEGAN), console)

@@ -1,0 +1,28 @@
+"""`pagewise doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pagewise.cli.options import (
+    ENVIRONMENT,
+    MODULES,
+    make_console,
+)
+
+_INVALID = 1
+
+
+@click.command()
+@ENVIRONMENT
+@MODULES
+@click.option("--noise/--no-noise", default=True, help="Measure for two seconds how steady this machine is.")
+def command(environment: str, modules: Path | None, noise: bool) -> int:
+    """Tell what this node has, and the remedy for each lack."""
+    from pagewise.doctor import examine, print_findings
+
+    findings = examine(environment, modules, noise)
+    print_findings(make_console(), findings)
+    return _INVALID if any(finding.lacks for finding in findings) else 0

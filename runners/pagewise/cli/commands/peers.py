@@ -1,0 +1,73 @@
+"""`pagewise peers`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pagewise.cli.options import (
+    ENVIRONMENT,
+    LIMIT,
+    MODULES,
+    RESULTS,
+    SEED,
+    make_console,
+    split_commas,
+)
+from pagewise.errors import Interrupted
+
+_INVALID = 1
+
+
+@click.command()
+@ENVIRONMENT
+@MODULES
+@click.option(
+    "--rounds", type=click.IntRange(1, 1000), default=None, help="Rounds; 9 by default, 3 with --quick."
+)
+@click.option("--peers", multiple=True, metavar="NAMES", help="Peers by name; several with commas.")
+@click.option(
+    "--kernels",
+    multiple=True,
+    metavar="GLOBS",
+    help="Kernels or comparisons by glob, as stream_triad or '*/L1/*'; several with commas.",
+)
+@click.option("--quick", is_flag=True, help="First-level cache and memory, one core, 3 rounds.")
+@click.option(
+    "--peer-path",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="A folder with peers' programs, before PATH; PAGEWISE_PEERS (DIR:DIR) does the same.",
+)
+@SEED
+@RESULTS
+@LIMIT
+def command(**chosen: Any) -> int:
+    """Measure our kernels beside peer benchmarks, alternately, and say whether they reach them.
+
+    Uses the peers that are installed and says which are missing: docs/peers.md tells where they come from.
+    Exit code 1 when something could not run as asked; a target that is not met is no fault. Ctrl-C keeps and
+    reports what was measured.
+    """
+    from pagewise.peers.report import print_rows, write_files
+    from pagewise.peers.run import Options, prepare
+
+    console = make_console()
+    names = {name: split_commas(chosen.pop(name)) for name in ("peers", "kernels")}
+    comparison = prepare(Options(**chosen, **names), console)
+    found = comparison.measure()
+    # Written first: Ctrl-C may have ended the reader of our output as well.
+    write_files(comparison.folder, found, comparison.to_dict())
+    print_rows(console, found)
+    console.print(f"Result: {comparison.folder / 'peers.md'}", highlight=False, soft_wrap=True)
+    for fault in comparison.faults:
+        click.echo(f"pagewise: could not run as asked: {fault}", err=True)
+    if comparison.ending is None:
+        return _INVALID if comparison.faults else 0
+    stopped = isinstance(comparison.ending, Interrupted)
+    text = "interrupted: the above is what was measured" if stopped else f"error: {comparison.ending}"
+    click.echo(f"pagewise: {text}", err=True)
+    return comparison.ending.exit_code

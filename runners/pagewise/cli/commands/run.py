@@ -1,0 +1,62 @@
+"""`pagewise run`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from pagewise.cli.options import (
+    ENVIRONMENT,
+    MODULES,
+    PREFETCHERS,
+    find_catalog,
+    split_commas,
+)
+from pagewise.errors import SelectionError
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@ENVIRONMENT
+@MODULES
+@PREFETCHERS
+@click.argument("module")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(
+    environment: str,
+    modules: Path | None,
+    prefetchers: Sequence[str],
+    module: str,
+    command: Sequence[str],
+) -> int:
+    """Load MODULE and run a program in it: pagewise run MODULE -- pw-schoenauer_triad --sweep working-set.
+
+    MODULE is a name, its end (gcc-12.2.0/thp/hardware-regular), or a glob that fits one. Programs measure
+    once, or a curve: over the working set, over another option by values of the program's own (--sweep
+    prefetch-distance), or by named ones (--sweep prefetch-distance=4,8,16). pw-<kernel> --help lists the
+    options.
+    """
+    if command[0] == "--":
+        command = command[1:]
+    if not command:
+        raise click.UsageError("name the program after --")
+    entries = find_catalog(environment, modules).select_entries([module])
+    if len(entries) > 1:
+        names = "\n    ".join(entry.configuration.module for entry in entries)
+        raise SelectionError(f"{module!r} fits several modules:\n    {names}", remedy="name one of them")
+    program = entries[0].program(command[0])
+    if program is None:
+        raise SelectionError(
+            f"there is no program {command[0]!r} when this module is loaded",
+            where=entries[0].configuration.module,
+            remedy="see `pagewise list` for its kernels",
+        )
+    if prefetchers:
+        from pagewise.launch import run_without_prefetchers
+
+        return run_without_prefetchers(
+            split_commas(prefetchers), [program, *command[1:]], entries[0].environment
+        )
+    os.execve(program, list(command), entries[0].environment)

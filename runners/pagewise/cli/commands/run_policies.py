@@ -1,0 +1,146 @@
+"""`pagewise run-policies`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pagewise.cli import BEGAN
+from pagewise.cli.measured import measure
+from pagewise.cli.options import (
+    AA,
+    BUDGET,
+    LIMIT,
+    MODULES,
+    RESERVE,
+    RESULTS,
+    ROUNDS,
+    SEED,
+    UNTIL,
+    make_console,
+    set_default_rounds,
+    split_commas,
+)
+
+_ENVIRONMENT = click.option(
+    "--env",
+    "environment",
+    default=None,
+    metavar="NAME",
+    help="Environment whose modules bring the code of --suite. By default suites, suites-system, then PATH.",
+)
+
+
+@click.command("run-policies", context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--policies",
+    multiple=True,
+    metavar="NAMES",
+    help="Page policies, as none,thp,hugetlbfs:1g,reuse+glibc; several with commas. --list tells all.",
+)
+@click.option(
+    "--list", "listing", is_flag=True, help="Tell which policies this program can have, and why not."
+)
+@click.option(
+    "--suite", metavar="NAME", help="A known code with its input, metrics and checks (envs/suites)."
+)
+@_ENVIRONMENT
+@MODULES
+@ROUNDS
+@UNTIL
+@BUDGET
+@AA
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 4096),
+    default=None,
+    help="Bind it to so many cores and set OpenMP to as many threads. By default nothing is bound or set.",
+)
+@RESERVE
+@click.option(
+    "--pool-memory",
+    metavar="SIZE",
+    help="How much to reserve, as 4GiB. By default what the baseline's trial run used, and a quarter more.",
+)
+@click.option(
+    "--set-thp-sizes",
+    is_flag=True,
+    help="Switch the needed sizes of transparent huge pages meanwhile, and put them back (root).",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME[UNIT,BETTER]=PATTERN",
+    help="A metric of its output: the group of the last match, as 'rate[GB/s,higher]=Triad: +([0-9.]+)'",
+)
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="PATTERN|COMMAND",
+    help="Its output must have this pattern; '! pattern': must not; '| command' gets it, and ends with 0.",
+)
+@click.option(
+    "--exit-code", "ok", multiple=True, type=int, metavar="N", help="Exit codes that are good. 0 by default."
+)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="Run in a fresh folder with copies of these. By default it runs in this folder.",
+)
+@click.option(
+    "--read",
+    "reads",
+    multiple=True,
+    metavar="FILE",
+    help="A file that it writes: taken as a part of its output.",
+)
+@click.option(
+    "--sample-interval",
+    "interval",
+    type=click.FloatRange(min=0.001),
+    default=None,
+    metavar="SECONDS",
+    help="Between looks at its memory. By default as often as costs 1 % of a CPU.",
+)
+@click.option(
+    "--enough-coverage",
+    "enough",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.8,
+    show_default=True,
+    metavar="SHARE",
+    help="The least share of the memory that a policy is for which must be on its pages.",
+)
+@click.option(
+    "--baseline", default="none", show_default=True, metavar="POLICY", help="The policy compared against."
+)
+@SEED
+@click.option(
+    "--name", default=None, metavar="NAME", help="Name in the result's folder. The program's by default."
+)
+@RESULTS
+@LIMIT
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def command(**chosen: Any) -> int:
+    """Compare a program of yours, unchanged, under page policies: pagewise run-policies -- ./my_app args
+
+    Each round runs it once under each policy in shuffled order, the baseline twice (A/A). A run whose memory
+    was not on the pages asked for is shown as not ranked, with the reason. Only --reserve-hugepages and
+    --set-thp-sizes change settings of the machine, and both put them back. See docs/run-policies.md.
+    """
+    from pagewise.own_program.command import prepare_command, print_survey
+
+    console = make_console()
+    chosen["policies"] = split_commas(chosen["policies"])
+    set_default_rounds(chosen)
+    if chosen.pop("listing"):
+        print_survey(console, chosen)
+        return 0
+    return measure(prepare_command(chosen, console, BEGAN), console)

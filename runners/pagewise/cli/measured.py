@@ -1,0 +1,55 @@
+"""What commands that measure share: measuring, showing, writing, and the exit code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.console import Console
+
+from pagewise.errors import Interrupted, PagewiseError
+
+_INVALID = 1
+
+
+def measure(comparison: Any, console: Console) -> int:
+    """Measures, shows and writes what was prepared; the exit code."""
+    from pagewise.report.terminal import print_summary
+
+    result = comparison.measure()
+    faults = [] if comparison.ending is None else [comparison.ending]
+    reports, found = reports_of(result), None
+    try:
+        comparison.close()
+        found = reports.show(console, result)
+        report = reports.write_files(result, found)
+        comparison.close()
+        console.print(f"Report: {report}", highlight=False, soft_wrap=True)
+    except PagewiseError as fault:
+        found = found or reports.show(console, result)
+        faults.append(fault)
+    print_summary(console, result)
+    for fault in faults:
+        text = (
+            "interrupted: the above is what was measured"
+            if isinstance(fault, Interrupted)
+            else f"error: {fault}"
+        )
+        click.echo(f"pagewise: {text}", err=True)
+    return faults[0].exit_code if faults else exit_code(reports.is_faulty(found))
+
+
+def reports_of(result: Any) -> Any:
+    """The module that shows such a result: `show`, `write_files`, `is_faulty`."""
+    if "counters" in result.manifest:
+        from pagewise.report import counters as of_counters
+
+        return of_counters
+    from pagewise.report import write
+
+    return write
+
+
+def exit_code(faulty: bool) -> int:
+    """1 when a result or its pages were wrong or a run crashed; pages not to be had are no fault."""
+    return _INVALID if faulty else 0

@@ -1,0 +1,170 @@
+"""What several commands take, and how their texts are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+_PLAIN_WIDTH = 120
+# docs/statistics.md tells what these see.
+_ROUNDS, _WIDTH = 7, 0.03
+
+
+def _share(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    """2% or 0.02 as 0.02."""
+    if text is None:
+        return None
+    try:
+        share = float(text.rstrip("% ")) / (100.0 if "%" in text else 1.0)
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share < 1.0:
+        raise click.BadParameter(f"{text!r} is no width: write it like 2%", context, option)
+    return share
+
+
+def _duration(context: click.Context, option: click.Parameter, text: str) -> float:
+    """Seconds of 90s, 10m, 1.5h or 90."""
+    try:
+        seconds = float(text.rstrip("smh")) * {"m": 60.0, "h": 3600.0}.get(text[-1:], 1.0)
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0.0:
+        raise click.BadParameter(f"{text!r} is no time: write it like 90s, 10m or 1h", context, option)
+    return seconds
+
+
+ENVIRONMENT = click.option(
+    "--env",
+    "environment",
+    default="default",
+    show_default=True,
+    metavar="NAME",
+    help="Environment whose modules are used (.pagewise/modules/NAME).",
+)
+MODULES = click.option(
+    "--modules",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Another module tree; PAGEWISE_MODULES does the same.",
+)
+SEED = click.option(
+    "--seed", type=int, default=1, show_default=True, help="Of the order of runs and of the bootstrap."
+)
+RESULTS = click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    metavar="DIR",
+    help="Where the result's folder is made.",
+)
+LIMIT = click.option(
+    "--limit",
+    type=click.FloatRange(min=0.1),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="The longest a run may take.",
+)
+PREFETCHERS = click.option(
+    "--hardware-prefetchers",
+    "prefetchers",
+    multiple=True,
+    metavar="off|NAMES",
+    help="Switch hardware prefetchers off meanwhile, all or some by name, and put them back (root); see "
+    "docs/prefetchers.md.",
+)
+KERNELS = click.option(
+    "--kernels",
+    multiple=True,
+    metavar="NAMES",
+    help="Kernels by name or glob, as schoenauer_triad, 'memory/*' or '*'; several with commas. By default "
+    "those that `pagewise list` marks.",
+)
+THREADS = click.option(
+    "--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Threads, one a core."
+)
+RESERVE = click.option(
+    "--reserve-hugepages",
+    "reserve",
+    is_flag=True,
+    help="Reserve the pages of the pools meanwhile, and put the pools back (root).",
+)
+PAGES = click.option(
+    "--pages",
+    multiple=True,
+    metavar="POLICIES",
+    help="Further page sizes, as thp:64k,hugetlbfs:1g: each configuration of that kind is run with them too.",
+)
+SET_THP_SIZES = click.option(
+    "--set-thp-sizes",
+    is_flag=True,
+    help="Switch the needed sizes of transparent huge pages to madvise meanwhile, and put them back (root).",
+)
+ROUNDS = click.option(
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    default=None,
+    help="So many rounds, or at least so many with --until; 3 are the fewest that rank. By default 7 with "
+    "--until 3%.",
+)
+UNTIL = click.option(
+    "--until",
+    callback=_share,
+    metavar="WIDTH",
+    help="Add rounds until every 95 % interval is narrower, as 2%, or the budget ends: docs/statistics.md.",
+)
+BUDGET = click.option(
+    "--budget",
+    callback=_duration,
+    default="10m",
+    show_default=True,
+    metavar="TIME",
+    help="The longest that all rounds may take with --until, as 90s, 10m, 1h.",
+)
+AA = click.option(
+    "--aa",
+    type=click.IntRange(1, 10),
+    default=1,
+    show_default=True,
+    help="A/A pairs: how often more each baseline runs in a round.",
+)
+
+
+def split_lists(chosen: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The options that are lists with commas."""
+    return {
+        name: split_commas(chosen[name]) for name in ("kernels", "configurations", "pages", "prefetchers")
+    }
+
+
+def find_catalog(environment: str, modules: Path | None) -> Any:
+    """The catalog of an environment, or of another module tree."""
+    from pagewise import lmod
+    from pagewise.catalog import read_catalog
+    from pagewise.paths import module_tree, setup_facts
+
+    return read_catalog(module_tree(environment, modules), lmod.find_init(setup_facts()))
+
+
+def split_commas(texts: Sequence[str]) -> tuple[str, ...]:
+    """The parts of texts with commas."""
+    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
+
+
+def make_console() -> Console:
+    """Standard output; where it is no terminal, wide enough for the tables."""
+    console = Console()
+    return console if console.is_terminal else Console(width=int(os.environ.get("COLUMNS", _PLAIN_WIDTH)))
+
+
+def set_default_rounds(chosen: dict[str, Any]) -> None:
+    """Where no --rounds was given: at least 7, until all intervals are narrow enough."""
+    if chosen["rounds"] is None:
+        chosen |= {"rounds": _ROUNDS, "until": chosen["until"] or _WIDTH}

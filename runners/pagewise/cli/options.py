@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -135,6 +136,9 @@ AA = click.option(
     show_default=True,
     help="A/A pairs: how often more each baseline runs in a round.",
 )
+JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables; docs/results.md."
+)
 
 
 def split_lists(chosen: dict[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -156,6 +160,11 @@ def find_catalog(environment: str, modules: Path | None) -> Any:
 def split_commas(texts: Sequence[str]) -> tuple[str, ...]:
     """The parts of texts with commas."""
     return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
+
+
+def print_json(data: Any) -> None:
+    """One JSON object on standard output."""
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def make_console() -> Console:

@@ -80,8 +80,11 @@ def keep_log(folder: Path, name: str, text: str) -> str | None:
     return str(file.relative_to(folder))
 
 
-def read_result(folder: Path) -> Result:
-    """Reads a folder; bad lines among the records are named, not read. Raises FormatError."""
+def read_result(folder: Path, *, records: bool = True) -> Result:
+    """Reads a folder; bad lines among the records are named, not read. Raises FormatError.
+
+    Without `records`, what was to be measured and how alone.
+    """
     file = folder / MANIFEST
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
@@ -104,8 +107,9 @@ def read_result(folder: Path) -> Result:
         raise FormatError(
             f"the manifest names a module that it does not list: {fault}", where=file
         ) from fault
-    records, skipped = read_records(folder / RECORDS) if (folder / RECORDS).exists() else ([], [])
-    return Result(folder, manifest, subjects, records, skipped)
+    there = records and (folder / RECORDS).exists()
+    read, skipped = read_records(folder / RECORDS) if there else ([], [])
+    return Result(folder, manifest, subjects, read, skipped)
 
 
 def utc_text(moment: datetime | None = None) -> str:

@@ -139,6 +139,22 @@ AA = click.option(
 JSON = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables; docs/results.md."
 )
+STORE = click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    default=Path("results/pagewise.duckdb"),
+    show_default=True,
+    metavar="FILE",
+    help="The store of collected results.",
+)
+WAIT = click.option(
+    "--wait",
+    type=click.FloatRange(min=0.0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for others that write the store.",
+)
 
 
 def split_lists(chosen: dict[str, Any]) -> dict[str, tuple[str, ...]]:

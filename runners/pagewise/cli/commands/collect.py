@@ -1,0 +1,66 @@
+"""`pagewise collect`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from pagewise.cli.options import JSON, STORE, WAIT, print_json
+
+
+@click.command()
+@STORE
+@click.option(
+    "--parquet",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the store's tables as Parquet files too, which `pagewise results query` reads as well.",
+)
+@WAIT
+@JSON
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
+def command(folders: Sequence[Path], store: Path, parquet: Path | None, wait: float, as_json: bool) -> int:
+    """Take all results at or below each DIR (by default results) into one store: many nodes, many dates.
+
+    Only what is new or has changed is read. Folders that hold nothing of ours are named and skipped; of a
+    result that is cut short all that is whole is kept, and it is marked as partial. docs/results.md tells the
+    tables. Exit code 0 also when something was skipped: see its list.
+    """
+    from dataclasses import asdict
+
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TextColumn
+
+    from pagewise.results.collect import collect
+    from pagewise.results.store import export, writing
+    from pagewise.units import count_text
+
+    columns = (TextColumn("collecting"), MofNCompleteColumn())
+    with (
+        writing(store, wait) as connection,
+        Progress(*columns, console=Console(stderr=True), transient=True) as progress,
+    ):
+        task = progress.add_task("", total=None)
+        done = collect(
+            connection,
+            folders or [Path("results")],
+            lambda passed, total: progress.update(task, completed=passed, total=total),
+        )
+        if parquet is not None:
+            export(connection, parquet)
+    if as_json:
+        print_json({"store": str(store), **asdict(done)})
+        return 0
+    for folder, reason in done.skipped.items():
+        click.echo(f"skipped: {folder}: {reason}", err=True)
+    for folder, faults in done.partial.items():
+        click.echo(f"partial: {folder}: {'; '.join(faults)}", err=True)
+    told = f"{count_text(done.taken, 'result')} with {count_text(done.records, 'record')} taken"
+    told += f", {done.known} known already" if done.known else ""
+    told += f", {count_text(done.copies, 'folder')} with copies of these" if done.copies else ""
+    told += f", {len(done.partial)} of them partial" if done.partial else ""
+    told += f", {count_text(len(done.skipped), 'folder')} skipped" if done.skipped else ""
+    click.echo(f"{told}.\nStore: {store}")
+    return 0

@@ -1,0 +1,179 @@
+-- The store's tables and views; docs/results.md describes them for users.
+
+CREATE TABLE IF NOT EXISTS store (layout INTEGER NOT NULL);
+
+CREATE TABLE IF NOT EXISTS results (
+    result VARCHAR PRIMARY KEY,     -- the same wherever the folder is copied to
+    folder VARCHAR NOT NULL,
+    name VARCHAR,
+    kind VARCHAR NOT NULL,          -- compare, counters, program, model, peers, records
+    schema VARCHAR,
+    created TIMESTAMP,
+    finished TIMESTAMP,
+    state VARCHAR,                  -- running, complete, interrupted, failed
+    partial BOOLEAN NOT NULL,       -- something of it could not be read: `faults`
+    faults VARCHAR[] NOT NULL,
+    hostname VARCHAR,
+    cpu VARCHAR,
+    architecture VARCHAR,
+    kernel_release VARCHAR,
+    memory_bytes BIGINT,
+    cpus INTEGER,
+    smt BOOLEAN,
+    numa_nodes INTEGER,
+    base_page_size_bytes BIGINT,
+    thp VARCHAR,                    -- always, madvise, never
+    thp_defrag VARCHAR,
+    governors VARCHAR[],
+    virtual_machine VARCHAR,
+    container BOOLEAN,
+    threads INTEGER,
+    rounds INTEGER,
+    seed BIGINT,
+    baseline VARCHAR,
+    environment VARCHAR,
+    prefetchers_off VARCHAR[],
+    pagewise VARCHAR,
+    project_commit VARCHAR,
+    project_dirty BOOLEAN,
+    lockfile_sha256 VARCHAR,
+    command VARCHAR[],
+    manifest JSON
+);
+
+-- Where results were found, and what their files looked like: what has not changed is not read again.
+CREATE TABLE IF NOT EXISTS sources (
+    folder VARCHAR PRIMARY KEY,
+    result VARCHAR NOT NULL,
+    print VARCHAR NOT NULL,
+    bytes BIGINT NOT NULL
+);
+
+-- What was to be measured: a row for each kernel and distinct configuration of a result.
+CREATE TABLE IF NOT EXISTS cells (
+    result VARCHAR NOT NULL,
+    kernel VARCHAR NOT NULL,
+    kernel_group VARCHAR,
+    module VARCHAR NOT NULL,
+    told_pages VARCHAR,
+    package VARCHAR,
+    compiler VARCHAR NOT NULL,
+    hugepages VARCHAR NOT NULL,
+    prefetch VARCHAR NOT NULL,
+    stores VARCHAR NOT NULL,
+    hash VARCHAR,
+    is_baseline BOOLEAN NOT NULL,
+    stands_for INTEGER NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS records (
+    result VARCHAR NOT NULL,
+    kernel VARCHAR NOT NULL,
+    program VARCHAR NOT NULL,
+    started TIMESTAMP NOT NULL,
+    status VARCHAR NOT NULL,
+    fault VARCHAR,                  -- why it must not be ranked: its status, or wrong_pages; NULL: it may
+    message VARCHAR,
+    remedy VARCHAR,
+    compiler VARCHAR NOT NULL,
+    compiler_version VARCHAR,
+    compiler_options VARCHAR,
+    hugepages VARCHAR NOT NULL,     -- the policy that it ran under
+    built_hugepages VARCHAR NOT NULL,
+    prefetch VARCHAR NOT NULL,
+    stores VARCHAR NOT NULL,
+    openmp BOOLEAN,
+    papi BOOLEAN,
+    options MAP(VARCHAR, VARCHAR),
+    elements BIGINT,
+    element_bytes BIGINT,
+    arrays BIGINT,
+    working_set_bytes BIGINT,
+    array_spacing_bytes BIGINT,
+    seconds DOUBLE,                 -- of a pass: the median repetition by its passes
+    repetitions DOUBLE[],           -- seconds of each repetition
+    passes_per_repetition BIGINT,
+    populate_seconds DOUBLE,
+    wall_seconds DOUBLE,
+    bytes_stream DOUBLE,
+    bytes_hardware DOUBLE,
+    flops DOUBLE,
+    metrics MAP(VARCHAR, DOUBLE),
+    validation_passed BOOLEAN,
+    validation_error DOUBLE,
+    page_size_requested_bytes BIGINT,
+    page_size_observed_bytes BIGINT,
+    huge_coverage DOUBLE,
+    populate_faults BIGINT,
+    compute_faults BIGINT,
+    counters MAP(VARCHAR, DOUBLE),
+    counters_unavailable VARCHAR,
+    counters_source VARCHAR,
+    regions STRUCT(name VARCHAR, path VARCHAR, calls BIGINT, threads INTEGER, seconds DOUBLE,
+                   seconds_exclusive DOUBLE, counts MAP(VARCHAR, DOUBLE))[],
+    modelled STRUCT(geometry VARCHAR, tool VARCHAR, pages VARCHAR, passes BIGINT, counts MAP(VARCHAR, BIGINT)),
+    threads INTEGER,
+    placement_cpus INTEGER[],
+    numa_nodes INTEGER[],
+    hostname VARCHAR,
+    cpu VARCHAR,
+    kernel_release VARCHAR,
+    module VARCHAR,
+    told_pages VARCHAR,             -- the policy that the run was told, where it is not the built one
+    hash VARCHAR,
+    builder VARCHAR,
+    series VARCHAR,                 -- compare, aa, sweep, trial, counters
+    round INTEGER,
+    position INTEGER,
+    event_group VARCHAR,
+    exit_code INTEGER,
+    log VARCHAR
+);
+
+-- `pagewise peers`: a row for each run.
+CREATE TABLE IF NOT EXISTS peer_samples (
+    result VARCHAR NOT NULL,
+    match VARCHAR NOT NULL,
+    side VARCHAR NOT NULL,          -- ours, theirs
+    candidate VARCHAR NOT NULL,
+    compiler VARCHAR,
+    series VARCHAR NOT NULL,
+    round INTEGER NOT NULL,
+    value DOUBLE,
+    unit VARCHAR,
+    better VARCHAR,
+    pages VARCHAR,
+    reason VARCHAR
+);
+
+-- The runs that may be ranked, with their node and date. `repeat` counts a baseline's runs within a round.
+CREATE OR REPLACE VIEW runs AS
+SELECT c.result, r.hostname, r.created, r.kernel_release, r.cpu, r.threads, r.name, c.kernel, c.compiler,
+       c.hugepages, c.prefetch, c.stores, c.module, c.told_pages, c.is_baseline, m.round, m.series,
+       row_number() OVER (PARTITION BY c.result, c.kernel, c.module, c.told_pages, m.round
+                          ORDER BY m.series = 'aa', m.position) AS repeat,
+       m.seconds, m.populate_seconds, m.metrics, m.huge_coverage
+FROM records AS m
+JOIN cells AS c ON c.result = m.result AND c.kernel = m.kernel AND c.module = m.module
+               AND c.told_pages IS NOT DISTINCT FROM m.told_pages
+JOIN results AS r ON r.result = m.result
+WHERE m.fault IS NULL AND m.series IN ('compare', 'aa') AND m.seconds IS NOT NULL;
+
+-- Times over the baseline's of the same compiler, paired by round: the median as in the reports.
+CREATE OR REPLACE VIEW ratios AS
+WITH pairs AS (
+    SELECT v.result, v.hostname, v.created, v.kernel_release, v.cpu, v.threads, v.name, v.kernel, v.compiler,
+           v.hugepages, v.prefetch, v.stores, v.module, b.repeat, ln(v.seconds / b.seconds) AS ratio,
+           v.seconds, b.seconds AS baseline_seconds
+    FROM runs AS v
+    JOIN runs AS b ON b.result = v.result AND b.kernel = v.kernel AND b.compiler = v.compiler
+                  AND b.round = v.round AND b.is_baseline
+    WHERE v.series = 'compare' AND NOT v.is_baseline
+), repeated AS (
+    SELECT * EXCLUDE (ratio, seconds, baseline_seconds), median(ratio) AS ratio, count(*) AS pairs,
+           median(seconds) AS seconds, median(baseline_seconds) AS baseline_seconds
+    FROM pairs GROUP BY ALL
+)
+SELECT * EXCLUDE (repeat, ratio, pairs, seconds, baseline_seconds), exp(avg(ratio)) AS time_ratio,
+       min(pairs) AS pairs, median(seconds) AS seconds, exp(avg(ln(baseline_seconds))) AS baseline_seconds
+FROM repeated GROUP BY ALL;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,21 +24,15 @@ from pagewise.errors import Interrupted, PagewiseError, SelectionError, SetupErr
 from pagewise.host import read_host
 from pagewise.kernel import Kernel
 from pagewise.launch import Launcher, Outcome, find_hyperfine
-from pagewise.paths import module_tree, project_root, setup_facts
+from pagewise.manifest import new_manifest
+from pagewise.paths import module_tree, setup_facts
 from pagewise.placement import Placement, place
 from pagewise.plan import Step, Subject, order_of_round, order_of_sweeps, subject
 from pagewise.progress import Teller
-from pagewise.provenance import provenance, software
+from pagewise.provenance import software
 from pagewise.record import Record, RecordWriter, Skipped
-from pagewise.result import (
-    RECORDS,
-    SCHEMA,
-    Result,
-    create_folder,
-    keep_log,
-    utc_text,
-    write_manifest,
-)
+from pagewise.result import RECORDS, Result, create_folder, keep_log, utc_text, write_manifest
+from pagewise.resume import Earlier, continued, set_aside
 from pagewise.signals import interruptible
 from pagewise.units import clock_text, count_text, percent_text
 
@@ -67,11 +60,15 @@ class Options:
     aa: int = 1
     until: float | None = None
     budget: float = 600.0
+    resume: Path | None = None
 
 
 @dataclass
 class Comparison:
-    """A comparison under way. `began` is the clock's reading when the program started."""
+    """A comparison, prepared and then under way. `began` is the clock's reading when the program started.
+
+    `manifest` and `folder` are those of the result: from `begin` on they are on the disk.
+    """
 
     options: Options
     console: Console
@@ -81,14 +78,42 @@ class Comparison:
     placement: Placement
     hyperfine: str
     manifest: dict[str, Any]
-    folder: Path
     control: prefetchers.Control | None
+    folder: Path = Path()
+    earlier: Earlier = field(default_factory=Earlier)
     records: list[Record] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     runs: int = 0
     kernel_seconds: float = 0.0
     stopped: set[tuple[Any, ...]] = field(default_factory=set)
     ending: PagewiseError | Interrupted | None = None
+
+    def begin(self) -> None:
+        """Makes the result's folder, or takes up the one of a comparison that was broken off.
+
+        Raises RefusedError, SelectionError or FormatError.
+        """
+        if self.options.resume is None:
+            now = datetime.now(timezone.utc)
+            self.folder = create_folder(self.options.results, self.options.name, now)
+            self.manifest["created"] = utc_text(now)
+        else:
+            self.folder = self.options.resume
+            self.manifest, self.earlier = continued(self.folder, self.manifest)
+            self._take_up()
+        write_manifest(self.folder, self.manifest)
+
+    def _take_up(self) -> None:
+        """Takes over what was measured before the break, and sets aside what is measured again."""
+        rounds = [self.steps_of_round(number) for number in range(1, self.earlier.rounds + 1)]
+        for step, records in self.earlier.failed(chain(*rounds, self.sweeps())):
+            self.stop(step, Outcome(records, None, "", []))
+        again = [step for steps in rounds for step in self.earlier.broken(steps, self.is_stopped)]
+        set_aside(self.folder / RECORDS, again)
+        before, self.earlier = self.earlier.done.total(), self.earlier.without(again)
+        self.manifest["breaks"][-1]["aside"] = before - self.earlier.done.total()
+        self.records, self.skipped = list(self.earlier.records), list(self.earlier.skipped)
+        self.runs, self.kernel_seconds = self.earlier.done.total(), self.earlier.run_seconds
 
     def measure(self) -> Result:
         """Runs all rounds and sweeps. What ends them early is kept in `ending`, not raised.
@@ -111,7 +136,7 @@ class Comparison:
         May be called again, after more of the runner's own work.
         """
         state = {Interrupted: "interrupted", type(None): "complete"}.get(type(self.ending), "failed")
-        wall = time.monotonic() - self.began
+        wall = self.earlier.wall_seconds + time.monotonic() - self.began
         self.manifest |= {
             "state": state,
             "finished": self.manifest["finished"] or utc_text(),
@@ -133,15 +158,13 @@ class Comparison:
         """The machine's settings that the user asked to be changed meanwhile, told in the manifest."""
         with ExitStack() as stack:
             if self.options.set_thp_sizes:
-                policies = {cell.measured.hugepages for one in self.subjects for cell in one.cells}
-                switched = stack.enter_context(thp.switched_on(policies))
+                switched = stack.enter_context(thp.switched_on(self.switched_policies()))
                 self.manifest["switches"] = [asdict(one) for one in switched]
             if self.options.reserve:
                 self.manifest["pool"] = []
                 # The largest pages first: they need the most memory in one piece.
-                for size, arguments in sorted(self._pool_arguments().items(), reverse=True):
+                for size, pages in sorted(self.pool_pages().items(), reverse=True):
                     pools = hugepages.pools_of(self.placement.cpus, page_bytes=size)
-                    pages = hugepages.pages_needed(arguments, size)
                     reservation = stack.enter_context(hugepages.reserved(pools, pages))
                     self.manifest["pool"].append(asdict(reservation))
             if self.control is not None:
@@ -149,8 +172,12 @@ class Comparison:
             write_manifest(self.folder, self.manifest)
             yield
 
-    def _pool_arguments(self) -> dict[int, list[tuple[str, ...]]]:
-        """By page size: the arguments of the runs that take pages from its pool."""
+    def switched_policies(self) -> set[str]:
+        """The policies whose sizes of transparent huge pages are switched on when that was asked for."""
+        return {cell.measured.hugepages for one in self.subjects for cell in one.cells}
+
+    def pool_pages(self) -> dict[int, int]:
+        """By page size: the pages to be reserved in each pool when that was asked for."""
         found: dict[int, list[tuple[str, ...]]] = {}
         for one in self.subjects:
             policies = {cell.measured.hugepages for cell in one.cells}
@@ -159,26 +186,40 @@ class Comparison:
                 arguments.append(one.kernel.arguments)
                 if self.options.sweep and one.kernel.sweep is not None:
                     arguments.append(one.kernel.sweep.arguments)
-        return found
+        return {size: hugepages.pages_needed(arguments, size) for size, arguments in found.items()}
 
     def _run_all(self, launcher: Launcher, writer: RecordWriter) -> None:
-        began = time.monotonic()
-        rounds = [self.steps_of_round(number) for number in range(1, self.options.rounds + 1)]
-        sweeps = order_of_sweeps(self.subjects, self.options.seed) if self.options.sweep else []
+        began = time.monotonic() - self.earlier.wall_seconds
+        rounds = [self._left_of(number) for number in range(1, self.options.rounds + 1)]
+        sweeps = self.earlier.left(self.sweeps(), self.is_stopped)
         with Teller(self.console, self.options.rounds, [*chain(*rounds), *sweeps]) as teller:
+            for number in range(1, max(self.options.rounds, self.earlier.rounds) + 1):
+                teller.learn(self.earlier.took(self.steps_of_round(number)))
             for number, steps in enumerate(rounds, start=1):
                 self._run_steps(steps, launcher, writer, teller)
-                self.manifest["rounds_done"] = number
-            if self.options.until is not None:
+                self._end_round(number)
+            if self.options.until is not None and not self.earlier.until_ended:
                 self._run_until(self.options.until, began, launcher, writer, teller)
             self._run_steps(sweeps, launcher, writer, teller)
+
+    def _left_of(self, number: int) -> list[Step]:
+        return self.earlier.left(self.steps_of_round(number), self.is_stopped)
+
+    def sweeps(self) -> list[Step]:
+        """The curves to be measured, in order."""
+        return order_of_sweeps(self.subjects, self.options.seed) if self.options.sweep else []
+
+    def _end_round(self, number: int) -> None:
+        self.manifest["rounds_done"] = max(number, self.manifest["rounds_done"])
+        write_manifest(self.folder, self.manifest)
 
     def _run_until(
         self, width: float, began: float, launcher: Launcher, writer: RecordWriter, teller: Teller
     ) -> None:
         """Further rounds of the kernels whose intervals are still wider, as the budget allows.
 
-        Whether to go on depends on widths alone, never on what the intervals say.
+        Whether to go on depends on widths alone, never on what the intervals say. After a break it is decided
+        again round by round, by what was measured up to each: the same rounds come about.
         """
         subjects, number = self.subjects, self.options.rounds
         told = self.manifest["until"] = {
@@ -188,31 +229,33 @@ class Comparison:
             "rounds": {one.kernel.name: number for one in subjects},
             "widest": {},
         }
-        while True:
-            wide = too_wide(analyse(subjects, self.records, self.options.seed), width)
+        while told["ended"] is None:
+            known = [one for one in self.records if "run" not in one or one["run"]["round"] <= number]
+            wide = too_wide(analyse(subjects, known, self.options.seed), width)
             subjects = [one for one in subjects if one.kernel.name in wide]
             told["widest"] = wide
+            steps = [step for step in self.steps_of_round(number + 1) if step.kernel.name in wide]
+            left = self.earlier.left(steps, self.is_stopped)
+            over = time.monotonic() - began + (teller.expect(left) or 0.0) > self.options.budget
             if not subjects:
                 told["ended"] = "narrow"
-                return
-            steps = [
-                step
-                for step in self.steps_of_round(number + 1)
-                if step.kernel.name in wide and not self.is_stopped(step)
-            ]
-            seconds = teller.expect(steps) or 0.0
-            if not steps or time.monotonic() - began + seconds > self.options.budget:
+            elif all(map(self.is_stopped, steps)) or (left and over):
                 told["ended"] = "budget"
-                return
-            teller.add(steps, until_text(wide, width))
-            number += 1
-            self._run_steps(steps, launcher, writer, teller)
-            self.manifest["rounds_done"] = number
-            told["rounds"] |= {one.kernel.name: number for one in subjects}
+            else:
+                number += 1
+                told["rounds"] |= {one.kernel.name: number for one in subjects}
+                teller.add(left, until_text(wide, width))
+                self._run_steps(left, launcher, writer, teller)
+                self._end_round(number)
+        write_manifest(self.folder, self.manifest)
 
     def steps_of_round(self, number: int) -> list[Step]:
         """The runs of one round, in order."""
         return order_of_round(self.subjects, number, self.options.seed, self.options.aa)
+
+    def can_run(self, step: Step) -> bool:
+        """Whether such a run is started at all: what lacks something is told and not run."""
+        return True
 
     def is_stopped(self, step: Step) -> bool:
         """Whether such a run was tried in vain."""
@@ -245,11 +288,11 @@ class Comparison:
         self.runs += 1
         self.kernel_seconds += outcome.wall_seconds or 0.0
         self.skipped += outcome.skipped
-        for record in outcome.records:
-            if log is not None:
+        if log is not None:
+            for record in outcome.records:
                 record["run"] = {**record["run"], "log": log}
-            self.records.append(record)
-            writer.append(record)
+        self.records += outcome.records
+        writer.append(*outcome.records)
 
 
 @dataclass(frozen=True)
@@ -271,6 +314,26 @@ class Arrangement:
         measured = {configuration.module for cell in cells for configuration in cell.stands_for}
         by_module = {entry.configuration.module: entry for entry in self.catalog.entries}
         return {module: entry for module, entry in by_module.items() if module in measured}
+
+    def parts(
+        self, options: Options, **more: Any
+    ) -> tuple[dict[str, Entry], list[Subject], Placement, str, dict[str, Any], prefetchers.Control | None]:
+        """What a Comparison is made of beside its options; `more` stands in its manifest."""
+        environment = options.environment if options.modules is None else None
+        manifest = new_manifest(
+            options,
+            entries=self.entries.values(),
+            subjects=self.subjects,
+            placement=self.placement,
+            tree=self.catalog.tree,
+            environment=environment,
+            host=read_host(),
+            facts=self.facts,
+            software=software(self.hyperfine, self.init),
+            broken=self.catalog.broken,
+            **more,
+        )
+        return self.entries, self.subjects, self.placement, self.hyperfine, manifest, self.control
 
 
 def arrange(options: Options, console: Console) -> Arrangement:
@@ -294,57 +357,13 @@ def arrange(options: Options, console: Console) -> Arrangement:
 
 
 def prepare(options: Options, console: Console, began: float) -> Comparison:
-    """Arranges a comparison and makes the result's folder; nothing is measured yet.
+    """Arranges a comparison; nothing is measured or written yet.
 
-    Raises SetupError, SelectionError, FormatError or RefusedError, each before the first run.
+    Raises SetupError, SelectionError or FormatError.
     """
     found = arrange(options, console)
     console.print(intended(found.catalog, found.subjects, options), highlight=False, soft_wrap=True)
-    return Comparison(options, console, began, *begun(found, options))
-
-
-def begun(
-    found: Arrangement, options: Options, more: Mapping[str, Any] | None = None
-) -> tuple[dict[str, Entry], list[Subject], Placement, str, dict[str, Any], Path, prefetchers.Control | None]:
-    """Makes the folder and writes its manifest, with `more` in it: the parts of a Comparison from there on.
-
-    Raises RefusedError or SelectionError.
-    """
-    now = datetime.now(timezone.utc)
-    folder = create_folder(options.results, options.name, now)
-    environment = options.environment if options.modules is None else None
-    placement, entries = found.placement, found.entries
-    manifest = {
-        "schema": SCHEMA,
-        "name": options.name,
-        "created": utc_text(now),
-        "finished": None,
-        "state": "running",
-        "command": ["pagewise", *sys.argv[1:]],
-        "seed": options.seed,
-        "rounds": options.rounds,
-        "rounds_done": 0,
-        "aa": options.aa,
-        "until": None,
-        "threads": options.threads,
-        "baseline": options.baseline,
-        "sweep": options.sweep,
-        "limit_seconds": options.limit,
-        "placement": {"cpus": list(placement.cpus), "environment": placement.environment},
-        "pool": None,
-        "prefetchers": None,
-        **(more or {}),
-        "software": software(found.hyperfine, found.init),
-        "provenance": provenance(project_root(), environment, found.facts),
-        "modules": {"environment": environment, "tree": str(found.catalog.tree)},
-        "configurations": [entry.configuration.to_dict() for entry in entries.values()],
-        "subjects": [one.to_dict() for one in found.subjects],
-        "broken_modules": [asdict(broken) for broken in found.catalog.broken],
-        "timing": None,
-        "host": read_host(),
-    }
-    write_manifest(folder, manifest)
-    return entries, found.subjects, placement, found.hyperfine, manifest, folder, found.control
+    return Comparison(options, console, began, *found.parts(options))
 
 
 def intended(catalog: Catalog, subjects: Sequence[Subject], options: Options) -> str:

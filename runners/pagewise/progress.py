@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 
 from rich.console import Console
@@ -60,6 +60,11 @@ class Teller:
             disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("", total=len(self._ahead), stage="", left="", what="")
+
+    def learn(self, took: Iterable[tuple[Step, float]]) -> None:
+        """Takes over what steps took before."""
+        for step, seconds in took:
+            self._left.add(step, seconds)
 
     def expect(self, steps: Sequence[Step]) -> float | None:
         """The seconds that these steps will take, None when nothing is known."""

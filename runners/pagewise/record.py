@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -62,7 +64,10 @@ def parse_record(line: bytes) -> tuple[Record | None, str | None]:
 
 
 class RecordWriter:
-    """Appends records to a file: each is on the disk before `append` returns, whole or not at all."""
+    """Appends records to a file: those of a run are on the disk before `append` returns, or none of them.
+
+    As long as it is open, no other writes to the file.
+    """
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -74,10 +79,15 @@ class RecordWriter:
                 where=file,
                 remedy="name another --results folder",
             ) from fault
+        try:
+            lock(self._descriptor, file)
+        except RefusedError:
+            os.close(self._descriptor)
+            raise
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Writes one record. Raises RefusedError when the disk is full; what was written before stays."""
-        line = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+    def append(self, *records: Mapping[str, Any]) -> None:
+        """Writes the records of a run. Raises RefusedError when the disk is full; what was written stays."""
+        line = b"".join(dumped(record) + b"\n" for record in records)
         before = os.fstat(self._descriptor).st_size
         try:
             written = 0
@@ -112,6 +122,25 @@ class RecordWriter:
     ) -> None:
         """Closes the file."""
         self.close()
+
+
+def dumped(record: Mapping[str, Any]) -> bytes:
+    """A record as its line in the file, without the line's end."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def lock(descriptor: int, file: Path) -> None:
+    """Has the file alone for writing until it is closed. Raises RefusedError while another program has it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as fault:
+        # Some network file systems know no locks.
+        if fault.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise RefusedError(
+                "another comparison is writing to this result",
+                where=file,
+                remedy="wait for its end, or end it",
+            ) from fault
 
 
 def _lines(content: bytes) -> Iterator[tuple[int, bytes, bool]]:

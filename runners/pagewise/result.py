@@ -80,11 +80,8 @@ def keep_log(folder: Path, name: str, text: str) -> str | None:
     return str(file.relative_to(folder))
 
 
-def read_result(folder: Path, *, records: bool = True) -> Result:
-    """Reads a folder; bad lines among the records are named, not read. Raises FormatError.
-
-    Without `records`, what was to be measured and how alone.
-    """
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a result's folder. Raises FormatError."""
     file = folder / MANIFEST
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
@@ -100,6 +97,15 @@ def read_result(folder: Path, *, records: bool = True) -> Result:
     if found:
         text = "the manifest does not follow pagewise.manifest/1:\n    " + "\n    ".join(found)
         raise FormatError(text, where=file)
+    return manifest
+
+
+def read_result(folder: Path, *, records: bool = True) -> Result:
+    """Reads a folder; bad lines among the records are named, not read. Raises FormatError.
+
+    Without `records`, what was to be measured and how alone.
+    """
+    file, manifest = folder / MANIFEST, read_manifest(folder)
     configurations = {entry["module"]: Configuration.from_dict(entry) for entry in manifest["configurations"]}
     try:
         subjects = [Subject.from_dict(entry, configurations) for entry in manifest["subjects"]]

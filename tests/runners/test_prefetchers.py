@@ -305,6 +305,7 @@ def test_a_comparison_has_them_off_and_tells_it(stage: Stage, monkeypatch):
     monkeypatch.setattr(prefetchers, "find_control", lambda asked, used: find_control(asked, used, root))
     chosen = options(rounds=1, threads=1, results=stage.results, prefetchers=("off",))
     comparison = prepare(chosen, Console(quiet=True), time.monotonic())
+    comparison.begin()
     comparison.measure()
     comparison.close()
     assert comparison.ending is None

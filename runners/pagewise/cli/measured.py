@@ -7,6 +7,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from pagewise.cli.options import print_json
 from pagewise.errors import Interrupted, PagewiseError
 
 _INVALID = 1
@@ -16,6 +17,7 @@ def measure(comparison: Any, console: Console) -> int:
     """Measures, shows and writes what was prepared; the exit code."""
     from pagewise.report.terminal import print_summary
 
+    comparison.begin()
     result = comparison.measure()
     faults = [] if comparison.ending is None else [comparison.ending]
     reports, found = reports_of(result), None
@@ -37,6 +39,18 @@ def measure(comparison: Any, console: Console) -> int:
         )
         click.echo(f"pagewise: {text}", err=True)
     return faults[0].exit_code if faults else exit_code(reports.is_faulty(found))
+
+
+def show_plan(comparison: Any, console: Console, as_json: bool) -> int:
+    """Tells what was prepared; nothing is measured or written."""
+    from pagewise.report.plan import planned, print_plan
+
+    plan = planned(comparison)
+    if as_json:
+        print_json(plan)
+    else:
+        print_plan(console, plan)
+    return 0
 
 
 def reports_of(result: Any) -> Any:

@@ -136,6 +136,12 @@ AA = click.option(
     show_default=True,
     help="A/A pairs: how often more each baseline runs in a round.",
 )
+PLAN = click.option(
+    "--plan",
+    "planning",
+    is_flag=True,
+    help="Tell what would be run and how long that takes by earlier results; nothing is started.",
+)
 JSON = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables; docs/results.md."
 )

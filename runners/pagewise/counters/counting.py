@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from pagewise.catalog import Entry
-from pagewise.comparison import Arrangement, Comparison, Options, arrange, begun
+from pagewise.comparison import Arrangement, Comparison, Options, arrange
 from pagewise.counters.events import EventFile, Group, merged
 from pagewise.counters.machine import Choice, choose, read_cpu
 from pagewise.counters.permission import hardware_counters
@@ -59,10 +59,10 @@ class Counting(Comparison):
 
 
 def prepare(options: Options, wanted: Wanted, console: Console, began: float) -> Counting:
-    """Finds modules, kernels and the events for this machine, and makes the result's folder.
+    """Finds modules, kernels and the events for this machine; nothing is counted or written yet.
 
     Without chosen configurations, those that differ from the baseline in pages and compiler. Raises
-    SetupError, SelectionError, FormatError or RefusedError, each before the first run.
+    SetupError, SelectionError or FormatError.
     """
     if not options.configurations:
         options = replace(options, configurations=(f"*/{options.baseline.rpartition('/')[2]}",))
@@ -84,7 +84,7 @@ def prepare(options: Options, wanted: Wanted, console: Console, began: float) ->
         "remedy": choice.remedy,
         **_published(files, found.subjects),
     }
-    return Counting(options, console, began, *begun(found, options, {"counters": told}), groups=settings)
+    return Counting(options, console, began, *found.parts(options, counters=told), groups=settings)
 
 
 def installed(entries: Sequence[Entry]) -> list[EventFile]:

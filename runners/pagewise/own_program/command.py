@@ -50,6 +50,7 @@ def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -
         aa=chosen["aa"],
         until=chosen["until"],
         budget=chosen["budget"],
+        resume=chosen["resume"],
         policies=chosen["policies"],
         interval=chosen["interval"],
         enough=chosen["enough"],

@@ -8,15 +8,15 @@ import platform
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timezone
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from pagewise import hugepages, thp
+import pagewise
+from pagewise import hugepages
 from pagewise.catalog import Entry
 from pagewise.comparison import Comparison, Options
 from pagewise.configuration import Configuration
@@ -24,6 +24,7 @@ from pagewise.errors import SelectionError, SetupError
 from pagewise.host import read, read_host
 from pagewise.kernel import Kernel
 from pagewise.launch import Outcome, find_hyperfine
+from pagewise.manifest import new_manifest
 from pagewise.own_program.binary import Binary, examine
 from pagewise.own_program.elf import read_elf
 from pagewise.own_program.launch import UNCHANGED, Program, ProgramLauncher, trial_text
@@ -42,12 +43,11 @@ from pagewise.own_program.policy import (
 from pagewise.own_program.preload import Libraries, compiled, find_compiler
 from pagewise.own_program.proof import Memory
 from pagewise.own_program.transparent import pmd_bytes
-from pagewise.paths import project_root, setup_facts
+from pagewise.paths import setup_facts
 from pagewise.placement import Placement, place
 from pagewise.plan import Cell, Step, Subject, order_of_round
-from pagewise.provenance import hyperfine_version, provenance
+from pagewise.provenance import hyperfine_version
 from pagewise.record import RecordWriter
-from pagewise.result import SCHEMA, create_folder, utc_text, write_manifest
 from pagewise.units import bytes_text, clock_text, count_text, percent_text
 
 _HUGETLBFS_PLACES = ("/usr/lib/libhugetlbfs.so", "/usr/lib64/libhugetlbfs.so")
@@ -73,7 +73,6 @@ class ProgramComparison(Comparison):
     program: Program | None = None
     policies: dict[str, Policy] = field(default_factory=dict)
     machine: Machine | None = None
-    libraries: Libraries | None = None
     lacks: dict[str, Lack] = field(default_factory=dict)
     trials: list[tuple[Step, Outcome]] = field(default_factory=list)
     launcher: ProgramLauncher | None = None
@@ -81,6 +80,7 @@ class ProgramComparison(Comparison):
     def _launcher(self, scratch: Path) -> ProgramLauncher:
         assert self.program is not None and self.machine is not None
         assert isinstance(self.options, ProgramOptions)
+        libraries = _libraries(self.machine, self.console)
         self.launcher = ProgramLauncher(
             self.hyperfine,
             self.placement,
@@ -89,7 +89,7 @@ class ProgramComparison(Comparison):
             self.program,
             self.policies,
             self.machine,
-            self.libraries,
+            libraries,
             self.lacks,
             self.options.enough,
             self.options.interval,
@@ -101,28 +101,36 @@ class ProgramComparison(Comparison):
         """The trial of the baseline first: it tells how many pages of a pool the program needs."""
         assert self.launcher is not None and self.machine is not None
         self.launcher.calibrate()
-        base = next(cell for cell in self.subjects[0].cells if cell.is_baseline)
-        self._try(base)
-        memory = self.launcher.proved.get(base.measured.hugepages)
-        with ExitStack() as stack:
-            if self.options.set_thp_sizes:
-                kinds = {"thp" for policy in self.policies.values() if _is_transparent(policy)}
-                switched = stack.enter_context(thp.switched_on(kinds))
-                self.manifest["switches"] = [asdict(one) for one in switched]
-            if self.options.reserve and memory is not None:
-                self.manifest["pool"] = []
-                for size in sorted(self._pool_sizes(), reverse=True):
-                    pools = hugepages.pools_of(self.placement.cpus, page_bytes=size)
-                    pages = -(-self._pages_needed(memory, size) // len(pools))
-                    reservation = stack.enter_context(hugepages.reserved(pools, pages))
-                    self.manifest["pool"].append(asdict(reservation))
-            write_manifest(self.folder, self.manifest)
+        self._try(self._baseline())
+        with super()._settings():
             yield
+
+    def switched_policies(self) -> set[str]:
+        """Transparent huge pages, where a policy takes those that the system gives."""
+        return {"thp" for policy in self.policies.values() if _is_transparent(policy)}
+
+    def pool_pages(self) -> dict[int, int]:
+        """By page size: what the baseline's trial run used, shared among the pools."""
+        assert self.launcher is not None
+        memory = self.launcher.proved.get(self._baseline().measured.hugepages)
+        found = {}
+        for size in self._pool_sizes() if memory is not None else ():
+            pools = hugepages.pools_of(self.placement.cpus, page_bytes=size)
+            found[size] = -(-self._pages_needed(memory, size) // len(pools))
+        return found
+
+    def can_run(self, step: Step) -> bool:
+        """Whether the policy can be had."""
+        return step.cell.measured.hugepages not in self.lacks
+
+    def _baseline(self) -> Cell:
+        return next(cell for cell in self.subjects[0].cells if cell.is_baseline)
 
     def _run_all(self, launcher: Any, writer: RecordWriter) -> None:
         self._keep_trial(writer)
         for cell in self.subjects[0].cells:
-            if not cell.is_baseline and cell.measured.hugepages not in self.lacks:
+            in_vain = (self.subjects[0].kernel.name, cell.key) in self.stopped
+            if not cell.is_baseline and cell.measured.hugepages not in self.lacks and not in_vain:
                 self._try(cell)
                 self._keep_trial(writer)
         super()._run_all(launcher, writer)
@@ -165,9 +173,9 @@ class ProgramComparison(Comparison):
 
 
 def prepare(options: ProgramOptions, program: Program, console: Console, began: float) -> ProgramComparison:
-    """Looks at the program and at the machine, and makes the result's folder; nothing is run yet.
+    """Looks at the program and at the machine; nothing is run or written yet.
 
-    Raises SetupError, SelectionError or RefusedError.
+    Raises SetupError or SelectionError.
     """
     hyperfine = find_hyperfine()
     host = read_host()
@@ -186,69 +194,49 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
             where="--baseline",
             remedy=lacks[base].remedy,
         )
-    libraries = _libraries(machine, console)
     placement = place(options.threads) if options.threads else _anywhere()
-    threads = placement.threads
     subject = _subject(program, policies, base)
     console.print(_intended(program, subject, options, lacks), highlight=False, markup=False, soft_wrap=True)
     entries = {
         cell.measured.module: Entry(cell.measured, dict(program.environment), {}) for cell in subject.cells
     }
-    now = datetime.now(timezone.utc)
-    folder = create_folder(options.results, options.name, now)
-    manifest = {
-        "schema": SCHEMA,
-        "name": options.name,
-        "created": utc_text(now),
-        "finished": None,
-        "state": "running",
-        "command": ["pagewise", *sys.argv[1:]],
-        "seed": options.seed,
-        "rounds": options.rounds,
-        "rounds_done": 0,
-        "until": None,
-        "threads": threads,
-        "baseline": base,
-        "sweep": False,
-        "limit_seconds": options.limit,
-        "placement": {"cpus": list(placement.cpus), "environment": placement.environment},
-        "pool": None,
-        "prefetchers": None,
-        "software": {
-            "pagewise": _version(),
+    about = {
+        "command": list(program.command),
+        "folder": None if program.folder is None else str(program.folder),
+        "inputs": [*map(str, program.inputs), *program.texts],
+        "reads": list(program.reads),
+        **program.binary.to_dict(),
+        "metrics": [one.to_dict() for one in program.metrics],
+        "checks": [one.text for one in program.checks],
+        "enough_coverage": options.enough,
+        "sample_interval_seconds": options.interval,
+        "policies": [
+            {
+                "name": name,
+                "meaning": policy.meaning,
+                "preloaded": preloaded_actions(policy, machine, program.binary),
+                "advised": advises(policy, machine),
+                "lack": None if name not in lacks else lacks[name].reason,
+            }
+            for name, policy in policies.items()
+        ],
+    }
+    manifest = new_manifest(
+        replace(options, baseline=base),
+        entries=entries.values(),
+        subjects=[subject],
+        placement=placement,
+        tree=program.binary.program.parent,
+        environment=None,
+        host=host,
+        facts=setup_facts(),
+        software={
+            "pagewise": pagewise.__version__,
             "python": platform.python_version(),
             "hyperfine": hyperfine_version(hyperfine),
         },
-        "provenance": provenance(project_root(), None, setup_facts()),
-        "modules": {"environment": None, "tree": str(program.binary.program.parent)},
-        "configurations": [entry.configuration.to_dict() for entry in entries.values()],
-        "subjects": [subject.to_dict()],
-        "broken_modules": [],
-        "timing": None,
-        "host": host,
-        "program": {
-            "command": list(program.command),
-            "folder": None if program.folder is None else str(program.folder),
-            "inputs": [*map(str, program.inputs), *program.texts],
-            "reads": list(program.reads),
-            **program.binary.to_dict(),
-            "metrics": [one.to_dict() for one in program.metrics],
-            "checks": [one.text for one in program.checks],
-            "enough_coverage": options.enough,
-            "sample_interval_seconds": options.interval,
-            "policies": [
-                {
-                    "name": name,
-                    "meaning": policy.meaning,
-                    "preloaded": preloaded_actions(policy, machine, program.binary),
-                    "advised": advises(policy, machine),
-                    "lack": None if name not in lacks else lacks[name].reason,
-                }
-                for name, policy in policies.items()
-            ],
-        },
-    }
-    write_manifest(folder, manifest)
+        program=about,
+    )
     return ProgramComparison(
         options,
         console,
@@ -258,12 +246,10 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
         placement,
         hyperfine,
         manifest,
-        folder,
         None,
         program=program,
         policies=policies,
         machine=machine,
-        libraries=libraries,
         lacks=lacks,
     )
 
@@ -430,9 +416,3 @@ def memory_line(binary: Binary) -> str:
 def _name(file: str) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", file.lower()).strip("_")
     return name if re.match(r"[a-z]", name) else f"program_{name}"
-
-
-def _version() -> str:
-    import pagewise
-
-    return pagewise.__version__

@@ -10,7 +10,7 @@ from pagewise.compare.statistics import Ratio, Reason, Verdict
 from pagewise.configuration import VARIANTS, Configuration, policy_kind, policy_size
 from pagewise.kernel import Kernel, Sweep
 from pagewise.plan import Cell
-from pagewise.units import bytes_text, clock_text, number_text, percent_text
+from pagewise.units import bytes_text, clock_text, count_text, number_text, percent_text
 
 POLICY_NAMES = {
     "none": "base pages",
@@ -257,6 +257,7 @@ def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[
             f"The comparison was interrupted after {manifest['rounds_done']} of {manifest['rounds']} "
             "whole rounds; this is what was measured until then."
         )
+    told += breaks(manifest)
     until = manifest.get("until")
     if until and until["ended"] == "budget":
         told.append(until_text(manifest))
@@ -264,6 +265,22 @@ def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[
         told.append("The comparison did not come to its end; this is what was measured until then.")
     if manifest["provenance"]["project_dirty"]:
         told.append("The checkout had changes that are not committed.")
+    return told
+
+
+def breaks(manifest: Mapping[str, Any]) -> list[str]:
+    """Where the comparison was broken off and gone on with, a sentence each."""
+    told = []
+    for one in manifest.get("breaks", []):
+        how = {"running": "was killed", "failed": "was ended by an error", "interrupted": "was interrupted"}
+        again = (
+            f", {count_text(one['aside'], 'run')} of an unfinished round made again" if one["aside"] else ""
+        )
+        told.append(
+            f"The comparison {how[one['state']]} at {one['stopped']} after "
+            f"{count_text(one['rounds_done'], 'whole round')} ({count_text(one['runs'], 'run')}) "
+            f"and went on at {one['resumed']}{again}. Each ratio pairs runs from one side of the break."
+        )
     return told
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pagewise.cli import BEGAN
-from pagewise.cli.measured import measure
+from pagewise.cli.measured import measure, show_plan
 from pagewise.cli.options import (
     AA,
     BUDGET,
@@ -16,6 +16,7 @@ from pagewise.cli.options import (
     LIMIT,
     MODULES,
     PAGES,
+    PLAN,
     PREFETCHERS,
     RESERVE,
     RESULTS,
@@ -28,10 +29,11 @@ from pagewise.cli.options import (
     set_default_rounds,
     split_lists,
 )
+from pagewise.cli.resumable import Resumable
 from pagewise.configuration import BASELINE
 
 
-@click.command()
+@click.command(cls=Resumable)
 @ENVIRONMENT
 @MODULES
 @KERNELS
@@ -64,6 +66,7 @@ from pagewise.configuration import BASELINE
 )
 @RESULTS
 @LIMIT
+@PLAN
 def command(**chosen: Any) -> int:
     """Measure kernels in all configurations, interleaved, and say what is faster.
 
@@ -76,4 +79,6 @@ def command(**chosen: Any) -> int:
     console = make_console()
     chosen["name"] = chosen["name"] or chosen["environment"]
     set_default_rounds(chosen)
-    return measure(prepare(Options(**chosen | split_lists(chosen)), console, BEGAN), console)
+    planning = chosen.pop("planning")
+    comparison = prepare(Options(**chosen | split_lists(chosen)), console, BEGAN)
+    return show_plan(comparison, console, False) if planning else measure(comparison, console)

@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from pagewise.cli import BEGAN
-from pagewise.cli.measured import measure
+from pagewise.cli.measured import measure, show_plan
 from pagewise.cli.options import (
     ENVIRONMENT,
     KERNELS,
     LIMIT,
     MODULES,
     PAGES,
+    PLAN,
     PREFETCHERS,
     RESERVE,
     RESULTS,
@@ -24,10 +25,11 @@ from pagewise.cli.options import (
     split_commas,
     split_lists,
 )
+from pagewise.cli.resumable import Resumable
 from pagewise.configuration import BASELINE
 
 
-@click.command()
+@click.command(cls=Resumable)
 @ENVIRONMENT
 @MODULES
 @KERNELS
@@ -67,6 +69,7 @@ from pagewise.configuration import BASELINE
 @click.option("--name", default="counters", show_default=True, metavar="NAME", help="In the folder's name.")
 @RESULTS
 @LIMIT
+@PLAN
 def command(**chosen: Any) -> int:
     """Count events of kernels by compiler and pages, and say what huge pages and compilers change.
 
@@ -83,5 +86,7 @@ def command(**chosen: Any) -> int:
         chosen.pop("region"),
         chosen.pop("multiplex"),
     )
+    planning = chosen.pop("planning")
     options = Options(**chosen | split_lists(chosen), baseline=BASELINE, sweep=False)
-    return measure(prepare(options, wanted, console, BEGAN), console)
+    counting = prepare(options, wanted, console, BEGAN)
+    return show_plan(counting, console, False) if planning else measure(counting, console)

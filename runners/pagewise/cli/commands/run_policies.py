@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from pagewise.cli import BEGAN
-from pagewise.cli.measured import measure
+from pagewise.cli.measured import measure, show_plan
 from pagewise.cli.options import (
     AA,
     BUDGET,
     LIMIT,
     MODULES,
+    PLAN,
     RESERVE,
     RESULTS,
     ROUNDS,
@@ -23,6 +24,7 @@ from pagewise.cli.options import (
     set_default_rounds,
     split_commas,
 )
+from pagewise.cli.resumable import Resumable
 
 _ENVIRONMENT = click.option(
     "--env",
@@ -33,7 +35,7 @@ _ENVIRONMENT = click.option(
 )
 
 
-@click.command("run-policies", context_settings={"allow_interspersed_args": False})
+@click.command("run-policies", cls=Resumable, context_settings={"allow_interspersed_args": False})
 @click.option(
     "--policies",
     multiple=True,
@@ -127,6 +129,7 @@ _ENVIRONMENT = click.option(
 )
 @RESULTS
 @LIMIT
+@PLAN
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(**chosen: Any) -> int:
     """Compare a program of yours, unchanged, under page policies: pagewise run-policies -- ./my_app args
@@ -143,4 +146,6 @@ def command(**chosen: Any) -> int:
     if chosen.pop("listing"):
         print_survey(console, chosen)
         return 0
-    return measure(prepare_command(chosen, console, BEGAN), console)
+    planning = chosen.pop("planning")
+    comparison = prepare_command(chosen, console, BEGAN)
+    return show_plan(comparison, console, False) if planning else measure(comparison, console)

@@ -1,0 +1,100 @@
+"""How long runs will take, estimated from what such runs took in earlier results on this machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from pagewise.errors import PagewiseError
+from pagewise.plan import Step
+from pagewise.progress import TimeLeft
+from pagewise.result import MANIFEST, RECORDS, read_manifest
+
+_MOST_RESULTS = 10
+_SAME_MACHINE = ("hostname", "cpu", "cpus")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier results tell: of the steps that were asked about, how many such were made before."""
+
+    left: TimeLeft
+    steps: int
+    own_share: float
+    results: tuple[Path, ...]
+
+    def seconds(self, steps: Sequence[Step]) -> float | None:
+        """What these steps will take, the runner's own time with them; None when nothing is known."""
+        found = self.left.estimate(steps) if steps else 0.0
+        return None if found is None else found / (1.0 - self.own_share)
+
+
+def known_times(results: Path, manifest: Mapping[str, Any], steps: Sequence[Step]) -> Known:
+    """Looks through the newest results for runs of the same program, arguments, pages and threads.
+
+    `manifest` is that of the comparison which is planned. What cannot be read is passed over.
+    """
+    wanted = {_key(step.kernel.name, *step.cell.key, step.series): step for step in steps}
+    asked = _arguments(manifest)
+    left, seen, used, shares = TimeLeft(), set(), [], []
+    for folder, other in _on_this_machine(results, manifest):
+        alike = {name for name, arguments in _arguments(other).items() if asked.get(name) == arguments}
+        found = False
+        for run in _runs(folder):
+            key = _key(run["kernel"], run["module"], run.get("pages"), run["series"])
+            if run["kernel"] in alike and key in wanted:
+                left.add(wanted[key], run["wall_seconds"])
+                seen.add(key)
+                found = True
+        if found:
+            used.append(folder)
+            shares.append((other["timing"] or {}).get("own_share", 0.0))
+        if len(used) == _MOST_RESULTS:
+            break
+    known = sum(_key(step.kernel.name, *step.cell.key, step.series) in seen for step in steps)
+    return Known(left, known, min(0.9, median(shares)) if shares else 0.0, tuple(used))
+
+
+def _key(kernel: str, module: str, pages: str | None, series: str) -> tuple[str, str, str | None, bool]:
+    return kernel, module, pages, series == "sweep"
+
+
+def _arguments(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides how long runs of each kernel take."""
+    kernels = (one["kernel"] for one in manifest["subjects"])
+    return {
+        kernel["name"]: (manifest["threads"], kernel["compare"]["arguments"], kernel.get("sweep"))
+        for kernel in kernels
+    }
+
+
+def _on_this_machine(results: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The results of this machine, the newest first."""
+    for file in sorted(results.glob(f"*/{MANIFEST}"), reverse=True):
+        try:
+            other = read_manifest(file.parent)
+        except PagewiseError:
+            continue
+        if all(other["host"].get(name) == manifest["host"][name] for name in _SAME_MACHINE):
+            yield file.parent, other
+
+
+def _runs(folder: Path) -> Iterator[dict[str, Any]]:
+    """The runs that a records file tells of and that ended well."""
+    try:
+        lines = (folder / RECORDS).read_bytes().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            record = json.loads(line)
+            run = {"kernel": record["kernel"], **record["run"]}
+            told = run["module"], run["series"], run["wall_seconds"]
+            if record["status"] == "ok" and None not in told:
+                yield run
+        except (ValueError, LookupError, TypeError):
+            continue

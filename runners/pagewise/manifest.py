@@ -1,0 +1,67 @@
+"""What a manifest says before anything is measured: what is asked, of which programs, on what machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pagewise.catalog import Broken, Entry
+from pagewise.paths import project_root
+from pagewise.placement import Placement
+from pagewise.plan import Subject
+from pagewise.provenance import provenance
+from pagewise.result import SCHEMA, utc_text
+
+if TYPE_CHECKING:
+    from pagewise.comparison import Options
+
+
+def new_manifest(
+    options: Options,
+    *,
+    entries: Iterable[Entry],
+    subjects: Sequence[Subject],
+    placement: Placement,
+    tree: Path,
+    environment: str | None,
+    host: Mapping[str, Any],
+    facts: Mapping[str, Any] | None,
+    software: Mapping[str, str | None],
+    broken: Iterable[Broken] = (),
+    **more: Any,
+) -> dict[str, Any]:
+    """The manifest of a comparison that begins; `more` stands beside the rest, or in place of it."""
+    return {
+        "schema": SCHEMA,
+        "name": options.name,
+        "created": utc_text(),
+        "finished": None,
+        "state": "running",
+        "command": ["pagewise", *sys.argv[1:]],
+        "started_in": str(Path.cwd()),
+        "seed": options.seed,
+        "rounds": options.rounds,
+        "rounds_done": 0,
+        "aa": options.aa,
+        "until": None,
+        "breaks": [],
+        "threads": placement.threads,
+        "baseline": options.baseline,
+        "sweep": options.sweep,
+        "limit_seconds": options.limit,
+        "placement": {"cpus": list(placement.cpus), "environment": placement.environment},
+        "pool": None,
+        "prefetchers": None,
+        "software": dict(software),
+        "provenance": provenance(project_root(), environment, facts),
+        "modules": {"environment": environment, "tree": str(tree)},
+        "configurations": [entry.configuration.to_dict() for entry in entries],
+        "subjects": [one.to_dict() for one in subjects],
+        "broken_modules": [asdict(one) for one in broken],
+        "timing": None,
+        "host": dict(host),
+        **more,
+    }

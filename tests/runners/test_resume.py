@@ -1,0 +1,175 @@
+"""Going on with a comparison that was broken off, and telling a comparison's plan."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pagewise.compare.analysis import analyse
+from pagewise.plan import order_of_round
+from pagewise.result import Result, read_result
+from stage import TRIAD, Stage
+
+BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
+
+
+def broken_off(stage: Stage, *arguments: str, records: int, number: int = signal.SIGINT) -> Path:
+    """A comparison that a signal ended after some records; its folder."""
+    process = subprocess.Popen(
+        stage.command("compare", "--results", str(stage.results), *arguments),
+        env=stage.variables(),
+        cwd=stage.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.poll() is None:
+        files = list(stage.results.glob("*/records.jsonl"))
+        if files and files[0].read_bytes().count(b"\n") >= records:
+            process.send_signal(number)
+            break
+    process.communicate(timeout=30)
+    return stage.result()
+
+
+def runs(result: Result) -> Counter[tuple[str, str, str, int]]:
+    """How often each run that counts was made, by kernel, module, series and round."""
+    made = {
+        (r["kernel"], r["run"]["module"], r["run"]["series"], r["run"]["round"], r["run"]["position"])
+        for r in result.records
+        if r["run"]["series"] != "aside"
+    }
+    return Counter(run[:4] for run in made)
+
+
+def planned(result: Result, rounds: int) -> Counter[tuple[str, str, str, int]]:
+    steps = [step for n in range(1, rounds + 1) for step in order_of_round(result.subjects, n, 5)]
+    return Counter((s.kernel.name, s.cell.measured.module, s.series, s.round) for s in steps)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage, number: int):
+    for label in (BASE, THP, ("none", "software", "regular")):
+        stage.add("gcc-12.2.0", label, [TRIAD], sleep="0.03")
+    folder = broken_off(stage, "--rounds", "4", "--seed", "5", "--no-sweep", records=6, number=number)
+    before = read_result(folder)
+    assert before.manifest["state"] == ("running" if number == signal.SIGKILL else "interrupted")
+    done = stage.run("compare", "--resume", str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(stage.results.iterdir()) == [folder], "no other folder is made"
+    after = read_result(folder)
+    assert after.manifest["state"] == "complete" and after.manifest["rounds_done"] == 4
+    assert runs(after) == planned(after, 4), "each run of the plan once"
+    # The order of runs is that of the plan: what was measured before, then the rest.
+    order = [(r["run"]["round"], r["run"]["position"]) for r in after.records if r["run"]["series"] != "aside"]
+    assert order == sorted(order)
+    assert after.records[: len(before.records)] != [] and len(after.records) >= len(before.records)
+    [told] = after.manifest["breaks"]
+    aside = [r for r in after.records if r["run"]["series"] == "aside"]
+    assert told["runs"] == len(before.records) and told["aside"] == len(aside)
+    # Whole rounds stay; of the round that was broken off all is measured again.
+    assert {r["run"]["round"] for r in aside} <= {max(r["run"]["round"] for r in before.records)}
+    assert after.manifest["timing"]["runs"] == 16
+    assert "went on at" in done.stdout and "went on at" in (folder / "report.html").read_text()
+    [result] = analyse(after.subjects, after.records, 5)
+    assert {row.time_ratio.pairs for row in result.groups[0].ranked if row.time_ratio} == {4}
+
+
+def test_rounds_that_were_added_are_decided_again(stage: Stage):
+    """Broken off between added rounds, the same rounds come about as without a break."""
+    stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
+    stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02", factor="0.8")
+    arguments = ("--rounds", "3", "--until", "0.0001%", "--budget", "1.5s", "--no-sweep")
+    folder = broken_off(stage, *arguments, records=14)
+    assert read_result(folder).manifest["rounds_done"] >= 4
+    done = stage.run("compare", "--resume", str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = read_result(folder)
+    assert result.manifest["until"]["ended"] in ("budget", "narrow")
+    made = runs(result)
+    assert set(made.values()) == {1}
+    rounds = {number for _, _, _, number in made}
+    assert rounds == set(range(1, result.manifest["rounds_done"] + 1))
+
+
+def test_a_cut_line_is_named_and_its_run_is_made_again(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
+    stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
+    folder = broken_off(stage, "--rounds", "3", "--seed", "5", records=5)
+    file = folder / "records.jsonl"
+    file.write_bytes(file.read_bytes()[:-40])
+    done = stage.run("compare", "--resume", str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = read_result(folder)
+    assert len(result.skipped) == 1 and "records.jsonl, line" in done.stdout
+    assert {key: n for key, n in runs(result).items() if key[2] != "sweep"} == planned(result, 3)
+    assert sum(n for key, n in runs(result).items() if key[2] == "sweep") == 2
+
+
+def test_what_is_not_as_it_was_is_listed_and_nothing_is_measured(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
+    thp = stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
+    folder = broken_off(stage, "--rounds", "9", records=4)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["host"] |= {"hostname": "elsewhere"}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    module = stage.modules / f"{thp}.lua"
+    module.write_text(module.read_text() + 'setenv("OTHER", "1")\n')
+    before = (folder / "records.jsonl").read_bytes()
+    done = stage.run("compare", "--resume", str(folder))
+    assert done.returncode == 4
+    assert "this machine's hostname: elsewhere is now" in done.stderr
+    assert f"the module {thp} was built again" in done.stderr
+    assert "begin anew: pagewise compare" in done.stderr
+    assert (folder / "records.jsonl").read_bytes() == before
+
+
+def test_resume_takes_no_other_options_and_no_other_command(stage: Stage, compared):
+    folder = compared[0].result()
+    for arguments, told in (
+        (("compare", "--resume", str(folder), "--rounds", "3"), "give none"),
+        (("counters", "--resume", str(folder)), "pagewise compare --resume"),
+        (("compare", "--resume", str(stage.folder)), "no manifest.json"),
+    ):
+        done = stage.run(*arguments)
+        assert done.returncode in (2, 3) and told in done.stderr, done.stderr
+    over = compared[0].run("compare", "--resume", str(folder))
+    assert over.returncode == 2 and "nothing is left to do" in over.stderr
+
+
+def test_two_do_not_write_to_one_result(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.05")
+    stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.05")
+    process = subprocess.Popen(
+        stage.command("compare", "--results", str(stage.results), "--rounds", "1000"),
+        env=stage.variables(),
+        cwd=stage.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while not list(stage.results.glob("*/records.jsonl")):
+            assert process.poll() is None
+        done = stage.run("compare", "--resume", str(stage.result()))
+        assert done.returncode == 4 and "another comparison is writing" in done.stderr
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def test_the_plan_tells_what_would_run_and_starts_nothing(small: Stage):
+    done = small.compare("--plan", "--rounds", "4")
+    assert done.returncode == 0, done.stderr
+    assert "not known: no earlier result" in done.stdout and "Nothing was started" in done.stdout
+    assert not small.results.exists()
+    measured = small.compare("--rounds", "1", "--no-sweep")
+    assert measured.returncode == 0, measured.stderr
+    folders = list(small.results.iterdir())
+    told = small.compare("--plan", "--rounds", "4").stdout
+    assert "Estimated from 1 earlier result on this machine: about 0:0" in told
+    assert list(small.results.iterdir()) == folders

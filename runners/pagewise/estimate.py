@@ -20,17 +20,19 @@ _SAME_MACHINE = ("hostname", "cpu", "cpus")
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier results tell: of the steps that were asked about, how many such were made before."""
+    """What earlier results tell: of the steps that were asked about, how many such were made before.
+
+    `own_seconds` is what the runner took for itself: finding modules, starting runs, the report.
+    """
 
     left: TimeLeft
     steps: int
-    own_share: float
+    own_seconds: float
     results: tuple[Path, ...]
 
     def seconds(self, steps: Sequence[Step]) -> float | None:
-        """What these steps will take, the runner's own time with them; None when nothing is known."""
-        found = self.left.estimate(steps) if steps else 0.0
-        return None if found is None else found / (1.0 - self.own_share)
+        """What these steps will take; None when nothing is known."""
+        return self.left.estimate(steps) if steps else 0.0
 
 
 def known_times(results: Path, manifest: Mapping[str, Any], steps: Sequence[Step]) -> Known:
@@ -40,7 +42,7 @@ def known_times(results: Path, manifest: Mapping[str, Any], steps: Sequence[Step
     """
     wanted = {_key(step.kernel.name, *step.cell.key, step.series): step for step in steps}
     asked = _arguments(manifest)
-    left, seen, used, shares = TimeLeft(), set(), [], []
+    left, seen, used, own = TimeLeft(), set(), [], []
     for folder, other in _on_this_machine(results, manifest):
         alike = {name for name, arguments in _arguments(other).items() if asked.get(name) == arguments}
         found = False
@@ -52,11 +54,12 @@ def known_times(results: Path, manifest: Mapping[str, Any], steps: Sequence[Step
                 found = True
         if found:
             used.append(folder)
-            shares.append((other["timing"] or {}).get("own_share", 0.0))
+            timing = other["timing"] or {"wall_seconds": 0.0, "kernel_seconds": 0.0}
+            own.append(timing["wall_seconds"] - timing["kernel_seconds"])
         if len(used) == _MOST_RESULTS:
             break
     known = sum(_key(step.kernel.name, *step.cell.key, step.series) in seen for step in steps)
-    return Known(left, known, min(0.9, median(shares)) if shares else 0.0, tuple(used))
+    return Known(left, known, median(own) if own else 0.0, tuple(used))
 
 
 def _key(kernel: str, module: str, pages: str | None, series: str) -> tuple[str, str, str | None, bool]:

@@ -66,7 +66,8 @@ def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage, number: int)
     assert after.manifest["state"] == "complete" and after.manifest["rounds_done"] == 4
     assert runs(after) == planned(after, 4), "each run of the plan once"
     # The order of runs is that of the plan: what was measured before, then the rest.
-    order = [(r["run"]["round"], r["run"]["position"]) for r in after.records if r["run"]["series"] != "aside"]
+    counted = [r["run"] for r in after.records if r["run"]["series"] != "aside"]
+    order = [(run["round"], run["position"]) for run in counted]
     assert order == sorted(order)
     assert after.records[: len(before.records)] != [] and len(after.records) >= len(before.records)
     [told] = after.manifest["breaks"]
@@ -80,21 +81,23 @@ def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage, number: int)
     assert {row.time_ratio.pairs for row in result.groups[0].ranked if row.time_ratio} == {4}
 
 
-def test_rounds_that_were_added_are_decided_again(stage: Stage):
-    """Broken off between added rounds, the same rounds come about as without a break."""
+def test_rounds_that_were_added_stay_and_the_budget_counts_on(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02", factor="0.8")
-    arguments = ("--rounds", "3", "--until", "0.0001%", "--budget", "1.5s", "--no-sweep")
+    arguments = ("--rounds", "3", "--until", "0.0001%", "--budget", "1h", "--no-sweep")
     folder = broken_off(stage, *arguments, records=14)
-    assert read_result(folder).manifest["rounds_done"] >= 4
+    file = folder / "manifest.json"
+    file.write_text(file.read_text().replace('"1h"', '"0.1s"'))
+    before = read_result(folder)
+    assert before.manifest["rounds_done"] >= 4
     done = stage.run("compare", "--resume", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     result = read_result(folder)
-    assert result.manifest["until"]["ended"] in ("budget", "narrow")
+    assert result.manifest["until"]["ended"] == "budget"
+    assert result.manifest["rounds_done"] == before.manifest["rounds_done"]
+    assert result.manifest["until"]["rounds"] == {"triad": before.manifest["rounds_done"]}
     made = runs(result)
-    assert set(made.values()) == {1}
-    rounds = {number for _, _, _, number in made}
-    assert rounds == set(range(1, result.manifest["rounds_done"] + 1))
+    assert set(made.values()) == {1} and len(made) == 3 * before.manifest["rounds_done"]
 
 
 def test_a_cut_line_is_named_and_its_run_is_made_again(stage: Stage):
@@ -171,5 +174,5 @@ def test_the_plan_tells_what_would_run_and_starts_nothing(small: Stage):
     assert measured.returncode == 0, measured.stderr
     folders = list(small.results.iterdir())
     told = small.compare("--plan", "--rounds", "4").stdout
-    assert "Estimated from 1 earlier result on this machine: about 0:0" in told
+    assert "Estimated from 1 earlier result on this machine: about 0:" in told
     assert list(small.results.iterdir()) == folders

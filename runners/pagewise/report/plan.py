@@ -41,7 +41,11 @@ def planned(comparison: Comparison) -> dict[str, Any]:
         "cpus": list(comparison.placement.cpus),
         "kernels": [_kernel(one, rounds[0], sweeps, known, options.rounds) for one in comparison.subjects],
         "runs": len(every) + len(sweeps),
-        "seconds": {"rounds": known.seconds(every), "sweeps": known.seconds(sweeps)},
+        "seconds": {
+            "rounds": known.seconds(every),
+            "sweeps": known.seconds(sweeps),
+            "own": known.own_seconds,
+        },
         "runs_known": known.steps,
         "estimated_from": [str(folder) for folder in known.results],
     }
@@ -80,7 +84,7 @@ def print_plan(console: Console, plan: dict[str, Any]) -> None:
 
 def time_text(plan: dict[str, Any]) -> str:
     """How long it takes, in a sentence or two."""
-    rounds, sweeps = plan["seconds"]["rounds"], plan["seconds"]["sweeps"]
+    rounds, sweeps, own = plan["seconds"].values()
     until = ""
     if plan["until"] is not None:
         until = (
@@ -90,7 +94,7 @@ def time_text(plan: dict[str, Any]) -> str:
     if rounds is None or sweeps is None:
         return "How long it takes is not known: no earlier result on this machine has such runs." + until
     first = f"Estimated from {count_text(len(plan['estimated_from']), 'earlier result')} on this machine: "
-    text = f"{first}about {clock_text(rounds + sweeps)} for {count_text(plan['runs'], 'run')}."
+    text = f"{first}about {clock_text(rounds + sweeps + own)} for {count_text(plan['runs'], 'run')}."
     unknown = plan["runs"] - plan["runs_known"]
     if unknown:
         text += f" {count_text(unknown, 'run')} among them were never made so: guessed from the others."

@@ -186,8 +186,8 @@ def test_rounds_are_added_until_narrow_or_the_budget_ends(stage: Stage, argument
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--until", "wide"), "is no width"),
-        (("--until", "200%"), "is no width"),
+        (("--until", "wide"), "is no share"),
+        (("--until", "200%"), "is no share"),
         (("--budget", "soon"), "is no time"),
     ],
 )

@@ -16,8 +16,8 @@ _PLAIN_WIDTH = 120
 _ROUNDS, _WIDTH = 7, 0.03
 
 
-def _share(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
-    """2% or 0.02 as 0.02."""
+def share(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    """An option's callback: 2% or 0.02 as 0.02."""
     if text is None:
         return None
     try:
@@ -25,7 +25,7 @@ def _share(context: click.Context, option: click.Parameter, text: str | None) ->
     except ValueError:
         share = 0.0
     if not 0.0 < share < 1.0:
-        raise click.BadParameter(f"{text!r} is no width: write it like 2%", context, option)
+        raise click.BadParameter(f"{text!r} is no share: write it like 2%", context, option)
     return share
 
 
@@ -117,7 +117,7 @@ ROUNDS = click.option(
 )
 UNTIL = click.option(
     "--until",
-    callback=_share,
+    callback=share,
     metavar="WIDTH",
     help="Add rounds until every 95 % interval is narrower, as 2%, or the budget ends: docs/statistics.md.",
 )

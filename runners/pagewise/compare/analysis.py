@@ -135,13 +135,30 @@ class KernelResult:
 
 def analyse(subjects: Sequence[Subject], records: Iterable[Record], seed: int) -> list[KernelResult]:
     """Rows, verdicts and curves of each kernel, from its records. `seed` is that of the bootstrap."""
+    sorted_records = _sort(records)
+    return _judged([_kernel_result(one, sorted_records, seed) for one in subjects])
+
+
+def times_of(
+    subjects: Sequence[Subject], records: Iterable[Record]
+) -> dict[tuple[str, Cell], list[dict[int, float]]]:
+    """Seconds a pass by round of each kernel's cells that were measured, those of A/A after the first."""
+    found, series = {}, _sort(records)
+    for one in subjects:
+        for cell in one.cells:
+            of = [series.get((one.kernel.name, cell.key, name), []) for name in ("compare", "aa")]
+            found[one.kernel.name, cell] = [_times(of[0]), *map(_times, _repeats(of[1]))]
+    return found
+
+
+def _sort(records: Iterable[Record]) -> _Sorted:
     sorted_records: _Sorted = {}
     for record in records:
         run = record.get("run")
         if run is not None:
             key = (run.get("kernel", record["kernel"]), (run["module"], run.get("pages")), run["series"])
             sorted_records.setdefault(key, []).append(record)
-    return _judged([_kernel_result(one, sorted_records, seed) for one in subjects])
+    return sorted_records
 
 
 def _judged(results: Sequence[KernelResult]) -> list[KernelResult]:

@@ -93,13 +93,13 @@ def estimate(
     (percentiles) or useless. p follows Student's t, scaled so that p is 0.05 where the interval ends at 0.
     """
     count = logs.shape[-1]
-    centre, error = _studentised(logs)
+    centre, error = studentised(logs)
     freedom = count - 2 * trim_count(count) - 1
     student = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2))
     factor = np.full(centre.shape, student)
     if count >= _FEWEST_TO_RESAMPLE:
         signs = _signs(count, seed, resamples)[:, None, :]
-        means, errors = _studentised((logs - centre[..., None, None])[..., None, :, :] * signs)
+        means, errors = studentised((logs - centre[..., None, None])[..., None, :, :] * signs)
         # Where all values are alike there is nothing to resample.
         far = np.divide(np.abs(means), errors, out=np.zeros_like(means), where=errors > 0.0)
         factor = np.maximum(factor, np.quantile(far, CONFIDENCE, axis=-1))
@@ -162,7 +162,7 @@ def unclear(measured: Ratio | None, floor: float | None, p: float | None = None)
     return "correction" if p is not None and p > 1.0 - CONFIDENCE else None
 
 
-def _studentised(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def studentised(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Trimmed mean over the last axis, the mean of those of the last but one, and its standard error."""
     count = logs.shape[-1]
     drop = trim_count(count)

@@ -46,4 +46,4 @@ WHERE (schema = 'pagewise.record/1'
                AND placement.threads IS NOT NULL AND host.hostname IS NOT NULL)
        AND (run IS NULL
             OR run.module IS NOT NULL AND run.round >= 1 AND run.position IS NOT NULL
-               AND run.series IN ('compare', 'aa', 'sweep', 'trial', 'counters'))) IS NOT TRUE;
+               AND run.series IS NOT NULL)) IS NOT TRUE;

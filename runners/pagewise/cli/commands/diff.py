@@ -1,0 +1,53 @@
+"""`pagewise diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pagewise.cli.options import JSON, SEED, make_console, print_json, share
+
+
+@click.command()
+@click.argument("old", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="OLD...")
+@click.argument("new", type=click.Path(path_type=Path))
+@click.option(
+    "--of",
+    "quantity",
+    type=click.Choice(["ratio", "time"]),
+    default="ratio",
+    show_default=True,
+    help="What is judged: a configuration's time over the baseline's of its own session, or its time.",
+)
+@click.option(
+    "--threshold",
+    callback=share,
+    default="3%",
+    show_default=True,
+    metavar="SHARE",
+    help="A smaller change is none, however sure.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 7 when there is something that cannot be told.")
+@click.option(
+    "--across-machines", is_flag=True, help="Judge also where the machine or the threads are others."
+)
+@SEED
+@JSON
+def command(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chosen: Any) -> int:
+    """Say what became slower or faster from the results OLD to the result NEW: docs/diff.md.
+
+    Differences of machine, system, compilers and builds are named first. Exit codes: 0 no regression; 1 a
+    regression; 5 configurations of OLD are missing or invalid in NEW; 6 the machines cannot be compared; 7
+    something cannot be told (with --strict).
+    """
+    from pagewise.results.diff import as_data, compare, print_diff
+
+    diff = compare((*old, new), **chosen)
+    if as_json:
+        print_json(as_data(diff, strict))
+    else:
+        print_diff(make_console(), diff)
+    return diff.exit_code(strict)

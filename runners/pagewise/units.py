@@ -45,9 +45,9 @@ def clock_text(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def count_text(count: int, noun: str) -> str:
-    """A number of things: `1 run`, `12 runs`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def count_text(count: int, noun: str, many: str | None = None) -> str:
+    """A number of things: `1 run`, `12 runs`; `many` is a plural without s."""
+    return f"{count} {noun}" if count == 1 else f"{count} {many or noun + 's'}"
 
 
 def number_text(value: float) -> str:

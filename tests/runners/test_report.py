@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,9 +11,12 @@ import pytest
 
 from builders import chase, configuration, failed_record, kernel, record, subject_of
 from pagewise.compare.analysis import KernelResult, analyse
+from pagewise.compare.statistics import Ratio
 from pagewise.provenance import provenance
-from pagewise.report import words
+from pagewise.report import advice, words
 from pagewise.report.figures import _spread, pictures
+from pagewise.report.forest import Axis
+from pagewise.report.matrix import matrix
 from stage import ROOT, TRIAD
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
@@ -55,13 +59,79 @@ def test_effects_are_said_in_plain_words():
 def test_what_cannot_be_told_is_not_told():
     found = result({"gcc-12.2.0": 1.0})
     assert dict(words.factor_sentences(found))["Pages"].startswith("thp: cannot tell;")
-    assert words.headline([found]) == "Vector triad: no difference that can be told."
-    assert "Nothing can be said" in words.headline([])
+    assert advice.headline([found]) == "Huge pages make no difference that can be told on this node."
+    assert advice.largest([found]) == ""
+    assert "Nothing can be said" in advice.headline([])
 
 
-def test_the_headline_is_the_verdict():
-    found = words.headline([result({"gcc-12.2.0": 0.8})])
-    assert found == "Vector triad: transparent huge pages take 20 % less time (gcc-12.2.0)."
+@pytest.mark.parametrize(
+    ("factors", "told"),
+    [
+        ((0.8,), "Use transparent huge pages: 20 % less time."),
+        ((0.8, 0.7), "Use transparent huge pages: 20 to 30 % less time."),
+        (
+            (0.8, 1.0),
+            "Use transparent huge pages: 20 % less time; in 1 other comparison no difference can be told, in "
+            "none a loss.",
+        ),
+        ((1.3,), "Keep base pages: with transparent huge pages 30 % more time."),
+        (
+            (0.8, 1.3),
+            "Choose the pages by kernel. Transparent huge pages: 20 % less time; but 30 % more time.",
+        ),
+    ],
+)
+def test_the_headline_says_what_to_do(factors, told):
+    found = result(dict(zip(COMPILERS, factors, strict=False)))
+    assert advice.headline([found]) == told
+
+
+def test_the_headline_names_few_kernels_and_counts_many():
+    def named(title: str) -> KernelResult:
+        one = result({"gcc-12.2.0": 0.8})
+        return replace(one, kernel=replace(one.kernel, title=title, name=title))
+
+    few = [named("Chase"), named("Triad")]
+    assert advice.headline(few).endswith(": 20 % less time in Chase, 20 % in Triad.")
+    many = [named(f"K{number}") for number in range(5)]
+    assert advice.headline(many).endswith(": less time in 5 of 5 comparisons (20 %).")
+
+
+def test_a_choice_counts_its_verdicts():
+    first, second, *_ = advice.choices([result(dict(zip(COMPILERS, (0.8, 1.3), strict=True)))])
+    assert (first.value, len(first.told("faster")), len(first.told("slower")), first.missing) == (
+        "thp",
+        1,
+        1,
+        0,
+    )
+    assert (second.value, second.effects, second.missing) == ("hugetlbfs", (), 2)
+
+
+def test_the_best_is_the_smallest_ratio_that_is_told():
+    (best,) = advice.bests([result({"gcc-12.2.0": 0.8})])
+    assert best.row.cell.measured.hugepages == "thp" and best.as_good == ()
+    (none,) = advice.bests([result({"gcc-12.2.0": 1.0})])
+    assert none.row is None and advice.label_of(none) == "none"
+
+
+def test_the_matrix_has_a_place_for_everything():
+    found = matrix([result(dict(zip(COMPILERS, (0.5, 1.1), strict=True)))])
+    assert found.columns == ("none", "thp", "hugetlbfs")
+    assert [(line.compiler, line.span) for line in found.lines] == [(COMPILERS[0], 2), (COMPILERS[1], 0)]
+    half, more = (line.cells[1] for line in found.lines)
+    assert (half.is_best, more.is_best, half.step, more.step) == (True, False, 5, 1)
+    assert found.lines[0].cells[2].row.invalid
+
+
+def test_an_axis_holds_all_and_its_labels_keep_apart():
+    axis = Axis.over([Ratio(7, 0.43, 0.34, 0.55), Ratio(7, 1.76, 1.38, 2.04), None])
+    assert axis.first < 0.34 and axis.last > 2.04
+    places = [place for place, _ in axis.ticks]
+    assert "1" in [text for _, text in axis.ticks] and all(b - a >= 13 for a, b in pairwise(places))
+    bar = axis.bar(Ratio(7, 0.43, 0.34, 0.55))
+    assert bar.low < bar.start < bar.high < bar.end == axis.place(1.0)
+    assert Axis.over([]).place(50.0) == 100.0
 
 
 def test_notes_on_machine_and_noise():

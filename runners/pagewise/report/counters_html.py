@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pagewise.report.counters import Counted, heads
-from pagewise.report.html import machine_facts, provenance_facts, templates
+from pagewise.report.counters import COUNTS, LATEX, RATIOS, VALUES, Counted, heads
+from pagewise.report.facts import glance, machine_facts, provenance_facts
+from pagewise.report.html import templates
 
 
 def write_html(file: Path, found: Counted) -> None:
@@ -16,6 +17,9 @@ def write_html(file: Path, found: Counted) -> None:
         .get_template("counters.html.jinja")
         .render(
             title=f"pagewise counters: {manifest['name']} on {manifest['host']['hostname']}",
+            headline=f"{found.file.title}: what huge pages and compilers change in the counters",
+            facts=glance(manifest, []),
+            files=("records.jsonl", "manifest.json", COUNTS, VALUES, RATIOS, LATEX),
             manifest=manifest,
             file=found.file,
             groups=[

@@ -28,10 +28,12 @@ from pagewise.report import words
 from pagewise.units import bytes_text, count_text, number_text, percent_text
 
 # The report replaces these colours by CSS variables of the same role, so that pictures follow light and dark.
-INK, FAINT, PAPER, SHADE = "#1c2430", "#8a93a0", "#fdfefd", "#e4e8ee"
-# From Okabe and Ito, Color Universal Design (2008), with a neutral grey for base pages.
-_POLICY_COLOURS = {"none": "#6b7480", "thp": "#0072b2", "hugetlbfs": "#d55e00"}
-_MORE_COLOURS = ("#009e73", "#cc79a7", "#e69f00")
+INK, FAINT, PAPER, SHADE = "#1c2430", "#59636f", "#fdfefd", "#e1e5eb"
+FASTER, SLOWER = "#00704f", "#a8320a"
+# All at least 4.5 : 1 on PAPER; blue and purple also differ in lightness from the grey of base pages for
+# people who see few colours, and every line carries its name.
+_POLICY_COLOURS = {"none": "#6b7480", "thp": "#0072b2", "hugetlbfs": "#a23e8c"}
+_MORE_COLOURS = ("#946300", "#5b4bb5", "#4a7a1e")
 COLOUR_ROLES = {
     INK: "ink",
     FAINT: "faint",
@@ -39,10 +41,12 @@ COLOUR_ROLES = {
     SHADE: "shade",
     "#6b7480": "none",
     "#0072b2": "thp",
-    "#d55e00": "hugetlbfs",
-    "#009e73": "more-1",
-    "#cc79a7": "more-2",
-    "#e69f00": "more-3",
+    "#a23e8c": "hugetlbfs",
+    "#946300": "more-1",
+    "#5b4bb5": "more-2",
+    "#4a7a1e": "more-3",
+    FASTER: "faster",
+    SLOWER: "slower",
 }
 _DASHES: dict[tuple[str, str], Any] = {
     ("hardware", "regular"): "-",
@@ -73,9 +77,14 @@ STYLE = {
 
 @dataclass
 class Picture:
-    """A figure with its file's stem, the caption, and the text that stands for it where it cannot be seen."""
+    """A figure with its kind (`sweep`, `ratios`, ...), its file's stem, a name, the caption, and a text.
 
+    `alternative` is the text that stands for it where it cannot be seen.
+    """
+
+    kind: str
     stem: str
+    name: str
     figure: Figure
     caption: str
     alternative: str
@@ -171,7 +180,9 @@ def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
             _mark_caches(axes, manifest)
         _label_ends(axes)
     return Picture(
+        "sweep",
         f"{result.kernel.name}-sweep",
+        f"{result.kernel.title}: {metric.title} over {result.kernel.sweep.label}",
         figure,
         _sweep_caption(result.kernel, result.kernel.sweep, metric, result.curves),
         _sweep_words(result.kernel, curves),
@@ -354,7 +365,14 @@ def _ratios(result: KernelResult) -> Picture | None:
         f"{result.kernel.title}: time ratio to the baseline of the same compiler, with its 95 % interval; "
         "left of 1 is faster. The shaded band is the noise floor: within it nothing can be told."
     )
-    return Picture(f"{result.kernel.name}-ratios", figure, caption, _ratio_words(result.kernel, groups))
+    return Picture(
+        "ratios",
+        f"{result.kernel.name}-ratios",
+        f"{result.kernel.title}: time ratios",
+        figure,
+        caption,
+        _ratio_words(result.kernel, groups),
+    )
 
 
 def _draw_ratios(axes: Axes, kernel: Kernel, group: Group) -> None:

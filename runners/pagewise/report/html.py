@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,32 +10,66 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from pagewise.compare.analysis import KernelResult
-from pagewise.report import words
+from pagewise.compare.analysis import Curve, KernelResult
+from pagewise.compare.counts import counts_by_cell
+from pagewise.kernel import Kernel
+from pagewise.report import advice, words
+from pagewise.report.facts import glance, machine_facts, provenance_facts
 from pagewise.report.figures import COLOUR_ROLES, Picture, colour
+from pagewise.report.forest import Axis
+from pagewise.report.matrix import matrix
 from pagewise.report.policies import tables
 from pagewise.report.program import for_page
 from pagewise.result import Result
-from pagewise.units import bytes_text, number_text, seconds_text
+from pagewise.units import bytes_text, number_text, percent_text, seconds_text
+
+_FILES = ("records.jsonl", "manifest.json")
+_NUMBER = re.compile(r"-?\d+\.\d{2,}")
+# What matplotlib gives every text and path, and a browser has anyway.
+_NEEDLESS = re.compile(r' transform="rotate\(-0 [^"]*\)"|; stroke-linejoin: miter|; stroke-linecap: square')
 
 
 def write_html(
-    file: Path, result: Result, kernels: Sequence[KernelResult], pictures: Mapping[str, Sequence[Picture]]
+    file: Path,
+    result: Result,
+    kernels: Sequence[KernelResult],
+    pictures: Mapping[str, Sequence[Picture]],
+    files: Sequence[str],
 ) -> None:
-    """Writes the report. Raises OSError."""
+    """Writes the report. `pictures` by kernel, those of all under an empty name; `files` lie beside it.
+
+    Raises OSError.
+    """
+    bests = advice.bests(kernels)
+    several = len(bests) > 1
     text = templates().get_template("report.html.jinja").render(
         title=f"pagewise: {result.manifest['name']} on {result.manifest['host']['hostname']}",
-        headline=words.headline(kernels),
+        headline=advice.headline(kernels),
+        largest=advice.largest(kernels) if several else "",
+        facts=glance(result.manifest, kernels),
         notes=words.notes(result.manifest, kernels),
         manifest=result.manifest,
         kernels=kernels,
-        pictures={name: [_inline(picture) for picture in found] for name, found in pictures.items()},
-        sweeps=_sweeps(kernels),
+        choices=_choices(kernels) if several else [],
+        bests=bests if several else [],
+        best_axis=Axis.over(best.row.time_ratio for best in bests if best.row is not None),
+        label_of=advice.label_of,
+        matrix=matrix(kernels) if several else None,
+        matrix_pictures=[picture.stem for picture in pictures.get("", ())],
+        pages=[
+            _kernel_page(one, bests, pictures.get(one.kernel.name, ()), len(kernels) == 1)
+            for one in kernels
+        ],
+        unranked=[line for one in kernels for line in _unranked(one)],
         policies=tables(kernels),
+        policy_pictures=_of_kind(pictures, "policies"),
+        counters=_counters(result, kernels),
         proofs=_proofs(result, kernels),
+        proof_sentence=words.proof_text(kernels),
         program=for_page(result),
         machine=machine_facts(result.manifest),
         provenance=provenance_facts(result.manifest),
+        files=[*_FILES, *files],
         skipped=result.skipped,
         words=words,
     )
@@ -45,7 +79,7 @@ def write_html(
 def templates() -> jinja2.Environment:
     """The templates beside this file."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -54,51 +88,155 @@ def templates() -> jinja2.Environment:
     environment.filters |= {
         "bytes": bytes_text,
         "seconds": seconds_text,
+        "percent": percent_text,
         "role": lambda policy: COLOUR_ROLES[colour(policy)],
     }
     return environment
 
 
+def _choices(kernels: Sequence[KernelResult]) -> list[dict[str, Any]]:
+    """Choices as the page shows them: counts, texts, and the shares of a bar as (kind, start, width)."""
+    lines = []
+    for one in advice.choices(kernels):
+        counts = {
+            "faster": len(one.told("faster")),
+            "unclear": len(one.told("cannot tell")),
+            "slower": len(one.told("slower")),
+            "missing": one.missing,
+        }
+        whole, start, shares = sum(counts.values()) or 1, 0.0, []
+        for kind, count in counts.items():
+            if count:
+                shares.append((kind, round(start, 1), round(100 * count / whole, 1)))
+            start += 100 * count / whole
+        ratios = [effect.ratio.median for effect in one.effects]
+        texts = [f"{value:.2f}" for value in (min(ratios), max(ratios))] if ratios else ["", ""]
+        middle = "" if one.middle is None else f"{one.middle:.2f}"
+        lines.append(
+            {
+                "name": words.choice_text(one.factor, one.value),
+                "shares": shares,
+                **counts,
+                "middle": middle,
+                "smallest": texts[0],
+                "largest": texts[1],
+            }
+        )
+    return lines
+
+
+def _kernel_page(
+    one: KernelResult, bests: Sequence[advice.Best], pictures: Sequence[Picture], alone: bool
+) -> dict[str, Any]:
+    """What a kernel's part of the page needs. `columns`: the variants it feels, none without ranks."""
+    ranked = [row for group in one.groups for row in group.ranked]
+    felt = [name for name in words.shown_variants(one.kernel) if name in one.kernel.feels]
+    return {
+        "result": one,
+        "level": "h2" if alone else "h3",
+        "answers": [best for best in bests if best.kernel is one],
+        "compilers": [words.versus_text(versus) + "." for versus in one.versus],
+        "columns": (felt or ["hugepages"]) if ranked else [],
+        "axis": Axis.over(row.time_ratio for row in ranked),
+        "missing": words.missing_texts(one) if not ranked else [],
+        "pictures": [_inline(picture) for picture in pictures if picture.kind == "sweep"],
+        "ratio_pictures": [picture.stem for picture in pictures if picture.kind == "ratios"],
+        "sweeps": _sweeps(one),
+    }
+
+
+def _of_kind(pictures: Mapping[str, Sequence[Picture]], kind: str) -> list[dict[str, str]]:
+    return [
+        {"stem": picture.stem, "name": picture.name}
+        for found in pictures.values()
+        for picture in found
+        if picture.kind == kind
+    ]
+
+
 def _inline(picture: Picture) -> dict[str, Any]:
     """The picture in the page's colours, with a description for those who cannot see it."""
-    svg = picture.svg
+    svg = _NEEDLESS.sub("", picture.svg)
+    # A tenth of a point is finer than any screen.
+    svg = _NUMBER.sub(lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), svg)
     for ink, role in COLOUR_ROLES.items():
         svg = svg.replace(ink, f"var(--{role})")
     name = f"{picture.stem}-words"
     opening = f'<svg role="img" aria-labelledby="{name}" '
     svg = svg.replace("<svg ", opening, 1).replace(
-        ">", f'><desc id="{name}">{_escaped(picture.alternative)}</desc>', 1
+        ">", f'><desc id="{name}">{Markup.escape(picture.alternative)}</desc>', 1
     )
-    return {"svg": Markup(svg), "caption": picture.caption, "stem": picture.stem}
+    return {"svg": Markup(svg), "caption": picture.caption, "stem": picture.stem, "name": picture.name}
 
 
-def _sweeps(kernels: Sequence[KernelResult]) -> dict[str, dict[str, Any]]:
-    """The curves as tables, by kernel: a line for each swept value, a column for each configuration."""
-    tables = {}
-    for one in kernels:
-        sweep, curves = one.kernel.sweep, [curve for curve in one.curves if curve.points]
-        if sweep is None or one.kernel.sweep_metric is None or not curves:
-            continue
-        values = list(dict.fromkeys(x for curve in curves for x, _ in curve.points))
-        if not any(isinstance(x, str) for x in values):
-            values.sort()
-        found = [dict(curve.points) for curve in curves]
-        tables[one.kernel.name] = {
+def _sweeps(one: KernelResult) -> list[dict[str, Any]]:
+    """The curves as tables: a line for each swept value, a column for each configuration."""
+    sweep, curves = one.kernel.sweep, [curve for curve in one.curves if curve.points]
+    if sweep is None or one.kernel.sweep_metric is None or not curves:
+        return []
+    values = list(dict.fromkeys(x for curve in curves for x, _ in curve.points))
+    if not any(isinstance(x, str) for x in values):
+        values.sort()
+    found = [dict(curve.points) for curve in curves]
+    return [
+        {
             "label": sweep.label,
             "metric": one.kernel.sweep_metric.title,
-            "columns": [
-                (curve.cell.compiler, words.label(one.kernel, curve.cell.measured)) for curve in curves
-            ],
+            "columns": [_head(one.kernel, curve) for curve in curves],
             "lines": [
                 (words.swept_text(sweep, x), [number_text(at[x]) if x in at else "" for at in found])
                 for x in values
             ],
         }
-    return tables
+    ]
 
 
-def _escaped(text: str) -> str:
-    return str(Markup.escape(text))
+def _head(kernel: Kernel, curve: Curve) -> tuple[str, str]:
+    return curve.cell.compiler, words.label(kernel, curve.cell.measured)
+
+
+def _unranked(one: KernelResult) -> list[dict[str, str]]:
+    """What of a kernel is not ranked; what has one reason and remedy in one line."""
+    together: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for group in one.groups:
+        for row in group.unranked:
+            compilers = together.setdefault((row.invalid or "", row.remedy or ""), {})
+            compilers.setdefault(group.compiler, []).append(words.label(one.kernel, row.cell.measured))
+    return [
+        {
+            "kernel": one.kernel.title,
+            "reason": reason,
+            "remedy": remedy,
+            "configurations": "; ".join(f"{name}: {', '.join(those)}" for name, those in compilers.items()),
+        }
+        for (reason, remedy), compilers in together.items()
+    ]
+
+
+def _counters(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]:
+    """Counts of a pass by cell, and why there are no hardware counters where there are none."""
+    found = counts_by_cell(result.records)
+    names = list(dict.fromkeys(name for counts in found.values() for name in counts))
+    lines = []
+    for one in kernels:
+        for row in (row for group in one.groups for row in group.ranked):
+            counts = found.get((one.kernel.name, *row.cell.key))
+            if counts:
+                texts = [number_text(counts[name]) if name in counts else "" for name in names]
+                lines.append(
+                    {
+                        "kernel": one.kernel.title,
+                        "compiler": row.cell.compiler,
+                        "configuration": words.label(one.kernel, row.cell.measured),
+                        "figures": texts,
+                    }
+                )
+    reasons = dict.fromkeys(
+        record["counters"]["unavailable"]
+        for record in result.records
+        if "unavailable" in record.get("counters", {})
+    )
+    return {"names": names, "lines": lines, "reasons": list(reasons)}
 
 
 def _proofs(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, str]]:
@@ -112,12 +250,14 @@ def _proofs(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, s
     }
     return [
         {
-            "kernel": one.kernel.name,
+            "kernel": one.kernel.title,
             "compiler": group.compiler,
             "configuration": words.label(one.kernel, row.cell.measured),
             "requested": bytes_text(row.pages.requested),
             "observed": bytes_text(row.pages.observed),
-            "coverage": f"{row.pages.coverage:.2%}".replace("%", " %"),
+            "coverage": words.floored_percent(row.pages.coverage),
+            "share": f"{100 * row.pages.coverage:.1f}",
+            "role": COLOUR_ROLES[colour(row.cell.measured.hugepages)],
             "method": methods.get((one.kernel.name, *row.cell.key), ""),
             "runs": str(row.runs),
         }
@@ -126,64 +266,3 @@ def _proofs(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, s
         for row in (*group.ranked, *group.unranked)
         if row.pages is not None
     ]
-
-
-def machine_facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The machine, as a list of names and values."""
-    host = manifest["host"]
-    thp = host["thp"]
-    pools = [f"{bytes_text(pool['page_bytes'])}: {pool['total']} pages" for pool in host["pools"]]
-    caches = [f"L{cache['level']} {bytes_text(cache['bytes'])}" for cache in host["caches"]]
-    nodes = [f"node {node['node']}: {len(node['cpus'])} CPUs" for node in host["numa_nodes"]]
-    told = [
-        ("Host", host["hostname"]),
-        ("CPU", f"{host['cpu'] or 'unnamed'} ({host['architecture']}), {host['cpus']} CPUs"),
-        ("Caches", ", ".join(caches) or "not told"),
-        ("Memory", "not told" if host["memory_bytes"] is None else bytes_text(host["memory_bytes"])),
-        ("NUMA", ", ".join(nodes) or "none told"),
-        ("SMT", {True: "on", False: "off", None: "not told"}[host["smt"]]),
-        ("Kernel", host["kernel"]),
-        ("Virtual machine", host["virtual_machine"] or "no"),
-        (
-            "Transparent huge pages",
-            "not in this kernel" if thp is None else f"{thp['enabled']}, defrag {thp['defrag']}",
-        ),
-        ("Reserved pools", "; ".join(pools) or "none"),
-        ("Governor", ", ".join(host["governors"] or []) or "not told"),
-        ("Hardware counters", "yes" if host["pmu"] else "no"),
-        ("Threads", f"{manifest['threads']}, on CPU {', '.join(map(str, manifest['placement']['cpus']))}"),
-    ]
-    if manifest.get("prefetchers"):
-        told.append(("Hardware prefetchers off", words.prefetchers_text(manifest)))
-    if manifest["pool"]:
-        pages = [f"{pool['needed']} pages of {bytes_text(pool['page_bytes'])}" for pool in manifest["pool"]]
-        told.append(("Reserved for this", f"{', '.join(pages)}, then put back"))
-    if manifest.get("switches"):
-        changes = [f"{one['file']} from {one['before']} to {one['now']}" for one in manifest["switches"]]
-        told.append(("Switched for this", f"{', '.join(changes)}, then put back"))
-    return told
-
-
-def provenance_facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """When, how and from what sources it was measured, as a list of names and values."""
-    sources, software, timing = manifest["provenance"], manifest["software"], manifest["timing"]
-    dirty = " with uncommitted changes" if sources["project_dirty"] else ""
-    told = [
-        (
-            "Measured",
-            f"{manifest['created']} to {manifest['finished'] or 'not finished'}, {manifest['state']}",
-        ),
-        ("Command", shlex.join(manifest["command"])),
-        (
-            "Rounds",
-            f"{words.rounds_text(manifest)}, seed {manifest['seed']}. {words.until_text(manifest)}".rstrip(),
-        ),
-        ("Project commit", (sources["project_commit"] or "not known") + dirty),
-        ("Spack", f"{sources['spack_version'] or 'not known'}, tree {sources['spack_tree'] or 'not known'}"),
-        ("Spack packages", sources["packages_commit"] or "not known"),
-        ("Lockfile", f"{sources['lockfile'] or 'none found'} {sources['lockfile_sha256'] or ''}"),
-        ("Software", ", ".join(f"{name} {value or 'not known'}" for name, value in software.items())),
-    ]
-    if timing:
-        told.append(("Runs", str(timing["runs"])))
-    return told

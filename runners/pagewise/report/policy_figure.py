@@ -49,7 +49,8 @@ def policy_picture(result: KernelResult) -> Picture | None:
         "the FLASH-on-A64FX study (PEARC 2023, figure 1)."
     )
     told = [f"{one.compiler} {_name(one)} {ratio_with_interval(one.ratio)}" for one in found]
-    return Picture(f"{result.kernel.name}-policies", figure, caption, f"Dot plot. {'; '.join(told)}.")
+    stem = f"{result.kernel.name}-policies"
+    return Picture("policies", stem, title, figure, caption, f"Dot plot. {'; '.join(told)}.")
 
 
 def _name(one: Compared) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pagewise.compare.analysis import Group, KernelResult, Row, Versus, X, words_of
@@ -27,7 +27,7 @@ _REASONS: dict[Reason, str] = {
     "bimodal": "runs have two speeds",
     "drift": "the ratio changed over the rounds",
 }
-_FACTORS = {"hugepages": "Pages", "prefetch": "Prefetch", "stores": "Stores"}
+_FACTORS = {"hugepages": "Pages", "prefetch": "Prefetch", "stores": "Stores", "compiler": "Compiler"}
 
 
 def shown(kernel: Kernel, cell: Cell, variant: str) -> str:
@@ -45,14 +45,23 @@ def label(kernel: Kernel, configuration: Configuration) -> str:
 
     Prefetch by the hardware and regular stores are the rule: only what differs is named.
     """
-    words = [getattr(configuration, name) for name in VARIANTS if name in kernel.feels]
-    return " ".join(word for word in words if word not in ("hardware", "regular")) or "as built"
+    return named(getattr(configuration, name) for name in VARIANTS if name in kernel.feels) or "as built"
+
+
+def named(values: Iterable[str]) -> str:
+    """Values of variants without those that are the rule: `thp software`."""
+    return " ".join(value for value in values if value not in ("hardware", "regular"))
 
 
 def policy_text(policy: str) -> str:
     """A page policy in words: `transparent huge pages of 64 KiB`."""
     name, size = POLICY_NAMES.get(policy_kind(policy), policy_kind(policy)), policy_size(policy)
     return name if size is None else f"{name} of {bytes_text(size)}"
+
+
+def choice_text(factor: str, value: str) -> str:
+    """A choice by itself: `Pages: thp`."""
+    return f"{_FACTORS[factor]}: {value}"
 
 
 def ratio_text(measured: Ratio | None) -> str:
@@ -67,13 +76,18 @@ def interval_text(measured: Ratio | None) -> str:
     return f"{measured.low:.3f}–{measured.high:.3f}"
 
 
+def floored_percent(share: float) -> str:
+    """A share that is never rounded up: `99.9 %` of what is not quite all."""
+    return f"{int(1000 * share) / 10:g} %"
+
+
 def pages_text(row: Row) -> str:
     """The pages the run was proved to be on, with the share of bytes on pages of that size: `2 MiB 100 %`."""
     if row.pages is None:
         return ""
     huge = row.pages.coverage > 0.5
     share = row.pages.coverage if huge else 1.0 - row.pages.coverage
-    return f"{bytes_text(row.pages.observed)} {int(1000 * share) / 10:g} %"
+    return f"{bytes_text(row.pages.observed)} {floored_percent(share)}"
 
 
 def swept_text(sweep: Sweep, x: X) -> str:
@@ -166,6 +180,12 @@ def method_text(results: Sequence[KernelResult]) -> str:
     )
 
 
+def moment_text(utc: str) -> str:
+    """`2026-01-02T03:04:05Z` for people: `2026-01-02 03:04 UTC`."""
+    day, _, clock = utc.partition("T")
+    return f"{day} {clock[:5]} UTC"
+
+
 def rounds_text(manifest: Mapping[str, Any]) -> str:
     """How many rounds were made: `7 of 7 rounds`, `18 rounds (at least 7)`."""
     done, asked = manifest["rounds_done"], manifest["rounds"]
@@ -199,40 +219,12 @@ def factor_sentences(result: KernelResult) -> list[tuple[str, str]]:
     """What each single variant does to the kernel, all else as in the baseline: (factor, sentence)."""
     sentences = []
     for variant in (name for name in VARIANTS if name in result.kernel.feels):
-        parts = [text for value in _values(result, variant) if (text := _effect(result, variant, value))]
+        parts = [text for value in values_of(result, variant) if (text := _effect(result, variant, value))]
         if parts:
             sentences.append((_FACTORS[variant], "; ".join(parts) + "."))
     if result.versus:
-        sentences.append(("Compiler", "; ".join(_versus_text(one) for one in result.versus) + "."))
+        sentences.append(("Compiler", "; ".join(versus_text(one) for one in result.versus) + "."))
     return sentences
-
-
-def headline(results: Sequence[KernelResult]) -> str:
-    """The sentence that comes first: what huge pages do on this machine, or why it cannot be said."""
-    parts = []
-    for result in results:
-        effects = [
-            (value, row)
-            for value in _values(result, "hugepages")
-            for row in _single(result, "hugepages", value)
-        ]
-        told = [
-            (value, row)
-            for value, row in effects
-            if row.time_ratio is not None and row.verdict != "cannot tell"
-        ]
-        if told:
-            value, row = min(told, key=lambda pair: pair[1].time_ratio.median if pair[1].time_ratio else 1.0)
-            assert row.time_ratio is not None
-            effect = f"{policy_text(value)} take {change(row.time_ratio)} ({row.cell.compiler})"
-            parts.append(f"{result.kernel.title}: {effect}")
-        elif effects:
-            parts.append(f"{result.kernel.title}: no difference that can be told")
-    if not parts:
-        return (
-            "Nothing can be said of huge pages: no configuration with them was measured beside its baseline."
-        )
-    return "; ".join(parts) + "."
 
 
 def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[str]:
@@ -284,6 +276,25 @@ def breaks(manifest: Mapping[str, Any]) -> list[str]:
     return told
 
 
+def proof_text(results: Sequence[KernelResult]) -> str:
+    """How many configurations ran on the pages asked for, and the lowest share of those on huge pages."""
+    rows = [row for one in results for group in one.groups for row in group.ranked if row.pages is not None]
+    if not rows:
+        return "No configuration told its pages."
+    if results[0].kernel.is_program:
+        return f"{count_text(len(rows), 'policy', 'policies')} told the pages of the whole process."
+    huge = [row.pages.coverage for row in rows if row.pages and row.cell.measured.hugepages != "none"]
+    text = f"{count_text(len(rows), 'configuration')} ran on the pages asked for"
+    least = f"; with huge pages at least {floored_percent(min(huge))} of the bytes" if huge else ""
+    return f"{text}{least}."
+
+
+def missing_texts(result: KernelResult) -> list[str]:
+    """Why nothing of a kernel is ranked: each reason once."""
+    rows = [row for group in result.groups for row in group.unranked]
+    return list(dict.fromkeys(". ".join(filter(None, (row.invalid, row.remedy))) for row in rows))
+
+
 def prefetchers_text(manifest: Mapping[str, Any]) -> str:
     """Which hardware prefetchers were off, by what, and whether that was read back."""
     done = manifest.get("prefetchers")
@@ -298,7 +309,7 @@ def verdict_class(row_verdict: Verdict) -> str:
     return "unclear" if row_verdict == "cannot tell" else row_verdict
 
 
-def _values(result: KernelResult, variant: str) -> list[str]:
+def values_of(result: KernelResult, variant: str) -> list[str]:
     """The variant's values other than the baseline's, in the order of rows."""
     found = dict.fromkeys(
         getattr(row.cell.measured, variant)
@@ -309,7 +320,7 @@ def _values(result: KernelResult, variant: str) -> list[str]:
     return [value for value in found if value not in baselines]
 
 
-def _single(result: KernelResult, variant: str, value: str) -> list[Row]:
+def alone(result: KernelResult, variant: str, value: str) -> list[Row]:
     """The ranked rows that differ from their baseline in this variant only."""
     rows = []
     for group in result.groups:
@@ -323,7 +334,7 @@ def _single(result: KernelResult, variant: str, value: str) -> list[Row]:
 
 
 def _effect(result: KernelResult, variant: str, value: str) -> str:
-    rows = [row for row in _single(result, variant, value) if row.time_ratio is not None]
+    rows = [row for row in alone(result, variant, value) if row.time_ratio is not None]
     if not rows:
         return f"{value} was not measured" if variant == "hugepages" else ""
     if all(row.verdict == "cannot tell" for row in rows):
@@ -336,7 +347,8 @@ def _effect(result: KernelResult, variant: str, value: str) -> str:
     return f"{value}: {', '.join(told)}"
 
 
-def _versus_text(versus: Versus) -> str:
+def versus_text(versus: Versus) -> str:
+    """A compiler against another at the baseline, in a sentence without its full stop."""
     if versus.verdict == "cannot tell":
         text = f"{versus.compiler} against {versus.reference}: cannot tell"
     else:

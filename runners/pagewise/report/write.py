@@ -11,7 +11,7 @@ from pagewise.compare.analysis import KernelResult, analyse
 from pagewise.errors import RefusedError
 from pagewise.report.csv import write_csv
 from pagewise.report.policies import POLICIES, write_policies
-from pagewise.report.program import is_program, print_program, write_program
+from pagewise.report.program import MEMORY, METRICS, is_program, print_program, write_program
 from pagewise.report.terminal import print_result
 from pagewise.result import Result
 
@@ -35,18 +35,22 @@ def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:
     # Both take long to import (matplotlib, jinja2) and are not needed before.
     from pagewise.report.figures import pictures
     from pagewise.report.html import write_html
+    from pagewise.report.matrix_figure import matrix_picture
     from pagewise.report.policy_figure import policy_picture
 
     try:
+        files = [SUMMARY, POLICIES]
         write_csv(result.folder / SUMMARY, kernels)
         write_policies(result.folder / POLICIES, kernels)
         if is_program(result):
             write_program(result.folder, result)
+            files += [METRICS, MEMORY]
         drawn = pictures(kernels, result.manifest)
         for one in kernels:
             drawn[one.kernel.name] += filter(None, [policy_picture(one)])
+        drawn[""] = list(filter(None, [matrix_picture(kernels)]))
         _write_pictures(result.folder / FIGURES, drawn)
-        write_html(result.folder / REPORT, result, kernels, drawn)
+        write_html(result.folder / REPORT, result, kernels, drawn, files)
     except OSError as fault:
         raise RefusedError(
             f"the report cannot be written: {fault.strerror}",

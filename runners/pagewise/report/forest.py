@@ -1,0 +1,68 @@
+"""Ratios as bars with intervals on one logarithmic axis, for a table's column: geometry in per cent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pagewise.compare.statistics import Ratio
+
+_TICKS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
+# An axis has at least this much on either side of 1, and its ends lie at most so far out.
+_LEAST, _MOST = 1.08, 12.0
+# Per cent of the axis between two ticks.
+_ROOM = 13.0
+
+
+@dataclass(frozen=True)
+class Bar:
+    """From `start` to `end` goes the bar, from `low` to `high` the interval."""
+
+    start: float
+    end: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A logarithmic axis from `first` to `last`."""
+
+    first: float
+    last: float
+
+    @classmethod
+    def over(cls, ratios: Iterable[Ratio | None]) -> Axis:
+        """The axis that holds all these, and 1."""
+        told = [one for one in ratios if one is not None]
+        ends = [end for one in told for end in (one.low or one.median, one.high or one.median)]
+        low, high = min([*ends, 1 / _LEAST]), max([*ends, _LEAST])
+        return cls(max(low / 1.02, 1 / _MOST), min(high * 1.02, _MOST))
+
+    def place(self, ratio: float) -> float:
+        """Where a ratio lies, in per cent of the axis; what lies beyond stands at its end."""
+        share = math.log(ratio / self.first) / math.log(self.last / self.first)
+        return round(100 * min(max(share, 0.0), 1.0), 1)
+
+    def bar(self, ratio: Ratio) -> Bar:
+        """A ratio's bar from 1, and its interval."""
+        start, end = sorted((self.place(1.0), self.place(ratio.median)))
+        if ratio.low is None or ratio.high is None:
+            return Bar(start, end, None, None)
+        return Bar(start, end, self.place(ratio.low), self.place(ratio.high))
+
+    def band(self, floor: float | None) -> tuple[float, float] | None:
+        """The noise floor's ends."""
+        return None if floor is None else (self.place(1 / (1 + floor)), self.place(1 + floor))
+
+    @property
+    def ticks(self) -> Sequence[tuple[float, str]]:
+        """Places and texts, 1 always among them, no two too near."""
+        found = [(self.place(1.0), "1")]
+        inside = [tick for tick in _TICKS if self.first <= tick <= self.last and tick != 1.0]
+        for tick in sorted(inside, key=lambda tick: (len(f"{tick:g}"), abs(math.log(tick)))):
+            place = self.place(tick)
+            if all(abs(place - other) >= _ROOM for other, _ in found):
+                found.append((place, f"{tick:g}"))
+        return sorted(found)

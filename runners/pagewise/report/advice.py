@@ -176,7 +176,7 @@ def _worth(choice: Choice) -> tuple[int, float]:
 
 
 def _where(choice: Choice, effects: Sequence[Effect]) -> str:
-    """`34 % less time in Pointer chase, 43 to 47 % in Random access`, or how many of how many and how much."""
+    """`34 % less time in Pointer chase, 43 to 47 % in Random access`, or in how many comparisons."""
     less = effects[0].ratio.median < 1.0
     direction = "less time" if less else "more time"
     by_kernel: dict[str, list[float]] = {}

@@ -37,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """The cells of a kernel and compiler. `span` lines from this one on are of the kernel, 0 after the first."""
+    """The cells of a kernel and compiler; `span`: so many lines are of the kernel, 0 after the first."""
 
     kernel: KernelResult
     compiler: str
@@ -56,7 +56,9 @@ class Matrix:
     def columns(self) -> tuple[str, ...]:
         """Each column in words: `thp software`."""
         return tuple(
-            policy if name == "hardware" else f"{policy} {name}" for policy, names in self.heads for name in names
+            policy if name == "hardware" else f"{policy} {name}"
+            for policy, names in self.heads
+            for name in names
         )
 
 

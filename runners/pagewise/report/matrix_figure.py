@@ -50,7 +50,8 @@ def _drawn(whole: Matrix) -> Figure:
     wide = left + _WIDE * len(whole.columns) + 0.2
     high = above + _HIGH * len(names) + 0.15
     figure = Figure(figsize=(wide, high))
-    axes = figure.add_axes((left / wide, 0.15 / high, (wide - left - 0.2) / wide, (high - above - 0.15) / high))
+    size = (wide - left - 0.2) / wide, (high - above - 0.15) / high
+    axes = figure.add_axes((left / wide, 0.15 / high, *size))
     axes.set(xlim=(0, len(whole.columns)), ylim=(len(names), 0))
     for at, line in enumerate(whole.lines):
         for place, cell in enumerate(line.cells):

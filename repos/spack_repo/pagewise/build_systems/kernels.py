@@ -15,8 +15,14 @@ from spack.package import (
     requires,
     test_part,
     variant,
+    version,
 )
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+
+#: The sha256 of each release's archive, which `make dist` makes of the release's tag.
+RELEASES = {
+    "0.1.0": "3795983c095a9fbe3349387f15c2c6c531bae6d02c08f0618fab12c96e69c78c",
+}
 
 #: Exit code of a kernel whose page policy could not be had.
 PAGES_UNAVAILABLE = 3
@@ -26,7 +32,18 @@ OF_SOME_PACKAGES = ("hdf5", "micro", "mini")
 
 
 class KernelsPackage(CMakePackage):
-    """A part of kernels/: one CMake project, of which each package builds its own targets."""
+    """A part of kernels/: one CMake project, of which each package builds its own targets.
+
+    Released versions are built from the archive that `make dist` puts into the source mirror, `develop` from
+    the checkout (develop: of an environment).
+    """
+
+    manual_download = True
+    url = "file:///pagewise-kernels-0.1.0.tar"
+
+    version("develop")
+    for _release, _sha256 in RELEASES.items():
+        version(_release, sha256=_sha256)
 
     variant("openmp", default=True, description="Threads by OpenMP")
     variant("papi", default=False, description="Count events with PAPI")
@@ -45,6 +62,10 @@ class KernelsPackage(CMakePackage):
 
     # CMake must know the flags of the toolchain: they are part of what records say of a build.
     flag_handler = build_system_flags
+
+    @property
+    def download_instr(self):
+        return f"The source mirror has no archive of release {self.version}: make dist VERSION={self.version}"
 
     #: What of OF_SOME_PACKAGES this package is built from: folders and files of kernels/.
     own_parts = ()
@@ -80,7 +101,7 @@ class KernelsPackage(CMakePackage):
 class LibraryUserPackage(KernelsPackage):
     """What is built upon an installed libpagewise."""
 
-    for setting in ("+openmp", "~openmp", "+papi", "~papi"):
+    for setting in ("+openmp", "~openmp", "+papi", "~papi", "@develop", *(f"@{known}" for known in RELEASES)):
         depends_on(f"libpagewise{setting}", when=setting)
 
     def cmake_args(self):
@@ -188,7 +209,8 @@ class MiniPackage(LibraryUserPackage):
 class EosUserPackage(MiniPackage, ProgramsPackage):
     """A mini-app that takes matter from the table of the equation of state."""
 
-    depends_on("pagewise-eos-table", type=("build", "run"))
+    for same in ("@develop", *(f"@{known}" for known in RELEASES)):
+        depends_on(f"pagewise-eos-table{same}", type=("build", "run"), when=same)
 
     def cmake_args(self):
         table = self.spec["pagewise-eos-table"].prefix.share.pagewise.join("helmholtz.h5")

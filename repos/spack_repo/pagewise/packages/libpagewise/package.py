@@ -9,11 +9,7 @@ class Libpagewise(KernelsPackage):
 
     With them, the objects of its micro-kernels, drivers and timed code: each is compiled once a compiler,
     and not with every configuration.
-
-    Built from the checkout only (develop:).
     """
-
-    version("develop")
 
     depends_on("papi", when="+papi")
 

@@ -5,11 +5,7 @@ from spack_repo.pagewise.build_systems.kernels import EosUserPackage
 class PagewiseEmber(EosUserPackage):
     """Block-structured hydrodynamics with adaptive refinement, in one configuration of pages, prefetching and
     compiler.
-
-    Built from the checkout only (develop:).
     """
-
-    version("develop")
 
     variant(
         "prefetch",

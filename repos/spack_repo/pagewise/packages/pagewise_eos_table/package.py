@@ -5,12 +5,7 @@ from spack_repo.pagewise.build_systems.kernels import MiniPackage
 
 
 class PagewiseEosTable(MiniPackage):
-    """The table of the electron-positron plasma's free energy, and pw-eos-table, which made it.
-
-    Built from the checkout only (develop:).
-    """
-
-    version("develop")
+    """The table of the electron-positron plasma's free energy, and pw-eos-table, which made it."""
 
     mini = "helmholtz/table"
     own_parts = ("hdf5", "mini/helmholtz/table", "mini/helmholtz/constants.f90")

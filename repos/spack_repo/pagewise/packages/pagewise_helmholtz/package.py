@@ -5,11 +5,7 @@ from spack_repo.pagewise.build_systems.kernels import EosUserPackage
 class PagewiseHelmholtz(EosUserPackage):
     """The equation of state of degenerate matter over rows of zones, in one configuration of pages,
     prefetching and compiler.
-
-    Built from the checkout only (develop:).
     """
-
-    version("develop")
 
     variant(
         "prefetch",

@@ -3,12 +3,7 @@ from spack_repo.pagewise.build_systems.kernels import ProgramsPackage
 
 
 class PagewiseMicro(ProgramsPackage):
-    """Micro-kernels of pagewise in one configuration of pages, prefetching, stores and compiler.
-
-    Built from the checkout only (develop:).
-    """
-
-    version("develop")
+    """Micro-kernels of pagewise in one configuration of pages, prefetching, stores and compiler."""
 
     variant(
         "prefetch",

@@ -1,0 +1,257 @@
+"""Releases and lockfiles: a release is made in a clone, as docs/release.md says, and deployed from others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, STATE, copy_checkout, run
+
+RECIPES = "repos/spack_repo/pagewise/build_systems/kernels.py"
+VERSION = "9.8.7"
+#: What of the kernels' folder the release of these tests holds besides what all share: building it is quick.
+KERNEL = "pointer_chase"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Git with a name and nothing of the user's."""
+    settings = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    done = run("git", *who, "-C", folder, *arguments, **settings)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def dist(checkout: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Make a release's archive."""
+    return run(sys.executable, checkout / "setup" / "dist.py", *arguments, **settings)
+
+
+def archive(checkout: Path) -> Path:
+    """Where the archive is, for people; a link into Spack's mirror."""
+    return checkout / ".pagewise" / "mirror" / "pagewise" / f"pagewise-kernels-{VERSION}.tar"
+
+
+@pytest.fixture(scope="session")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository of the project in which a release was made, as docs/release.md says."""
+    root = tmp_path_factory.mktemp("origin")
+    rooms = ("setup", "envs", "repos", "modulefiles", "kernels")
+    copy_checkout(root, *rooms, "spack.yaml", "LICENSE", ".gitignore")
+    for kernel in (root / "kernels" / "micro").glob("*/kernel.yaml"):
+        if kernel.parent.name != KERNEL:
+            shutil.rmtree(kernel.parent)
+    git(root, "init", "--quiet")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "--message", "What is not released yet")
+
+    build = root / "kernels" / "CMakeLists.txt"
+    build.write_text(re.sub(r"(project\(pagewise VERSION )\S+", rf"\g<1>{VERSION}", build.read_text()))
+    git(root, "commit", "--quiet", "--all", "--message", f"Name version {VERSION}")
+    made = dist(root, "--revision", "HEAD")
+    assert made.returncode == 0, made.stdout
+    (line,) = re.findall(r'^ +"9\.8\.7": "[0-9a-f]{64}",$', made.stdout, re.MULTILINE)
+    recipes = root / RECIPES
+    recipes.write_text(recipes.read_text().replace("RELEASES = {\n", f"RELEASES = {{\n{line}\n"))
+    environment = root / "envs" / "release-quick" / "spack.yaml"
+    environment.write_text(re.sub(r"@\d[\d.]*", f"@{VERSION}", environment.read_text()))
+    git(root, "commit", "--quiet", "--all", "--message", f"Release {VERSION}")
+    git(root, "tag", f"v{VERSION}")
+    return root
+
+
+@pytest.fixture
+def clone(origin: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Makes clones of the repository with the release."""
+
+    def make(name: str, *options: str) -> Path:
+        folder = tmp_path / name
+        git(tmp_path, "clone", "--quiet", *options, f"file://{origin}", str(folder))
+        return folder
+
+    return make
+
+
+def set_up(folder: Path) -> Path:
+    """A clone with the set-up's results, shared but for what tells of the machine."""
+    (folder / ".pagewise" / "stamps").mkdir(parents=True, exist_ok=True)
+    for shared in ("spack", "spack-packages", "venv", "misc-cache", "stamps/spack"):
+        (folder / ".pagewise" / shared).symlink_to((STATE / shared).resolve())
+    shutil.copy2(STATE / "setup.json", folder / ".pagewise" / "setup.json")
+    shutil.copytree(STATE / "site", folder / ".pagewise" / "site")
+    return folder
+
+
+def test_two_clones_make_the_same_bytes(clone: Callable[..., Path]) -> None:
+    one, other = clone("one"), clone("other", "--config", "core.autocrlf=true", "--config", "tar.umask=0077")
+    strict = ("bash", "-c", 'umask 077; exec "$0" "$@"', sys.executable, other / "setup" / "dist.py")
+    assert dist(one, TZ="UTC", LC_ALL="C").returncode == 0
+    os.utime(other / "kernels" / "CMakeLists.txt", (1, 1))
+    done = run(*strict, TZ="Asia/Tokyo", LC_ALL="C.UTF-8", GIT_CONFIG_GLOBAL="/dev/null")
+    assert done.returncode == 0, done.stdout
+    assert archive(one).read_bytes() == archive(other).read_bytes()
+
+
+def test_the_archive_is_where_spack_looks_and_holds_no_recipe(clone: Callable[..., Path]) -> None:
+    one = clone("one")
+    assert dist(one).returncode == 0
+    content = archive(one).read_bytes()
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert f'"{VERSION}": "{sha256}"' in (one / RECIPES).read_text()
+    assert archive(one).resolve().name == f"{sha256}.tar"
+    listing = run("tar", "--list", "--verbose", "--file", archive(one)).stdout.splitlines()
+    names = [line.split()[5] for line in listing]
+    top = f"pagewise-kernels-{VERSION}"
+    assert {f"{top}/LICENSE", f"{top}/CMakeLists.txt", f"{top}/micro/{KERNEL}/kernel.yaml"} <= set(names)
+    assert names == sorted(names) and not [name for name in names if "spack" in name]
+    assert {line.split()[0] for line in listing} <= {"-rw-r--r--", "-rwxr-xr-x"}
+
+
+def test_a_clone_without_tags_finds_the_release_by_its_content(clone: Callable[..., Path]) -> None:
+    one = clone("one", "--no-tags")
+    git(one, "rm", "--quiet", "-r", "kernels")
+    git(one, "commit", "--quiet", "--message", "Go on after the release")
+    assert git(one, "tag") == ""
+    done = dist(one, "--version", VERSION)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_tag_on_other_content_is_refused(clone: Callable[..., Path]) -> None:
+    one = clone("one")
+    (one / "kernels" / "ruff.toml").write_text("# another\n")
+    git(one, "commit", "--quiet", "--all", "--message", "Edit")
+    git(one, "tag", "--force", f"v{VERSION}")
+    done = dist(one, "--version", VERSION)
+    assert done.returncode == 4
+    assert f"v{VERSION} is not release {VERSION}" in done.stdout and "git fetch --tags" in done.stdout
+    assert not archive(one).exists()
+
+
+def test_a_version_that_is_taken_is_refused(clone: Callable[..., Path]) -> None:
+    one = clone("one")
+    (one / "kernels" / "ruff.toml").write_text("# another\n")
+    git(one, "commit", "--quiet", "--all", "--message", "Edit")
+    done = dist(one, "--revision", "HEAD")
+    assert done.returncode == 4 and "a version of its own" in done.stdout
+    done = dist(one, "--version", "1.2.3")
+    assert done.returncode == 4 and f"take one of: {VERSION}" in done.stdout
+    done = dist(one, "--revision", "HEAD", "--version", "1.2.3")
+    assert done.returncode == 4 and f"are version {VERSION}" in done.stdout
+
+
+def test_the_projects_own_releases_can_be_made(tmp_path: Path) -> None:
+    """From this checkout's history; a snapshot or shallow clone has none."""
+    if run("git", "-C", ROOT, "rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        pytest.skip("this checkout has no history")
+    lines = re.compile(r'^    "([\d.]+)": "([0-9a-f]{64})",$', re.MULTILINE)
+    known = dict(lines.findall((ROOT / RECIPES).read_text()))
+    assert known
+    for version, sha256 in known.items():
+        done = dist(ROOT, "--version", version, "--mirror", str(tmp_path))
+        assert done.returncode == 0 and f"sha256 {sha256}" in done.stdout, done.stdout
+
+
+@pytest.fixture(scope="session")
+def locked(spack_ready: None, origin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone with a lock of release-quick for this machine, in the folder `lock`."""
+    folder = tmp_path_factory.mktemp("maker") / "clone"
+    git(origin, "clone", "--quiet", f"file://{origin}", str(folder))
+    done = run(set_up(folder) / "setup" / "lock", "release-quick", "host", folder / "lock")
+    assert done.returncode == 0, done.stdout
+    return folder
+
+
+def test_a_lock_says_what_it_was_made_of(locked: Path) -> None:
+    manifest = json.loads((locked / "lock" / "manifest.json").read_text())
+    facts = json.loads((STATE / "setup.json").read_text())
+    assert manifest["spack"]["tree"] == facts["spack"]["tree"]
+    assert manifest["spack"]["packages_commit"] == facts["spack"]["packages_commit"]
+    assert manifest["project"] == {"commit": git(locked, "rev-parse", "HEAD").strip(), "changed": False}
+    (compiler,) = manifest["compilers"]
+    assert compiler["name"] == "gcc" and all(proof["ok"] for proof in compiler["proof"])
+    assert manifest["system"]["libc"] == "glibc@" + os.confstr("CS_GNU_LIBC_VERSION").split()[1]
+    lock = (locked / "lock" / "spack.lock").read_bytes()
+    assert manifest["lockfile"] == {"sha256": hashlib.sha256(lock).hexdigest(), "roots": 2}
+
+
+def test_the_lock_installs_the_same_hashes_in_another_clone(locked: Path, clone: Callable[..., Path]) -> None:
+    other = set_up(clone("elsewhere"))
+    done = run(other / "setup" / "stack", "release-quick", LOCK=str(locked / "lock"))
+    assert done.returncode == 0, done.stdout
+    wanted = {root["hash"] for root in json.loads((locked / "lock" / "spack.lock").read_text())["roots"]}
+    installed = {folder.name for folder in (other / ".pagewise/opt/pagewise-micro").iterdir()}
+    assert installed == {f"{VERSION}-{one}" for one in wanted}
+    modules = sorted((other / ".pagewise/modules/release-quick").rglob("*.lua"))
+    assert [module.parent.parent.parent.name for module in modules] == [VERSION] * 2
+    program = next((other / ".pagewise/opt/pagewise-micro").glob(f"*/bin/pw-{KERNEL}"))
+    done = run(program, "--working-set", "1MB", "--repetitions", "1")
+    assert done.returncode == 0 and VERSION in run(program, "--version").stdout, done.stdout
+    # The lock stays in force, and a lock made here is the same.
+    assert run(other / "setup" / "stack", "release-quick").stdout == ""
+    assert run(other / "setup" / "lock", "release-quick", "host", other / "own").returncode == 0
+    own = json.loads((other / "own" / "spack.lock").read_text())
+    assert {root["hash"] for root in own["roots"]} == wanted
+
+
+def refused(checkout: Path, lock: Path) -> str:
+    """What is said of a lock that does not fit."""
+    done = run(checkout / "setup" / "stack", "release-quick", LOCK=str(lock))
+    assert done.returncode == 4, done.stdout
+    assert "remedy:" in done.stdout and "Traceback" not in done.stdout
+    assert not (checkout / "envs" / "release-quick" / "spack.lock").exists()
+    return done.stdout
+
+
+def test_a_lock_that_does_not_fit_is_refused_with_every_difference(
+    locked: Path, clone: Callable[..., Path]
+) -> None:
+    other = set_up(clone("elsewhere"))
+    site = other / ".pagewise" / "site" / "packages.yaml"
+    gcc = re.search(r"gcc@=([\d.]+)", site.read_text())[1]
+    site.write_text(site.read_text().replace(f"gcc@={gcc}", "gcc@=11.9.9"))
+    facts = json.loads((other / ".pagewise" / "setup.json").read_text())
+    facts["spack"]["packages_commit"] = "0123abc"
+    (other / ".pagewise" / "setup.json").write_text(json.dumps(facts))
+    with (other / RECIPES).open("a") as recipes:
+        recipes.write("# edited\n")
+    told = refused(other, locked / "lock")
+    assert f"gcc: the lock has {gcc}, this machine 11.9.9" in told
+    assert f"{RECIPES}: another content than the lock's" in told
+    assert "Spack's packages: the lock has" in told and "this checkout 0123abc" in told
+    assert told.count("\n") == 5
+
+
+def test_a_lock_for_another_processor_is_refused(locked: Path) -> None:
+    # Knights Landing: GCC 12 compiles for it, and no later processor has all that it has.
+    done = run(locked / "setup" / "lock", "release-quick", "mic_knl", locked / "knl")
+    assert done.returncode == 0, done.stdout
+    assert json.loads((locked / "knl" / "manifest.json").read_text())["targets"] == ["mic_knl"]
+    told = refused(locked, locked / "knl")
+    assert "processor: the lock is for mic_knl" in told and "avx512pf" in told
+
+
+def test_a_damaged_lock_is_refused(locked: Path, tmp_path: Path) -> None:
+    edited = tmp_path / "edited"
+    shutil.copytree(locked / "lock", edited)
+    with (edited / "spack.lock").open("a") as lock:
+        lock.write("\n")
+    assert "is not the one that manifest.json was written with" in refused(locked, edited)
+    (edited / "manifest.json").write_text("{")
+    assert "manifest.json is damaged" in refused(locked, edited)
+    assert "there is no lock in" in refused(locked, tmp_path / "nowhere")
+
+
+def test_what_cannot_be_locked_is_told(locked: Path) -> None:
+    done = run(locked / "setup" / "lock", "quick")
+    assert done.returncode == 4 and "ENV=release-quick" in done.stdout
+    done = run(locked / "setup" / "lock", "release-quick", "abacus")
+    assert done.returncode == 4 and "no target 'abacus'" in done.stdout

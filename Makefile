@@ -8,9 +8,13 @@ SET_THP_SIZES ?=
 PEERS ?=
 QUICK ?=
 BUILDER ?= auto
+TARGET ?= host
+LOCK ?=
+VERSION ?=
+REVISION ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers check test test-packages lock clean
+.PHONY: help setup setup-tests stack compare peers check test test-packages dist lock pin clean
 
 help:
 	@echo 'make compare    set up, build, compare, report'
@@ -22,9 +26,13 @@ help:
 	@echo '                PEERS=likwid-bench,stream,...  KERNELS=stream_triad,...  ROUNDS=n  QUICK=1'
 	@echo 'make setup      what this machine lacks: system packages, Spack, Python environment, detected compilers'
 	@echo 'make stack      set up, and build the environment ENV with its modules'
+	@echo '                LOCK=folder: exactly what make lock wrote there'
+	@echo 'make dist       the source archive of a release, for Spack (docs/release.md)  VERSION=0.1.0  REVISION=HEAD'
+	@echo 'make lock       lockfile and manifest of a released environment  ENV=release TARGET=host|x86_64_v3|... LOCK=folder'
 	@echo 'make check      kernels with both compilers, the runner, linters'
 	@echo 'make test       check, and Spack, Lmod and the whole way from concretizing to the report'
 	@echo 'make test-packages   the tests in the recipes, on what is installed of ENV'
+	@echo 'make pin        pin the Python environment anew (needs uv)'
 	@echo 'make clean      remove what was built; Spack and the Python environment stay'
 
 setup:
@@ -34,7 +42,7 @@ setup-tests:
 	@setup/bootstrap run test
 
 stack: setup
-	@BUILDER='$(BUILDER)' setup/build '$(ENV)'
+	@BUILDER='$(BUILDER)' LOCK='$(LOCK)' setup/build '$(ENV)'
 
 compare: stack
 	@./pagewise compare --env '$(ENV)' $(if $(KERNELS),--kernels '$(KERNELS)') $(if $(ROUNDS),--rounds '$(ROUNDS)') \
@@ -59,12 +67,18 @@ test: check
 test-packages: stack
 	@setup/test-packages '$(ENV)'
 
+dist:
+	@python3 setup/dist.py $(if $(VERSION),--version '$(VERSION)') $(if $(REVISION),--revision '$(REVISION)')
+
+lock: setup
+	@setup/lock '$(ENV)' '$(TARGET)' $(if $(LOCK),'$(LOCK)')
+
 # Pin the Python environment anew; needs uv.
-lock:
+pin:
 	@cd setup && pin="uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url" && \
-	    $$pin --custom-compile-command 'make lock' --extra dev ../runners/pyproject.toml requirements.in \
+	    $$pin --custom-compile-command 'make pin' --extra dev ../runners/pyproject.toml requirements.in \
 	    -o requirements.lock && \
-	    $$pin --custom-compile-command 'make lock' --constraint requirements.lock requirements-test.in \
+	    $$pin --custom-compile-command 'make pin' --constraint requirements.lock requirements-test.in \
 	    -o requirements-test.lock
 
 clean:

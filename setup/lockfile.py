@@ -1,0 +1,256 @@
+"""Run by `spack python`: lock an environment for a target, with a manifest of what the lock holds for, and
+tell whether a lock fits this machine and checkout.
+
+    lockfile.py write ROOT ENVIRONMENT ENVIRONMENT_FOLDER TARGET FOLDER
+    lockfile.py check ROOT ENVIRONMENT_FOLDER FOLDER
+
+FOLDER holds spack.lock and manifest.json (schema pagewise.lock/1). TARGET: a processor by Spack's name for
+it, or `host`. Exit code 4: cannot be locked, or does not fit, with the reasons on standard error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, NoReturn
+
+import spack.config
+import spack.platforms
+import spack.spec
+import spack.util.libc
+import spack.util.spack_yaml as syaml
+import spack.vendor.archspec.cpu as archspec
+
+SCHEMA = "pagewise.lock/1"
+ANOTHER_LOCK = "make a lock on such a machine from such a checkout (make lock), or set up what is named above"
+
+
+def fail(message: str, remedy: str) -> NoReturn:
+    """Say what is wrong and what to do, and end."""
+    print(f"lock: error: {message}\n  remedy: {remedy}", file=sys.stderr)
+    sys.exit(4)
+
+
+def sha256(file: Path) -> str:
+    """The digest of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def git(folder: Path, *arguments: str) -> str | None:
+    """What git says of a folder; None where there is no git, or no repository."""
+    try:
+        done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def recipes(root: Path) -> dict[str, str]:
+    """The digest of each recipe of ours, by its path."""
+    files = sorted([*root.glob("repos/**/*.py"), *root.glob("repos/**/repo.yaml")])
+    return {str(file.relative_to(root)): sha256(file) for file in files}
+
+
+def setup_facts(root: Path) -> dict[str, Any]:
+    """What the set-up found out."""
+    return json.loads((root / ".pagewise" / "setup.json").read_text(encoding="utf-8"))
+
+
+def system() -> dict[str, str]:
+    """Operating system and C library, as Spack names them and as they name themselves."""
+    host = spack.platforms.host()
+    libc = spack.util.libc.libc_from_current_python_process()
+    told = Path("/etc/os-release")
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    name = next((line.split("=", 1)[1].strip('"') for line in lines if line.startswith("PRETTY_NAME=")), "")
+    return {
+        "platform": str(host),
+        "os": host.default_os,
+        "name": name,
+        "libc": f"{libc.name}@{libc.version}" if libc else "unknown",
+    }
+
+
+def externals(lock: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The packages of a lock that the machine brings."""
+    found = {}
+    for node in lock["concrete_specs"].values():
+        if brought := node.get("external"):
+            compilers = (brought.get("extra_attributes") or {}).get("compilers", {})
+            key = f"{node['name']}@{node['version']}"
+            found[key] = {"prefix": brought["path"], **({"compilers": dict(compilers)} if compilers else {})}
+    return dict(sorted(found.items()))
+
+
+def targets(lock: dict[str, Any]) -> list[str]:
+    """The processors that the lock builds for."""
+    built = (node["arch"]["target"] for node in lock["concrete_specs"].values() if not node.get("external"))
+    return sorted({one if isinstance(one, str) else one["name"] for one in built})
+
+
+def proofs(root: Path, brought: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The compilers among what the machine brings, with what the set-up proved them by."""
+    known = {(one["c"], one["version"]): one["proof"] for one in setup_facts(root)["compilers"]}
+    found = []
+    for key, one in brought.items():
+        if "compilers" in one:
+            name, version = key.split("@")
+            proof = known.get((one["compilers"].get("c"), version))
+            found.append({"name": name, "version": version, **one, "proof": proof})
+    return found
+
+
+def absolute(folder: Path, included: str | dict[str, Any]) -> str | dict[str, Any]:
+    """An entry of include:, which is relative to the environment's folder, for use elsewhere."""
+    if isinstance(included, dict):
+        return {**included, "path": os.path.normpath(folder / included["path"])}
+    return os.path.normpath(folder / included)
+
+
+def write(root: Path, environment: str, source: Path, target: str, folder: Path) -> None:
+    """Concretize the environment aside, and write lockfile and manifest."""
+    content = syaml.load(source / "spack.yaml")["spack"]
+    if content.get("develop"):
+        released = [file.parent.name for file in sorted(root.glob("envs/release*/spack.yaml"))]
+        fail(
+            f"'{environment}' builds from this checkout (develop:), which is the same nowhere else",
+            f"lock an environment of a released version: {' '.join(f'ENV={name}' for name in released)}",
+        )
+    if target != "host" and target not in archspec.TARGETS:
+        fail(f"Spack knows no target '{target}'", "spack arch --known-targets tells them")
+    content["include"] = [absolute(source, included) for included in content.get("include", [])]
+    settings = ["-c", "concretizer:targets:host_compatible:false"]
+    if target != "host":
+        settings += ["-c", f"packages:all:require:target={target}"]
+    with tempfile.TemporaryDirectory(prefix="lock-", dir=root / ".pagewise") as aside:
+        Path(aside, "spack.yaml").write_text(json.dumps({"spack": content}), encoding="utf-8")
+        spack = [str(root / ".pagewise/spack/bin/spack"), *settings, "--env-dir", aside]
+        if subprocess.run([*spack, "concretize", "--force", "--quiet"], check=False).returncode:
+            remedy = "see above"
+            if target != "host" and archspec.TARGETS[target].family != archspec.host().family:
+                remedy += "; name a site that declares compilers for such a processor: PAGEWISE_SITE"
+            fail(f"'{environment}' cannot be concretized for {target}", remedy)
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(Path(aside, "spack.lock"), folder / "spack.lock")
+    lock = json.loads((folder / "spack.lock").read_text(encoding="utf-8"))
+    brought = externals(lock)
+    facts = setup_facts(root)["spack"]
+    manifest = {
+        "schema": SCHEMA,
+        "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "environment": environment,
+        "targets": targets(lock),
+        "system": system(),
+        "spack": {name: facts[name] for name in ("version", "tree", "packages_commit")},
+        "project": {
+            "commit": git(root, "rev-parse", "HEAD"),
+            "changed": bool(git(root, "status", "--porcelain", "--untracked-files=no")),
+        },
+        "compilers": proofs(root, brought),
+        "externals": {key: one["prefix"] for key, one in brought.items()},
+        "files": {"spack.yaml": sha256(source / "spack.yaml"), **recipes(root)},
+        "lockfile": {"sha256": sha256(folder / "spack.lock"), "roots": len(lock["roots"])},
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    built_for = " ".join(targets(lock))
+    print(f"lock: {environment} for {built_for}: {len(lock['roots'])} configurations, in {folder}")
+
+
+def read(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Manifest and lock of a folder, whole and belonging together."""
+    contents = {}
+    for name in ("manifest.json", "spack.lock"):
+        file = folder / name
+        try:
+            contents[name] = json.loads(file.read_text(encoding="utf-8"))
+        except OSError as fault:
+            fail(
+                f"there is no lock in {folder}: {file}: {fault.strerror}",
+                "name a folder that make lock wrote",
+            )
+        except ValueError as fault:
+            fail(f"{file} is damaged: {fault}", "take the folder anew from where it was made")
+    manifest, lock = contents["manifest.json"], contents["spack.lock"]
+    if manifest.get("schema") != SCHEMA:
+        schema = manifest.get("schema")
+        fail(f"{folder}/manifest.json has schema {schema}, not {SCHEMA}", "make lock anew")
+    if sha256(folder / "spack.lock") != manifest["lockfile"]["sha256"]:
+        fail(
+            f"{folder}/spack.lock is not the one that manifest.json was written with",
+            "take the folder anew from where it was made",
+        )
+    return manifest, lock
+
+
+def checkout_differences(root: Path, source: Path, manifest: dict[str, Any]) -> Iterator[str]:
+    """In what Spack, recipes and environment are others than those of the lock."""
+    here = setup_facts(root)["spack"]
+    labels = {"version": "Spack", "tree": "Spack's tree", "packages_commit": "Spack's packages"}
+    for name, label in labels.items():
+        if manifest["spack"][name] != here.get(name):
+            yield f"{label}: the lock has {manifest['spack'][name]}, this checkout {here.get(name)}"
+    files = {"spack.yaml": sha256(source / "spack.yaml"), **recipes(root)}
+    for name in sorted(manifest["files"].keys() | files.keys()):
+        if name not in files:
+            yield f"{name}: the lock has it, this checkout has not"
+        elif name not in manifest["files"]:
+            yield f"{name}: this checkout has it, the lock has not"
+        elif manifest["files"][name] != files[name]:
+            yield f"{name}: another content than the lock's (its commit: {manifest['project']['commit']})"
+
+
+def machine_differences(manifest: dict[str, Any], lock: dict[str, Any]) -> Iterator[str]:
+    """In what the machine is another than that of the lock."""
+    here = system()
+    for name, label in (("platform", "platform"), ("os", "operating system"), ("libc", "C library")):
+        if manifest["system"][name] != here[name]:
+            yield f"{label}: the lock has {manifest['system'][name]}, this machine {here[name]}"
+    host = archspec.host()
+    for name in targets(lock):
+        target = archspec.TARGETS.get(name)
+        if target is None or not target <= host:
+            lacks = sorted(target.features - host.features) if target and target.family == host.family else []
+            without = f", which lacks {' '.join(lacks)}" if lacks else ""
+            yield f"processor: the lock is for {name}, this machine has {host.name}{without}"
+    site = spack.config.get("packages")
+    for key, wanted in externals(lock).items():
+        name, version = key.split("@")
+        if key == manifest["system"]["libc"]:
+            continue
+        brought = {}
+        for entry in site.get(name, {}).get("externals", []):
+            compilers = (entry.get("extra_attributes") or {}).get("compilers", {})
+            one = {"prefix": entry["prefix"], **({"compilers": dict(compilers)} if compilers else {})}
+            brought[str(spack.spec.Spec(entry["spec"]).version)] = one
+        if version not in brought:
+            yield f"{name}: the lock has {version}, this machine {' '.join(brought) or 'none'}"
+        elif brought[version] != wanted:
+            yield f"{name} {version}: the lock has {told(wanted)}, this machine {told(brought[version])}"
+
+
+def told(one: dict[str, Any]) -> str:
+    """A package that a machine brings, in words."""
+    return ", ".join([f"prefix {one['prefix']}", *one.get("compilers", {}).values()])
+
+
+def check(root: Path, source: Path, folder: Path) -> None:
+    """End with all differences unless the lock fits."""
+    manifest, lock = read(folder)
+    differences = [*checkout_differences(root, source, manifest), *machine_differences(manifest, lock)]
+    if differences:
+        fail("\n  ".join([f"the lock in {folder} does not fit:", *differences]), ANOTHER_LOCK)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "write":
+        write(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), sys.argv[5], Path(sys.argv[6]))
+    else:
+        check(*map(Path, sys.argv[2:]))

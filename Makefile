@@ -14,7 +14,7 @@ VERSION ?=
 REVISION ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers check test test-packages dist lock pin clean
+.PHONY: help setup setup-tests stack compare peers man check test test-packages dist lock pin clean
 
 help:
 	@echo 'make compare    set up, build, compare, report'
@@ -26,6 +26,7 @@ help:
 	@echo '                PEERS=likwid-bench,stream,...  KERNELS=stream_triad,...  ROUNDS=n  QUICK=1'
 	@echo 'make setup      what this machine lacks: system packages, Spack, Python environment, detected compilers'
 	@echo 'make stack      set up, and build the environment ENV with its modules'
+	@echo 'make man        the manual page: man pagewise, after . setup/activate.sh'
 	@echo '                LOCK=folder: exactly what make lock wrote there'
 	@echo 'make dist       the source archive of a release, for Spack (docs/release.md)  VERSION=0.1.0  REVISION=HEAD'
 	@echo 'make lock       lockfile and manifest of a released environment  ENV=release TARGET=host|x86_64_v3|... LOCK=folder'
@@ -53,6 +54,10 @@ compare: stack
 peers: stack
 	@./pagewise peers --env '$(ENV)' $(if $(PEERS),--peers '$(PEERS)') $(if $(KERNELS),--kernels '$(KERNELS)') \
 	    $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(QUICK),--quick)
+
+man: setup
+	@setup/shell-files
+	@echo 'man .pagewise/share/man/man1/pagewise.1'
 
 check: setup-tests
 	@tests/lint

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# To be sourced in bash or zsh: Spack with the project's settings as a shell function, Lmod's `module`, and the live module
-# trees of all environments that are built. `spack env activate .` and `module load pagewise-micro/...` work then.
+# To be sourced in bash or zsh: `pagewise` on PATH with its completion and manual page, Spack with the project's settings as
+# a shell function, Lmod's `module`, and the live module trees of all environments that are built.
+# `spack env activate .` and `module load pagewise-micro/...` work then.
 
 # Where this file is: bash and zsh tell it in different ways.
 if [ -n "${BASH_VERSION:-}" ]; then
@@ -36,3 +37,29 @@ if command -v module >/dev/null 2>&1; then
     done
     unset pagewise_tree
 fi
+
+case ":${PATH}:" in
+    *":${PAGEWISE_ROOT}:"*) ;;
+    *) export PATH="${PAGEWISE_ROOT}:${PATH}" ;;
+esac
+pagewise_share="${PAGEWISE_ROOT}/.pagewise/share"
+if [ -d "${pagewise_share}" ]; then
+    # An empty part of MANPATH stands for the system's own pages.
+    case ":${MANPATH:-}:" in
+        *":${pagewise_share}/man:"*) ;;
+        *) export MANPATH="${pagewise_share}/man:${MANPATH:-}" ;;
+    esac
+    if [ -n "${BASH_VERSION:-}" ]; then
+        # shellcheck source=/dev/null
+        . "${pagewise_share}/bash-completion/completions/pagewise"
+    else
+        # shellcheck disable=SC2206
+        fpath=("${pagewise_share}/zsh/site-functions" ${fpath})
+        # Without it completion comes with the user's own compinit, which looks through fpath.
+        if command -v compdef >/dev/null; then
+            # shellcheck source=/dev/null
+            . "${pagewise_share}/zsh/site-functions/_pagewise"
+        fi
+    fi
+fi
+unset pagewise_share

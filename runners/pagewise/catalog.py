@@ -6,13 +6,13 @@ import hashlib
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from pagewise.configuration import Configuration
 from pagewise.errors import FormatError, SelectionError, SetupError
 from pagewise.kernel import Kernel
 from pagewise.lmod import load_each
+from pagewise.near import nearest
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,13 @@ class Catalog:
             known |= {kernel.name: kernel.name, kernel.path: kernel.name}
         known |= {name.removesuffix("/*"): name for name in groups}
         near = [name for word, name in known.items() if letters and letters in word]
-        near += [known[word] for word in get_close_matches(letters, known, 5, 0.5)]
+        near += [known[word] for word in nearest(letters, known, 5)]
         return list(dict.fromkeys(near))[:8] or groups
+
+    def _like(self, text: str) -> str:
+        """Which configuration may have been meant, as the beginning of a remedy."""
+        near = nearest(text, (f"{e.configuration.compiler}/{e.configuration.label}" for e in self.entries), 1)
+        return f"did you mean {near[0]}? " if near else ""
 
     def select_entries(self, patterns: Sequence[str]) -> list[Entry]:
         """The configurations that fit any of the globs, all when there are none. Raises SelectionError."""
@@ -89,7 +94,7 @@ class Catalog:
                 raise SelectionError(
                     f"no configuration fits {text!r}",
                     where=self.tree,
-                    remedy="see `pagewise list`; a glob fits like 'gcc-*/thp/*' or '*/hardware-regular'",
+                    remedy=f"{self._like(text)}`pagewise list` lists them; a glob is like 'gcc-*/thp/*'",
                 )
         return [
             e for e in self.entries if not patterns or any(e.configuration.matches(text) for text in patterns)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.errors import FormatError, SetupError
+from pagewise.near import choose_of
 
 
 def project_root(environ: Mapping[str, str] = os.environ) -> Path:
@@ -30,10 +31,19 @@ def module_tree(environment: str, named: Path | None, environ: Mapping[str, str]
         tree, remedy = Path(from_environment), "correct or unset PAGEWISE_MODULES"
     else:
         tree = project_root(environ) / ".pagewise" / "modules" / environment
-        remedy = f"build the environment first: make compare ENV={environment}"
+        built = built_environments(environ)
+        remedy = f"build the environment first: make stack ENV={environment}"
+        if built:
+            remedy = f"{choose_of(environment, built)}; another is built first: make stack ENV={environment}"
     if not tree.is_dir():
         raise SetupError("there is no module tree here", where=tree, remedy=remedy)
     return tree
+
+
+def built_environments(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """The environments of this checkout that have modules."""
+    folder = project_root(environ) / ".pagewise" / "modules"
+    return sorted(one.name for one in folder.glob("[a-z]*") if one.is_dir() and one.suffix != ".new")
 
 
 def setup_facts(environ: Mapping[str, str] = os.environ) -> dict[str, Any] | None:

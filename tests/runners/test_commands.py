@@ -215,7 +215,7 @@ def test_absent_module_tree(stage: Stage):
     stage.environment = {"PAGEWISE_MODULES": ""}
     done = stage.compare("--env", "quick")
     assert done.returncode == 3
-    assert ".pagewise/modules/quick" in done.stderr and "make compare ENV=quick" in done.stderr
+    assert ".pagewise/modules/quick" in done.stderr and "make stack ENV=quick" in done.stderr
     stage.modules.mkdir()
     assert "no usable module is in this tree" in stage.run("list", "--modules", str(stage.modules)).stderr
 

@@ -11,6 +11,8 @@ from typing import Any
 import click
 from rich.console import Console
 
+from pagewise.cli.shell import values
+
 _PLAIN_WIDTH = 120
 # docs/statistics.md tells what these see.
 _ROUNDS, _WIDTH = 7, 0.03
@@ -46,6 +48,7 @@ ENVIRONMENT = click.option(
     default="default",
     show_default=True,
     metavar="NAME",
+    shell_complete=values.one_of(values.environments),
     help="Environment whose modules are used (.pagewise/modules/NAME).",
 )
 MODULES = click.option(
@@ -78,6 +81,7 @@ PREFETCHERS = click.option(
     "prefetchers",
     multiple=True,
     metavar="off|NAMES",
+    shell_complete=values.list_of(values.prefetchers),
     help="Switch hardware prefetchers off meanwhile, all or some by name, and put them back (root); see "
     "docs/prefetchers.md.",
 )
@@ -85,6 +89,7 @@ KERNELS = click.option(
     "--kernels",
     multiple=True,
     metavar="NAMES",
+    shell_complete=values.list_of(values.kernels),
     help="Kernels by name or glob, as schoenauer_triad, 'memory/*' or '*'; several with commas. By default "
     "those that `pagewise list` marks.",
 )
@@ -101,6 +106,7 @@ PAGES = click.option(
     "--pages",
     multiple=True,
     metavar="POLICIES",
+    shell_complete=values.list_of(values.page_sizes),
     help="Further page sizes, as thp:64k,hugetlbfs:1g: each configuration of that kind is run with them too.",
 )
 SET_THP_SIZES = click.option(

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from pagewise.cli.shell import values
 from pagewise.errors import SelectionError
 
 _BESIDE = ("resume", "as_json")
@@ -23,6 +24,7 @@ class Resumable(click.Command):
                 ["--resume"],
                 type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
                 metavar="RESULT",
+                shell_complete=values.one_of(values.broken_off),
                 help="Go on with a comparison that was broken off, as it was begun and in its folder.",
             )
         )

@@ -11,6 +11,7 @@ import yaml
 
 from pagewise.counters.formula import SECONDS, Formula, Unit
 from pagewise.errors import FormatError, SelectionError
+from pagewise.near import choose_of
 from pagewise.schemas import faults
 
 
@@ -161,7 +162,7 @@ class EventFile:
                 raise SelectionError(
                     f"there is no group {name!r} for {self.title}",
                     where="--groups",
-                    remedy=f"choose of: {', '.join(known)}",
+                    remedy=choose_of(name, known),
                 )
         return tuple(group for name, group in known.items() if not names or name in names)
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.counters.events import GENERIC, PERF, SOFTWARE, EventFile
-from pagewise.errors import SetupError
+from pagewise.errors import SelectionError, SetupError
 from pagewise.host import read
+from pagewise.near import choose_of
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,10 @@ def choose(
     by_name = {file.name: file for file in files}
     if named is not None:
         if named not in by_name:
-            raise SetupError(
+            raise SelectionError(
                 f"there is no event file {named!r}",
                 where="--events",
-                remedy=f"choose of: {', '.join(sorted(by_name))}",
+                remedy=choose_of(named, sorted(by_name)),
             )
         return Choice(by_name[named], "named by --events")
     ours = next((file for file in files if cpu.fits(file.data.get("matches"))), None)

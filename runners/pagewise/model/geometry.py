@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from pagewise.errors import FormatError, SelectionError
+from pagewise.near import choose_of
 from pagewise.schemas import faults
 
 FOLDER = Path(__file__).parent / "geometries"
@@ -55,12 +55,10 @@ def find_geometry(name: str) -> Geometry:
     elif name in known():
         file = FOLDER / f"{name}.yaml"
     else:
-        near = get_close_matches(name, known(), 1, 0.5)
-        meant = f"; did you mean {near[0]}?" if near else ""
         raise SelectionError(
-            f"no geometry is called {name}{meant}",
+            f"no geometry is called {name}",
             where="--geometry",
-            remedy=f"there are {', '.join(known())}; or name a file of your own, ending in .yaml",
+            remedy=f"{choose_of(name, known())}; or name a file of your own, ending in .yaml",
         )
     return read_geometry(file)
 

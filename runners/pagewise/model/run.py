@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from pagewise.model.tracer import (
     find_tracer,
     trace,
 )
+from pagewise.near import nearest
 from pagewise.paths import project_root, setup_facts
 from pagewise.record import SCHEMA, Record
 
@@ -168,7 +168,7 @@ def _smoke(root: Path, kernel: str) -> list[str]:
 
 def _refuse_unknown(kernel: str, root: Path) -> None:
     known = kernels_of(root)
-    near = get_close_matches(kernel, known, 3, 0.5)
+    near = nearest(kernel, known)
     raise SelectionError(
         f"no kernel is called {kernel}",
         where=root / "kernels",

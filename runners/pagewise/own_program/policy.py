@@ -8,6 +8,7 @@ from typing import Any
 
 from pagewise.configuration import policy_kind, policy_size, size_name
 from pagewise.errors import SelectionError
+from pagewise.near import choose_of
 from pagewise.own_program.binary import Binary
 from pagewise.units import bytes_text
 
@@ -148,11 +149,10 @@ def parse_policy(text: str) -> Policy:
     for word in text.split("+"):
         kind = policy_kind(word)
         if kind not in PARTS:
-            known = ", ".join(PARTS)
             raise SelectionError(
                 f"there is no page policy {word!r}",
                 where="--policies",
-                remedy=f"take of {known}; joined as in reuse+thp, with a size as in hugetlbfs:1g",
+                remedy=f"{choose_of(kind, PARTS)}; joined as in reuse+thp, with a size as in hugetlbfs:1g",
             )
         try:
             found = policy_size(word)

@@ -13,6 +13,7 @@ import yaml
 from pagewise import lmod
 from pagewise.catalog import module_files
 from pagewise.errors import FormatError, SelectionError, SetupError
+from pagewise.near import choose_of
 from pagewise.own_program.output import Check, Pattern, distinct, metric, parse_check
 from pagewise.paths import module_tree, project_root, setup_facts
 from pagewise.schemas import faults
@@ -73,8 +74,8 @@ def find_code(name: str) -> Code:
     """The code of this name. Raises SelectionError, FormatError."""
     codes = known_codes()
     if name not in codes:
-        known = ", ".join(codes) or "none: there is no envs/suites/codes here"
-        raise SelectionError(f"there is no code {name!r}", where="--suite", remedy=f"known are: {known}")
+        remedy = choose_of(name, codes) if codes else "run it in a checkout: envs/suites/codes has them"
+        raise SelectionError(f"there is no code {name!r}", where="--suite", remedy=remedy)
     return read_code(codes[name])
 
 

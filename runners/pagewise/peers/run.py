@@ -20,6 +20,7 @@ from pagewise.catalog import Catalog, read_catalog
 from pagewise.errors import Interrupted, PagewiseError, SelectionError, SetupError
 from pagewise.host import read_host
 from pagewise.launch import find_hyperfine
+from pagewise.near import choose_of
 from pagewise.paths import module_tree, project_root, setup_facts
 from pagewise.peers import plan
 from pagewise.peers.analysis import Row, carried_on, rows
@@ -192,7 +193,7 @@ def prepare(options: Options, console: Console) -> PeerComparison:
         raise SelectionError(
             f"no peer is called {', '.join(unknown)}",
             where="--peers",
-            remedy=f"there are: {', '.join(PEERS)}",
+            remedy=choose_of(unknown[0], PEERS),
         )
     facts = setup_facts()
     hyperfine = find_hyperfine()

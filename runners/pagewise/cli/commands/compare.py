@@ -30,6 +30,7 @@ from pagewise.cli.options import (
     split_lists,
 )
 from pagewise.cli.resumable import Resumable
+from pagewise.cli.shell import values
 from pagewise.configuration import BASELINE
 
 
@@ -41,6 +42,7 @@ from pagewise.configuration import BASELINE
     "--configurations",
     multiple=True,
     metavar="GLOBS",
+    shell_complete=values.list_of(values.configurations),
     help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. Baselines are always measured.",
 )
 @ROUNDS
@@ -57,6 +59,7 @@ from pagewise.configuration import BASELINE
     default=BASELINE,
     show_default=True,
     metavar="GLOB",
+    shell_complete=values.one_of(values.baselines),
     help="The configuration compared against.",
 )
 @click.option("--no-sweep", "sweep", flag_value=False, default=True, help="Leave the curves (sweeps) out.")

@@ -26,6 +26,7 @@ from pagewise.cli.options import (
     split_lists,
 )
 from pagewise.cli.resumable import Resumable
+from pagewise.cli.shell import values
 from pagewise.configuration import BASELINE
 
 
@@ -37,6 +38,7 @@ from pagewise.configuration import BASELINE
     "--configurations",
     multiple=True,
     metavar="GLOBS",
+    shell_complete=values.list_of(values.configurations),
     help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. By default those that differ from "
     "the baseline in compiler and pages.",
 )
@@ -44,10 +46,14 @@ from pagewise.configuration import BASELINE
     "--groups",
     multiple=True,
     metavar="NAMES",
+    shell_complete=values.list_of(values.event_groups),
     help="Groups of events, as tlb,cache; several with commas. All by default.",
 )
 @click.option(
-    "--events", metavar="NAME", help="Another event file than that for this CPU, as generic or software."
+    "--events",
+    metavar="NAME",
+    shell_complete=values.one_of(values.event_files),
+    help="Another event file than that for this CPU, as generic or software.",
 )
 @click.option("--region", metavar="NAME", help="Count in this region of the programs alone, as hydro.")
 @click.option(

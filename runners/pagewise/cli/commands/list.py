@@ -13,6 +13,7 @@ from pagewise.cli.options import (
     make_console,
     split_commas,
 )
+from pagewise.cli.shell import values
 
 
 @click.command("list")
@@ -23,6 +24,7 @@ from pagewise.cli.options import (
     is_flag=False,
     flag_value="*",
     metavar="[NAMES]",
+    shell_complete=values.list_of(values.kernels),
     help="Kernels alone: all, or by name or glob as in compare.",
 )
 @click.option(
@@ -30,6 +32,7 @@ from pagewise.cli.options import (
     is_flag=False,
     flag_value="*",
     metavar="[GLOBS]",
+    shell_complete=values.list_of(values.configurations),
     help="Configurations alone: all, or by glob as in compare.",
 )
 def command(environment: str, modules: Path | None, kernels: str | None, configurations: str | None) -> None:

@@ -14,6 +14,7 @@ from pagewise.cli.options import (
     make_console,
     split_commas,
 )
+from pagewise.cli.shell import values
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -22,6 +23,7 @@ from pagewise.cli.options import (
     default="a64fx",
     show_default=True,
     metavar="NAME|FILE",
+    shell_complete=values.one_of(values.geometries),
     help="The machine that is modelled: a64fx, zen4, or a geometry file of your own (.yaml).",
 )
 @click.option(

@@ -16,6 +16,7 @@ from pagewise.cli.options import (
     make_console,
     split_commas,
 )
+from pagewise.cli.shell import values
 from pagewise.errors import Interrupted
 
 _INVALID = 1
@@ -27,7 +28,13 @@ _INVALID = 1
 @click.option(
     "--rounds", type=click.IntRange(1, 1000), default=None, help="Rounds; 9 by default, 3 with --quick."
 )
-@click.option("--peers", multiple=True, metavar="NAMES", help="Peers by name; several with commas.")
+@click.option(
+    "--peers",
+    multiple=True,
+    metavar="NAMES",
+    shell_complete=values.list_of(values.peers),
+    help="Peers by name; several with commas.",
+)
 @click.option(
     "--kernels",
     multiple=True,

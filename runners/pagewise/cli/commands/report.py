@@ -10,10 +10,11 @@ from pagewise.cli.measured import exit_code, reports_of
 from pagewise.cli.options import (
     make_console,
 )
+from pagewise.cli.shell import values
 
 
 @click.command()
-@click.argument("result", type=click.Path(path_type=Path))
+@click.argument("result", type=click.Path(path_type=Path), shell_complete=values.one_of(values.results))
 def command(result: Path) -> int:
     """Make the tables, CSV files, figures and report.html of a RESULT folder again."""
     from pagewise.report.terminal import print_summary

@@ -15,6 +15,7 @@ from pagewise.cli.options import (
     find_catalog,
     split_commas,
 )
+from pagewise.cli.shell import values
 from pagewise.errors import SelectionError
 
 
@@ -22,8 +23,14 @@ from pagewise.errors import SelectionError
 @ENVIRONMENT
 @MODULES
 @PREFETCHERS
-@click.argument("module")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("module", shell_complete=values.one_of(values.configurations))
+@click.argument(
+    "command",
+    nargs=-1,
+    required=True,
+    type=click.UNPROCESSED,
+    shell_complete=values.one_of(values.programs),
+)
 def command(
     environment: str,
     modules: Path | None,

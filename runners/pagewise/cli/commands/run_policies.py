@@ -25,12 +25,14 @@ from pagewise.cli.options import (
     split_commas,
 )
 from pagewise.cli.resumable import Resumable
+from pagewise.cli.shell import values
 
 _ENVIRONMENT = click.option(
     "--env",
     "environment",
     default=None,
     metavar="NAME",
+    shell_complete=values.one_of(values.environments),
     help="Environment whose modules bring the code of --suite. By default suites, suites-system, then PATH.",
 )
 
@@ -40,13 +42,17 @@ _ENVIRONMENT = click.option(
     "--policies",
     multiple=True,
     metavar="NAMES",
+    shell_complete=values.list_of(values.policies),
     help="Page policies, as none,thp,hugetlbfs:1g,reuse+glibc; several with commas. --list tells all.",
 )
 @click.option(
     "--list", "listing", is_flag=True, help="Tell which policies this program can have, and why not."
 )
 @click.option(
-    "--suite", metavar="NAME", help="A known code with its input, metrics and checks (envs/suites)."
+    "--suite",
+    metavar="NAME",
+    shell_complete=values.one_of(values.suites),
+    help="A known code with its input, metrics and checks (envs/suites).",
 )
 @_ENVIRONMENT
 @MODULES
@@ -121,7 +127,12 @@ _ENVIRONMENT = click.option(
     help="The least share of the memory that a policy is for which must be on its pages.",
 )
 @click.option(
-    "--baseline", default="none", show_default=True, metavar="POLICY", help="The policy compared against."
+    "--baseline",
+    default="none",
+    show_default=True,
+    metavar="POLICY",
+    shell_complete=values.one_of(values.policies),
+    help="The policy compared against.",
 )
 @SEED
 @click.option(

@@ -1,0 +1,1 @@
+"""What a shell knows of the command line: completion, and the manual page."""

@@ -1,0 +1,94 @@
+"""The manual page, made of the help texts of all commands."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+import click
+
+from pagewise import __version__
+
+_SYNOPSIS = "huge pages, prefetching, stores and compilers compared on this node"
+_ENVIRONMENT = {
+    "PAGEWISE_MODULES": "The module tree, in place of that of an environment.",
+    "PAGEWISE_PEERS": "Folders with peers' programs, with colons between them.",
+    "LMOD_PKG": "Where Lmod is, when it is in no usual place.",
+    "CC": "The C compiler for the libraries that run-policies preloads.",
+    "COLUMNS": "The width of tables where standard output is no terminal.",
+}
+_FILES = {
+    "results/UTC-NAME/": "A result: manifest.json, records.jsonl, summary.csv, report.html, figures.",
+    ".pagewise/modules/NAME": "The modules of the environment NAME.",
+}
+
+
+def manual(root: click.Group) -> str:
+    """The page in man's macros (man(7))."""
+    context = click.Context(root, info_name="pagewise")
+    lines = [
+        f'.TH PAGEWISE 1 "{_today()}" "pagewise {__version__}" "pagewise"',
+        ".SH NAME",
+        f"pagewise \\- {_SYNOPSIS}",
+        ".SH SYNOPSIS",
+        r".B pagewise",
+        r".I COMMAND",
+        r"[options] [arguments]",
+        ".SH DESCRIPTION",
+        *_paragraphs(root.help or ""),
+        ".SH COMMANDS",
+    ]
+    for name in root.list_commands(context):
+        command = root.get_command(context, name)
+        if command is not None and not command.hidden:
+            lines += _command(command, click.Context(command, parent=context, info_name=name))
+    lines += [".SH ENVIRONMENT", *_tagged(_ENVIRONMENT), ".SH FILES", *_tagged(_FILES)]
+    lines += [".SH SEE ALSO", r".BR module (1),", r".BR hyperfine (1);", "the folder docs of pagewise"]
+    return "\n".join(lines) + "\n"
+
+
+def _today() -> str:
+    """The date, or that of the sources for who builds packages: reproducible-builds.org/docs/source-date-epoch."""
+    named = os.environ.get("SOURCE_DATE_EPOCH")
+    moment = datetime.now(timezone.utc) if named is None else datetime.fromtimestamp(int(named), timezone.utc)
+    return moment.strftime("%Y-%m-%d")
+
+
+def _command(command: click.Command, context: click.Context) -> Iterator[str]:
+    yield f".SS {_text(context.info_name or '')}"
+    usage = " ".join(command.collect_usage_pieces(context))
+    yield f"\\fBpagewise {_text(context.info_name or '')}\\fR {_text(usage)}"
+    yield ".PP"
+    yield from _paragraphs(command.help or "")
+    for option in command.get_params(context):
+        told = option.get_help_record(context)
+        if told is not None and told[1]:
+            yield ".TP"
+            yield f"\\fB{_text(told[0])}\\fR"
+            yield _text(told[1])
+    for name in command.list_commands(context) if isinstance(command, click.Group) else ():
+        inner = command.get_command(context, name)
+        if inner is not None:
+            yield from _command(
+                inner, click.Context(inner, parent=context, info_name=f"{context.info_name} {name}")
+            )
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for number, paragraph in enumerate(re.split(r"\n\s*\n", text.strip())):
+        if number:
+            yield ".PP"
+        yield _text(" ".join(paragraph.split()))
+
+
+def _tagged(told: dict[str, str]) -> Iterator[str]:
+    for name, text in told.items():
+        yield from (".TP", f"\\fB{_text(name)}\\fR", _text(text))
+
+
+def _text(text: str) -> str:
+    """Text without meaning to man: no control lines, dashes that can be searched for."""
+    plain = text.replace("\\", r"\e").replace("-", r"\-").replace("\b", "")
+    return f"\\&{plain}" if plain[:1] in (".", "'") else plain

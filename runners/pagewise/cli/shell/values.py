@@ -1,0 +1,197 @@
+"""Values that the shell offers: what this checkout and this machine have. No module is loaded for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from pagewise.errors import PagewiseError
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+Found = Callable[[click.Context], Mapping[str, str | None]]
+_SETTING = re.compile(r'^setenv\("PAGEWISE_([A-Z]+)", *"([^"]*)"\)', re.MULTILINE)
+_RESULTS = Path("results")
+
+
+def one_of(find: Found) -> Completer:
+    """Completes a value; `find` gives all of them with a word about each, or None."""
+
+    def complete(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:
+        return [
+            CompletionItem(name, help=told) for name, told in _all(find, context) if name.startswith(begun)
+        ]
+
+    return complete
+
+
+def list_of(find: Found) -> Completer:
+    """Completes the last part of a list with commas, by those that are not in it yet."""
+
+    def complete(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:
+        before, comma, last = begun.rpartition(",")
+        given = set(before.split(","))
+        return [
+            CompletionItem(before + comma + name, help=told)
+            for name, told in _all(find, context)
+            if name.startswith(last) and name not in given
+        ]
+
+    return complete
+
+
+def environments(context: click.Context) -> dict[str, str | None]:
+    """The environments that were built."""
+    from pagewise.paths import built_environments
+
+    return dict.fromkeys(built_environments())
+
+
+def kernels(context: click.Context) -> dict[str, str | None]:
+    """The kernels of the environment with their titles, and the globs of their groups."""
+    found: dict[str, str | None] = {}
+    groups: dict[str, str | None] = {}
+    for prefix in _prefixes(context):
+        for file in sorted((prefix / "share" / "pagewise" / "kernels").glob("*.yaml")):
+            if file.stem not in found:
+                facts = dict(re.findall(r"^(title|group): *(.+)$", file.read_text(encoding="utf-8"), re.M))
+                found[file.stem] = facts.get("title")
+                groups[f"{facts.get('group')}/*"] = "a group of kernels"
+    return found | groups
+
+
+def configurations(context: click.Context) -> dict[str, str | None]:
+    """The configurations of the environment, from the compiler on."""
+    names = ("COMPILER", "HUGEPAGES", "PREFETCH", "STORES")
+    told = ((one[name] for name in names) for one in _modules(context) if one.keys() >= set(names))
+    return dict.fromkeys(f"{c}/{pages}/{prefetch}-{stores}" for c, pages, prefetch, stores in told)
+
+
+def baselines(context: click.Context) -> dict[str, str | None]:
+    """The configurations without their compiler."""
+    return dict.fromkeys(name.split("/", 1)[1] for name in configurations(context))
+
+
+def programs(context: click.Context) -> dict[str, str | None]:
+    """The programs of the environment's modules."""
+    return dict.fromkeys(
+        file.name for prefix in _prefixes(context) for file in sorted((prefix / "bin").glob("pw-*"))
+    )
+
+
+def page_sizes(context: click.Context) -> dict[str, str | None]:
+    """The page policies with a size that this kernel knows."""
+    from pagewise.configuration import size_name
+    from pagewise.host import read_host
+
+    host = read_host()
+    sizes = (int(size.removesuffix("kB")) << 10 for size in (host["thp"] or {"sizes": ()})["sizes"])
+    found = {f"thp:{size_name(size)}": "transparent huge pages of this size" for size in sizes}
+    return found | {
+        f"hugetlbfs:{size_name(one['page_bytes'])}": "of the reserved pool" for one in host["pools"]
+    }
+
+
+def policies(context: click.Context) -> dict[str, str | None]:
+    """The page policies for a program of the user's own."""
+    from pagewise.own_program.policy import MEANINGS
+
+    return MEANINGS | page_sizes(context)
+
+
+def suites(context: click.Context) -> dict[str, str | None]:
+    """The known codes."""
+    from pagewise.own_program.suite import known_codes
+
+    return dict.fromkeys(known_codes())
+
+
+def event_files(context: click.Context) -> dict[str, str | None]:
+    """The event files that came with the programs."""
+    return {name: data.get("title") for name, data in _events(context)}
+
+
+def event_groups(context: click.Context) -> dict[str, str | None]:
+    """The groups of the event file that was named, or of all of them."""
+    named = context.params.get("events")
+    files = [data for name, data in _events(context) if named in (None, name)]
+    return {name: group.get("title") for data in files for name, group in data.get("groups", {}).items()}
+
+
+def peers(context: click.Context) -> dict[str, str | None]:
+    """The peers that are known."""
+    from pagewise.peers.known import PEERS
+
+    return dict.fromkeys(PEERS)
+
+
+def prefetchers(context: click.Context) -> dict[str, str | None]:
+    """The hardware prefetchers that can be switched off here, and all of them."""
+    import os
+
+    from pagewise.prefetchers import ALL, find_control
+
+    return {ALL: "all of them", **dict.fromkeys(find_control([ALL], os.sched_getaffinity(0)).names)}
+
+
+def geometries(context: click.Context) -> dict[str, str | None]:
+    """The machines that can be modelled."""
+    from pagewise.model.geometry import known
+
+    return dict.fromkeys(known())
+
+
+def results(context: click.Context) -> dict[str, str | None]:
+    """The results in the folder where they are made, the newest first, with what they are."""
+    folder = context.params.get("results") or _RESULTS
+    found = sorted(folder.glob("*/manifest.json"), reverse=True) if isinstance(folder, Path) else []
+    return {str(file.parent): _state(file) for file in found}
+
+
+def broken_off(context: click.Context) -> dict[str, str | None]:
+    """The results that can be gone on with."""
+    return {name: state for name, state in results(context).items() if state != "complete"}
+
+
+def _all(find: Found, context: click.Context) -> Iterable[tuple[str, str | None]]:
+    try:
+        return find(context).items()
+    except (PagewiseError, OSError):
+        return ()
+
+
+def _modules(context: click.Context) -> Iterator[dict[str, str]]:
+    """What the modules of the environment set. Lmod is not asked: that takes a second."""
+    from pagewise.catalog import module_files
+    from pagewise.paths import module_tree
+
+    tree = module_tree(context.params.get("environment") or "default", context.params.get("modules"))
+    for file in module_files(tree).values():
+        yield dict(_SETTING.findall(file.read_text(encoding="utf-8")))
+
+
+def _prefixes(context: click.Context) -> dict[Path, None]:
+    return dict.fromkeys(Path(one["PREFIX"]) for one in _modules(context) if "PREFIX" in one)
+
+
+def _events(context: click.Context) -> Iterator[tuple[str, dict[str, Any]]]:
+    import yaml
+
+    prefix = next(iter(_prefixes(context)), Path("/nonexistent"))
+    for file in sorted((prefix / "share" / "pagewise" / "events").glob("*.yaml")):
+        yield (
+            file.stem,
+            yaml.load(file.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)),
+        )
+
+
+def _state(manifest: Path) -> str | None:
+    try:
+        return json.loads(manifest.read_text(encoding="utf-8"))["state"]
+    except (OSError, ValueError, LookupError):
+        return None

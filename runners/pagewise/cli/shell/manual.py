@@ -50,7 +50,7 @@ def manual(root: click.Group) -> str:
 
 
 def _today() -> str:
-    """The date, or that of the sources for who builds packages: reproducible-builds.org/docs/source-date-epoch."""
+    """The date; for who builds packages that of the sources (reproducible-builds.org, SOURCE_DATE_EPOCH)."""
     named = os.environ.get("SOURCE_DATE_EPOCH")
     moment = datetime.now(timezone.utc) if named is None else datetime.fromtimestamp(int(named), timezone.utc)
     return moment.strftime("%Y-%m-%d")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from pagewise.catalog import Broken, Entry
 from pagewise.paths import project_root
 from pagewise.placement import Placement
 from pagewise.plan import Subject
-from pagewise.provenance import provenance
+from pagewise.provenance import programs, provenance
 from pagewise.result import SCHEMA, utc_text
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def new_manifest(
     options: Options,
     *,
-    entries: Iterable[Entry],
+    entries: Collection[Entry],
     subjects: Sequence[Subject],
     placement: Placement,
     tree: Path,
@@ -36,12 +37,14 @@ def new_manifest(
     """The manifest of a comparison that begins; `more` stands beside the rest, or in place of it."""
     return {
         "schema": SCHEMA,
+        "id": secrets.token_hex(8),
         "name": options.name,
         "created": utc_text(),
         "finished": None,
         "state": "running",
         "command": ["pagewise", *sys.argv[1:]],
         "started_in": str(Path.cwd()),
+        "rerun_of": None,
         "seed": options.seed,
         "rounds": options.rounds,
         "rounds_done": 0,
@@ -59,6 +62,7 @@ def new_manifest(
         "provenance": provenance(project_root(), environment, facts),
         "modules": {"environment": environment, "tree": str(tree)},
         "configurations": [entry.configuration.to_dict() for entry in entries],
+        "programs": programs(entries, subjects),
         "subjects": [one.to_dict() for one in subjects],
         "broken_modules": [asdict(one) for one in broken],
         "timing": None,

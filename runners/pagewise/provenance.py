@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pagewise
 from pagewise import lmod
+from pagewise.catalog import Entry
+from pagewise.plan import Subject
 
 
 def provenance(root: Path, environment: str | None, facts: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -27,6 +30,26 @@ def provenance(root: Path, environment: str | None, facts: Mapping[str, Any] | N
         "lockfile": None if lockfile is None else str(lockfile.relative_to(root)),
         "lockfile_sha256": None if lockfile is None else hashlib.sha256(lockfile.read_bytes()).hexdigest(),
     }
+
+
+def programs(entries: Iterable[Entry], subjects: Iterable[Subject]) -> list[dict[str, str | None]]:
+    """The digests of the programs that a comparison runs; that of the user's own stands apart."""
+    by_module = {entry.configuration.module: entry for entry in entries}
+    named = sorted({(cell.measured.module, one.kernel.executable) for one in subjects for cell in one.cells})
+    return [
+        {"module": module, "program": name, "sha256": digest(by_module[module].program(name))}
+        for module, name in named
+        if by_module[module].configuration.builder != "own"
+    ]
+
+
+@cache
+def digest(program: str | None) -> str | None:
+    """The sha256 of a file, None where there is none to be read."""
+    try:
+        return None if program is None else hashlib.sha256(Path(program).read_bytes()).hexdigest()
+    except OSError:
+        return None
 
 
 def software(hyperfine: str, init: Path) -> dict[str, str | None]:

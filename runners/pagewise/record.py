@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from pagewise.errors import RefusedError
-from pagewise.schemas import faults
+from pagewise.schemas import upgraded
 
 SCHEMA = "pagewise.record/1"
 Record = dict[str, Any]
@@ -59,8 +59,8 @@ def parse_record(line: bytes) -> tuple[Record | None, str | None]:
         data = json.loads(line, parse_constant=_no_constant)
     except (ValueError, RecursionError) as fault:
         return None, f"not JSON: {fault}"
-    found = faults("record", data)
-    return (None, "; ".join(found[:5])) if found else (data, None)
+    record, found = upgraded("record", data)
+    return (None, "; ".join(found[:5])) if found else (record, None)
 
 
 class RecordWriter:

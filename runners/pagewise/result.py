@@ -13,10 +13,10 @@ from pagewise.configuration import Configuration
 from pagewise.errors import FormatError, RefusedError, SelectionError
 from pagewise.plan import Subject
 from pagewise.record import Record, Skipped, read_records
-from pagewise.schemas import faults
+from pagewise.schemas import upgraded
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
-SCHEMA = "pagewise.manifest/1"
+SCHEMA = "pagewise.manifest/2"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,11 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
         aside.replace(file)
     except OSError as fault:
         aside.unlink(missing_ok=True)
-        raise RefusedError(f"the manifest cannot be written: {fault.strerror}", where=file) from fault
+        raise RefusedError(
+            f"the manifest cannot be written: {fault.strerror}; all records before it are kept",
+            where=file,
+            remedy=f"free some space, then: pagewise report {folder}",
+        ) from fault
 
 
 def keep_log(folder: Path, name: str, text: str) -> str | None:
@@ -81,7 +85,7 @@ def keep_log(folder: Path, name: str, text: str) -> str | None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a result's folder. Raises FormatError."""
+    """The manifest of a result's folder, an older one as today's are. Raises FormatError."""
     file = folder / MANIFEST
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
@@ -93,11 +97,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         ) from fault
     except (OSError, ValueError) as fault:
         raise FormatError(f"the manifest cannot be read: {fault}", where=file) from fault
-    found = faults("manifest", manifest)
+    read, found = upgraded("manifest", manifest)
     if found:
-        text = "the manifest does not follow pagewise.manifest/1:\n    " + "\n    ".join(found)
+        text = "the manifest does not follow its schema:\n    " + "\n    ".join(found)
         raise FormatError(text, where=file)
-    return manifest
+    return read
 
 
 def read_result(folder: Path, *, records: bool = True) -> Result:

@@ -143,11 +143,21 @@ def continued(folder: Path, planned: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """What makes two manifests no longer one comparison: machine, builds, plan; a line each."""
+    yield from machine_differences(before, now)
+    yield from program_differences(before, now)
+
+
+def machine_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """What is another of the machine and its settings; a line each."""
     for name in _HOST:
         yield from _changed(f"this machine's {name}", before["host"].get(name), now["host"].get(name))
     hosts = (before["host"], now["host"])
     pools = [{one["page_bytes"]: one["total"] for one in host["pools"]} for host in hosts]
     yield from _changed("the pools of huge pages (pages by size)", *pools)
+
+
+def program_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """What is another of what is measured: what was asked, modules, programs, kernels; a line each."""
     for name in _ASKED:
         yield from _changed(name, before.get(name), now.get(name))
     builds = [{one["module"]: one for one in manifest["configurations"]} for manifest in (before, now)]
@@ -158,6 +168,12 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
             yield f"the module {module} was built again, or is another file: {one['hash'][:12]}"
     for module in builds[1].keys() - builds[0].keys():
         yield f"the module {module} was not there"
+    digests = [
+        {(one["module"], one["program"]): one["sha256"] for one in m["programs"]} for m in (before, now)
+    ]
+    for module, program in digests[0].keys() & digests[1].keys():
+        if digests[0][module, program] != digests[1][module, program]:
+            yield f"the program {program} of the module {module} is another"
     kernels = [{one["kernel"]["name"]: one for one in manifest["subjects"]} for manifest in (before, now)]
     for name in kernels[0]:
         yield from _changed(f"what is measured of {name}", kernels[0][name], kernels[1].get(name))

@@ -219,7 +219,9 @@ def _first_record(file: Path) -> Mapping[str, Any] | None:
 
 
 def _identity(told: Mapping[str, Any], folder: Path) -> str:
-    """What a result is known by wherever it is copied to: what does not change once it has begun."""
+    """What a result is known by wherever it is copied to; without an id, made from what does not change."""
+    if told.get("id") is not None:
+        return told["id"]
     fixed = [told.get("created"), told["command"], told["host"]["hostname"], told.get("seed"), folder.name]
     return _digest(json.dumps(fixed))
 

@@ -16,7 +16,7 @@ from conftest import STATE, copy_checkout, run
 @pytest.fixture
 def fresh(tmp_path: Path) -> Path:
     """A checkout that was never set up."""
-    return copy_checkout(tmp_path / "fresh", "setup", "envs", "spack.yaml")
+    return copy_checkout(tmp_path / "fresh", "setup", "envs", "runners", "pagewise", "spack.yaml")
 
 
 @pytest.fixture
@@ -112,6 +112,27 @@ def test_without_spack_the_set_up_goes_on_and_says_why(without_spack: tuple[Path
     assert "cannot be cloned" in facts["spack"]["reason"]
     assert "PAGEWISE_SPACK_URL" in facts["spack"]["remedy"]
     assert any(compiler["entered"] for compiler in facts["compilers"])
+
+
+def test_activation_brings_the_command_its_completion_and_its_page(
+    without_spack: tuple[Path, dict[str, str]],
+) -> None:
+    checkout, settings = without_spack
+    assert run(checkout / "setup" / "bootstrap", **settings).returncode == 0
+    page = str(checkout / ".pagewise" / "share" / "man" / "man1" / "pagewise.1")
+    asked = {
+        ("bash", "--norc"): "complete -p pagewise",
+        ("zsh", "-f"): "autoload -Uz compinit; compinit -u -D; echo $_comps[pagewise]",
+    }
+    for shell, question in asked.items():
+        if shutil.which(shell[0]) is None:
+            continue
+        # Twice: a second activation adds nothing.
+        activate = f". {checkout}/setup/activate.sh; . {checkout}/setup/activate.sh"
+        done = run(*shell, "-c", f"{activate}; {question}; command -v pagewise; man -w pagewise; echo $MANPATH")
+        assert done.returncode == 0, done.stdout
+        assert "_pagewise" in done.stdout and f"{checkout}/pagewise\n" in done.stdout, done.stdout
+        assert done.stdout.count(page) == 1 and done.stdout.count("share/man:") == 1, done.stdout
 
 
 def test_without_spack_is_an_error_where_it_is_required(without_spack: tuple[Path, dict[str, str]]) -> None:

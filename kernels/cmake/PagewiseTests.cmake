@@ -45,6 +45,11 @@ function(pagewise_test_variants kernel)
         endif()
     endforeach()
 
+    # On record, the timed repetitions are the region's passages.
+    add_test(NAME ${kernel}.regions
+             COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:pw-${kernel}> "-DARGUMENTS=${_smoke}" -DREGION=compute
+                     -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/regions.jsonl -P ${PROJECT_SOURCE_DIR}/cmake/check_regions.cmake
+    )
     add_test(NAME ${kernel}.serial-first-touch COMMAND pw-${kernel} ${_smoke} --first-touch serial)
     # A kernel that leaves some of its work undone fails its check.
     pagewise_timed_code(pw-${kernel}-timed-broken hardware regular broken.c)

@@ -80,6 +80,12 @@ static inline int32_t level_now(void)
     return omp_get_level != NULL ? omp_get_level() : 0;
 }
 
+/* Names are only added: a handle that a thread has stays good while others look names up. */
+static inline int is_handle(int32_t handle)
+{
+    return handle >= 0 && handle < __atomic_load_n(&n_names, __ATOMIC_ACQUIRE);
+}
+
 static inline int64_t clock_now(void)
 {
     struct timespec now;
@@ -103,6 +109,7 @@ static int32_t __attribute__((format(printf, 1, 2))) keep_fault(const char *form
 static void leave_thread(void *of)
 {
     thread *t = of;
+    own = NULL; /* a region in a destructor that comes later begins anew */
     if (t->depth > 0) keep_fault("region '%s' has not ended when its thread did", name[t->stack[t->depth - 1].handle]);
     t->depth = 0;
     pw_counters_close(t->counters);
@@ -169,10 +176,11 @@ static int32_t look_up_name(const char *wanted, int32_t time_alone)
     for (int32_t i = 1; i < n_names && handle < 0; i++)
         if (strcmp(name[i], wanted) == 0) handle = i;
     if (handle < 0 && n_names < PW_REGION_PATHS) {
-        handle = n_names++;
+        handle = n_names;
         memcpy(name[handle], wanted, length + 1);
         name_length[handle] = (int32_t)length;
         uncounted[handle] = time_alone;
+        __atomic_store_n(&n_names, n_names + 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);
     return handle >= 0 ? handle : keep_fault("region '%s' is one too many: there are %d names", wanted, PW_REGION_PATHS - 1);
@@ -259,7 +267,7 @@ static inline int64_t token_of(const passage *p)
 int64_t pw_region_enter(int32_t handle)
 {
     thread *t = here();
-    if (handle < 0 || handle >= n_names || t == NULL) return 0;
+    if (!is_handle(handle) || t == NULL) return 0;
     passage *outer = t->depth > 0 ? &t->stack[t->depth - 1] : NULL;
     if (outer != NULL && outer->handle == handle) {
         outer->again++;
@@ -334,7 +342,7 @@ static int32_t end_region(int32_t handle, int64_t given, int64_t *nanoseconds)
 {
     thread *t = here();
     *nanoseconds = 0;
-    if (handle < 0 || handle >= n_names || t == NULL) return -1;
+    if (!is_handle(handle) || t == NULL) return -1;
     int32_t status = unwind(t, handle);
     if (t->depth > 0 && t->stack[t->depth - 1].handle == handle) *nanoseconds = end_innermost(t, given);
     return status;
@@ -380,7 +388,7 @@ int32_t pw_region_end_named_timed(const char *wanted, int64_t *nanoseconds)
 int32_t pw_region_leave(int32_t handle, int64_t token)
 {
     thread *t = here();
-    if (handle < 0 || handle >= n_names || t == NULL) return -1;
+    if (!is_handle(handle) || t == NULL) return -1;
     int open = 0;
     for (int32_t d = 0; d < t->depth && !open; d++)
         open = t->stack[d].serial == token >> 20 && t->stack[d].again >= (token & 0xfffff);

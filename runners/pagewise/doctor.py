@@ -18,7 +18,7 @@ from pagewise import lmod
 from pagewise.configuration import size_name
 from pagewise.errors import PagewiseError
 from pagewise.host import read_host
-from pagewise.paths import module_tree, setup_facts
+from pagewise.paths import module_tree, project_root, setup_facts
 from pagewise.placement import place
 from pagewise.prefetchers import ALL, find_control
 from pagewise.units import bytes_text, percent_text
@@ -57,7 +57,7 @@ def examine(environment: str, modules: Path | None, measure_noise: bool = True) 
         facts, unreadable = None, Finding("Tools", "set-up", "lack", fault.what, fault.remedy)
     host = read_host()
     findings = [*_tools(facts, environment, modules), *_compilers(facts), *_pages(host)]
-    findings += [*counter_findings(host, environment, modules), *_machine(host)]
+    findings += [*counter_findings(host, environment, modules), *model_findings(), *_machine(host)]
     if unreadable is not None:
         findings.insert(0, unreadable)
     if measure_noise:
@@ -274,3 +274,31 @@ def counter_findings(host: Mapping[str, Any], environment: str, modules: Path | 
         tree = None
     for one in permissions(host, tree):
         yield Finding("Counters", one.name, one.state, one.detail, one.remedy)
+
+
+def model_findings() -> Iterator[Finding]:
+    """Whether `pagewise model` can trace programs here: QEMU for each machine, and its plug-in."""
+    from pagewise.model.build import Build
+    from pagewise.model.tracer import MACHINES, find_tracer
+
+    for machine in MACHINES:
+        try:
+            tracer = find_tracer(machine)
+        except PagewiseError as fault:
+            yield Finding("Model", f"{machine} programs", "note", fault.what, fault.remedy)
+        else:
+            detail = f"can be traced by {tracer.name}"
+            yield Finding("Model", f"{machine} programs", "good", detail)
+    build = Build.of_checkout(project_root(), "gcc")
+    if build.plugin.is_file():
+        yield Finding("Model", "plug-in", "good", str(build.plugin))
+    elif build.has_sources:
+        yield Finding("Model", "plug-in", "good", "is built when `pagewise model` first runs")
+    else:
+        yield Finding(
+            "Model",
+            "plug-in",
+            "note",
+            f"there is no checkout in {build.root} to build it from",
+            "run pagewise out of a checkout, or name a build: pagewise model --build DIR",
+        )

@@ -184,6 +184,8 @@ def test_one_region_alone():
     assert by_name.value("page_faults") is None and by_name.value("populate_time") is None
     by_path = analysed(made, groups=("tlb",), region="step/sweep").cells[0]
     assert by_path.value("CPU_CYCLES") == 4e9 and by_path.value("time") == 0.5
+    inside = ran(BASE, "tlb", TLB, regions=[*regions, region("step/sweep/leaf/sweep", 0.125, TLB)])
+    assert analysed(inside, groups=("tlb",), region="sweep").cells[0] == by_name  # the outer one has it
     unknown = analysed(made, groups=("tlb",), region="none").cells[0]
     assert (
         unknown.invalid == "there is no region none in its records; there are: step, step/sweep, first/sweep"

@@ -17,6 +17,7 @@ import yaml
 from click.testing import CliRunner
 
 from pagewise.cli import commands
+from pagewise.doctor import model_findings
 from pagewise.errors import FormatError, RefusedError, SelectionError, SetupError
 from pagewise.model import figures, tracer
 from pagewise.model.geometry import FOLDER, Geometry, find_geometry, known, read_geometry
@@ -412,6 +413,19 @@ def test_a_tracer_that_lacks_or_does_not_fit_is_told(tmp_path: Path, monkeypatch
         tracer.find_tracer("x86_64")
     fake_qemu(tmp_path, "version 7.2.1", "-plugin")
     assert tracer.find_tracer("x86_64").name == "qemu-x86_64 7.2.1"
+
+
+def test_doctor_tells_whether_programs_can_be_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
+    fake_qemu(tmp_path, "version 7.2.1", "-plugin")
+    told = {one.name: one for one in model_findings()}
+    assert told["x86_64 programs"].detail == "can be traced by qemu-x86_64 7.2.1"
+    assert told["aarch64 programs"].state == told["plug-in"].state == "note"
+    assert "apt-get install qemu-user" in told["aarch64 programs"].remedy
+    assert "--build DIR" in told["plug-in"].remedy
+    monkeypatch.setenv("PAGEWISE_ROOT", str(ROOT))
+    assert {one.name: one.state for one in model_findings()}["plug-in"] == "good"
 
 
 def test_what_is_no_program_is_refused(tmp_path: Path) -> None:

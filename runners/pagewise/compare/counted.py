@@ -253,8 +253,9 @@ def taken(record: Record, file: EventFile, region: str | None) -> Taken | str:
             own |= {name: sum(found) / share} if found else {}
     else:
         regions = record.get("regions", [])
+        # By name: those that do not lie in another one, whose time and counts hold theirs.
         parts = [part for part in regions if part["path"] == region] or [
-            part for part in regions if part["name"] == region
+            part for part in regions if part["name"] == region and part["path"].split("/").count(region) == 1
         ]
         if not parts:
             known = ", ".join(dict.fromkeys(part["path"] for part in regions)) or "none"

@@ -59,7 +59,7 @@ def permissions(
             "the kernel's watchdog holds one of the CPU's counters: full groups may not fit",
             "as root, meanwhile: sysctl kernel.nmi_watchdog=0",
         )
-    yield _events(tree, root)
+    yield _events(tree, root, hardware)
     if tree is not None:
         yield _papi(tree)
 
@@ -118,7 +118,8 @@ def _software(opens: Opens) -> Permission:
     )
 
 
-def _events(tree: Path | None, root: Path) -> Permission:
+def _events(tree: Path | None, root: Path, hardware: Permission) -> Permission:
+    """The event file for this CPU, and whether its events can be counted."""
     name, files = "events", _installed(tree) if tree is not None else []
     if isinstance(files, str):
         return Permission(name, "note", files, "build the environment again")
@@ -133,8 +134,10 @@ def _events(tree: Path | None, root: Path) -> Permission:
             f"no event file fits this CPU: {GENERIC} ones are used",
             "describe its events in a file of its own: docs/counters.md",
         )
-    groups = ", ".join(group.name for group in ours.groups)
-    return Permission(name, "good", f"{ours.title}: {len(ours.events)} in groups {groups}")
+    told = f"{ours.title}: {len(ours.events)} in groups {', '.join(group.name for group in ours.groups)}"
+    if hardware.state == "good":
+        return Permission(name, "good", told)
+    return Permission(name, "note", f"software events alone, for want of hardware counters; else {told}")
 
 
 def _papi(tree: Path) -> Permission:

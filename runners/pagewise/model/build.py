@@ -23,6 +23,16 @@ class Build:
     compiler: str
     folder: Path
 
+    @classmethod
+    def of_checkout(cls, root: Path, compiler: str) -> Build:
+        """That which the preset makes."""
+        return cls(root, compiler, root / ".pagewise" / "build" / f"{compiler}-model")
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether there is a checkout to build from."""
+        return (self.root / "kernels" / "CMakePresets.json").is_file()
+
     @property
     def plugin(self) -> Path:
         """The model as a plug-in."""
@@ -36,7 +46,7 @@ class Build:
     def make(self, targets: list[str], facts: Mapping[str, Any] | None) -> None:
         """Builds targets; configures first where that has not been done. Raises SetupError, RefusedError."""
         sources = self.root / "kernels"
-        if not (sources / "CMakePresets.json").is_file():
+        if not self.has_sources:
             raise SetupError(
                 "there is no checkout here to build the traceable programs from",
                 where=self.root,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,9 @@ def prepare(options: Options, command: Sequence[str], console: Console) -> Model
     """Finds or builds all that is needed, and checks it. Raises errors of ours."""
     geometry = find_geometry(options.geometry)
     root = project_root()
-    folder = options.build or root / ".pagewise" / "build" / f"{options.compiler}-model"
-    build = Build(root, options.compiler, folder)
+    build = Build.of_checkout(root, options.compiler)
+    if options.build is not None:
+        build = replace(build, folder=options.build)
     named, *arguments = command
     kernel = named.removeprefix("pw-")
     foreign = "/" in named or (kernel not in kernels_of(root) and build.program(kernel) is None)
@@ -119,12 +120,12 @@ def prepare(options: Options, command: Sequence[str], console: Console) -> Model
     if not foreign:
         built = build.program(kernel)
         if built is None:
-            raise SelectionError(f"this build has no program of {kernel}", where=folder)
+            raise SelectionError(f"this build has no program of {kernel}", where=build.folder)
         program = find_program(str(built))
         arguments = arguments or _smoke(root, kernel)
     if not build.plugin.is_file():
         raise SelectionError(
-            "this build has no model", where=folder, remedy="configure it with -DPAGEWISE_MODEL=ON"
+            "this build has no model", where=build.folder, remedy="configure it with -DPAGEWISE_MODEL=ON"
         )
     ours = not foreign or (program.marked and program.file.name.startswith("pw-"))
     name = program.file.name.removeprefix("pw-") if ours else program.file.name

@@ -21,12 +21,13 @@ from pagewise.model.geometry import Geometry
 
 #: Which pages addresses are taken to lie on; all but the first are assumptions (kernels/model/mapping.h).
 PAGES = ("observed", "base", "huge", "fjmpg")
+#: Machines whose programs can be traced, by e_machine of their files (elf.h: EM_X86_64, EM_AARCH64).
+MACHINES = {"x86_64": 62, "aarch64": 183}
 # QEMU 9 and later speak a newer version of the interface.
 _OLDEST, _NEWEST = (6, 0), (8, 2)
 _PLUGIN_FAILED = 125
 _PAGES_UNAVAILABLE = 3
 _PR_SET_THP_DISABLE = 41
-_MACHINES = {62: "x86_64", 183: "aarch64"}  # e_machine: EM_X86_64, EM_AARCH64 (elf.h)
 _LIBRARIES = {"aarch64": Path("/usr/aarch64-linux-gnu")}
 _CPUS = {"aarch64": ("-cpu", "a64fx")}
 _MARK = b"pw_mark_begin"
@@ -78,7 +79,8 @@ def find_program(name: str) -> Program:
         raise SelectionError(f"there is no program {name}", where="PROGRAM")
     file = Path(found)
     content = file.read_bytes()
-    machine = _MACHINES.get(int.from_bytes(content[18:20], "little"))
+    told = int.from_bytes(content[18:20], "little")
+    machine = next((name for name, number in MACHINES.items() if number == told), None)
     if content[:5] != b"\x7fELF\x02" or machine is None:
         raise SelectionError(
             "this is no program of x86-64 or aarch64",

@@ -52,6 +52,14 @@ def program(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
     return Program(path, tmp_path)
 
 
+def test_the_region_of_the_record_is_the_timer(program: Program) -> None:
+    told = program.run("--zones", "3000", "--threads", "2")
+    (eos,) = told["regions"]
+    assert (eos["path"], eos["calls"], eos["threads"]) == ("eos", 2 * 2, 2)
+    for name in ("seconds", "seconds_mean_of_threads", "seconds_exclusive"):
+        assert eos[name] == pytest.approx(sum(told["seconds"]["repetitions"]), rel=0.01)
+
+
 @pytest.mark.parametrize("mode", ["rt", "re", "rp", "rs"])
 @pytest.mark.parametrize("points", ["plane", "stellar", "rows"])
 def test_every_mode_finds_the_states(program: Program, mode: str, points: str) -> None:

@@ -1,10 +1,9 @@
-# The program's record has the region compute, of THREADS threads, which took the time of all repetitions to within 1 %.
+# The program's record has the region REGION, of all its threads, which took the time of all repetitions to within 1 %.
+#
+# Arguments: PROGRAM, ARGUMENTS (a list), RECORD (a file to write), REGION.
 file(REMOVE ${RECORD})
-execute_process(COMMAND ${PROGRAM} --working-set 300kB --repetitions 4 --threads ${THREADS} --record ${RECORD}
-                RESULT_VARIABLE _status OUTPUT_QUIET)
-if(NOT _status EQUAL 0)
-    message(FATAL_ERROR "${PROGRAM} ends with ${_status}")
-endif()
+execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} --record ${RECORD}
+                COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 file(READ ${RECORD} _record)
 
 # Set `result` to nanoseconds of a number such as 1.25E-002.
@@ -24,18 +23,21 @@ function(nanoseconds number result)
     set(${result} ${_value} PARENT_SCOPE)
 endfunction()
 
+string(JSON _team LENGTH "${_record}" placement cpus)
 string(JSON _path GET "${_record}" regions 0 path)
 string(JSON _threads GET "${_record}" regions 0 threads)
-if(NOT _path STREQUAL "compute" OR NOT _threads EQUAL THREADS)
-    message(FATAL_ERROR "the region is ${_path} of ${_threads} threads, not compute of ${THREADS}")
+if(NOT _path STREQUAL REGION OR NOT _threads EQUAL _team)
+    message(FATAL_ERROR "the region is ${_path} of ${_threads} threads, not ${REGION} of ${_team}")
 endif()
+string(JSON _repetitions LENGTH "${_record}" seconds repetitions)
 string(JSON _calls GET "${_record}" regions 0 calls)
-math(EXPR _wanted "4 * ${THREADS}")
+math(EXPR _wanted "${_repetitions} * ${_team}")
 if(NOT _calls EQUAL _wanted)
-    message(FATAL_ERROR "compute has ${_calls} calls, not ${_wanted}")
+    message(FATAL_ERROR "${REGION} has ${_calls} calls, not ${_wanted}")
 endif()
 set(_timed 0)
-foreach(_i RANGE 3)
+math(EXPR _last "${_repetitions} - 1")
+foreach(_i RANGE ${_last})
     string(JSON _repetition GET "${_record}" seconds repetitions ${_i})
     nanoseconds(${_repetition} _repetition)
     math(EXPR _timed "${_timed} + ${_repetition}")
@@ -45,6 +47,6 @@ foreach(_field seconds seconds_mean_of_threads seconds_exclusive)
     nanoseconds(${_seconds} _seconds)
     math(EXPR _apart "100 * (${_seconds} - ${_timed})")
     if(_timed EQUAL 0 OR _apart GREATER _timed OR _apart LESS -${_timed})
-        message(FATAL_ERROR "compute took ${_field} ${_seconds} ns, its repetitions ${_timed} ns")
+        message(FATAL_ERROR "${REGION} took ${_field} ${_seconds} ns, its repetitions ${_timed} ns")
     endif()
 endforeach()

@@ -329,21 +329,26 @@ def test_the_page_is_whole(made):
         assert others[0] < first and set(others[1:]) == {first}
 
 
-def test_the_latex_has_three_tables(made, tmp_path: Path):
+def test_the_latex_has_the_three_tables(made, tmp_path: Path):
     text = (made[0].result() / "counters.tex").read_text()
-    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 3
-    assert text.count(r"\toprule") == text.count(r"\bottomrule") == 3
-    for table in text.split(r"\begin{table}")[1:]:
-        columns = len(re.search(r"\\begin\{tabular\}\{([lr]+)\}", table)[1])
-        body = table.split(r"\midrule")[1].split(r"\bottomrule")[0]
+    captions = re.findall(r"\\caption\{3-d Hydro: (.*?)\}\\label", text)
+    assert captions[:2] == ["With : without huge pages", "Compiler : compiler, by pages"]
+    values = ("gcc-12.2.0", "llvm-22.1.8", "GCC, published", "Fujitsu, published")
+    assert captions[2:] == [f"Counts and rates of one pass, {who}" for who in values]
+    tables = text.split(r"\begin{longtable}")[1:]
+    assert len(tables) == text.count(r"\end{longtable}") == len(captions)
+    for table in tables:
+        columns = re.match(r"\{p\{[^}]*\}([lr]+)\}", table)[1]
+        first, again, body = re.split(r"\\endfirsthead|\\endhead", table)
+        assert again.strip() and again.strip() in first  # the head, on each page
         lines = [line for line in body.splitlines() if line.endswith(r"\\")]
-        assert lines and {len(re.findall(r"(?<!\\)&", line)) + 1 for line in lines} == {columns}
+        assert lines and {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {len(columns)}
         assert not re.search(
             r"(?<!\\)[_%#$]", re.sub(r"^.*\\(begin|end|label|cmidrule).*$", "", table, flags=re.M)
         )
     compiler = next(filter(None, map(shutil.which, ("pdflatex", "lualatex", "xelatex", "tectonic"))), None)
     if compiler is not None:
-        head = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n"
+        head = "\\documentclass{article}\\usepackage{booktabs,longtable}\\begin{document}\n"
         document = f"{head}{text}\\end{{document}}\n"
         (tmp_path / "paper.tex").write_text(document)
         options = [] if compiler.endswith("tectonic") else ["-interaction=batchmode", "-halt-on-error"]

@@ -36,7 +36,7 @@ TABLES = {
     "l1_l2_bandwidth": ([1.01, 1.07, 0.91, 1.00], [2.76, 2.59, 1.63, 1.49]),
     "l2_memory_bandwidth": ([1.10, 1.11, 0.87, 1.04], [2.88, 2.85, 1.91, 1.61]),
 }
-# Table 5, of EOS, and table 7, of 3-d Hydro, as printed: GCC with and without huge pages, Fujitsu with and without. None: what
+# Tables 5 and 7 as printed: GCC with and without huge pages, Fujitsu with and without. None: what
 # cannot be read of table 5 in the copy used.
 EOS_RATES = {
     "cpi": [None, None, 1.46, 1.55],

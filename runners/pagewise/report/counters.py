@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ COUNTS, VALUES, RATIOS, LATEX, REPORT = (
     "report.html",
 )
 _FIRST_COLUMN = 24  # of a terminal, at the least
+_TEX_FIRST_COLUMN = r"0.32\linewidth"
 TableKind = Literal["pages", "compilers", "values"]
 
 
@@ -127,9 +129,10 @@ def show(console: Console, result: Result) -> Counted:
     """Analyses the records, prints the tables and the notes. Raises FormatError."""
     found = counted(result)
     for table in found.tables:
-        for part in _by_compiler(table) if table.kind == "values" else [table]:
-            console.print()
-            console.print(_rich_table(part))
+        for part in _parts(table):
+            if not all(column.published for column in part.columns):  # those are in the files
+                console.print()
+                console.print(_rich_table(part))
     console.print()
     for note in found.notes:
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
@@ -175,10 +178,10 @@ def ratio_text(value: float | None) -> str:
 
 
 def value_text(quantity: Quantity, value: float | None) -> str:
-    """A count with all its digits, a rate with three."""
+    """Large values with all their digits, rates with three."""
     if value is None:
         return "N/A"
-    if value == int(value) or (quantity.kind == "count" and abs(value) >= 1000):
+    if value == int(value) or abs(value) >= 1000:
         return f"{value:.0f}"
     return f"{value:.3g}"
 
@@ -265,9 +268,12 @@ def _kernel_notes(one: KernelCounts) -> Iterator[str]:
         yield f"{one.kernel.title}: the runs of a round agree in cycles within {100 * max(spreads):.1f} %."
 
 
-def _by_compiler(table: Table) -> Iterator[Table]:
-    """A table of values in parts that a terminal has room for; published ones are in the files."""
-    for above in dict.fromkeys(column.above for column in table.columns if not column.published):
+def _parts(table: Table) -> Iterator[Table]:
+    """A table in parts as wide as a terminal or a page: the values of each compiler apart."""
+    if table.kind != "values":
+        yield table
+        return
+    for above in dict.fromkeys(column.above for column in table.columns):
         here = [place for place, column in enumerate(table.columns) if column.above == above]
         rows = [
             replace(row, cells=tuple(row.cells[i] for i in here), told=tuple(row.told[i] for i in here))
@@ -308,7 +314,9 @@ def _rich_table(table: Table) -> rich.table.Table:
 
 _SPECIAL = str.maketrans(
     {
-        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        **{sign: f"\\{sign}" for sign in "&%$#{}"},
+        "_": r"\_\allowbreak{}",  # names of events are long
+        "/": r"/\allowbreak{}",
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
@@ -319,10 +327,13 @@ _SPECIAL = str.maketrans(
 
 
 def latex(found: Counted) -> str:
-    """All tables for \\input into a document that uses booktabs."""
-    lines = [f"% pagewise counters, {found.result.folder.name}. Needs: \\usepackage{{booktabs}}"]
-    lines += [f"% {note}" for note in found.notes]
-    for number, table in enumerate(found.tables, start=1):
+    """All tables for \\input into a document that uses booktabs and longtable: they fill more than a page."""
+    lines = [
+        f"% pagewise counters, {found.result.folder.name}. Needs: \\usepackage{{booktabs,longtable}}",
+        *(f"% {note}" for note in found.notes),
+    ]
+    parts = [part for table in found.tables for part in _parts(table)]
+    for number, table in enumerate(parts, start=1):
         lines += ["", *_latex_table(table, number)]
     return "\n".join(lines) + "\n"
 
@@ -330,47 +341,38 @@ def latex(found: Counted) -> str:
 def _latex_table(table: Table, number: int) -> Iterator[str]:
     units = table.kind == "values"
     first = 2 if units else 1
-    yield r"\begin{table}"
-    yield rf"  \caption{{{_tex(table.kernel)}: {_tex(table.title)}}}\label{{tab:counters-{number}}}"
-    yield r"  \centering\small"
-    yield rf"  \begin{{tabular}}{{l{'l' * units}{'r' * len(table.columns)}}}"
-    yield r"    \toprule"
-    above, rules, place = [], [], first + 1
-    for name, width in _runs(column.above for column in table.columns):
-        above.append(rf"\multicolumn{{{width}}}{{c}}{{{_tex(name)}}}")
-        rules.append(rf"\cmidrule(lr){{{place}-{place + width - 1}}}")
-        place += width
-    yield f"    {' & ' * first}{' & '.join(above)} \\\\"
-    yield f"    {' '.join(rules)}"
-    below = " & ".join(_tex(column.below) for column in table.columns)
-    yield f"    {'& Unit ' if units else ''}& {below} \\\\"
-    yield r"    \midrule"
+    yield r"{\small"
+    yield rf"\begin{{longtable}}{{p{{{_TEX_FIRST_COLUMN}}}{'l' * units}{'r' * len(table.columns)}}}"
+    yield rf"  \caption{{{_tex(table.kernel)}: {_tex(table.title)}}}\label{{tab:counters-{number}}}\\"
+    head = [r"  \toprule", *_latex_head(table, first), r"  \midrule"]
+    yield from (*head, r"  \endfirsthead", *head, r"  \endhead", r"  \bottomrule", r"  \endfoot")
     kind = table.rows[0].kind if table.rows else ""
     for row in table.rows:
         if row.kind != kind:
-            yield r"    \addlinespace"
+            yield r"  \addlinespace"
             kind = row.kind
-        cells = [*([row.unit] if units else []), *row.cells]
-        yield f"    {_tex(row.title)} & {' & '.join(_tex(text) for text in cells)} \\\\"
-    yield r"    \bottomrule"
-    yield r"  \end{tabular}"
-    yield r"\end{table}"
+        cells = [row.title, *([row.unit] if units else []), *row.cells]
+        yield f"  {' & '.join(_tex(text) for text in cells)} \\\\"
+    yield r"\end{longtable}}"
 
 
-def _runs(names: Iterable[str]) -> list[tuple[str, int]]:
-    """Equal names side by side, with how many there are."""
-    found: list[tuple[str, int]] = []
-    for name in names:
-        if found and found[-1][0] == name:
-            found[-1] = (name, found[-1][1] + 1)
-        else:
-            found.append((name, 1))
-    return found
+def _latex_head(table: Table, first: int) -> Iterator[str]:
+    """The two lines of the head, a rule between; `first`: columns before those of the table."""
+    above, rules, place = [], [], first + 1
+    for name, width in heads(table):
+        above.append(rf"\multicolumn{{{width}}}{{c}}{{{_tex(name)}}}")
+        rules.append(rf"\cmidrule(lr){{{place}-{place + width - 1}}}")
+        place += width
+    below = " & ".join(_tex(column.below) for column in table.columns)
+    yield f"  {' & ' * first}{' & '.join(above)} \\\\"
+    yield f"  {' '.join(rules)}"
+    yield f"  {'& Unit ' if first == 2 else ''}& {below} \\\\"
 
 
 def heads(table: Table) -> list[tuple[str, int]]:
     """The upper line of the head: a name and the number of columns below it."""
-    return _runs(column.above for column in table.columns)
+    names = (column.above for column in table.columns)
+    return [(name, len(list(equal))) for name, equal in groupby(names)]
 
 
 def _tex(text: str) -> str:

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -63,6 +63,15 @@ def examine(environment: str, modules: Path | None, measure_noise: bool = True) 
     if measure_noise:
         findings.append(noise_finding(measure_spread()))
     return findings
+
+
+def to_dict(findings: list[Finding]) -> dict[str, Any]:
+    """Schema pagewise.findings/1."""
+    return {
+        "schema": "pagewise.findings/1",
+        "ready": not any(finding.lacks for finding in findings),
+        "findings": [asdict(finding) for finding in findings],
+    }
 
 
 def print_findings(console: Console, findings: list[Finding]) -> None:

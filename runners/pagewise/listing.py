@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -14,6 +16,17 @@ from pagewise.kernel import Kernel
 
 # The compiler stands in the module's name, which must not be broken: it is what people copy.
 _COLUMNS = ("hugepages", "prefetch", "stores", "builder")
+
+
+def to_dict(catalog: Catalog, entries: Sequence[Entry], kernels: Sequence[Kernel]) -> dict[str, Any]:
+    """Schema pagewise.catalog/1."""
+    return {
+        "schema": "pagewise.catalog/1",
+        "tree": str(catalog.tree),
+        "configurations": [entry.configuration.to_dict() for entry in entries],
+        "kernels": [kernel.data for kernel in kernels],
+        "broken": [asdict(one) for one in catalog.broken],
+    }
 
 
 def print_configurations(console: Console, catalog: Catalog, entries: Sequence[Entry]) -> None:

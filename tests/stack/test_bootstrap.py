@@ -129,7 +129,8 @@ def test_activation_brings_the_command_its_completion_and_its_page(
             continue
         # Twice: a second activation adds nothing.
         activate = f". {checkout}/setup/activate.sh; . {checkout}/setup/activate.sh"
-        done = run(*shell, "-c", f"{activate}; {question}; command -v pagewise; man -w pagewise; echo $MANPATH")
+        asked_too = "command -v pagewise; man -w pagewise; echo $MANPATH"
+        done = run(*shell, "-c", f"{activate}; {question}; {asked_too}")
         assert done.returncode == 0, done.stdout
         assert "_pagewise" in done.stdout and f"{checkout}/pagewise\n" in done.stdout, done.stdout
         assert done.stdout.count(page) == 1 and done.stdout.count("share/man:") == 1, done.stdout

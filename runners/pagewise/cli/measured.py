@@ -13,7 +13,12 @@ from pagewise.errors import Interrupted, PagewiseError
 _INVALID = 1
 
 
-def measure(comparison: Any, console: Console) -> int:
+def carry_out(comparison: Any, console: Console, planning: bool, as_json: bool) -> int:
+    """Measures what was prepared, or tells its plan; the exit code."""
+    return show_plan(comparison, console, as_json) if planning else measure(comparison, console, as_json)
+
+
+def measure(comparison: Any, console: Console, as_json: bool = False) -> int:
     """Measures, shows and writes what was prepared; the exit code."""
     from pagewise.report.terminal import print_summary
 
@@ -31,6 +36,8 @@ def measure(comparison: Any, console: Console) -> int:
         found = found or reports.show(console, result)
         faults.append(fault)
     print_summary(console, result)
+    if as_json:
+        print_json(reports.to_dict(result, found))
     for fault in faults:
         text = (
             "interrupted: the above is what was measured"

@@ -149,7 +149,10 @@ PLAN = click.option(
     help="Tell what would be run and how long that takes by earlier results; nothing is started.",
 )
 JSON = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables; docs/results.md."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON object; tables and messages go to standard error. docs/json.md.",
 )
 STORE = click.option(
     "--store",
@@ -195,10 +198,12 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def make_console() -> Console:
-    """Standard output; where it is no terminal, wide enough for the tables."""
-    console = Console()
-    return console if console.is_terminal else Console(width=int(os.environ.get("COLUMNS", _PLAIN_WIDTH)))
+def make_console(as_json: bool = False) -> Console:
+    """Standard output, or standard error beside JSON; where it is no terminal, wide enough for the tables."""
+    console = Console(stderr=as_json)
+    if console.is_terminal:
+        return console
+    return Console(stderr=as_json, width=int(os.environ.get("COLUMNS", _PLAIN_WIDTH)))
 
 
 def set_default_rounds(chosen: dict[str, Any]) -> None:

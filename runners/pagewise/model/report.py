@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pagewise.errors import RefusedError
+from pagewise.errors import PagewiseError, RefusedError
 from pagewise.model import figures
 from pagewise.model.figures import Row
 from pagewise.model.geometry import Geometry
@@ -47,6 +47,26 @@ def print_records(console: Console, name: str, geometry: Geometry, records: Reco
     for policy, record in records.items():
         for note in _notes(record["modelled"]):
             console.print(Text(f"note: {policy}: {note}", style="yellow"), soft_wrap=True)
+
+
+def to_dict(
+    folder: Path, name: str, geometry: Geometry, records: Records, missing: Mapping[str, PagewiseError]
+) -> dict[str, Any]:
+    """Schema pagewise.modelled/1: what was modelled of each policy, and why others could not be had."""
+    return {
+        "schema": "pagewise.modelled/1",
+        "folder": str(folder),
+        "program": name,
+        "geometry": geometry.name,
+        "policies": [
+            {"policy": policy, "modelled": record["modelled"], "notes": _notes(record["modelled"])}
+            for policy, record in records.items()
+        ],
+        "missing": [
+            {"policy": policy, "reason": fault.what, "remedy": fault.remedy}
+            for policy, fault in missing.items()
+        ],
+    }
 
 
 def write_csv(folder: Path, records: Records) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from pagewise.own_program.comparison import (
 )
 from pagewise.own_program.launch import Program
 from pagewise.own_program.output import distinct, parse_check, parse_metric
-from pagewise.own_program.policy import DEFAULT, MEANINGS, PARTS
+from pagewise.own_program.policy import DEFAULT, PARTS, Lack, Policy, parse_policy
 from pagewise.own_program.suite import find_code, find_program, known_codes
 from pagewise.units import parse_bytes
 
@@ -59,36 +59,62 @@ def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -
     return prepare(options, program, console, began)
 
 
-def print_survey(console: Console, chosen: Mapping[str, Any]) -> None:
-    """Tells of each policy whether the program can have it here; without a program all policies."""
+def look(
+    chosen: Mapping[str, Any], console: Console
+) -> tuple[Program | None, list[tuple[Policy, Lack | None]]]:
+    """The program, and each policy with why it cannot have it here, or None; without one all policies."""
     if not chosen["command"] and not chosen["suite"]:
-        for part in PARTS:
-            console.print(Text.assemble((f"{part:<13}", "bold"), MEANINGS[part]))
+        return None, [(parse_policy(part), None) for part in PARTS]
+    program = _program(chosen, console)
+    machine = look_at_machine(read_host(), chosen["set_thp_sizes"], chosen["reserve"])
+    further = [f"thp:{size_name(size)}" for size in sorted(machine.modes) if size != machine.pmd]
+    further += [f"hugetlbfs:{size_name(size)}" for size in sorted(machine.free)]
+    names = chosen["policies"] or dict.fromkeys((*DEFAULT, "text", "bss", "libhugetlbfs", *further))
+    return program, survey(program, tuple(names), machine)
+
+
+def survey_data(program: Program | None, rows: Sequence[tuple[Policy, Lack | None]]) -> dict[str, Any]:
+    """Schema pagewise.survey/1."""
+    return {
+        "schema": "pagewise.survey/1",
+        "program": None if program is None else str(program.binary.program),
+        "policies": [
+            {
+                "policy": policy.name,
+                "meaning": policy.meaning,
+                "lack": None if lack is None else lack.reason,
+                "remedy": None if lack is None else lack.remedy,
+            }
+            for policy, lack in rows
+        ],
+        "suites": list(known_codes()),
+        "default": list(DEFAULT),
+    }
+
+
+def print_survey(
+    console: Console, program: Program | None, rows: Sequence[tuple[Policy, Lack | None]]
+) -> None:
+    """Prints the policies; without a program how they are joined, and what else can be named."""
+    if program is not None:
+        console.print(
+            f"{program.binary.program}: {program.binary.text}; {memory_line(program.binary)}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+    for policy, lack in rows:
+        style, text = (
+            ("bold green", policy.meaning) if lack is None else ("bold yellow", f"no: {lack.reason}")
+        )
+        remedy = "" if lack is None or lack.remedy is None else f"\n{'':<15}remedy: {lack.remedy}"
+        console.print(Text.assemble((f"{policy.name:<15}", style), text + remedy), soft_wrap=True)
+    if program is None:
         console.print(
             "Joined with +, as reuse+thp or text+bss+glibc; thp and hugetlbfs take a size: hugetlbfs:1g.\n"
             f"Known codes (--suite): {', '.join(known_codes()) or 'none'}.\n"
             f"By default: {', '.join(DEFAULT)}. Name a program after -- to learn which it can have.",
             highlight=False,
-        )
-        return
-    program = _program(chosen, console)
-    machine = look_at_machine(read_host(), chosen["set_thp_sizes"], chosen["reserve"])
-    console.print(
-        f"{program.binary.program}: {program.binary.text}; {memory_line(program.binary)}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
-    further = [f"thp:{size_name(size)}" for size in sorted(machine.modes) if size != machine.pmd]
-    further += [f"hugetlbfs:{size_name(size)}" for size in sorted(machine.free)]
-    names = chosen["policies"] or (*DEFAULT, "text", "bss", "libhugetlbfs", *further)
-    for policy, lack in survey(program, names, machine):
-        if lack is None:
-            console.print(Text.assemble((f"{policy.name:<15}", "bold green"), policy.meaning), soft_wrap=True)
-            continue
-        remedy = "" if lack.remedy is None else f"\n{'':<15}remedy: {lack.remedy}"
-        console.print(
-            Text.assemble((f"{policy.name:<15}", "bold yellow"), f"no: {lack.reason}{remedy}"), soft_wrap=True
         )
 
 

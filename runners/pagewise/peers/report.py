@@ -88,6 +88,18 @@ def write_files(folder: Path, rows: Sequence[Row], told: Mapping[str, Any]) -> N
         ) from fault
 
 
+def to_dict(folder: Path, rows: Sequence[Row], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Schema pagewise.peer-verdicts/1: the rows of peers.csv. All samples are in the folder's peers.json."""
+    return {
+        "schema": "pagewise.peer-verdicts/1",
+        "folder": str(folder),
+        "state": told["state"],
+        "rounds": told["rounds"],
+        "rounds_done": told["rounds_done"],
+        "comparisons": [_csv_row(row) for row in rows],
+    }
+
+
 def markdown(rows: Sequence[Row], told: Mapping[str, Any]) -> str:
     """The table for docs, with the machine and the best candidates."""
     host = told["host"]

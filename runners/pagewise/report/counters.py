@@ -23,6 +23,7 @@ from pagewise.counters.published import Published, read_published
 from pagewise.errors import RefusedError
 from pagewise.kernel import Kernel
 from pagewise.report import words
+from pagewise.report.data import about
 from pagewise.result import MANIFEST, Result
 
 COUNTS, VALUES, RATIOS, LATEX, REPORT = (
@@ -140,6 +141,25 @@ def show(console: Console, result: Result) -> Counted:
         lines = "; ".join(str(line) for line in found.result.skipped)
         console.print(Text(f"no valid records, left out: {lines}", style="yellow"), soft_wrap=True)
     return found
+
+
+def to_dict(result: Result, found: Counted) -> dict[str, Any]:
+    """Schema pagewise.counts/1: the values and ratios of the tables, and each configuration's runs."""
+    return {
+        "schema": "pagewise.counts/1",
+        **about(result),
+        "events": found.file.name,
+        "groups": result.manifest["counters"]["groups"],
+        "notes": found.notes,
+        "values": list(_value_rows(found)),
+        "ratios": list(_ratio_rows(found)),
+        "not_counted": [
+            {**_who(one.kernel, cell), "reason": cell.invalid, "remedy": cell.remedy}
+            for one in found.kernels
+            for cell in one.cells
+            if cell.invalid
+        ],
+    }
 
 
 def write_files(result: Result, found: Counted) -> Path:

@@ -56,10 +56,16 @@ def write_csv(file: Path, kernels: Sequence[KernelResult]) -> None:
     with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
         writer.writeheader()
-        for result in kernels:
-            for group in result.groups:
-                for row in (*group.ranked, *group.unranked):
-                    writer.writerows(_rows(result, group, row))
+        writer.writerows(summary_rows(kernels))
+
+
+def summary_rows(kernels: Sequence[KernelResult]) -> Iterator[dict[str, object]]:
+    """The rows of the summary, each with all columns: None where there is no value."""
+    for result in kernels:
+        for group in result.groups:
+            for row in (*group.ranked, *group.unranked):
+                for told in _rows(result, group, row):
+                    yield {name: told.get(name) for name in _COLUMNS}
 
 
 def _rows(result: KernelResult, group: Group, row: Row) -> Iterator[dict[str, object]]:

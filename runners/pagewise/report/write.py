@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from pagewise.compare.analysis import KernelResult, analyse
 from pagewise.errors import RefusedError
 from pagewise.report.csv import write_csv
+from pagewise.report.data import verdicts
 from pagewise.report.policies import POLICIES, write_policies
 from pagewise.report.program import MEMORY, METRICS, is_program, print_program, write_program
 from pagewise.report.terminal import print_result
@@ -25,6 +27,11 @@ def show(console: Console, result: Result) -> list[KernelResult]:
     if is_program(result):
         print_program(console, result)
     return kernels
+
+
+def to_dict(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]:
+    """What the tables say, for programs."""
+    return verdicts(result, kernels)
 
 
 def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:

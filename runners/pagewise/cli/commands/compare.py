@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from pagewise.cli import BEGAN
-from pagewise.cli.measured import measure, show_plan
+from pagewise.cli.measured import carry_out
 from pagewise.cli.options import (
     AA,
     BUDGET,
     ENVIRONMENT,
+    JSON,
     KERNELS,
     LIMIT,
     MODULES,
@@ -70,6 +71,7 @@ from pagewise.configuration import BASELINE
 @RESULTS
 @LIMIT
 @PLAN
+@JSON
 def command(**chosen: Any) -> int:
     """Measure kernels in all configurations, interleaved, and say what is faster.
 
@@ -79,9 +81,9 @@ def command(**chosen: Any) -> int:
     """
     from pagewise.comparison import Options, prepare
 
-    console = make_console()
+    planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
+    console = make_console(as_json)
     chosen["name"] = chosen["name"] or chosen["environment"]
     set_default_rounds(chosen)
-    planning = chosen.pop("planning")
     comparison = prepare(Options(**chosen | split_lists(chosen)), console, BEGAN)
-    return show_plan(comparison, console, False) if planning else measure(comparison, console)
+    return carry_out(comparison, console, planning, as_json)

@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from pagewise.cli import BEGAN
-from pagewise.cli.measured import measure, show_plan
+from pagewise.cli.measured import carry_out
 from pagewise.cli.options import (
     ENVIRONMENT,
+    JSON,
     KERNELS,
     LIMIT,
     MODULES,
@@ -76,6 +77,7 @@ from pagewise.configuration import BASELINE
 @RESULTS
 @LIMIT
 @PLAN
+@JSON
 def command(**chosen: Any) -> int:
     """Count events of kernels by compiler and pages, and say what huge pages and compilers change.
 
@@ -85,14 +87,14 @@ def command(**chosen: Any) -> int:
     from pagewise.comparison import Options
     from pagewise.counters.counting import Wanted, prepare
 
-    console = make_console()
+    planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
+    console = make_console(as_json)
     wanted = Wanted(
         split_commas(chosen.pop("groups")),
         chosen.pop("events"),
         chosen.pop("region"),
         chosen.pop("multiplex"),
     )
-    planning = chosen.pop("planning")
     options = Options(**chosen | split_lists(chosen), baseline=BASELINE, sweep=False)
     counting = prepare(options, wanted, console, BEGAN)
-    return show_plan(counting, console, False) if planning else measure(counting, console)
+    return carry_out(counting, console, planning, as_json)

@@ -8,8 +8,10 @@ import click
 
 from pagewise.cli.options import (
     ENVIRONMENT,
+    JSON,
     MODULES,
     make_console,
+    print_json,
 )
 
 _INVALID = 1
@@ -19,10 +21,14 @@ _INVALID = 1
 @ENVIRONMENT
 @MODULES
 @click.option("--noise/--no-noise", default=True, help="Measure for two seconds how steady this machine is.")
-def command(environment: str, modules: Path | None, noise: bool) -> int:
+@JSON
+def command(environment: str, modules: Path | None, noise: bool, as_json: bool) -> int:
     """Tell what this node has, and the remedy for each lack."""
-    from pagewise.doctor import examine, print_findings
+    from pagewise.doctor import examine, print_findings, to_dict
 
     findings = examine(environment, modules, noise)
-    print_findings(make_console(), findings)
+    if as_json:
+        print_json(to_dict(findings))
+    else:
+        print_findings(make_console(), findings)
     return _INVALID if any(finding.lacks for finding in findings) else 0

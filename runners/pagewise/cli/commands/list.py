@@ -8,9 +8,11 @@ import click
 
 from pagewise.cli.options import (
     ENVIRONMENT,
+    JSON,
     MODULES,
     find_catalog,
     make_console,
+    print_json,
     split_commas,
 )
 from pagewise.cli.shell import values
@@ -35,13 +37,23 @@ from pagewise.cli.shell import values
     shell_complete=values.list_of(values.configurations),
     help="Configurations alone: all, or by glob as in compare.",
 )
-def command(environment: str, modules: Path | None, kernels: str | None, configurations: str | None) -> None:
+@JSON
+def command(
+    environment: str, modules: Path | None, kernels: str | None, configurations: str | None, as_json: bool
+) -> None:
     """List the configurations and kernels of an environment."""
-    from pagewise.listing import print_configurations, print_kernels
+    from pagewise.listing import print_configurations, print_kernels, to_dict
 
-    console, catalog = make_console(), find_catalog(environment, modules)
+    console, catalog = make_console(as_json), find_catalog(environment, modules)
+    entries = found = None
     if configurations or not kernels:
-        print_configurations(console, catalog, catalog.select_entries(split_commas([configurations or "*"])))
+        entries = catalog.select_entries(split_commas([configurations or "*"]))
     if kernels or not configurations:
         found = catalog.select_kernels(split_commas([kernels or "*"])) if catalog.kernels else []
+    if as_json:
+        print_json(to_dict(catalog, entries or (), found or ()))
+        return
+    if entries is not None:
+        print_configurations(console, catalog, entries)
+    if found is not None:
         print_kernels(console, found)

@@ -9,9 +9,11 @@ from typing import Any
 import click
 
 from pagewise.cli.options import (
+    JSON,
     LIMIT,
     RESULTS,
     make_console,
+    print_json,
     split_commas,
 )
 from pagewise.cli.shell import values
@@ -51,8 +53,9 @@ from pagewise.cli.shell import values
 )
 @RESULTS
 @LIMIT
+@JSON
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(command: Sequence[str], results: Path, functions: int, **chosen: Any) -> int:
+def command(command: Sequence[str], results: Path, functions: int, as_json: bool, **chosen: Any) -> int:
     """Model TLBs and caches without counters: pagewise model KERNEL [ARGUMENTS], or -- PROGRAM [ARGUMENTS].
 
     The program runs in QEMU's user-mode emulation; its accesses feed a model of another machine's TLBs and
@@ -62,13 +65,13 @@ def command(command: Sequence[str], results: Path, functions: int, **chosen: Any
     """
     from datetime import datetime, timezone
 
-    from pagewise.model.report import print_records, write_csv
+    from pagewise.model.report import print_records, to_dict, write_csv
     from pagewise.model.run import Options, prepare
     from pagewise.model.run import model as run_model
     from pagewise.record import RecordWriter
     from pagewise.result import RECORDS, create_folder
 
-    console = make_console()
+    console = make_console(as_json)
     chosen["policies"] = split_commas(chosen["policies"])
     modelling = prepare(Options(**chosen), command[1:] if command[0] == "--" else command, console)
     records, missing = run_model(modelling, console)
@@ -83,4 +86,6 @@ def command(command: Sequence[str], results: Path, functions: int, **chosen: Any
             writer.append(record)
     print_records(console, name, modelling.geometry, records, functions)
     console.print(f"Result: {write_csv(folder, records)}", highlight=False, soft_wrap=True)
+    if as_json:
+        print_json(to_dict(folder, name, modelling.geometry, records, missing))
     return 0

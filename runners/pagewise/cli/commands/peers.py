@@ -9,11 +9,13 @@ import click
 
 from pagewise.cli.options import (
     ENVIRONMENT,
+    JSON,
     LIMIT,
     MODULES,
     RESULTS,
     SEED,
     make_console,
+    print_json,
     split_commas,
 )
 from pagewise.cli.shell import values
@@ -52,17 +54,18 @@ _INVALID = 1
 @SEED
 @RESULTS
 @LIMIT
-def command(**chosen: Any) -> int:
+@JSON
+def command(as_json: bool, **chosen: Any) -> int:
     """Measure our kernels beside peer benchmarks, alternately, and say whether they reach them.
 
     Uses the peers that are installed and says which are missing: docs/peers.md tells where they come from.
     Exit code 1 when something could not run as asked; a target that is not met is no fault. Ctrl-C keeps and
     reports what was measured.
     """
-    from pagewise.peers.report import print_rows, write_files
+    from pagewise.peers.report import print_rows, to_dict, write_files
     from pagewise.peers.run import Options, prepare
 
-    console = make_console()
+    console = make_console(as_json)
     names = {name: split_commas(chosen.pop(name)) for name in ("peers", "kernels")}
     comparison = prepare(Options(**chosen, **names), console)
     found = comparison.measure()
@@ -70,6 +73,8 @@ def command(**chosen: Any) -> int:
     write_files(comparison.folder, found, comparison.to_dict())
     print_rows(console, found)
     console.print(f"Result: {comparison.folder / 'peers.md'}", highlight=False, soft_wrap=True)
+    if as_json:
+        print_json(to_dict(comparison.folder, found, comparison.to_dict()))
     for fault in comparison.faults:
         click.echo(f"pagewise: could not run as asked: {fault}", err=True)
     if comparison.ending is None:

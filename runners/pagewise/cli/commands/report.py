@@ -8,21 +8,26 @@ import click
 
 from pagewise.cli.measured import exit_code, reports_of
 from pagewise.cli.options import (
+    JSON,
     make_console,
+    print_json,
 )
 from pagewise.cli.shell import values
 
 
 @click.command()
 @click.argument("result", type=click.Path(path_type=Path), shell_complete=values.one_of(values.results))
-def command(result: Path) -> int:
+@JSON
+def command(result: Path, as_json: bool) -> int:
     """Make the tables, CSV files, figures and report.html of a RESULT folder again."""
     from pagewise.report.terminal import print_summary
     from pagewise.result import read_result
 
-    console, read = make_console(), read_result(result)
+    console, read = make_console(as_json), read_result(result)
     reports = reports_of(read)
     found = reports.show(console, read)
     console.print(f"Report: {reports.write_files(read, found)}", highlight=False, soft_wrap=True)
     print_summary(console, read)
+    if as_json:
+        print_json(reports.to_dict(read, found))
     return exit_code(reports.is_faulty(found))

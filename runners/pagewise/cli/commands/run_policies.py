@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from pagewise.cli import BEGAN
-from pagewise.cli.measured import measure, show_plan
+from pagewise.cli.measured import carry_out
 from pagewise.cli.options import (
     AA,
     BUDGET,
+    JSON,
     LIMIT,
     MODULES,
     PLAN,
@@ -21,6 +22,7 @@ from pagewise.cli.options import (
     SEED,
     UNTIL,
     make_console,
+    print_json,
     set_default_rounds,
     split_commas,
 )
@@ -141,6 +143,7 @@ _ENVIRONMENT = click.option(
 @RESULTS
 @LIMIT
 @PLAN
+@JSON
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(**chosen: Any) -> int:
     """Compare a program of yours, unchanged, under page policies: pagewise run-policies -- ./my_app args
@@ -149,14 +152,18 @@ def command(**chosen: Any) -> int:
     was not on the pages asked for is shown as not ranked, with the reason. Only --reserve-hugepages and
     --set-thp-sizes change settings of the machine, and both put them back. See docs/run-policies.md.
     """
-    from pagewise.own_program.command import prepare_command, print_survey
+    from pagewise.own_program.command import look, prepare_command, print_survey, survey_data
 
-    console = make_console()
+    planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
+    console = make_console(as_json)
     chosen["policies"] = split_commas(chosen["policies"])
     set_default_rounds(chosen)
     if chosen.pop("listing"):
-        print_survey(console, chosen)
+        found = look(chosen, console)
+        if as_json:
+            print_json(survey_data(*found))
+        else:
+            print_survey(console, *found)
         return 0
-    planning = chosen.pop("planning")
     comparison = prepare_command(chosen, console, BEGAN)
-    return show_plan(comparison, console, False) if planning else measure(comparison, console)
+    return carry_out(comparison, console, planning, as_json)

@@ -14,7 +14,7 @@
 #define PAGEWISE_STREAM_H
 
 #include "pw_stream_call.h"
-#include "pw_vector.h"
+#include "pw_widths.h"
 
 enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
 
@@ -215,29 +215,6 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
 #define PW_BASE(pointer, used) (void)0
 #endif
 
-#if defined(__clang__)
-#define PW_UNROLL _Pragma("clang loop unroll(full)")
-#define PW_WIDE __attribute__((min_vector_width(512)))
-#define PW_NO_VECTORS
-#define PW_SCALAR_LOOP _Pragma("clang loop vectorize(disable) interleave(disable)")
-#else
-#define PW_UNROLL _Pragma("GCC unroll 16")
-#define PW_WIDE
-#define PW_NO_VECTORS __attribute__((optimize("no-tree-vectorize")))
-#define PW_SCALAR_LOOP
-#endif
-
-#if defined(__AVX__)
-#define PW_IF_256(...) __VA_ARGS__
-#else
-#define PW_IF_256(...)
-#endif
-#if defined(__AVX512F__)
-#define PW_IF_512(...) __VA_ARGS__
-#else
-#define PW_IF_512(...)
-#endif
-
 /* Every width for a type, and what runs the one that is asked for. */
 #define PW_DEFINE_WIDTHS(name, T)                                                                                               \
     PW_DEFINE_STREAM(name##_16, T, 16, 8, )                                                                                     \
@@ -345,14 +322,6 @@ static void pw_fp64_fortran(struct pw_stream_call *call)
         s = PW_NEXT(s);
     }
 }
-#endif
-
-#if PW_VECTOR_BYTES == 64
-#define PW_BUILD_SIMD PW_SIMD_512
-#elif PW_VECTOR_BYTES == 32
-#define PW_BUILD_SIMD PW_SIMD_256
-#else
-#define PW_BUILD_SIMD PW_SIMD_128
 #endif
 
 static int32_t pw_stream_fp64(struct pw_stream_call *call)

@@ -4,11 +4,10 @@
 
 #include <stdint.h>
 
+#include "pw_simd.h"
+
 /* Types of the elements, in the order of --type. */
 enum { PW_FP64 = 1, PW_FP32, PW_FP16, PW_BF16, PW_INT64, PW_INT32, PW_INT16, PW_INT8 };
-
-/* Width of the vectors, in the order of --simd; compiler: as the build's flags make it. */
-enum { PW_SIMD_COMPILER = 1, PW_SIMD_SCALAR, PW_SIMD_128, PW_SIMD_256, PW_SIMD_512 };
 
 /* What a call returns: done, or what this build does not have. */
 enum { PW_STREAM_OK = 0, PW_STREAM_NO_TYPE = 1, PW_STREAM_NO_SIMD = 2 };

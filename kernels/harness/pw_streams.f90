@@ -9,13 +9,13 @@ module pw_streams
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice
     use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_simd, only: place_of, simd_names, words_had
     use pw_threads, only: thread_number, thread_share
     implicit none
     private
 
     ! In the order of the numbers in pw_stream_call.h.
     character(5), parameter :: types(8) = ['fp64 ', 'fp32 ', 'fp16 ', 'bf16 ', 'int64', 'int32', 'int16', 'int8 ']
-    character(8), parameter :: widths(5) = ['compiler', 'scalar  ', '128     ', '256     ', '512     ']
     integer(i8), parameter :: type_bytes(8) = [8, 4, 2, 2, 8, 4, 2, 1]
     integer, parameter :: first_integer_type = 5
     integer(i8), parameter :: grain = 64           ! elements; whole lines of every type, so that threads share none
@@ -94,9 +94,9 @@ contains
 
         associate (options => self%options)
             call options%add('type', option_choice, 'fp64', 'type of the elements, of those that this build has', &
-                             choices=had(types, type_status))
+                             choices=words_had(types, type_status))
             call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits, of fp64 and of sums of '// &
-                             'int64: as the build makes it, none, or so many', choices=had(widths, width_status))
+                             'int64: as the build makes it, none, or so many', choices=words_had(simd_names, width_status))
             call declare_ahead(options, self%configuration%prefetch, 'input', least=1536_i8)
         end associate
     end subroutine declare_options
@@ -111,9 +111,9 @@ contains
         self%request = call_t()
         self%request%scalar = self%scalar
         call self%options%get('type', type_name)
-        self%request%type = place(type_name, types)
+        self%request%type = place_of(type_name, types)
         call self%options%get('simd', width)
-        self%request%simd = place(width, widths)
+        self%request%simd = place_of(width, simd_names)
         call read_ahead(self%options, self%configuration%prefetch, ahead, error)
         self%request%distance = ahead%distance
         self%request%block = ahead%block/max(1, self%loads)
@@ -124,34 +124,6 @@ contains
             call error%raise(exit_usage, 'there are no vectors of '//width//' bits for '//type_name, 'pw_streams', &
                              'take --type fp64, or of sums int64 in vectors, for widths other than compiler')
     end subroutine read_options
-
-    !> Place of a word in a list that has it. (gfortran 12's findloc does not find a shorter character.)
-    pure integer(c_int32_t) function place(word, words)
-        character(*), intent(in) :: word, words(:)
-
-        do place = 1, int(size(words), c_int32_t) - 1
-            if (words(place) == word) exit
-        end do
-    end function place
-
-    !> The words that this build has, separated by '|'. `status` gives what a call without work returns for the word's place.
-    function had(words, status) result(list)
-        character(*), intent(in) :: words(:)
-        interface
-            integer(c_int32_t) function status(place)
-                import :: c_int32_t
-                integer(c_int32_t), intent(in) :: place
-            end function status
-        end interface
-        character(:), allocatable :: list
-        integer(c_int32_t) :: i
-
-        list = ''
-        do i = 1, int(size(words), c_int32_t)
-            if (status(i) == 0) list = list//'|'//trim(words(i))
-        end do
-        list = list(2:)
-    end function had
 
     integer(c_int32_t) function type_status(place)
         integer(c_int32_t), intent(in) :: place

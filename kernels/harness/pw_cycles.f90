@@ -1,0 +1,40 @@
+!> The clock of the core, measured without counters: by a chain of dependent additions, one a cycle.
+module pw_cycles
+    use, intrinsic :: iso_c_binding, only: c_int64_t
+    use pw_kinds, only: i8, r8
+    use pw_timer, only: wall_seconds
+    implicit none
+    private
+
+    public :: clock_hertz
+
+    integer(i8), parameter :: window = 200000_i8   ! cycles, some 50 us: most windows are not interrupted
+    integer, parameter :: windows = 15
+
+    interface
+        !> See pw_cycles.h.
+        integer(c_int64_t) function pw_cycles_pass(n) bind(c)
+            import :: c_int64_t
+            integer(c_int64_t), intent(in), value :: n
+        end function pw_cycles_pass
+    end interface
+
+contains
+
+    !> Cycles a second on the calling thread's core now, the most of some windows; 0 on processors whose additions take other
+    !> than a cycle. To be called right after what is to be told in cycles: clocks follow the load.
+    real(r8) function clock_hertz()
+        real(r8) :: start, seconds
+        integer(i8) :: cycles
+        integer :: i
+
+        clock_hertz = 0.0_r8
+        do i = 1, windows
+            start = wall_seconds()
+            cycles = pw_cycles_pass(window)
+            seconds = wall_seconds() - start
+            clock_hertz = max(clock_hertz, real(cycles, r8)/seconds)
+        end do
+    end function clock_hertz
+
+end module pw_cycles

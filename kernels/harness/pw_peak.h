@@ -1,0 +1,90 @@
+/* Independent multiply-adds, as many under way as registers hold: what the processor does at most.
+ *
+ * Each element takes PW_PEAK_STEPS of them in a pass; a group of vectors is loaded, worked on in registers, and stored. A
+ * multiply-add of 4 cycles in 2 units (x86), or of 9 in 2 (A64FX), needs 8, or 18, under way. PW_BROKEN: the last group is
+ * left out, for the test that the check finds this. */
+#ifndef PAGEWISE_PEAK_H
+#define PAGEWISE_PEAK_H
+
+#include "pw_fma.h"
+#include "pw_peak_call.h"
+
+#define PW_TEN(DO, name) DO(0, name) DO(1, name) DO(2, name) DO(3, name) DO(4, name) DO(5, name) DO(6, name) DO(7, name) DO(8, name) DO(9, name)
+#if defined(__AVX512VL__) || defined(__aarch64__)
+#define PW_GROUP(DO, name)                                                                                                      \
+    PW_TEN(DO, name)                                                                                                            \
+    DO(10, name) DO(11, name) DO(12, name) DO(13, name) DO(14, name) DO(15, name) DO(16, name) DO(17, name) DO(18, name)        \
+    DO(19, name)
+enum { pw_group = 20 };
+#else
+#define PW_GROUP(DO, name) PW_TEN(DO, name)
+enum { pw_group = 10 };
+#endif
+
+#define PW_PEAK_TAKE(u, name) name##_vector x##u = name##_load(x + i + u * lanes);
+#define PW_PEAK_STEP(u, name) x##u = name##_fma(x##u, factor, summand);
+#define PW_PEAK_OPAQUE(u, name) PW_OPAQUE(x##u);
+#define PW_PEAK_PUT(u, name) name##_store(x + i + u * lanes, x##u);
+
+/* Opaque from time to time: what stays in registers is neither made vectors of, where scalars are asked for, nor computed
+ * in another way. */
+#define PW_DEFINE_PEAK(name, T, width_attribute)                                                                                \
+    static width_attribute int32_t name##_peak(struct pw_peak_call *call)                                                       \
+    {                                                                                                                           \
+        T *x = call->x;                                                                                                         \
+        const int64_t lanes = name##_lanes();                                                                                   \
+        const int64_t group = pw_group * lanes;                                                                                 \
+        const name##_vector factor = name##_every((T)call->factor);                                                             \
+        T by = (T)call->summand;                                                                                                \
+        for (int64_t pass = 0; pass < call->passes; pass++) {                                                                   \
+            const name##_vector summand = name##_every(by);                                                                     \
+            for (int64_t i = 0; i + group + PW_PEAK_LEFT_OUT <= call->elements; i += group) {                                   \
+                PW_GROUP(PW_PEAK_TAKE, name)                                                                                    \
+                for (int step = 0; step < PW_PEAK_STEPS; step += 4) {                                                           \
+                    PW_GROUP(PW_PEAK_STEP, name)                                                                                \
+                    PW_GROUP(PW_PEAK_STEP, name)                                                                                \
+                    PW_GROUP(PW_PEAK_STEP, name)                                                                                \
+                    PW_GROUP(PW_PEAK_STEP, name)                                                                                \
+                    PW_GROUP(PW_PEAK_OPAQUE, name)                                                                              \
+                }                                                                                                               \
+                PW_GROUP(PW_PEAK_PUT, name)                                                                                     \
+            }                                                                                                                   \
+            by = -by;                                                                                                           \
+        }                                                                                                                       \
+        return PW_PEAK_OK;                                                                                                      \
+    }
+
+#if defined(PW_BROKEN)
+#define PW_PEAK_LEFT_OUT 1
+#else
+#define PW_PEAK_LEFT_OUT 0
+#endif
+
+#define PW_DEFINE_PEAKS(type, T)                                                                                                \
+    PW_DEFINE_PEAK(type##_scalar, T, )                                                                                          \
+    PW_DEFINE_PEAK(type##_128, T, )                                                                                             \
+    PW_IF_256(PW_DEFINE_PEAK(type##_256, T, ))                                                                                  \
+    PW_IF_512(PW_DEFINE_PEAK(type##_512, T, PW_WIDE))                                                                           \
+    PW_IF_VLA(PW_DEFINE_PEAK(type##_vla, T, ))                                                                                  \
+    static int32_t type##_peak(struct pw_peak_call *call)                                                                       \
+    {                                                                                                                           \
+        switch (call->simd) {                                                                                                   \
+        case PW_SIMD_SCALAR: return type##_scalar_peak(call);                                                                   \
+        case PW_SIMD_128: return type##_128_peak(call);                                                                         \
+            PW_IF_256(case PW_SIMD_256 : return type##_256_peak(call);)                                                         \
+            PW_IF_512(case PW_SIMD_512 : return type##_512_peak(call);)                                                         \
+            PW_IF_VLA(case PW_SIMD_VLA : return type##_vla_peak(call);)                                                         \
+        default: return PW_PEAK_NONE;                                                                                           \
+        }                                                                                                                       \
+    }
+
+PW_DEFINE_PEAKS(fp64, double)
+PW_DEFINE_PEAKS(fp32, float)
+
+int32_t pw_peak_run(struct pw_peak_call *call)
+{
+    if (call->simd == PW_SIMD_COMPILER) call->simd = PW_BUILD_SIMD;
+    return call->type == PW_PEAK_FP64 ? fp64_peak(call) : fp32_peak(call);
+}
+
+#endif

@@ -1,0 +1,45 @@
+!> What of a list of words, types or widths of vectors, a build has: for options whose choices are those.
+module pw_simd
+    use, intrinsic :: iso_c_binding, only: c_int32_t
+    implicit none
+    private
+
+    !> Widths in bits, in the order of the numbers in pw_simd.h.
+    character(8), parameter, public :: simd_names(6) = ['compiler', 'scalar  ', '128     ', '256     ', '512     ', 'vla     ']
+
+    abstract interface
+        !> What a call without work returns for the word at this place: 0 where the build has it.
+        integer(c_int32_t) function status(place)
+            import :: c_int32_t
+            integer(c_int32_t), intent(in) :: place
+        end function status
+    end interface
+
+    public :: place_of, words_had
+
+contains
+
+    !> Place of a word in a list that has it. (gfortran 12's findloc does not find a shorter character.)
+    pure integer(c_int32_t) function place_of(word, words) result(place)
+        character(*), intent(in) :: word, words(:)
+
+        do place = 1, int(size(words), c_int32_t) - 1
+            if (words(place) == word) exit
+        end do
+    end function place_of
+
+    !> The words that this build has, separated by '|'.
+    function words_had(words, had) result(list)
+        character(*), intent(in) :: words(:)
+        procedure(status) :: had
+        character(:), allocatable :: list
+        integer(c_int32_t) :: i
+
+        list = ''
+        do i = 1, int(size(words), c_int32_t)
+            if (had(i) == 0) list = list//'|'//trim(words(i))
+        end do
+        list = list(2:)
+    end function words_had
+
+end module pw_simd

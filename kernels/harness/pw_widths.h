@@ -1,0 +1,49 @@
+/* Widths of vectors that a kernel is told, and what loops of a certain width take. */
+#ifndef PAGEWISE_WIDTHS_H
+#define PAGEWISE_WIDTHS_H
+
+#include "pw_simd.h"
+#include "pw_vector.h"
+
+#if defined(__clang__)
+#define PW_UNROLL _Pragma("clang loop unroll(full)")
+#define PW_WIDE __attribute__((min_vector_width(512)))
+#define PW_NO_VECTORS
+#define PW_SCALAR_LOOP _Pragma("clang loop vectorize(disable) interleave(disable)")
+#else
+#define PW_UNROLL _Pragma("GCC unroll 16")
+#define PW_WIDE
+#define PW_NO_VECTORS __attribute__((optimize("no-tree-vectorize")))
+#define PW_SCALAR_LOOP
+#endif
+
+#if defined(__AVX__)
+#define PW_IF_256(...) __VA_ARGS__
+#else
+#define PW_IF_256(...)
+#endif
+#if defined(__AVX512F__)
+#define PW_IF_512(...) __VA_ARGS__
+#else
+#define PW_IF_512(...)
+#endif
+
+#if PW_VECTOR_BYTES == 64
+#define PW_BUILD_SIMD PW_SIMD_512
+#elif PW_VECTOR_BYTES == 32
+#define PW_BUILD_SIMD PW_SIMD_256
+#else
+#define PW_BUILD_SIMD PW_SIMD_128
+#endif
+
+/* The compiler must have v in a register here, and knows nothing of its value from here on: it neither leaves out, nor
+ * regroups, nor folds what is computed before and after. */
+#if defined(__x86_64__)
+#define PW_OPAQUE(v) __asm__ volatile("" : "+v"(v))
+#elif defined(__aarch64__)
+#define PW_OPAQUE(v) __asm__ volatile("" : "+w"(v))
+#else
+#define PW_OPAQUE(v) __asm__ volatile("" : "+m"(v))
+#endif
+
+#endif

@@ -1,0 +1,263 @@
+!> Loads and stores across cache lines and across 4 KiB.
+!>
+!> Source: A64FX microarchitecture guide (Fujitsu, 2021), store fetch interlock, loads across 4 KiB.
+module crossing
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_int8_t
+    use pw_cycles, only: clock_hertz
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_choice
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_simd, only: place_of, simd_names, words_had
+    use pw_text, only: bytes_to_text
+    use pw_threads, only: thread_number
+    implicit none
+    private
+
+    integer(i8), parameter :: apart = 4096, rounds = 64, together = 4     ! apart, together: as in crossing.h
+    integer(i8), parameter :: word_bytes = 8, line_bytes = 64
+    character(7), parameter :: accesses(3) = ['load   ', 'store  ', 'forward']   ! as in crossing.h
+    integer, parameter :: load = 1, store = 2, forward = 3
+
+    type, extends(kernel_t), public :: crossing_t
+        private
+        integer(i8) :: start = 0, words = 0, places = 0, threads = 1, passes = 0
+        integer(c_int32_t) :: access = load, simd = 1
+        integer(i8), allocatable :: total(:)                                      ! of each thread, since initialise
+        integer(i8), pointer, contiguous :: a(:, :) => null()                     ! word, thread
+        integer(c_int8_t), pointer, contiguous :: bytes(:, :) => null()           ! the same memory
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type crossing_t
+
+    interface
+        !> The timed kernel; see crossing.h.
+        integer(c_int32_t) function pw_crossing(access, simd, rounds, places, first, value, total) bind(c)
+            import :: c_int32_t, c_int64_t, c_int8_t
+            integer(c_int32_t), intent(in), value :: access, simd
+            integer(c_int64_t), intent(in), value :: rounds, places, value
+            integer(c_int8_t), intent(inout) :: first(*)
+            integer(c_int64_t), intent(inout) :: total
+        end function pw_crossing
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(crossing_t), intent(inout) :: self
+        character(:), allocatable :: widths
+
+        widths = words_had(simd_names, width_status)
+        associate (options => self%options)
+            call options%add('across', option_choice, 'page', 'what the middle of each access lies on: nothing, a boundary '// &
+                             'of cache lines, or one of 4 KiB', choices='nothing|line|page')
+            call options%add('access', option_choice, 'load', 'what is done: loads, stores, or one load after the other of '// &
+                             'what was just stored', choices='load|store|forward')
+            call options%add('simd', option_choice, widths(index(widths, '|', back=.true.) + 1:), &
+                             'width of an access: 8 bytes, or so many bits', choices=widths)
+        end associate
+    end subroutine declare_options
+
+    integer(c_int32_t) function width_status(place)
+        integer(c_int32_t), intent(in) :: place
+        integer(c_int8_t) :: none(1)
+        integer(i8) :: total
+
+        none = 0_c_int8_t
+        total = 0
+        width_status = pw_crossing(1_c_int32_t, place, 0_i8, 0_i8, none, 0_i8, total)
+    end function width_status
+
+    subroutine read_options(self, error)
+        class(crossing_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer(i8) :: bits
+
+        associate (unused => error)
+        end associate
+        call self%options%get('threads', self%threads)
+        call self%options%get('access', word)
+        self%access = place_of(word, accesses)
+        call self%options%get('simd', word)
+        self%simd = place_of(word, simd_names)
+        bits = 8*word_bytes
+        if (word /= 'scalar') read (word, *) bits
+        self%words = bits/(8*word_bytes)
+        call self%options%get('across', word)
+        self%start = apart/2
+        if (word == 'line') self%start = apart/2 - bits/16
+        if (word == 'page') self%start = apart - bits/16
+    end subroutine read_options
+
+    !> The places, and the 4 KiB behind the last boundary; each thread its own.
+    subroutine plan(self, bytes, wanted, error)
+        class(crossing_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        self%places = (bytes/(apart*self%threads) - 1)/together*together
+        if (self%places < together) call error%raise(exit_usage, 'a thread takes four boundaries and 20 KiB', 'crossing', &
+            'give a --working-set of '//bytes_to_text((together + 1)*apart*self%threads)//' or more')
+        wanted%element_bytes = word_bytes
+        wanted%elements = (self%places + 1)*apart/word_bytes*self%threads
+        allocate (wanted%name(1), source=[character(16) :: 'a'])
+        allocate (wanted%bytes(1), source=wanted%elements*word_bytes)
+    end subroutine plan
+
+    subroutine initialise(self, elements)
+        class(crossing_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: i, words
+
+        words = elements/self%threads
+        self%passes = 0
+        if (allocated(self%total)) deallocate (self%total)
+        allocate (self%total(self%threads), source=0_i8)
+        call c_f_pointer(self%memory(1)%address, self%a, [words, self%threads])
+        call c_f_pointer(self%memory(1)%address, self%bytes, [words*word_bytes, self%threads])
+        do i = 1, words
+            self%a(i, :) = initial(i)
+        end do
+    end subroutine initialise
+
+    !> Values that differ from those of neighbours in every byte.
+    pure integer(i8) function initial(i)
+        integer(i8), intent(in) :: i
+
+        initial = ieor(2654435761_i8*modulo(i, 2_i8**30), shiftl(i, 41))
+    end function initial
+
+    !> A pass stores its number.
+    subroutine run(self, passes)
+        class(crossing_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: pass, thread
+        integer(c_int32_t) :: status
+
+        associate (bytes => self%bytes, total => self%total)
+            !$omp parallel private(pass, thread, status)
+            thread = thread_number() + 1
+            do pass = 1, passes
+                status = pw_crossing(self%access, self%simd, rounds, self%places, bytes(self%start + 1, thread), &
+                                     self%passes + pass, total(thread))
+            end do
+            !$omp end parallel
+        end associate
+        self%passes = self%passes + passes
+    end subroutine run
+
+    !> The words at each place, put together from the aligned ones that they lie in; and all others, as they were.
+    subroutine validate(self, outcome)
+        class(crossing_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        integer(i8), allocatable :: expected(:)
+        integer(i8) :: i, k, place, thread, sum, wrong
+
+        wrong = 0
+        sum = 0
+        allocate (expected(size(self%a, 1)))
+        do i = 1, size(expected, kind=i8)
+            expected(i) = initial(i)
+        end do
+        do place = 0, self%places - 1
+            do k = 0, self%words - 1
+                i = self%start + place*apart + k*word_bytes
+                sum = sum + word_at(expected, i)
+                if (self%access == store) call put_word(expected, i, self%passes)
+                if (self%access == forward .and. place == 0) &
+                    call put_word(expected, i, word_at(expected, i) + self%passes*rounds*self%places)
+            end do
+        end do
+        if (self%access /= load) sum = 0
+        do thread = 1, self%threads
+            if (self%total(thread) /= self%passes*rounds*sum) wrong = wrong + 1
+            wrong = wrong + count(self%a(:, thread) /= expected)
+        end do
+        outcome%method = 'sums and every word, put together from aligned ones: wrong words'
+        outcome%error = real(wrong, r8)
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    !> The word `offset` bytes behind the start, on a little-endian machine.
+    pure integer(i8) function word_at(words, offset)
+        integer(i8), intent(in) :: words(:), offset
+        integer(i8) :: k
+        integer :: shift
+
+        k = offset/word_bytes + 1
+        shift = 8*int(modulo(offset, word_bytes))
+        word_at = words(k)
+        if (shift > 0) word_at = ior(shiftr(words(k), shift), shiftl(words(k + 1), 64 - shift))
+    end function word_at
+
+    !> Make it `value`.
+    pure subroutine put_word(words, offset, value)
+        integer(i8), intent(inout) :: words(:)
+        integer(i8), intent(in) :: offset, value
+        integer(i8) :: k
+        integer :: shift
+
+        k = offset/word_bytes + 1
+        shift = 8*int(modulo(offset, word_bytes))
+        if (shift == 0) then
+            words(k) = value
+        else
+            words(k) = ior(iand(words(k), maskr(shift, i8)), shiftl(value, shift))
+            words(k + 1) = ior(iand(words(k + 1), not(maskr(shift, i8))), shiftr(value, 64 - shift))
+        end if
+    end subroutine put_word
+
+    function traffic(self, passes) result(moved)
+        class(crossing_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved%bytes_stream = real(merge(2, 1, self%access == forward)*word_bytes*self%words, r8)*made(self, passes)
+        moved%bytes_hardware = moved%bytes_stream
+    end function traffic
+
+    !> Accesses of all threads.
+    pure real(r8) function made(self, passes)
+        class(crossing_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+
+        made = real(rounds*self%places*self%threads*passes, r8)
+    end function made
+
+    function metrics(self, passes, seconds) result(figures)
+        class(crossing_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        real(r8) :: hertz, an_access
+
+        hertz = clock_hertz()
+        an_access = seconds*real(self%threads, r8)/made(self, passes)
+        figures = [metric_t('nanoseconds_per_access', 1.0e9_r8*an_access)]
+        if (hertz > 0.0_r8) &
+            figures = [figures, metric_t('cycles_per_access', an_access*hertz), metric_t('clock_ghz', hertz*1.0e-9_r8)]
+    end function metrics
+
+end module crossing
+
+program main
+    use crossing, only: crossing_t
+    use pw_harness, only: run_kernel
+    implicit none
+    type(crossing_t) :: kernel
+
+    kernel%name = 'crossing'
+    kernel%summary = 'loads and stores across cache lines and 4 KiB'
+    kernel%default_working_set = '20KiB'
+    call run_kernel(kernel)
+end program main

@@ -1,0 +1,17 @@
+/* Chains of dependent multiply-adds over rows of eight numbers. */
+#ifndef PAGEWISE_CHAINS_H
+#define PAGEWISE_CHAINS_H
+
+#include <stdint.h>
+
+/* Numbers of a row, and the longest chain. */
+enum { chains_row = 8, chains_longest = 9 };
+
+/* order: as the source has the rows, or several rows at once, which only rows that do not depend on each other allow. */
+enum { chains_source = 1, chains_interleaved = 2 };
+
+/* y(i,j) = c(0) + x*(c(1) + x*(... + x*c(fmas))), where x = y(i,j-distance), for j = 0 to rows-1 and i = 0 to 7. `y` is the
+ * row 0, and rows before it are there. Returns 0, or 1 where the build has no vectors of the width `simd`. */
+int32_t pw_chains(int32_t simd, int32_t order, int64_t fmas, int64_t rows, int64_t distance, const double *c, double *y);
+
+#endif

@@ -1,0 +1,90 @@
+/* The widths that are told; the compiler's own loops are in kernel.f90. */
+#include "chains.h"
+#include "pw_peak.h"
+
+void pw_chains_source(int64_t fmas, int64_t rows, int64_t distance, const double *c, double *y);
+void pw_chains_interleaved(int64_t fmas, int64_t rows, const double *c, const double *x, double *y);
+
+#if defined(PW_BROKEN)
+enum { left_out = 1 };
+#else
+enum { left_out = 0 };
+#endif
+
+/* Chains under way in `interleaved`: as many as a multiply-add of 4 cycles in two units takes, where there are registers
+ * for an argument and a sum each. */
+#if defined(__AVX512VL__) || defined(__aarch64__)
+enum { together = 8 };
+#else
+enum { together = 4 };
+#endif
+
+/* Written out: over an array of vectors GCC leaves the loop in the code, and the array in memory. */
+#define EACH_CHAIN(DO, name, f)                                                                                                 \
+    DO(name, 0, f) DO(name, 1, f) DO(name, 2, f) DO(name, 3, f) DO(name, 4, f) DO(name, 5, f) DO(name, 6, f) DO(name, 7, f)
+#define TAKE(name, k, f) if (k < n) from[k] = name##_load(x + k * lanes), sum[k] = name##_every(c[fmas]);
+#define PUT(name, k, f) if (k < n) name##_store(y + k * lanes, sum[k]);
+#define ADVANCE(name, k, f)                                                                                                     \
+    if (k < n) {                                                                                                                \
+        sum[k] = name##_fma(from[k], sum[k], name##_every(c[f]));                                                               \
+        PW_OPAQUE(sum[k]);                                                                                                      \
+    }
+#define STEP(name, f) if (f < fmas) { EACH_CHAIN(ADVANCE, name, f) }
+
+/* The work on n vectors, as one chain each, step by step for all. Sums are opaque in between: scalars stay such. */
+#define DEFINE_CHAINS(name, width_attribute)                                                                                    \
+    PW_INLINE width_attribute void name##_rows(int n, int fmas, const double *c, const double *x, double *y)                    \
+    {                                                                                                                           \
+        const int64_t lanes = name##_lanes();                                                                                   \
+        name##_vector from[8], sum[8];                                                                                          \
+        EACH_CHAIN(TAKE, name, 0)                                                                                               \
+        STEP(name, 8) STEP(name, 7) STEP(name, 6) STEP(name, 5) STEP(name, 4) STEP(name, 3) STEP(name, 2) STEP(name, 1)         \
+        STEP(name, 0)                                                                                                           \
+        EACH_CHAIN(PUT, name, 0)                                                                                                \
+    }                                                                                                                           \
+    PW_INLINE width_attribute void name##_all(int order, int fmas, int64_t rows, int64_t distance, const double *c, double *y)  \
+    {                                                                                                                           \
+        const int64_t lanes = name##_lanes(), all = (rows - left_out) * chains_row;                                             \
+        const double *x = y - distance * chains_row;                                                                            \
+        int64_t i = 0;                                                                                                          \
+        double own[chains_longest + 1];                                                                                         \
+        for (int f = 0; f <= chains_longest; f++) own[f] = c[f];                                                                \
+        if (order == chains_interleaved)                                                                                        \
+            for (; i + together * lanes <= all; i += together * lanes) name##_rows(together, fmas, own, x + i, y + i);          \
+        for (; i < all; i += lanes) name##_rows(1, fmas, own, x + i, y + i);                                                    \
+    }                                                                                                                           \
+    static width_attribute int32_t name##_chains(int32_t order, int64_t fmas, int64_t rows, int64_t distance, const double *c,  \
+                                                 double *y)                                                                     \
+    {                                                                                                                           \
+        switch ((int)fmas + (order == chains_interleaved ? chains_longest : 0)) {                                               \
+            LENGTHS(name, CASE)                                                                                                 \
+        }                                                                                                                       \
+        return 0;                                                                                                               \
+    }
+#define CASE(name, f)                                                                                                           \
+    case f: name##_all(chains_source, f, rows, distance, c, y); break;                                                          \
+    case f + chains_longest: name##_all(chains_interleaved, f, rows, distance, c, y); break;
+#define LENGTHS(name, DO)                                                                                                       \
+    DO(name, 1) DO(name, 2) DO(name, 3) DO(name, 4) DO(name, 5) DO(name, 6) DO(name, 7) DO(name, 8) DO(name, 9)
+
+DEFINE_CHAINS(fp64_scalar, )
+DEFINE_CHAINS(fp64_128, )
+PW_IF_256(DEFINE_CHAINS(fp64_256, ))
+PW_IF_512(DEFINE_CHAINS(fp64_512, PW_WIDE))
+
+int32_t pw_chains(int32_t simd, int32_t order, int64_t fmas, int64_t rows, int64_t distance, const double *c, double *y)
+{
+    switch (simd) {
+    case PW_SIMD_COMPILER:
+        if (order == chains_interleaved)
+            pw_chains_interleaved(fmas, rows - left_out, c, y - distance * chains_row, y);
+        else
+            pw_chains_source(fmas, rows - left_out, distance, c, y - distance * chains_row);
+        return 0;
+    case PW_SIMD_SCALAR: return fp64_scalar_chains(order, fmas, rows, distance, c, y);
+    case PW_SIMD_128: return fp64_128_chains(order, fmas, rows, distance, c, y);
+        PW_IF_256(case PW_SIMD_256 : return fp64_256_chains(order, fmas, rows, distance, c, y);)
+        PW_IF_512(case PW_SIMD_512 : return fp64_512_chains(order, fmas, rows, distance, c, y);)
+    default: return 1;
+    }
+}

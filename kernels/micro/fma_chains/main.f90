@@ -1,0 +1,235 @@
+!> Chains of dependent multiply-adds: y(i,j) = c0 + x*(c1 + x*(...)), x = y(i,j-m).
+!>
+!> Source: A64FX microarchitecture guide (Fujitsu, 2021), verification of out-of-order execution.
+module fma_chains
+    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
+    use pw_cycles, only: clock_hertz
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_choice, option_count
+    use pw_peak, only: peak_flop_per_s
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_simd, only: place_of, simd_names, words_had
+    use pw_threads, only: thread_number
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    integer, parameter :: width = 8                              ! as in chains.h
+    integer(i8), parameter :: longest = 9
+    integer(i8), parameter :: fewest_rows = 63, page_rows = 64   ! 64 rows are 4 KiB
+    character(11), parameter :: orders(2) = ['source     ', 'interleaved']   ! as in chains.h
+    real(r8), parameter :: untouched = -1.0e9_r8
+    !> Each row's numbers stay between 0 and 1, and each coefficient counts.
+    real(r8), parameter :: c(0:longest) = &
+        [0.75_r8, -0.5_r8, 0.25_r8, -0.125_r8, 0.125_r8, -0.0625_r8, 0.0625_r8, -0.0625_r8, 0.0625_r8, -0.0625_r8]
+
+    type, extends(kernel_t), public :: fma_chains_t
+        private
+        integer(i8) :: fmas = longest, distance = 0, rows = 0, threads = 1
+        integer(c_int32_t) :: simd = 1, order = 1
+        real(r8), pointer, contiguous :: y(:, :, :) => null()   ! number, row, thread: the rows to be read, then the others
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+        procedure, private :: back
+    end type fma_chains_t
+
+    interface
+        !> The timed kernel; see chains.h.
+        integer(c_int32_t) function pw_chains(simd, order, fmas, rows, distance, c, y) bind(c)
+            import :: c_double, c_int32_t, c_int64_t
+            integer(c_int32_t), intent(in), value :: simd, order
+            integer(c_int64_t), intent(in), value :: fmas, rows, distance
+            real(c_double), intent(in) :: c(0:*)
+            real(c_double), intent(inout) :: y(*)
+        end function pw_chains
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(fma_chains_t), intent(inout) :: self
+
+        associate (options => self%options)
+            call options%add('fmas', option_count, '9', 'multiply-adds of a chain, 1 to 9', lowest=1_i8, ladder='1,2,3,4,5,6,7,8,9')
+            call options%add('distance', option_count, '0', 'rows from one that is read to the one made of it: 1 makes all '// &
+                             'rows one chain, 0 makes none depend on another', ladder='0,1,2,3,4,6,8,12,16,24,32')
+            call options%add('order', option_choice, 'source', 'row after row, as where the compiler knows nothing of the '// &
+                             'distance, or several rows at once, as where it knows them to be independent', &
+                             choices='source|interleaved')
+            call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits: as the build makes it, none, or '// &
+                             'so many', choices=words_had(simd_names, width_status))
+        end associate
+    end subroutine declare_options
+
+    integer(c_int32_t) function width_status(place)
+        integer(c_int32_t), intent(in) :: place
+        real(r8) :: y(width)
+
+        width_status = pw_chains(place, 1_c_int32_t, 0_i8, 0_i8, 0_i8, c, y)
+    end function width_status
+
+    subroutine read_options(self, error)
+        class(fma_chains_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+
+        call self%options%get('fmas', self%fmas)
+        call self%options%get('distance', self%distance)
+        call self%options%get('threads', self%threads)
+        call self%options%get('order', word)
+        self%order = place_of(word, orders)
+        call self%options%get('simd', word)
+        self%simd = place_of(word, simd_names)
+        if (self%fmas > longest) then
+            call error%raise(exit_usage, 'a chain has at most '//to_text(longest)//' multiply-adds', 'fma_chains', &
+                             'give such a --fmas')
+        else if (self%order == 2 .and. self%distance > 0) then
+            call error%raise(exit_usage, 'rows that depend on each other cannot be interleaved', 'fma_chains', &
+                             'take --distance 0, or --order source')
+        end if
+    end subroutine read_options
+
+    !> Each thread has rows that are read and as many that are written. Their number is one less than a multiple of those of
+    !> 4 KiB: the processor compares the low 12 bits of addresses, and no load shall look like that of a store before it.
+    subroutine plan(self, bytes, wanted, error)
+        class(fma_chains_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+        integer(i8) :: row_bytes
+
+        row_bytes = 2*width*8
+        self%rows = max(fewest_rows, (bytes/(self%threads*row_bytes) + 1)/page_rows*page_rows - 1)
+        if (self%distance > self%rows) call error%raise(exit_usage, 'there are '//to_text(self%rows)//' rows', 'fma_chains', &
+                                                        'give a smaller --distance, or a larger --working-set')
+        wanted%element_bytes = 8
+        wanted%elements = self%rows*width*self%threads
+        allocate (wanted%name(1), source=[character(16) :: 'y'])
+        allocate (wanted%bytes(1), source=self%rows*row_bytes*self%threads)
+    end subroutine plan
+
+    subroutine initialise(self, elements)
+        class(fma_chains_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: j
+        integer :: i
+
+        associate (unused => elements)
+        end associate
+        call c_f_pointer(self%memory(1)%address, self%y, [int(width, i8), 2*self%rows, self%threads])
+        do j = 1, self%rows
+            do i = 1, width
+                self%y(i, j, :) = real(modulo(7*j + 3*int(i, i8), 64_i8), r8)/64.0_r8
+            end do
+        end do
+        self%y(:, self%rows + 1:, :) = untouched
+    end subroutine initialise
+
+    !> Rows from one that is written to the one that it is made of.
+    pure integer(i8) function back(self)
+        class(fma_chains_t), intent(in) :: self
+
+        back = merge(self%distance, self%rows, self%distance > 0)
+    end function back
+
+    subroutine run(self, passes)
+        class(fma_chains_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: pass
+        integer(c_int32_t) :: status
+
+        associate (y => self%y)
+            !$omp parallel private(pass, status)
+            do pass = 1, passes
+                status = pw_chains(self%simd, self%order, self%fmas, self%rows, back(self), c, &
+                                   y(1, self%rows + 1, thread_number() + 1))
+            end do
+            !$omp end parallel
+        end associate
+    end subroutine run
+
+    !> Each number again from the one that it is made of, as a sum of powers.
+    subroutine validate(self, outcome)
+        class(fma_chains_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        integer(i8) :: j, thread
+        integer :: i
+
+        outcome%error = 0.0_r8
+        do thread = 1, self%threads
+            do j = self%rows + 1, 2*self%rows
+                do i = 1, width
+                    outcome%error = max(outcome%error, abs(self%y(i, j, thread) - powers(self%y(i, j - back(self), thread))))
+                end do
+            end do
+        end do
+        outcome%method = 'each number against a sum of powers of the one it is made of, largest absolute difference'
+        outcome%tolerance = 16*epsilon(1.0_r8)
+        outcome%passed = outcome%error <= outcome%tolerance
+
+    contains
+
+        pure real(r8) function powers(x)
+            real(r8), intent(in) :: x
+            integer :: k
+
+            powers = 0.0_r8
+            do k = 0, int(self%fmas)
+                powers = powers + c(k)*x**k
+            end do
+        end function powers
+
+    end subroutine validate
+
+    function traffic(self, passes) result(moved)
+        class(fma_chains_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+        real(r8) :: numbers
+
+        numbers = real(width*self%rows*self%threads*passes, r8)
+        moved%bytes_stream = 16*numbers
+        moved%bytes_hardware = moved%bytes_stream
+        moved%flops = real(2*self%fmas, r8)*numbers
+    end function traffic
+
+    !> By cycle of a core; the peak is that of the same width, or of the build's where the compiler chose.
+    function metrics(self, passes, seconds) result(figures)
+        class(fma_chains_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        type(traffic_t) :: done
+        real(r8) :: hertz, rate
+
+        hertz = clock_hertz()
+        done = self%traffic(passes)
+        rate = done%flops/seconds
+        figures = [metric_t('gflop_per_s', rate*1.0e-9_r8), &
+                   metric_t('peak_share', rate/(peak_flop_per_s(self%simd)*real(self%threads, r8)))]
+        if (hertz > 0.0_r8) figures = [metric_t('flops_per_cycle', rate/(hertz*real(self%threads, r8))), figures, &
+                                       metric_t('clock_ghz', hertz*1.0e-9_r8)]
+    end function metrics
+
+end module fma_chains
+
+program main
+    use fma_chains, only: fma_chains_t
+    use pw_harness, only: run_kernel
+    implicit none
+    type(fma_chains_t) :: kernel
+
+    kernel%name = 'fma_chains'
+    kernel%summary = 'chains of dependent multiply-adds, by their length and distance'
+    kernel%default_working_set = '16KiB'
+    call run_kernel(kernel)
+end program main

@@ -1,0 +1,206 @@
+!> Sums over short rows: y(i,j) = y(i,j) + x(i,j), a masked vector a row.
+!>
+!> Source: A64FX microarchitecture guide (Fujitsu, 2021), store fetch interlock of stores whose mask is 0.
+module masked_rows
+    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
+    use pw_cycles, only: clock_hertz
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_choice, option_count
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_simd, only: place_of, simd_names, words_had
+    use pw_threads, only: thread_share
+    implicit none
+    private
+
+    integer(i8), parameter :: longest = 8, grain = 8    ! grain: rows; whole lines whatever their length
+
+    type, extends(kernel_t), public :: masked_rows_t
+        private
+        integer(i8) :: length = 0, leading = 0, rows = 0, passes = 0, threads = 1
+        integer(c_int32_t) :: simd = 1
+        real(r8), pointer, contiguous :: y(:, :) => null(), x(:, :) => null()
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type masked_rows_t
+
+    interface
+        !> The timed kernel; see masked_rows.h.
+        integer(c_int32_t) function pw_masked_rows(simd, length, rows, leading, y, x) bind(c)
+            import :: c_double, c_int32_t, c_int64_t
+            integer(c_int32_t), intent(in), value :: simd
+            integer(c_int64_t), intent(in), value :: length, rows, leading
+            real(c_double), intent(inout) :: y(*)
+            real(c_double), intent(in) :: x(*)
+        end function pw_masked_rows
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(masked_rows_t), intent(inout) :: self
+
+        associate (options => self%options)
+            call options%add('row-length', option_count, '6', 'numbers of a row, 1 to 8', lowest=1_i8, ladder='1,2,3,4,5,6,7,8')
+            call options%add('rows', option_choice, 'dense', 'each row behind the one before it, or padded to a start at '// &
+                             'every eighth number', choices='dense|padded')
+            call options%add('simd', option_choice, 'compiler', 'as the compiler makes it, number after number, or masked '// &
+                             'vectors of so many bits', choices=words_had(simd_names, width_status))
+        end associate
+    end subroutine declare_options
+
+    integer(c_int32_t) function width_status(place)
+        integer(c_int32_t), intent(in) :: place
+        real(r8) :: none(longest)
+
+        none = 0.0_r8
+        width_status = pw_masked_rows(place, 1_i8, 0_i8, longest, none, none)
+    end function width_status
+
+    subroutine read_options(self, error)
+        class(masked_rows_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+
+        call self%options%get('threads', self%threads)
+        call self%options%get('row-length', self%length)
+        call self%options%get('rows', word)
+        self%leading = merge(longest, self%length, word == 'padded')
+        call self%options%get('simd', word)
+        self%simd = place_of(word, simd_names)
+        if (self%length > longest) &
+            call error%raise(exit_usage, 'a row has at most 8 numbers', 'masked_rows', 'give a --row-length of 1 to 8')
+    end subroutine read_options
+
+    subroutine plan(self, bytes, wanted, error)
+        class(masked_rows_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        associate (unused => error)
+        end associate
+        wanted%element_bytes = 8
+        self%rows = max(bytes/(2*8*self%leading)/grain, 1_i8)*grain
+        wanted%elements = self%rows*self%length
+        allocate (wanted%name(2), source=['y               ', 'x               '])
+        allocate (wanted%bytes(2), source=self%rows*self%leading*8)
+    end subroutine plan
+
+    !> Whole numbers, so that sums are exact; what pads the rows too.
+    subroutine initialise(self, elements)
+        class(masked_rows_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: first, last, i, j
+
+        associate (unused => elements)
+        end associate
+        self%passes = 0
+        call c_f_pointer(self%memory(1)%address, self%y, [self%leading, self%rows])
+        call c_f_pointer(self%memory(2)%address, self%x, [self%leading, self%rows])
+        !$omp parallel private(first, last, i, j)
+        call thread_share(self%rows, grain, first, last)
+        do j = first, last
+            do i = 1, self%leading
+                self%y(i, j) = initial(i, j)
+                self%x(i, j) = increment(i, j)
+            end do
+        end do
+        !$omp end parallel
+    end subroutine initialise
+
+    pure real(r8) function initial(i, j)
+        integer(i8), intent(in) :: i, j
+
+        initial = real(modulo(3*j + i, 128_i8), r8)
+    end function initial
+
+    pure real(r8) function increment(i, j)
+        integer(i8), intent(in) :: i, j
+
+        increment = real(1 + modulo(j + 5*i, 16_i8), r8)
+    end function increment
+
+    subroutine run(self, passes)
+        class(masked_rows_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: first, last, pass
+        integer(c_int32_t) :: status
+
+        associate (y => self%y, x => self%x)
+            !$omp parallel private(first, last, pass, status)
+            call thread_share(self%rows, grain, first, last)
+            if (last >= first) then
+                do pass = 1, passes
+                    status = pw_masked_rows(self%simd, self%length, last - first + 1, self%leading, y(1, first), x(1, first))
+                end do
+            end if
+            !$omp end parallel
+        end associate
+        self%passes = self%passes + passes
+    end subroutine run
+
+    !> Every number against its closed form; those that pad rows are as they were.
+    subroutine validate(self, outcome)
+        class(masked_rows_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        real(r8) :: expected
+        integer(i8) :: i, j
+
+        outcome%error = 0.0_r8
+        do j = 1, self%rows
+            do i = 1, self%leading
+                expected = initial(i, j)
+                if (i <= self%length) expected = expected + real(self%passes, r8)*increment(i, j)
+                outcome%error = max(outcome%error, abs(self%y(i, j) - expected))
+            end do
+        end do
+        outcome%method = 'every number, padding too, against its closed form, largest absolute difference'
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    function traffic(self, passes) result(moved)
+        class(masked_rows_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved%flops = real(self%rows*self%length*passes, r8)
+        moved%bytes_stream = 24*moved%flops
+        moved%bytes_hardware = moved%bytes_stream
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(masked_rows_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        real(r8) :: hertz, a_row
+
+        hertz = clock_hertz()
+        a_row = seconds*real(min(self%threads, self%rows/grain), r8)/real(self%rows*passes, r8)
+        figures = [metric_t('nanoseconds_per_row', 1.0e9_r8*a_row)]
+        if (hertz > 0.0_r8) figures = [figures, metric_t('cycles_per_row', a_row*hertz), metric_t('clock_ghz', hertz*1.0e-9_r8)]
+        figures = [figures, bandwidth_metrics(self%traffic(passes), seconds)]
+    end function metrics
+
+end module masked_rows
+
+program main
+    use masked_rows, only: masked_rows_t
+    use pw_harness, only: run_kernel
+    implicit none
+    type(masked_rows_t) :: kernel
+
+    kernel%name = 'masked_rows'
+    kernel%summary = 'sums over rows of one to eight numbers, a masked vector a row'
+    kernel%default_working_set = '16KiB'
+    call run_kernel(kernel)
+end program main

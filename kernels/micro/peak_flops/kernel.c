@@ -1,0 +1,2 @@
+/* Independent multiply-adds. */
+#include "pw_peak.h"

@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
 from itertools import chain
@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pagewise import hugepages, lmod, prefetchers, thp
+from pagewise import hugepages, lmod, memory, prefetchers, thp
 from pagewise.catalog import Catalog, Entry, read_catalog
 from pagewise.compare.analysis import analyse
 from pagewise.compare.until import too_wide
@@ -306,6 +306,7 @@ class Arrangement:
     placement: Placement
     control: prefetchers.Control | None
     subjects: list[Subject]
+    scaled: list[memory.Scaled]
 
     @property
     def entries(self) -> dict[str, Entry]:
@@ -331,6 +332,7 @@ class Arrangement:
             facts=self.facts,
             software=software(self.hyperfine, self.init),
             broken=self.catalog.broken,
+            scaled=[asdict(one) for one in self.scaled],
             **more,
         )
         return self.entries, self.subjects, self.placement, self.hyperfine, manifest, self.control
@@ -351,9 +353,29 @@ def arrange(options: Options, console: Console) -> Arrangement:
         )
     placement = place(options.threads)
     control = prefetchers.find_control(options.prefetchers, placement.cpus) if options.prefetchers else None
-    subjects = choose(catalog, options)
+    subjects, scaled = fit(choose(catalog, options), options, memory.available())
+    for one in scaled:
+        console.print(
+            f"[yellow]smaller:[/] {memory.scaled_text(asdict(one))}", highlight=False, soft_wrap=True
+        )
     _check_programs(catalog, subjects)
-    return Arrangement(facts, hyperfine, init, catalog, placement, control, subjects)
+    return Arrangement(facts, hyperfine, init, catalog, placement, control, subjects, scaled)
+
+
+def fit(
+    subjects: Sequence[Subject], options: Options, room: int | None
+) -> tuple[list[Subject], list[memory.Scaled]]:
+    """The same with kernels that fit into so many bytes of memory, and which were made smaller for that.
+
+    A reserved pool holds the working set while other runs need it too. Raises RefusedError.
+    """
+    found, scaled = [], []
+    for one in subjects:
+        pooled = any(policy_kind(cell.measured.hugepages) == "hugetlbfs" for cell in one.cells)
+        kernel, told = memory.fitted(one.kernel, room, 2 if options.reserve and pooled else 1)
+        found.append(replace(one, kernel=kernel))
+        scaled += [told] if told is not None else []
+    return found, scaled
 
 
 def prepare(options: Options, console: Console, began: float) -> Comparison:

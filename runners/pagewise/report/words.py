@@ -9,6 +9,7 @@ from pagewise.compare.analysis import Group, KernelResult, Row, Versus, X, words
 from pagewise.compare.statistics import Ratio, Reason, Verdict
 from pagewise.configuration import VARIANTS, Configuration, policy_kind, policy_size
 from pagewise.kernel import Kernel, Sweep
+from pagewise.memory import scaled_text
 from pagewise.plan import Cell
 from pagewise.units import bytes_text, clock_text, count_text, number_text, percent_text
 
@@ -249,6 +250,7 @@ def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[
             f"The comparison was interrupted after {manifest['rounds_done']} of {manifest['rounds']} "
             "whole rounds; this is what was measured until then."
         )
+    told += map(scaled_text, manifest.get("scaled", []))
     told += breaks(manifest)
     until = manifest.get("until")
     if until and until["ended"] == "budget":

@@ -1,0 +1,98 @@
+"""How much memory a run can have, and kernels made to fit."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from builders import chase, kernel
+from pagewise import memory
+from pagewise.comparison import fit, prepare
+from pagewise.errors import RefusedError
+from pagewise.memory import available, fitted
+from stage import CHASE, TRIAD, Stage
+from test_choice import options
+
+MIB = 1 << 20
+
+
+def tree(root: Path, **files: str) -> Path:
+    for name, text in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return root
+
+
+def test_available_is_the_kernels_estimate(tmp_path: Path):
+    root = tree(tmp_path, **{"proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    4096 kB\n"})
+    assert available(root) == 4 * MIB
+    assert available(tmp_path / "nothing") is None
+
+
+def test_a_control_group_above_bounds_it(tmp_path: Path):
+    root = tree(
+        tmp_path,
+        **{
+            "proc/meminfo": "MemAvailable: 1048576 kB\n",
+            "proc/self/cgroup": "0::/batch/job\n",
+            "sys/fs/cgroup/batch/memory.max": f"{300 * MIB}\n",
+            "sys/fs/cgroup/batch/memory.current": f"{250 * MIB}\n",
+            "sys/fs/cgroup/batch/memory.stat": f"anon 1\ninactive_file {20 * MIB}\n",
+            "sys/fs/cgroup/batch/job/memory.max": "max\n",
+            "sys/fs/cgroup/batch/job/memory.current": "5\n",
+        },
+    )
+    assert available(root) == 70 * MIB
+
+
+def test_a_control_group_of_the_first_version_bounds_it(tmp_path: Path):
+    root = tree(
+        tmp_path,
+        **{
+            "proc/meminfo": "MemAvailable: 1048576 kB\n",
+            "proc/self/cgroup": "5:cpu:/x\n4:memory:/job\n0::/\n",
+            "sys/fs/cgroup/memory/job/memory.limit_in_bytes": f"{64 * MIB}\n",
+            "sys/fs/cgroup/memory/job/memory.usage_in_bytes": f"{65 * MIB}\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+            "sys/fs/cgroup/memory/memory.usage_in_bytes": "1\n",
+        },
+    )
+    assert available(root) == 0
+
+
+@pytest.mark.parametrize(("room", "taken"), [(None, 64), (84, 64), (83, 32), (42, 32), (41, 16), (21, 16)])
+def test_a_kernel_is_halved_until_it_fits(room: int | None, taken: int):
+    one, told = fitted(kernel(), None if room is None else room * MIB)
+    size = f"{taken * 1024}KiB" if taken < 64 else "64MiB"
+    assert one.arguments == ("--working-set", size, "--repetitions", "5")
+    assert one.sweep is not None and one.sweep.arguments[-1] == size
+    assert (told is None) == (taken == 64) and (told is None or told.taken_bytes == taken * MIB)
+
+
+def test_less_than_a_quarter_is_refused_with_what_to_do():
+    with pytest.raises(RefusedError, match="even a quarter does not fit") as fault:
+        fitted(chase(), 20 * MIB)
+    assert "--kernels" in fault.value.remedy
+    unsized = kernel(CHASE, compare={"arguments": ["--block", "1GiB"]})
+    assert fitted(unsized, 1) == (unsized, None)
+
+
+def test_a_pool_besides_takes_as_much_again(small: Stage, monkeypatch: pytest.MonkeyPatch):
+    small.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [TRIAD])
+    monkeypatch.setenv("PAGEWISE_ROOT", str(small.folder))
+    monkeypatch.setattr(memory, "available", lambda: 100 * MIB)
+    chosen = options(modules=small.modules, kernels=("triad",), results=small.results)
+    console = Console(record=True, quiet=False, file=Path("/dev/null").open("w"))  # noqa: SIM115
+    comparison = prepare(chosen, console, time.monotonic())
+    assert comparison.manifest["scaled"] == []
+    [scaled] = fit(comparison.subjects, options(reserve=True), 100 * MIB)[1]
+    assert scaled.taken_bytes == 32 * MIB
+    monkeypatch.setattr(memory, "available", lambda: 50 * MIB)
+    comparison = prepare(chosen, console, time.monotonic())
+    assert [one["taken_bytes"] for one in comparison.manifest["scaled"]] == [32 * MIB]
+    assert "triad works on 32 MiB in place of 64 MiB" in console.export_text()
+    assert comparison.subjects[0].kernel.arguments[1] == "32768KiB"

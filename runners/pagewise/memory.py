@@ -69,7 +69,7 @@ def fitted(kernel: Kernel, room: int | None, copies: int = 1) -> tuple[Kernel, S
             f"{kernel.name} works on {bytes_text(asked)}, and there is memory for "
             f"{bytes_text(room / copies / _NEED)}; even a quarter does not fit",
             where=f"{bytes_text(room)} available",
-            remedy="end other programs, ask the batch system for more memory, or leave the kernel out (--kernels)",
+            remedy="end other programs, ask the batch system for more memory, or leave it out (--kernels)",
         )
     data = dict(kernel.data)
     for part in ("compare", "sweep"):
@@ -82,8 +82,8 @@ def scaled_text(told: Mapping[str, Any]) -> str:
     """What was made smaller, in a sentence."""
     return (
         f"{told['kernel']} works on {bytes_text(told['taken_bytes'])} in place of "
-        f"{bytes_text(told['asked_bytes'])}, for {bytes_text(told['available_bytes'])} of memory are available: "
-        "do not compare its times with those of the full size."
+        f"{bytes_text(told['asked_bytes'])}, for {bytes_text(told['available_bytes'])} of memory are "
+        "available: do not compare its times with those of the full size."
     )
 
 

@@ -81,18 +81,7 @@ class Launcher:
         if not records or exit_code not in _EXIT_WITH_RECORD:
             failure = _failure(exit_code, said, self.limit, skipped)
             records.append(_failed_record(step, entry.configuration, started, failure))
-        run = {
-            "kernel": step.kernel.name,
-            "module": step.cell.measured.module,
-            "hash": step.cell.measured.hash,
-            "builder": step.cell.measured.builder,
-            "round": step.round,
-            "position": step.position,
-            "series": step.series,
-            "wall_seconds": wall,
-            "exit_code": exit_code,
-            "command": [Path(command[0]).name, *command[1:-2]],
-        }
+        run = about_run(step, wall, exit_code, [Path(command[0]).name, *command[1:-2]])
         if step.cell.pages is not None:
             run["pages"] = step.cell.pages
         if step.group is not None:
@@ -113,6 +102,22 @@ class Launcher:
             process = start(arguments, said, environment, self.scratch)
         timed_out = wait(process, self.limit)
         return said.read_text(encoding="utf-8", errors="replace")[-LONGEST_OUTPUT:], timed_out
+
+
+def about_run(step: Step, wall: float | None, exit_code: int, command: Sequence[str]) -> dict[str, Any]:
+    """What a record tells of the run that it is of; `wall` are its seconds."""
+    return {
+        "kernel": step.kernel.name,
+        "module": step.cell.measured.module,
+        "hash": step.cell.measured.hash,
+        "builder": step.cell.measured.builder,
+        "round": step.round,
+        "position": step.position,
+        "series": step.series,
+        "wall_seconds": wall,
+        "exit_code": exit_code,
+        "command": list(command),
+    }
 
 
 def hyperfine_command(hyperfine: str, exported: Path) -> list[str]:

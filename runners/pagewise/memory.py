@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def scaled_text(told: Mapping[str, Any]) -> str:
 
 
 def _sizes(arguments: tuple[str, ...]) -> Iterator[int]:
-    for name, value in zip(arguments, arguments[1:], strict=False):
+    for name, value in pairwise(arguments):
         if name in SIZES:
             yield parse_bytes(value)
 

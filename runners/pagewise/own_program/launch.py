@@ -21,6 +21,7 @@ from pagewise.launch import (
     SIGNAL_BASE,
     TIMED_OUT,
     Outcome,
+    about_run,
     hyperfine_command,
     signal_name,
     start,
@@ -126,7 +127,7 @@ class ProgramLauncher:
             started = datetime.now(timezone.utc)
             failure = {"exit_code": 3, "message": missing.reason, "remedy": missing.remedy}
             record = self._failed(step, started, "pages_unavailable", failure)
-            return Outcome([{**record, "run": self._about(step, policy, None, 3)}], None, "", [])
+            return Outcome([{**record, "run": about_run(step, None, 3, self.program.command)}], None, "", [])
         return self._recorded(step, policy, entry.environment, trial=False)
 
     def trial(self, step: Step, entry: Entry) -> Outcome:
@@ -147,7 +148,7 @@ class ProgramLauncher:
         wanted = request(policy, self.machine, self.enough)
         started = datetime.now(timezone.utc)
         ran = self._run(policy, environment, wanted, trial)
-        run = self._about(step, policy, ran.wall, ran.exit_code)
+        run = about_run(step, ran.wall, ran.exit_code, self.program.command)
         if trial:
             run["series"] = "trial"
             if ran.memory is not None:
@@ -367,20 +368,6 @@ class ProgramLauncher:
                 "prefetch": measured.prefetch,
                 "stores": measured.stores,
             },
-        }
-
-    def _about(self, step: Step, policy: Policy, wall: float | None, exit_code: int) -> dict[str, Any]:
-        return {
-            "kernel": step.kernel.name,
-            "module": step.cell.measured.module,
-            "hash": step.cell.measured.hash,
-            "builder": step.cell.measured.builder,
-            "round": step.round,
-            "position": step.position,
-            "series": step.series,
-            "wall_seconds": wall,
-            "exit_code": exit_code,
-            "command": list(self.program.command),
         }
 
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import pytest
 
 from builders import chase, configuration, failed_record, kernel, record, subject_of
+from many_kernels import all_kernels, result_of
 from pagewise.compare.analysis import KernelResult, analyse
 from pagewise.compare.statistics import Ratio
 from pagewise.provenance import provenance
 from pagewise.report import advice, words
 from pagewise.report.figures import _spread, pictures
 from pagewise.report.forest import Axis
+from pagewise.report.latex import escaped, write_tables
+from pagewise.report.markdown import write_markdown
 from pagewise.report.matrix import matrix
 from stage import ROOT, TRIAD
 
@@ -115,8 +120,19 @@ def test_the_best_is_the_smallest_ratio_that_is_told():
     assert none.row is None and advice.label_of(none) == "none"
 
 
+def test_what_is_wrong_is_said_first_and_its_baseline_is_no_choice():
+    base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
+    bad = {"passed": False, "method": "sum", "error": 1.0, "tolerance": 0.0}
+    records = [record(one, 1.0, validation=bad) for one in (base, thp)]
+    found = analyse([subject_of(kernel(), base, thp)], records, seed=1)
+    (note,) = words.notes(MANIFEST, found)
+    assert note.startswith("Something is wrong with Vector triad, 2 configurations not ranked: the result ")
+    assert [(one.value, one.missing) for one in advice.choices(found)] == [("thp", 1)]
+    assert advice.bests(found) == [] and "Nothing can be said" in advice.headline(found)
+
+
 def test_the_matrix_has_a_place_for_everything():
-    found = matrix([result(dict(zip(COMPILERS, (0.5, 1.1), strict=True)))])
+    found = matrix([result(dict(zip(COMPILERS, (0.5, 1.06), strict=True)))])
     assert found.columns == ("none", "thp", "hugetlbfs")
     assert [(line.compiler, line.span) for line in found.lines] == [(COMPILERS[0], 2), (COMPILERS[1], 0)]
     half, more = (line.cells[1] for line in found.lines)
@@ -242,3 +258,35 @@ def test_the_wrapper_says_how_to_set_up(tmp_path: Path):
         and "not set up yet" in done.stderr
         and f"make -C {tmp_path} setup" in done.stderr
     )
+
+
+def test_markdown_and_latex_hold_the_tables(tmp_path: Path):
+    """Each line of a table has as many cells as its head, and nothing of a name is taken for a sign."""
+    kernels = [one for one in all_kernels() if one.name in ("schoenauer_triad", "pointer_chase")]
+    made = result_of(tmp_path, [replace(one, sweep=None) for one in kernels], rounds=3, pool=False)
+    found = analyse(made.subjects, made.records, 1)
+    write_markdown(tmp_path / "summary.md", made, found)
+    lines = (tmp_path / "summary.md").read_text().splitlines()
+    assert lines[0] == f"**{advice.headline(found)}**"
+    runs = groupby(lines, lambda line: line.startswith("|"))
+    tables = [list(those) for is_table, those in runs if is_table]
+    assert [len({re.sub(r"\\\|", "", line).count("|") for line in one}) for one in tables] == [1] * 4
+    assert sum("× not ranked" in line for line in tables[3]) == 8 and "Latency \\[ns\\]" in tables[2][0]
+    write_tables(tmp_path / "tables.tex", "a_b", found)
+    text = (tmp_path / "tables.tex").read_text()
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 3
+    for body in re.findall(r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
+        rows = [line for line in body[1].splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
+        assert {line.count(" & ") + 1 for line in rows} == {len(body[0])}
+    assert escaped("50 % of a_b <x> & $5") == r"50 \% of a\_\allowbreak{}b \textless{}x\textgreater{} \& \$5"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="apt-get install texlive-latex-recommended")
+def test_latex_takes_the_tables(tmp_path: Path):
+    found = [result(dict(zip(COMPILERS, (0.8, 1.3), strict=True)))]
+    write_tables(tmp_path / "tables.tex", "x", found)
+    head = r"\documentclass{article}\usepackage{booktabs,graphicx}"
+    (tmp_path / "paper.tex").write_text(head + "\n\\begin{document}\\input{tables}\\end{document}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "paper.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

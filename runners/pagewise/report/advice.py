@@ -16,6 +16,9 @@ from pagewise.units import count_text
 
 # Up to so many kernels a sentence names each of them.
 _FEW = 3
+# Of two choices the one that asks less of the machine is named, if it is faster in this share of the cases
+# and its times are no more than this longer.
+_NEARLY, _NEXT_TO_NOTHING = 0.9, 0.02
 
 
 @dataclass(frozen=True)
@@ -90,18 +93,24 @@ def headline(kernels: Sequence[KernelResult]) -> str:
         return (
             "Nothing can be said of huge pages: no configuration with them was measured beside its baseline."
         )
-    best = min(pages, key=_worth)
+    most = min(pages, key=_worth)
+    alike = [one for one in pages if one is most or _about_as_good(one, most)]
+    # Choices come in the order of how little they ask of the machine.
+    best, *others = alike
     name = words.policy_text(best.value)
     faster, slower = best.told("faster"), best.told("slower")
+    same = ", ".join(words.policy_text(one.value) for one in others)
+    also = f" As much comes of {same}." if same and faster and not slower else ""
     if faster and slower:
         gain, loss = _where(best, faster), _where(best, slower)
         return f"Choose the pages by kernel. {_capital(name)}: {gain}; but {loss}."
     rest = len(best.effects) - len(faster)
     if faster and not rest:
-        return f"Use {name}: {_where(best, faster)}."
+        return f"Use {name}: {_where(best, faster)}.{also}"
     if faster:
-        others = count_text(rest, "other comparison")
-        return f"Use {name}: {_where(best, faster)}; in {others} no difference can be told, in none a loss."
+        unclear = count_text(rest, "other comparison")
+        gain = f"{_where(best, faster)}; in {unclear} no difference can be told, in none a loss"
+        return f"Use {name}: {gain}.{also}"
     if all(one.told("slower") and not one.told("faster") for one in pages):
         return f"Keep base pages: with {name} {_where(best, slower)}."
     return "Huge pages make no difference that can be told on this node."
@@ -175,6 +184,16 @@ def _worth(choice: Choice) -> tuple[int, float]:
     return net, math.prod(told)
 
 
+def _about_as_good(one: Choice, best: Choice) -> bool:
+    """Whether a choice is faster nearly as often, and costs next to nothing more where both were measured."""
+    theirs = {(effect.kernel.kernel.name, effect.compiler): effect.ratio.median for effect in best.effects}
+    ours = {(effect.kernel.kernel.name, effect.compiler): effect.ratio.median for effect in one.effects}
+    shared = [ours[key] / theirs[key] for key in ours.keys() & theirs.keys()]
+    often = len(one.told("faster")) >= _NEARLY * len(best.told("faster"))
+    harmless = len(one.told("slower")) <= len(best.told("slower"))
+    return bool(shared) and often and harmless and median(shared) <= 1 + _NEXT_TO_NOTHING
+
+
 def _where(choice: Choice, effects: Sequence[Effect]) -> str:
     """`34 % less time in Pointer chase, 43 to 47 % in Random access`, or in how many comparisons."""
     less = effects[0].ratio.median < 1.0
@@ -195,12 +214,8 @@ def _where(choice: Choice, effects: Sequence[Effect]) -> str:
 
 def _range(shares: Sequence[float]) -> str:
     """Shares as per cent: `34 %`, `8 to 43 %`; below 10 % with a decimal."""
-    low, high = (_figure(share) for share in (min(shares), max(shares)))
-    return f"{low} %" if low == high else f"{low} to {high} %"
-
-
-def _figure(share: float) -> str:
-    return f"{100 * share:.0f}" if share >= 0.1 else f"{100 * share:.1f}"
+    low, high = (words.share_text(share) for share in (min(shares), max(shares)))
+    return low if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
 def _capital(text: str) -> str:

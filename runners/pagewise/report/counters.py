@@ -24,6 +24,7 @@ from pagewise.errors import RefusedError
 from pagewise.kernel import Kernel
 from pagewise.report import words
 from pagewise.report.data import about
+from pagewise.report.latex import escaped
 from pagewise.result import MANIFEST, Result
 
 COUNTS, VALUES, RATIOS, LATEX, REPORT = (
@@ -332,20 +333,6 @@ def _rich_table(table: Table) -> rich.table.Table:
     return shown
 
 
-_SPECIAL = str.maketrans(
-    {
-        **{sign: f"\\{sign}" for sign in "&%$#{}"},
-        "_": r"\_\allowbreak{}",  # names of events are long
-        "/": r"/\allowbreak{}",
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "µ": r"\textmu{}",
-        "–": "--",
-    }
-)
-
-
 def latex(found: Counted) -> str:
     """All tables for \\input into a document that uses booktabs and longtable: they fill more than a page."""
     lines = [
@@ -363,7 +350,7 @@ def _latex_table(table: Table, number: int) -> Iterator[str]:
     first = 2 if units else 1
     yield r"{\small"
     yield rf"\begin{{longtable}}{{p{{{_TEX_FIRST_COLUMN}}}{'l' * units}{'r' * len(table.columns)}}}"
-    yield rf"  \caption{{{_tex(table.kernel)}: {_tex(table.title)}}}\label{{tab:counters-{number}}}\\"
+    yield rf"  \caption{{{escaped(table.kernel)}: {escaped(table.title)}}}\label{{tab:counters-{number}}}\\"
     head = [r"  \toprule", *_latex_head(table, first), r"  \midrule"]
     yield from (*head, r"  \endfirsthead", *head, r"  \endhead", r"  \bottomrule", r"  \endfoot")
     kind = table.rows[0].kind if table.rows else ""
@@ -372,7 +359,7 @@ def _latex_table(table: Table, number: int) -> Iterator[str]:
             yield r"  \addlinespace"
             kind = row.kind
         cells = [row.title, *([row.unit] if units else []), *row.cells]
-        yield f"  {' & '.join(_tex(text) for text in cells)} \\\\"
+        yield f"  {' & '.join(escaped(text) for text in cells)} \\\\"
     yield r"\end{longtable}}"
 
 
@@ -380,10 +367,10 @@ def _latex_head(table: Table, first: int) -> Iterator[str]:
     """The two lines of the head, a rule between; `first`: columns before those of the table."""
     above, rules, place = [], [], first + 1
     for name, width in heads(table):
-        above.append(rf"\multicolumn{{{width}}}{{c}}{{{_tex(name)}}}")
+        above.append(rf"\multicolumn{{{width}}}{{c}}{{{escaped(name)}}}")
         rules.append(rf"\cmidrule(lr){{{place}-{place + width - 1}}}")
         place += width
-    below = " & ".join(_tex(column.below) for column in table.columns)
+    below = " & ".join(escaped(column.below) for column in table.columns)
     yield f"  {' & ' * first}{' & '.join(above)} \\\\"
     yield f"  {' '.join(rules)}"
     yield f"  {'& Unit ' if first == 2 else ''}& {below} \\\\"
@@ -393,10 +380,6 @@ def heads(table: Table) -> list[tuple[str, int]]:
     """The upper line of the head: a name and the number of columns below it."""
     names = (column.above for column in table.columns)
     return [(name, len(list(equal))) for name, equal in groupby(names)]
-
-
-def _tex(text: str) -> str:
-    return text.translate(_SPECIAL)
 
 
 def _write_csv(file: Path, rows: Iterator[Mapping[str, Any]]) -> None:

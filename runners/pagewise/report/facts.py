@@ -12,9 +12,16 @@ from pagewise.compare.analysis import KernelResult
 from pagewise.report import words
 from pagewise.units import bytes_text, count_text, percent_text
 
+_TO_UNRANKED = Markup('<a href="#unranked">{}, and why</a>')
 
-def glance(manifest: Mapping[str, Any], kernels: Sequence[KernelResult]) -> list[tuple[str, str]]:
-    """What stands below the verdict: node, when, how much was measured, how steady, on what pages."""
+
+def glance(
+    manifest: Mapping[str, Any], kernels: Sequence[KernelResult], *, linked: bool = True
+) -> list[tuple[str, str]]:
+    """What stands below the verdict: node, when, how much was measured, how steady, on what pages.
+
+    `linked`: for a page, with a link to what is not ranked.
+    """
     host = manifest["host"]
     told = [
         ("Node", host["hostname"]),
@@ -32,8 +39,8 @@ def glance(manifest: Mapping[str, Any], kernels: Sequence[KernelResult]) -> list
         proved = sum(row.pages is not None for row in rows)
         told.append(("Pages", f"proved for {proved} of {count_text(len(rows), 'configuration')}"))
     if out:
-        link = Markup('<a href="#unranked">{}, and why</a>')
-        told.append(("Not ranked", link.format(count_text(out, "configuration"))))
+        text = count_text(out, "configuration")
+        told.append(("Not ranked", _TO_UNRANKED.format(text) if linked else text))
     return told
 
 

@@ -25,8 +25,12 @@ from pagewise.units import bytes_text, number_text, percent_text, seconds_text
 
 _FILES = ("records.jsonl", "manifest.json")
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
-# What matplotlib gives every text and path, and a browser has anyway.
-_NEEDLESS = re.compile(r' transform="rotate\(-0 [^"]*\)"|; stroke-linejoin: miter|; stroke-linecap: square')
+# A table with more lines is closed at first, where something else shows the same.
+_MANY = 30
+# What matplotlib gives every text, path and group: a browser has it anyway, ids would be there twice.
+_NEEDLESS = re.compile(
+    r' transform="rotate\(-0 [^"]*\)"|; stroke-linejoin: miter|; stroke-linecap: square|(?<=<g) id="[^"]*"'
+)
 
 
 def write_html(
@@ -72,6 +76,7 @@ def write_html(
         files=[*_FILES, *files],
         skipped=result.skipped,
         words=words,
+        many=_MANY,
     )
     file.write_text(text, encoding="utf-8")
 

@@ -11,7 +11,7 @@ from pagewise.configuration import VARIANTS
 from pagewise.report.words import named
 
 # At this ratio or its inverse a colour is full.
-_FULL = 2.0
+_FULL = 1.6
 _STEPS = 5
 
 
@@ -28,7 +28,7 @@ class Cell:
 
     @property
     def step(self) -> int:
-        """How strong the colour is: 0 at no difference, 5 from half or twice the time on."""
+        """How strong the colour is: 0 at no difference, 5 from 1.6 times as fast or slow on."""
         if self.row is None or self.row.time_ratio is None:
             return 0
         share = abs(math.log(self.row.time_ratio.median)) / math.log(_FULL)

@@ -104,9 +104,12 @@ def metric_text(row: Row, field: str) -> str:
 
 def change(measured: Ratio) -> str:
     """A ratio as a change of time: `13 % less time`, `4.1 % more time`."""
-    share = abs(1.0 - measured.median)
-    text = f"{100 * share:.0f} %" if share >= 0.1 else percent_text(share)
-    return f"{text} {'less' if measured.median < 1 else 'more'} time"
+    return f"{share_text(abs(1.0 - measured.median))} {'less' if measured.median < 1 else 'more'} time"
+
+
+def share_text(share: float) -> str:
+    """A share with two figures: `13 %`, `4.1 %`."""
+    return f"{100 * share:.0f} %" if share >= 0.0995 else percent_text(share)
 
 
 def floor_text(group: Group) -> str:
@@ -238,6 +241,7 @@ def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[
             f"The machine was unsteady: noise floors up to {percent_text(max(floors))}. "
             "Compare again with nothing else running, or with more --rounds."
         )
+    told += _faults(results)
     if host["virtual_machine"]:
         told.append(
             f"This is a virtual machine ({host['virtual_machine']}): the host's page size bounds "
@@ -259,6 +263,18 @@ def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[
         told.append("The comparison did not come to its end; this is what was measured until then.")
     if manifest["provenance"]["project_dirty"]:
         told.append("The checkout had changes that are not committed.")
+    return told
+
+
+def _faults(results: Sequence[KernelResult]) -> list[str]:
+    """What is wrong and not only missing: a result, pages, a crash; a sentence a kernel, the first reason."""
+    told = []
+    for one in results:
+        rows = [row for group in one.groups for row in group.unranked if row.is_fault]
+        if rows:
+            number = count_text(len(rows), "configuration")
+            why = f"{number} not ranked: {rows[0].invalid}"
+            told.append(f"Something is wrong with {one.kernel.title}, {why}.")
     return told
 
 
@@ -313,12 +329,9 @@ def verdict_class(row_verdict: Verdict) -> str:
 
 def values_of(result: KernelResult, variant: str) -> list[str]:
     """The variant's values other than the baseline's, in the order of rows."""
-    found = dict.fromkeys(
-        getattr(row.cell.measured, variant)
-        for group in result.groups
-        for row in (*group.ranked, *group.unranked)
-    )
-    baselines = {getattr(row.cell.measured, variant) for group in result.groups if (row := group.baseline)}
+    cells = [row.cell for group in result.groups for row in (*group.ranked, *group.unranked)]
+    found = dict.fromkeys(getattr(cell.measured, variant) for cell in cells)
+    baselines = {getattr(cell.measured, variant) for cell in cells if cell.is_baseline}
     return [value for value in found if value not in baselines]
 
 

@@ -12,6 +12,8 @@ from pagewise.compare.analysis import KernelResult, analyse
 from pagewise.errors import RefusedError
 from pagewise.report.csv import write_csv
 from pagewise.report.data import verdicts
+from pagewise.report.latex import TABLES, write_tables
+from pagewise.report.markdown import MARKDOWN, write_markdown
 from pagewise.report.policies import POLICIES, write_policies
 from pagewise.report.program import MEMORY, METRICS, is_program, print_program, write_program
 from pagewise.report.terminal import print_result
@@ -35,7 +37,7 @@ def to_dict(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]:
 
 
 def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:
-    """Writes summary.csv, policies.csv, figures and report.html into the result's folder; the report's path.
+    """Writes report.html, figures, CSV, Markdown and LaTeX into the result's folder; the report's path.
 
     Raises RefusedError when the disk refuses; the records are not touched.
     """
@@ -46,8 +48,10 @@ def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:
     from pagewise.report.policy_figure import policy_picture
 
     try:
-        files = [SUMMARY, POLICIES]
+        files = [SUMMARY, MARKDOWN, TABLES, POLICIES]
         write_csv(result.folder / SUMMARY, kernels)
+        write_markdown(result.folder / MARKDOWN, result, kernels)
+        write_tables(result.folder / TABLES, result.folder.name, kernels)
         write_policies(result.folder / POLICIES, kernels)
         if is_program(result):
             write_program(result.folder, result)

@@ -1,0 +1,129 @@
+"""summary.md: what a merge request or an issue should show, in the Markdown of GitLab and GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from pagewise.compare.analysis import KernelResult
+from pagewise.report import advice, words
+from pagewise.report.facts import glance
+from pagewise.report.matrix import Cell, matrix
+from pagewise.result import Result
+from pagewise.units import percent_text, seconds_text
+
+MARKDOWN = "summary.md"
+_SIGNS = {"faster": "▼", "slower": "▲", "cannot tell": "?"}
+
+
+def write_markdown(file: Path, result: Result, kernels: Sequence[KernelResult]) -> None:
+    """Writes it. Raises OSError."""
+    file.write_text("\n".join(_lines(result, kernels)) + "\n", encoding="utf-8")
+
+
+def _lines(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
+    manifest = result.manifest
+    yield f"**{_escaped(advice.headline(kernels))}**"
+    yield ""
+    facts = [f"{name}: {value}" for name, value in glance(manifest, kernels, linked=False)]
+    yield f"{_escaped('; '.join(facts))}."
+    for note in words.notes(manifest, kernels):
+        yield from ("", f"> {_escaped(note)}")
+    if sum(len(one.groups) for one in kernels) > 1:
+        yield from _choices(kernels)
+        yield from ("", "<details><summary>Time ratio by kernel and configuration</summary>", "")
+        yield from _matrix(kernels)
+        yield from ("", "▼ faster, ▲ slower, ? cannot tell, × not ranked; bold: best of its compiler.", "")
+        yield "</details>"
+    for one in kernels:
+        opened = " open" if len(kernels) == 1 else ""
+        yield from ("", f"<details{opened}><summary>{_escaped(one.kernel.title)}</summary>", "")
+        yield from _kernel(one)
+        yield from ("", "</details>")
+
+
+def _choices(kernels: Sequence[KernelResult]) -> Iterator[str]:
+    heads = ("choice by itself", "faster", "cannot tell", "slower", "not ranked", "time ratio, median")
+    yield from ("", *_table(heads, "lrrrrr", (_choice(one) for one in advice.choices(kernels))))
+
+
+def _choice(one: advice.Choice) -> list[str]:
+    counts = [len(one.told("faster")), len(one.told("cannot tell")), len(one.told("slower")), one.missing]
+    middle = "" if one.middle is None else f"{one.middle:.2f}"
+    return [words.choice_text(one.factor, one.value), *map(str, counts), middle]
+
+
+def _matrix(kernels: Sequence[KernelResult]) -> Iterator[str]:
+    whole = matrix(kernels)
+    rows = (
+        [line.kernel.kernel.title if line.span else "", line.compiler, *map(_cell, line.cells)]
+        for line in whole.lines
+    )
+    yield from _table(("kernel", "compiler", *whole.columns), "ll" + "r" * len(whole.columns), rows)
+
+
+def _cell(cell: Cell) -> str:
+    row = cell.row
+    if row is None:
+        return "–"
+    if row.invalid is not None:
+        return "×"
+    if row.cell.is_baseline or row.time_ratio is None:
+        return "1" if row.cell.is_baseline else "?"
+    text = f"{_SIGNS[row.verdict]} {row.time_ratio.median:.2f}"
+    return f"**{text}**" if cell.is_best else text
+
+
+def _kernel(one: KernelResult) -> Iterator[str]:
+    metric = one.kernel.headline
+    measured = ("compiler", "configuration", "time", metric.title, "pages seen")
+    heads = (*measured, "ratio", "95 % interval", "verdict")
+    rows = []
+    for group in one.groups:
+        for row in group.ranked:
+            told = (
+                ("1", "", "baseline")
+                if row.cell.is_baseline
+                else (
+                    words.ratio_text(row.time_ratio),
+                    words.interval_text(row.time_ratio),
+                    f"{_SIGNS[row.verdict]} {row.verdict}",
+                )
+            )
+            name = words.label(one.kernel, row.cell.measured)
+            time = "" if row.seconds is None else seconds_text(row.seconds)
+            value = words.metric_text(row, metric.field)
+            rows.append([group.compiler, name, time, value, words.pages_text(row), *told])
+        rows += [
+            [group.compiler, words.label(one.kernel, row.cell.measured), *[""] * 5, "× not ranked"]
+            for row in group.unranked
+        ]
+    yield from _table(heads, "llrrlrll", rows)
+    floors = [
+        f"{group.compiler} {percent_text(group.floor)}" for group in one.groups if group.floor is not None
+    ]
+    if floors:
+        yield from ("", f"Noise floor: {', '.join(floors)}.")
+    for text in words.missing_texts(one):
+        yield from ("", f"× {_escaped(text)}")
+
+
+def _table(heads: Sequence[str], sides: str, rows: Iterable[list[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(map(_escaped, heads))} |"
+    yield f"|{'|'.join(' ---: ' if side == 'r' else ' --- ' for side in sides)}|"
+    for row in rows:
+        yield f"| {' | '.join(map(_bare, row))} |"
+
+
+def _escaped(text: str) -> str:
+    """Text in which nothing is Markdown or HTML."""
+    for sign in "\\`*_{}[]<>|":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+def _bare(text: str) -> str:
+    """A cell: what is bold stays so."""
+    if text.startswith("**") and text.endswith("**") and len(text) > 4:
+        return f"**{_escaped(text[2:-2])}**"
+    return _escaped(text)

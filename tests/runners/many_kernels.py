@@ -1,0 +1,125 @@
+"""A result of all kernels in all configurations, made in memory: as large as a report gets."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from builders import configuration, failed_record, record, subject_of
+from pagewise.configuration import Configuration
+from pagewise.kernel import Kernel
+from pagewise.result import Result
+from stage import ALL_LABELS, ROOT
+
+COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
+SIZES = [2**power for power in range(13, 29)]
+# Time over that of base pages, hardware prefetch and regular stores, before a kernel's own share of it.
+_EFFECTS = {"thp": 0.8, "hugetlbfs": 0.78, "software": 0.9, "block": 1.15, "nontemporal": 0.93}
+_EMPTY = "policy hugetlbfs: 64 huge pages of 2048 KiB are missing: of the pool's 0 pages 0 are available"
+
+
+def all_kernels() -> list[Kernel]:
+    """The micro-kernels as they are described in their kernel.yaml."""
+    return [Kernel.from_file(file) for file in sorted(ROOT.glob("kernels/micro/*/kernel.yaml"))]
+
+
+def result_of(
+    folder: Path, kernels: Sequence[Kernel], rounds: int = 7, *, pool: bool = True, wrong: str = ""
+) -> Result:
+    """The kernels in 24 configurations. Without `pool` none has reserved pages; `wrong` fails its check."""
+    configurations = [configuration(name, label) for name in COMPILERS for label in ALL_LABELS]
+    subjects = [subject_of(kernel, *configurations) for kernel in kernels]
+    draw, records = random.Random(7), []
+    for one in subjects:
+        felt = draw.random()
+        for cell in one.cells:
+            if cell.measured.hugepages == "hugetlbfs" and not pool:
+                failed = failed_record(cell.measured, "pages_unavailable", _EMPTY)
+                records.append({**failed, "kernel": one.kernel.name})
+                continue
+            factor = _factor(cell.measured, felt)
+            for number in range(1, rounds + 1):
+                for series in ("compare", "aa") if cell.is_baseline else ("compare",):
+                    seconds = factor * draw.lognormvariate(0, 0.01)
+                    made = record(cell.measured, seconds, number=number, series=series)
+                    made = _told(made, one.kernel, factor)
+                    if one.kernel.name == wrong:
+                        made["validation"]["passed"] = False
+                    records.append(made)
+            records += _sweep(cell.measured, one.kernel, factor)
+    manifest = _manifest(configurations, rounds)
+    return Result(folder, manifest, subjects, records, [])
+
+
+def _factor(one: Configuration, felt: float) -> float:
+    product = 1.05 if one.compiler == COMPILERS[1] else 1.0
+    for value in (one.hugepages, one.prefetch, one.stores):
+        product *= 1 + felt * (_EFFECTS.get(value, 1.0) - 1)
+    return product
+
+
+def _told(made: dict[str, Any], kernel: Kernel, factor: float) -> dict[str, Any]:
+    made["kernel"] = kernel.name
+    made["metrics"] = {
+        metric.field: 10 / factor if metric.better == "higher" else 10 * factor for metric in kernel.metrics
+    }
+    return made
+
+
+def _sweep(one: Configuration, kernel: Kernel, factor: float) -> Iterator[dict[str, Any]]:
+    if kernel.sweep is None:
+        return
+    for place, size in enumerate(SIZES):
+        made = _told(record(one, 1.0, series="sweep"), kernel, factor * (1 + place / 4))
+        made["sizes"] = {**made["sizes"], "working_set_bytes": size}
+        made["options"] = {**made["options"], kernel.sweep.x.removeprefix("options."): size}
+        yield made
+
+
+def _manifest(configurations: Sequence[Configuration], rounds: int) -> dict[str, Any]:
+    caches = [(2, 2**20, 1), (3, 2**25, 32)]
+    host = {
+        "hostname": "node7",
+        "cpu": "Example 9000",
+        "architecture": "x86_64",
+        "cpus": 64,
+        "caches": [{"level": at, "bytes": size, "shared_by": by} for at, size, by in caches],
+        "memory_bytes": 2**38,
+        "numa_nodes": [{"node": 0, "cpus": [0, 1]}],
+        "smt": False,
+        "kernel": "6.1.0",
+        "virtual_machine": None,
+        "thp": {"enabled": "madvise", "defrag": "madvise"},
+        "pools": [{"page_bytes": 2**21, "total": 0}],
+        "governors": ["performance"],
+        "pmu": True,
+    }
+    return {
+        "name": "all",
+        "created": "2026-01-02T03:04:05Z",
+        "finished": "2026-01-02T04:04:05Z",
+        "state": "complete",
+        "command": ["pagewise", "compare", "--kernels", "*"],
+        "host": host,
+        "threads": 1,
+        "placement": {"cpus": [0]},
+        "rounds": rounds,
+        "rounds_done": rounds,
+        "seed": 1,
+        "pool": [],
+        "timing": {"runs": 1, "wall_seconds": 1.0, "own_share": 0.01},
+        "provenance": {
+            "project_commit": "0" * 40,
+            "project_dirty": False,
+            "spack_version": "1.1.0",
+            "spack_tree": "t",
+            "packages_commit": "p",
+            "lockfile": None,
+            "lockfile_sha256": None,
+        },
+        "software": {"lmod": "8.6"},
+        "configurations": [one.to_dict() for one in configurations],
+        "broken_modules": [],
+    }

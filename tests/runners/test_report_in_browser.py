@@ -1,0 +1,169 @@
+"""The report in a real browser: it fits, can be read and used by keyboard, in light and dark, and prints."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from many_kernels import all_kernels, result_of
+from pagewise.compare.analysis import analyse
+from pagewise.report.html import write_html
+from pagewise.report.write import write_files
+
+PHONE, DESK = 390, 1360
+SCRIPT = Path(__file__).with_name("report_checks.js")
+
+
+def lacking() -> str | None:
+    """What is missing for these tests, None where nothing is."""
+    missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+    if missing:
+        return f"needs {' and '.join(missing)}: apt-get install chromium chromium-driver"
+    try:
+        import selenium  # noqa: F401
+    except ImportError:
+        return "needs the Python package selenium: make setup-tests"
+    return None
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    told = lacking()
+    if told and os.environ.get("CI"):
+        pytest.fail(told)
+    if told:
+        pytest.skip(told)
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    with tempfile.TemporaryDirectory(prefix="pagewise-browser-") as profile:
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"):
+            options.add_argument(argument)
+        # From here on nothing is reached but files.
+        options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        try:
+            yield driver
+        finally:
+            driver.quit()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report with all that there can be: no pool, a wrong result, curves, a kernel that feels little."""
+    folder = tmp_path_factory.mktemp("page")
+    names = ("schoenauer_triad", "pointer_chase", "gather", "allocate")
+    kernels = [kernel for kernel in all_kernels() if kernel.name in names]
+    result = result_of(folder, kernels, pool=False, wrong="gather")
+    write_files(result, analyse(result.subjects, result.records, 1))
+    return folder / "report.html"
+
+
+def show(browser: Any, page: Path, width: int, scheme: str = "light", media: str = "") -> dict[str, Any]:
+    """Opens the page so wide and in a colour scheme; what report_checks.js found."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+    browser.get(page.as_uri())
+    return browser.execute_script(SCRIPT.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_and_can_be_read(browser, page: Path, width: int, scheme: str):
+    found = show(browser, page, width, scheme)
+    assert found["overflow"] == 0, "the page itself scrolls to the side"
+    assert found["faint"] == [], "text with too little contrast (WCAG 2.2: 4.5 : 1)"
+    assert found["dark"] == (scheme == "dark")
+    assert browser.get_log("browser") == [], "nothing is fetched, nothing fails"
+
+
+def test_its_structure_tells_all_to_a_screen_reader(browser, page: Path):
+    found = show(browser, page, DESK)
+    assert (found["language"], found["landmarks"]) == ("en", ["HEADER", "NAV", "MAIN", "FOOTER"])
+    assert found["headings"][0] == 1 and found["headings"].count(1) == 1
+    steps = [b - a for a, b in pairwise(found["headings"])]
+    assert max(steps) <= 1, "no level of headings is left out"
+    for fault in ("tables", "cells", "ids", "links", "images", "sections", "regions"):
+        assert found[fault] == [], fault
+
+
+def test_the_first_screen_says_what_to_do(browser, page: Path):
+    found = show(browser, page, PHONE)
+    assert found["verdict"]["text"].startswith("Use transparent huge pages")
+    assert found["verdict"]["bottom"] < 900
+
+
+def test_the_keyboard_reaches_everything_in_order(browser, page: Path):
+    from selenium.webdriver.common.keys import Keys
+
+    show(browser, page, DESK)
+    active = "const one = document.activeElement; return "
+    focused = active + "[one.tagName, one.getBoundingClientRect().top + scrollY]"
+    visible = "return getComputedStyle(document.activeElement).outlineStyle"
+    expected = browser.execute_script("return focusable().length")
+    reached = []
+    for _ in range(expected):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        reached.append(browser.execute_script(focused))
+        assert browser.execute_script(visible) != "none"
+    assert reached[0][0] == "A" and len(reached) == expected
+    assert {tag for tag, _ in reached} == {"A", "SUMMARY", "DIV"}
+    # The navigation sticks to the top, so its place is that of the scrolled page.
+    places = [place for tag, place in reached[20:]]
+    assert all(b >= a - 400 for a, b in pairwise(places)), "from top to bottom"
+
+
+def test_the_skip_link_and_a_closed_table_work_by_keyboard(browser, page: Path):
+    from selenium.webdriver.common.keys import Keys
+
+    show(browser, page, DESK)
+    browser.switch_to.active_element.send_keys(Keys.TAB)
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    assert browser.current_url.endswith("#content")
+    browser.execute_script("document.querySelector('summary').focus()")
+    before = browser.execute_script("return document.querySelector('details').open")
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    assert browser.execute_script("return document.querySelector('details').open") != before
+
+
+def test_it_prints_with_what_is_closed_on_the_screen(browser, page: Path):
+    show(browser, page, 794, "dark", "print")
+    told = browser.execute_script(
+        "return [...document.querySelectorAll('details:not([open]) table')]"
+        ".map(one => one.getBoundingClientRect().height)"
+    )
+    assert told and min(told) > 0
+    style = "return getComputedStyle(document.documentElement).backgroundColor"
+    assert browser.execute_script(style) == "rgb(255, 255, 255)"
+    wide = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0
+    show(browser, page, DESK)
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+    assert base64.b64decode(printed).startswith(b"%PDF")
+
+
+def test_all_kernels_in_all_configurations_stay_usable(browser, tmp_path: Path):
+    """Without the curves, which take long to draw and add some 2 MB."""
+    kernels = [replace(kernel, sweep=None) for kernel in all_kernels()]
+    result = result_of(tmp_path, kernels, rounds=3)
+    found = analyse(result.subjects, result.records, 1)
+    write_html(tmp_path / "report.html", result, found, {}, ())
+    assert (tmp_path / "report.html").stat().st_size < 2_000_000
+    told = show(browser, tmp_path / "report.html", DESK)
+    assert told["overflow"] == 0 and told["ids"] == told["links"] == []
+    rows = browser.execute_script("return document.querySelectorAll('table.matrix tbody tr').length")
+    assert rows == sum(len(one.groups) for one in found)

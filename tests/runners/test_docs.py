@@ -1,0 +1,52 @@
+"""The documents: every link leads somewhere, the README names them all, options in command lines exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from stage import ROOT, RUNNERS
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def links(file: Path) -> list[Path]:
+    found = re.findall(r"\]\(([^)#\s]+)[^)]*\)", file.read_text())
+    return [(file.parent / link).resolve() for link in found if "://" not in link]
+
+
+def test_every_link_leads_somewhere():
+    broken = [(str(file.relative_to(ROOT)), str(link)) for file in DOCUMENTS for link in links(file)]
+    assert [(file, link) for file, link in broken if not Path(link).exists()] == []
+
+
+def test_the_readme_names_every_document():
+    named = set(links(ROOT / "README.md"))
+    assert [file.name for file in sorted((ROOT / "docs").glob("*.md")) if file not in named] == []
+
+
+def test_the_commands_and_options_in_the_documents_are_there():
+    """Those of the manual page, which is made of the command line itself."""
+    manual = subprocess.run(
+        [sys.executable, "-m", "pagewise", "manual"],
+        env={"PYTHONPATH": str(RUNNERS)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.replace("\\-", "-")
+    known = {part.split("\n")[0]: part for part in re.split(r"^\.SS ", manual, flags=re.MULTILINE)[1:]}
+    wrong = []
+    for file in DOCUMENTS:
+        text = file.read_text().replace("\\\n", " ")
+        for command, rest in re.findall(r"^ {4,}(?:\$ )?(?:sudo )?\./pagewise ([a-z-]+)(.*)$", text, re.M):
+            # What comes after -- belongs to another program, and so does the command of a pipe.
+            options = re.findall(r"(?<=\s)--[a-z][a-z-]*", re.split(r"\s--\s|[|#]", rest)[0])
+            section = known.get(command, "")
+            if command == "model":
+                options = [one for one in options if one in section]
+            missing = [one for one in options if f"{one}" not in section]
+            if not section or missing:
+                wrong.append((file.name, command, missing))
+    assert wrong == []

@@ -462,7 +462,9 @@ def choose(catalog: Catalog, options: Options) -> list[Subject]:
     found = [one for one in subjects if one.cells]
     if not found:
         raise SelectionError(
-            "the chosen configurations bring none of these kernels", where="--kernels, --configurations"
+            "the chosen configurations bring none of these kernels",
+            where="--kernels, --configurations",
+            remedy="`pagewise list` tells both; other kernels may be in another environment: --env",
         )
     told = {cell.pages for one in found for cell in one.cells}
     for policy in options.pages:

@@ -113,7 +113,11 @@ class Kernel:
         try:
             data = yaml.safe_load(file.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
-            raise FormatError(f"this kernel.yaml cannot be read: {fault}", where=file) from fault
+            raise FormatError(
+                f"this kernel.yaml cannot be read: {fault}",
+                where=file,
+                remedy="correct it where it came from, and build the environment again",
+            ) from fault
         if not isinstance(data, dict):
             raise FormatError(
                 "this kernel.yaml holds no mapping", where=file, remedy="write `name: ...` and so on"

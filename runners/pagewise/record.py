@@ -40,7 +40,9 @@ def read_records(file: Path) -> tuple[list[Record], list[Skipped]]:
     try:
         content = file.read_bytes()
     except OSError as fault:
-        raise RefusedError(f"the records cannot be read: {fault.strerror}", where=file) from fault
+        raise RefusedError(
+            f"the records cannot be read: {fault.strerror}", where=file, remedy="let this user read it"
+        ) from fault
     records: list[Record] = []
     skipped: list[Skipped] = []
     for number, line, whole in _lines(content):

@@ -139,7 +139,9 @@ class EventFile:
         try:
             data = yaml.safe_load(file.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
-            raise FormatError(f"this event file cannot be read: {fault}", where=file) from fault
+            raise FormatError(
+                f"this event file cannot be read: {fault}", where=file, remedy="correct it, and build again"
+            ) from fault
         if not isinstance(data, dict):
             raise FormatError("this event file holds no mapping", where=file, remedy="see docs/counters.md")
         return cls.from_dict(data, file)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.errors import RefusedError, SelectionError, SetupError
+from pagewise.near import choose_of
 
 #: What the emulator adds to a program, by the name of its CMake target.
 PLUGIN_TARGET = "pagewise-model"
@@ -75,7 +76,10 @@ def _compilers(facts: Mapping[str, Any] | None, name: str) -> list[str]:
     """What the set-up found of the compiler; nothing when it has not run: the preset has names of its own."""
     proved = [one for one in (facts or {}).get("compilers", []) if one["name"] == name]
     if facts is not None and "compilers" in facts and not proved:
-        raise SelectionError(f"the set-up knows no compiler {name}", where="--compiler")
+        known = dict.fromkeys(one["name"] for one in (facts or {})["compilers"])
+        raise SelectionError(
+            f"the set-up knows no compiler {name}", where="--compiler", remedy=choose_of(name, known)
+        )
     return [
         f"-DCMAKE_{language}_COMPILER={one[key]}"
         for one in proved[:1]
@@ -90,4 +94,8 @@ def _run(command: list[str], folder: Path, what: str) -> None:
         raise SetupError(f"{command[0]} is not here", remedy=f"apt-get install {command[0]}") from fault
     if done.returncode != 0:
         said = (done.stdout + done.stderr).strip().splitlines()[-_TAIL:]
-        raise RefusedError(what + ":\n    " + "\n    ".join(said), where=" ".join(command))
+        raise RefusedError(
+            what + ":\n    " + "\n    ".join(said),
+            where=" ".join(command),
+            remedy=f"correct what it says, and call it again in {folder}",
+        )

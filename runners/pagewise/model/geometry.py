@@ -68,9 +68,15 @@ def read_geometry(file: Path) -> Geometry:
     try:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError as fault:
-        raise SelectionError("there is no such geometry file", where=file) from fault
+        raise SelectionError(
+            "there is no such geometry file",
+            where=file,
+            remedy=f"name a file, or one of: {', '.join(known())}",
+        ) from fault
     except (OSError, ValueError, yaml.YAMLError) as fault:
-        raise FormatError(f"the geometry cannot be read: {fault}", where=file) from fault
+        raise FormatError(
+            f"the geometry cannot be read: {fault}", where=file, remedy="correct it, as docs/model.md has it"
+        ) from fault
     found = faults("geometry", data) or list(_contradictions(data))
     if found:
         text = "the geometry does not follow pagewise.geometry/1:\n    " + "\n    ".join(found)

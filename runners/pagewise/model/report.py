@@ -83,7 +83,11 @@ def write_csv(folder: Path, records: Records) -> Path:
                     for name, value in counts.items():
                         lines.writerow([record["kernel"], modelled["geometry"], policy, region, name, value])
     except OSError as fault:
-        raise RefusedError(f"the figures cannot be written: {fault.strerror}", where=file) from fault
+        raise RefusedError(
+            f"the figures cannot be written: {fault.strerror}",
+            where=file,
+            remedy="free some space, or name another folder: --results DIR",
+        ) from fault
     return file
 
 

@@ -120,7 +120,11 @@ def prepare(options: Options, command: Sequence[str], console: Console) -> Model
     if not foreign:
         built = build.program(kernel)
         if built is None:
-            raise SelectionError(f"this build has no program of {kernel}", where=build.folder)
+            raise SelectionError(
+                f"this build has no program of {kernel}",
+                where=build.folder,
+                remedy=f"build it there: ninja pw-{kernel}; or leave --build out",
+            )
         program = find_program(str(built))
         arguments = arguments or _smoke(root, kernel)
     if not build.plugin.is_file():

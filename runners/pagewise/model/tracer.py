@@ -76,7 +76,11 @@ def find_program(name: str) -> Program:
     """A program to trace, by path or as PATH has it. Raises SelectionError."""
     found = shutil.which(name)
     if found is None:
-        raise SelectionError(f"there is no program {name}", where="PROGRAM")
+        raise SelectionError(
+            f"there is no program {name}",
+            where="PROGRAM",
+            remedy="name it by its path, as ./my_app, and make it executable",
+        )
     file = Path(found)
     content = file.read_bytes()
     told = int.from_bytes(content[18:20], "little")
@@ -181,7 +185,11 @@ def _read(out: Path, program: Program) -> dict[str, Any]:
         modelled: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         unseen = modelled["unseen_instructions"]
     except (OSError, ValueError, KeyError) as fault:
-        raise RefusedError(f"the model left no figures: {fault}", where=program.file) from fault
+        raise RefusedError(
+            f"the model left no figures: {fault}",
+            where=program.file,
+            remedy="let it end by itself: give it less to do, or more time with --limit",
+        ) from fault
     if unseen:
         raise RefusedError(
             f"{unseen} SVE loads and stores were not seen: QEMU up to 8.0 hides them from its plug-ins",

@@ -108,9 +108,17 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
     try:
         elf = read_elf(image)
     except NotElfError as fault:
-        raise SelectionError("this is neither an ELF program nor a script with #!", where=program) from fault
+        raise SelectionError(
+            "this is neither an ELF program nor a script with #!",
+            where=program,
+            remedy="name its interpreter first, as in: -- python3 my_app.py",
+        ) from fault
     except OSError as fault:
-        raise SelectionError(f"it cannot be read: {fault.strerror}", where=image) from fault
+        raise SelectionError(
+            f"it cannot be read: {fault.strerror}",
+            where=image,
+            remedy=f"let this user read it: chmod u+r {image}",
+        ) from fault
     libraries = _libraries(image, elf, environment)
     c_library, tunable, version = _c_library(image, elf, libraries)
     return Binary(
@@ -142,9 +150,17 @@ def _image(program: Path, environment: Mapping[str, str]) -> tuple[Path, bool]:
             words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
         next_one = shutil.which(words[0], path=environment.get("PATH", os.defpath)) if words else None
         if next_one is None:
-            raise SelectionError("the interpreter that its first line names is not there", where=image)
+            raise SelectionError(
+                "the interpreter that its first line names is not there",
+                where=image,
+                remedy="install it, or name another before the script",
+            )
         image = Path(next_one)
-    raise SelectionError("scripts that run scripts, without end", where=program)
+    raise SelectionError(
+        "scripts that run scripts, without end",
+        where=program,
+        remedy="name the program that they run in the end",
+    )
 
 
 def _libraries(image: Path, elf: Elf, environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -157,4 +157,4 @@ def _pool_memory(text: str | None) -> int | None:
     try:
         return parse_bytes(text)
     except ValueError as fault:
-        raise SelectionError(str(fault), where="--pool-memory") from fault
+        raise SelectionError(str(fault), where="--pool-memory", remedy="write it like 4GiB") from fault

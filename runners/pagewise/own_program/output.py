@@ -137,7 +137,9 @@ def distinct(patterns: Sequence[Pattern]) -> list[Pattern]:
     fields = [one.field for one in patterns]
     twice = next((field for field in fields if fields.count(field) > 1), None)
     if twice is not None:
-        raise SelectionError(f"two metrics are called {twice}", where="--metric")
+        raise SelectionError(
+            f"two metrics are called {twice}", where="--metric", remedy="give one of them another name"
+        )
     return list(patterns)
 
 
@@ -145,4 +147,8 @@ def _compiled(pattern: str, where: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern, re.MULTILINE)
     except re.error as fault:
-        raise SelectionError(f"{pattern!r} is no pattern: {fault}", where=where) from fault
+        raise SelectionError(
+            f"{pattern!r} is no pattern: {fault}",
+            where=where,
+            remedy="write a regular expression of Python; put a backslash before ( ) [ ] . * + ? as such",
+        ) from fault

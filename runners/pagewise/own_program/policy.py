@@ -161,7 +161,11 @@ def parse_policy(text: str) -> Policy:
                 f"{word!r} names no page size", where="--policies", remedy="write it like thp:64k"
             ) from fault
         if found is not None and kind not in _SIZED:
-            raise SelectionError(f"{kind} has no size of its own", where=f"--policies {text}")
+            raise SelectionError(
+                f"{kind} has no size of its own",
+                where=f"--policies {text}",
+                remedy=f"write {kind}; sizes have: {', '.join(_SIZED)}",
+            )
         size = found if found is not None else size
         parts.append(kind)
     clash = _clash(parts)

@@ -75,5 +75,9 @@ def _compiled(source: Path, compiler: list[str], folder: Path) -> Path:
             fresh.chmod(0o755)
             fresh.replace(made)
     except (OSError, subprocess.TimeoutExpired) as fault:
-        raise SetupError(f"the library to be preloaded cannot be made: {fault}", where=folder) from fault
+        raise SetupError(
+            f"the library to be preloaded cannot be made: {fault}",
+            where=folder,
+            remedy="let this user write there, or set XDG_CACHE_HOME to another folder",
+        ) from fault
     return made

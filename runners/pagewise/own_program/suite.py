@@ -47,7 +47,11 @@ def read_code(file: Path) -> Code:
     try:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
-        raise FormatError(f"this code's file cannot be read: {fault}", where=file) from fault
+        raise FormatError(
+            f"this code's file cannot be read: {fault}",
+            where=file,
+            remedy="correct it; its neighbours are examples",
+        ) from fault
     found = faults("suite", data)
     if not found and data["name"] != file.stem:
         found = [f"name: {data['name']!r} is not the file's name"]

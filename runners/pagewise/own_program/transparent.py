@@ -41,7 +41,11 @@ def only_size(size: int | None, root: Path = Path("/")) -> Iterator[None]:
         yield
         return
     if root == Path("/") and os.geteuid() != 0:
-        raise RefusedError("only root may switch transparent huge pages", where="--set-thp-sizes")
+        raise RefusedError(
+            "only root may switch transparent huge pages",
+            where="--set-thp-sizes",
+            remedy="run it as root, or leave it out: sizes that are on need it not",
+        )
     switches = {
         int(folder.name[10:-2]) * 1024: Switch(folder / "enabled")
         for folder in (root / _FOLDER).glob("hugepages-*kB")

@@ -13,7 +13,7 @@ from pathlib import Path
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-WIDE, HIGH = 1180, 1050
+WIDE, HIGH = 1180, 925
 
 
 def main(report: str, picture: str) -> None:

@@ -62,7 +62,8 @@ return {
   images: all("svg").filter(one => one.getAttribute("aria-hidden") !== "true" && !(one.getAttribute("role") === "img" && named(one))).map(short),
   sections: all("section").filter(one => !named(one)).map(short),
   // What scrolls can be reached by keyboard, and has a name.
-  regions: all("[tabindex]").filter(one => one.tabIndex !== 0 || !named(one)).map(short).concat(
+  regions: all("[role=region]").filter((one, place, those) => those.some(other => other !== one && named(other) === named(one))).map(short).concat(
+    all("[tabindex]").filter(one => one.tabIndex !== 0 || !named(one)).map(short).concat(
     all("body *").filter(one => one.scrollWidth > one.clientWidth + 1 && ["auto", "scroll"].includes(getComputedStyle(one).overflowX)
-      && one.tabIndex !== 0 && !one.querySelector("a")).map(short)),
+      && one.tabIndex !== 0 && !one.querySelector("a")).map(short))),
 };

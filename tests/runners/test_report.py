@@ -91,6 +91,13 @@ def test_the_headline_says_what_to_do(factors, told):
     assert advice.headline([found]) == told
 
 
+def test_the_headline_of_too_few_rounds_asks_for_more():
+    base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
+    records = [record(base, 1.0), record(base, 1.0, series="aa"), record(thp, 0.5)]
+    found = analyse([subject_of(kernel(), base, thp)], records, seed=1)
+    assert advice.headline(found).startswith("Too few rounds to tell what huge pages do: a verdict takes")
+
+
 def test_the_headline_names_few_kernels_and_counts_many():
     def named(title: str) -> KernelResult:
         one = result({"gcc-12.2.0": 0.8})

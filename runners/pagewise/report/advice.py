@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from pagewise.compare.analysis import Group, KernelResult, Row
-from pagewise.compare.statistics import Ratio, Verdict
+from pagewise.compare.statistics import FEWEST_ROUNDS, Ratio, Verdict
 from pagewise.configuration import VARIANTS
 from pagewise.report import words
 from pagewise.report.matrix import fastest
@@ -93,6 +93,16 @@ def headline(kernels: Sequence[KernelResult]) -> str:
         return (
             "Nothing can be said of huge pages: no configuration with them was measured beside its baseline."
         )
+    if all(effect.ratio.low is None for one in pages for effect in one.effects):
+        return (
+            f"Too few rounds to tell what huge pages do: a verdict takes at least {FEWEST_ROUNDS}, and small "
+            "differences take 7 or more."
+        )
+    return _advised(pages)
+
+
+def _advised(pages: Sequence[Choice]) -> str:
+    """What to do, of page policies that have intervals."""
     most = min(pages, key=_worth)
     alike = [one for one in pages if one is most or _about_as_good(one, most)]
     # Choices come in the order of how little they ask of the machine.

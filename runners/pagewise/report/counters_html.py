@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pagewise.report.counters import COUNTS, LATEX, RATIOS, VALUES, Counted, heads
+from pagewise.compare.counted import TIME
+from pagewise.report.counters import COUNTS, LATEX, RATIOS, VALUES, Counted, heads, ratio_text
 from pagewise.report.facts import glance, machine_facts, provenance_facts
 from pagewise.report.html import templates
 
@@ -17,7 +18,7 @@ def write_html(file: Path, found: Counted) -> None:
         .get_template("counters.html.jinja")
         .render(
             title=f"pagewise counters: {manifest['name']} on {manifest['host']['hostname']}",
-            headline=f"{found.file.title}: what huge pages and compilers change in the counters",
+            headline=headline(found),
             facts=glance(manifest, []),
             files=("records.jsonl", "manifest.json", COUNTS, VALUES, RATIOS, LATEX),
             manifest=manifest,
@@ -37,3 +38,23 @@ def write_html(file: Path, found: Counted) -> None:
         )
     )
     file.write_text(text, encoding="utf-8")
+
+
+def headline(found: Counted) -> str:
+    """The count that huge pages lower most, of those whose interval excludes 1, and what the time does."""
+    least: tuple[float, str] | None = None
+    for one in found.kernels:
+        counts = {quantity.name: quantity.title for quantity in one.quantities if quantity.kind == "count"}
+        for column in one.by_pages:
+            for name, ratio in column.ratios.items():
+                if name not in counts or not ratio.excludes_one or ratio.median >= 1.0:
+                    continue
+                share = ratio_text(ratio.median)
+                text = f"Huge pages lower {counts[name]} most, to {share} of the count without"
+                who = f"{one.kernel.title}, {column.cell.compiler}, {column.cell.measured.hugepages}"
+                time = column.ratios.get(TIME)
+                ending = "" if time is None else f"; time ratio {ratio_text(time.median)}"
+                least = min(filter(None, (least, (ratio.median, f"{text}{ending} ({who})."))))
+    if least is None:
+        return "Huge pages lower no count of events that can be told."
+    return least[1]

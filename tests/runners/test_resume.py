@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -18,10 +19,12 @@ from stage import TRIAD, Stage
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 
 
-def broken_off(stage: Stage, *arguments: str, records: int, number: int = signal.SIGINT) -> Path:
+def broken_off(
+    stage: Stage, *arguments: str, records: int, number: int = signal.SIGINT, command: str = "compare"
+) -> Path:
     """A comparison that a signal ended after some records; its folder."""
     process = subprocess.Popen(
-        stage.command("compare", "--results", str(stage.results), *arguments),
+        stage.command(command, "--results", str(stage.results), *arguments),
         env=stage.variables(),
         cwd=stage.folder,
         stdout=subprocess.DEVNULL,
@@ -33,6 +36,7 @@ def broken_off(stage: Stage, *arguments: str, records: int, number: int = signal
         if files and files[0].read_bytes().count(b"\n") >= records:
             process.send_signal(number)
             break
+        time.sleep(0.01)
     process.communicate(timeout=30)
     return stage.result()
 
@@ -114,6 +118,29 @@ def test_a_cut_line_is_named_and_its_run_is_made_again(stage: Stage):
     assert sum(n for key, n in runs(result).items() if key[2] == "sweep") == 2
 
 
+OWN = ("--policies", "none,reuse", "--rounds", "4", "--", "sleep", "0.03")
+
+
+# The program's two trial runs come first, in each session.
+@pytest.mark.parametrize(
+    ("command", "arguments", "records", "made"),
+    [("counters", ("--events", "software", "--rounds", "4"), 3, 8), ("run-policies", OWN, 7, 12)],
+)
+def test_counting_and_a_program_of_the_users_own_go_on_too(
+    stage: Stage, command: str, arguments: tuple[str, ...], records: int, made: int
+):
+    stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.03")
+    stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.03")
+    folder = broken_off(stage, *arguments, records=records, command=command)
+    done = stage.run(command, "--resume", str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = read_result(folder)
+    assert result.manifest["state"] == "complete" and len(result.manifest["breaks"]) == 1
+    found = {key: n for key, n in runs(result).items() if key[2] != "trial"}
+    assert sum(found.values()) == made and {key[3] for key in found} == {1, 2, 3, 4}
+    assert "went on at" in done.stdout, done.stdout
+
+
 def test_what_is_not_as_it_was_is_listed_and_nothing_is_measured(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
     thp = stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
@@ -158,6 +185,7 @@ def test_two_do_not_write_to_one_result(stage: Stage):
     try:
         while not list(stage.results.glob("*/records.jsonl")):
             assert process.poll() is None
+            time.sleep(0.01)
         done = stage.run("compare", "--resume", str(stage.result()))
         assert done.returncode == 4 and "another comparison is writing" in done.stderr
     finally:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +20,8 @@ from pagewise.results.sources import Place, Source, find_places, read_source
 from pagewise.results.store import insert, read_lines, text_of
 
 # So much is taken in one step: what a step holds in memory, and what an interruption costs.
-_STEP_BYTES, _STEP_RESULTS = 200_000_000, 200
+_STEP_BYTES, _STEP_RESULTS = 100_000_000, 200
+_THREADS = max(1, min(4, len(os.sched_getaffinity(0))))
 _TOLD_FAULTS = 20
 # What wrong content of a file raises; others are the machine's, or ours.
 _WRONG = (duckdb.DataError, duckdb.InvalidInputException)
@@ -34,6 +38,13 @@ class Collected:
     partial: dict[str, list[str]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
+    def add(self, step: Collected) -> None:
+        """Adds what a step did."""
+        self.taken += step.taken
+        self.records += step.records
+        self.partial |= step.partial
+        self.skipped |= step.skipped
+
 
 class _UnsoundError(Exception):
     """Some files hold lines that are no records."""
@@ -48,28 +59,49 @@ def collect(
 ) -> Collected:
     """Takes all results at or below the folders; `tell` hears how many of how many are done.
 
-    Each step is a transaction: an interruption loses nothing that was told as done. Raises SelectionError,
-    RefusedError.
+    Each step is a transaction: an interruption loses nothing that was told as done. Steps are taken by
+    several threads while the next is read here. Raises SelectionError, RefusedError.
     """
     places = find_places(folders)
-    done = Collected()
     prints = dict(connection.execute("SELECT folder, print FROM sources").fetchall())
     changed = [place for place in places if prints.get(str(place.folder)) != place.print]
-    done.known = len(places) - len(changed)
-    connection.execute(text_of("staged.sql"))
-    connection.execute("SET VARIABLE enough_coverage = ?", [ENOUGH_COVERAGE])
-    passed = 0
+    done = Collected(known=len(places) - len(changed))
+    known = _Known(connection)
+    passed, under_way = 0, deque[tuple[int, Future[Collected]]]()
     try:
-        for step in _steps(changed):
-            sources = _unknown(connection, _read(step, done), done)
-            _take(connection, sources, done)
-            passed += len(step)
-            tell(passed, len(changed))
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for step in _steps(changed):
+                sources = known.unknown(_read(step, done), done)
+                under_way.append((len(step), pool.submit(_take_step, connection, sources)))
+                while len(under_way) > _THREADS:
+                    passed += _finish(under_way, done)
+                    tell(passed, len(changed))
+            while under_way:
+                passed += _finish(under_way, done)
+                tell(passed, len(changed))
+            known.remember_copies()
     except (duckdb.IOException, duckdb.OutOfMemoryException) as fault:
         raise RefusedError(
             f"the store cannot be written: {str(fault).splitlines()[0]}",
             remedy="free some space and collect again: what was taken before is kept",
         ) from fault
+    return done
+
+
+def _finish(under_way: deque[tuple[int, Future[Collected]]], done: Collected) -> int:
+    """Waits for the oldest step; how many folders it had."""
+    count, step = under_way.popleft()
+    done.add(step.result())
+    return count
+
+
+def _take_step(connection: duckdb.DuckDBPyConnection, sources: list[Source]) -> Collected:
+    """Takes one step, by a connection of its own."""
+    done = Collected()
+    with connection.cursor() as cursor:
+        cursor.execute(text_of("staged.sql"))
+        cursor.execute("SET VARIABLE enough_coverage = ?", [ENOUGH_COVERAGE])
+        _take(cursor, sources, done)
     return done
 
 
@@ -92,29 +124,36 @@ def _read(step: Sequence[Place], done: Collected) -> Iterator[Source]:
             done.skipped[str(place.folder)] = fault.what
 
 
-def _unknown(
-    connection: duckdb.DuckDBPyConnection, sources: Iterable[Source], done: Collected
-) -> list[Source]:
-    """Without those that the store has from another folder; of copies the longest counts."""
-    wanted: dict[str, Source] = {}
-    for source in sources:
-        found = connection.execute(
-            "SELECT max(bytes) FROM sources JOIN results USING (folder) "
-            "WHERE sources.result = ? AND folder <> ?",
-            [source.result, str(source.place.folder)],
-        ).fetchone()
-        have = found[0] if found and found[0] is not None else -1
-        if source.result in wanted:
-            have = max(have, wanted[source.result].place.bytes)
-        if have >= source.place.bytes:
-            _remember(connection, [source])
-            done.copies += 1
-        else:
+class _Known:
+    """What the store has of each result, or will have: of a result in several folders the longest counts."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        held = connection.execute(
+            "SELECT result, folder, bytes FROM sources JOIN results USING (result, folder)"
+        )
+        self._held = {result: (folder, size) for result, folder, size in held.fetchall()}
+        self._copies: list[Source] = []
+
+    def unknown(self, sources: Iterable[Source], done: Collected) -> list[Source]:
+        """Those that the store does not have from another folder."""
+        wanted: dict[str, Source] = {}
+        for source in sources:
+            folder, size = self._held.get(source.result, ("", -1))
+            if folder != str(source.place.folder) and size >= source.place.bytes:
+                self._copies.append(source)
+                done.copies += 1
+                continue
             if source.result in wanted:
-                _remember(connection, [wanted[source.result]])
+                self._copies.append(wanted[source.result])
                 done.copies += 1
             wanted[source.result] = source
-    return list(wanted.values())
+            self._held[source.result] = (str(source.place.folder), source.place.bytes)
+        return list(wanted.values())
+
+    def remember_copies(self) -> None:
+        """So that they are not read again."""
+        _remember(self._connection, self._copies)
 
 
 def _take(connection: duckdb.DuckDBPyConnection, sources: list[Source], done: Collected) -> None:

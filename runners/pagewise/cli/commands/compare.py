@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli.measured import carry_out
@@ -79,11 +80,15 @@ def command(**chosen: Any) -> int:
     Ctrl-C keeps and reports what was measured. Only --reserve-hugepages, --set-thp-sizes and
     --hardware-prefetchers change settings of the machine, and all put them back.
     """
-    from pagewise.comparison import Options, prepare
-
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     console = make_console(as_json)
+    return carry_out(prepared(chosen, console), console, planning, as_json)
+
+
+def prepared(chosen: dict[str, Any], console: Console) -> Any:
+    """The comparison that these options ask for."""
+    from pagewise.comparison import Options, prepare
+
     chosen["name"] = chosen["name"] or chosen["environment"]
     set_default_rounds(chosen)
-    comparison = prepare(Options(**chosen | split_lists(chosen)), console, BEGAN)
-    return carry_out(comparison, console, planning, as_json)
+    return prepare(Options(**chosen | split_lists(chosen)), console, BEGAN)

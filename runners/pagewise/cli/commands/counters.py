@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli.measured import carry_out
@@ -84,11 +85,16 @@ def command(**chosen: Any) -> int:
     Each configuration runs once a group of events in each round; docs/counters.md tells what is counted
     where. Writes text, CSV, LaTeX and HTML. Ctrl-C keeps and reports what was counted.
     """
+    planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
+    console = make_console(as_json)
+    return carry_out(prepared(chosen, console), console, planning, as_json)
+
+
+def prepared(chosen: dict[str, Any], console: Console) -> Any:
+    """The counting that these options ask for."""
     from pagewise.comparison import Options
     from pagewise.counters.counting import Wanted, prepare
 
-    planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
-    console = make_console(as_json)
     wanted = Wanted(
         split_commas(chosen.pop("groups")),
         chosen.pop("events"),
@@ -96,5 +102,4 @@ def command(**chosen: Any) -> int:
         chosen.pop("multiplex"),
     )
     options = Options(**chosen | split_lists(chosen), baseline=BASELINE, sweep=False)
-    counting = prepare(options, wanted, console, BEGAN)
-    return carry_out(counting, console, planning, as_json)
+    return prepare(options, wanted, console, BEGAN)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli.measured import carry_out
@@ -152,18 +153,25 @@ def command(**chosen: Any) -> int:
     was not on the pages asked for is shown as not ranked, with the reason. Only --reserve-hugepages and
     --set-thp-sizes change settings of the machine, and both put them back. See docs/run-policies.md.
     """
-    from pagewise.own_program.command import look, prepare_command, print_survey, survey_data
-
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     console = make_console(as_json)
-    chosen["policies"] = split_commas(chosen["policies"])
-    set_default_rounds(chosen)
     if chosen.pop("listing"):
+        from pagewise.own_program.command import look, print_survey, survey_data
+
+        chosen["policies"] = split_commas(chosen["policies"])
         found = look(chosen, console)
         if as_json:
             print_json(survey_data(*found))
         else:
             print_survey(console, *found)
         return 0
-    comparison = prepare_command(chosen, console, BEGAN)
-    return carry_out(comparison, console, planning, as_json)
+    return carry_out(prepared(chosen, console), console, planning, as_json)
+
+
+def prepared(chosen: dict[str, Any], console: Console) -> Any:
+    """The comparison that these options ask for."""
+    from pagewise.own_program.command import prepare_command
+
+    chosen["policies"] = split_commas(chosen["policies"])
+    set_default_rounds(chosen)
+    return prepare_command(chosen, console, BEGAN)

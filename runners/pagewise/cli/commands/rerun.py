@@ -1,0 +1,60 @@
+"""`pagewise rerun`."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pagewise.cli.measured import carry_out
+from pagewise.cli.options import JSON, PLAN, make_console
+from pagewise.errors import SelectionError
+
+_MEASURING = ("compare", "counters", "run-policies")
+
+
+@click.command()
+@click.argument("result", type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True))
+@click.option(
+    "--anyway", is_flag=True, help="Go on though modules, programs or kernels are not those of then."
+)
+@click.option(
+    "--change-settings",
+    is_flag=True,
+    help="Let it change those settings of the machine meanwhile that it changed then, and put them back.",
+)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path, resolve_path=True),
+    metavar="DIR",
+    help="Where the new result's folder is made. Beside the old one by default.",
+)
+@PLAN
+@JSON
+def command(
+    result: Path, results: Path | None, *, anyway: bool, change_settings: bool, planning: bool, as_json: bool
+) -> int:
+    """Measure again what RESULT measured: same command, same modules, same order of runs.
+
+    The modules' and programs' digests must be those of then; what differs is named, and nothing is run. What
+    is another of the machine is told and goes into the new result. Then: pagewise diff RESULT NEW.
+    """
+    from pagewise.results.rerun import begun, check_changes, check_same, same_choice
+
+    manifest, name, arguments = begun(result)
+    if name not in _MEASURING:
+        raise SelectionError(f"`pagewise {name}` cannot be repeated by its result", where=result)
+    file = importlib.import_module(f"pagewise.cli.commands.{name.replace('-', '_')}")
+    chosen = file.command.make_context(name, arguments).params
+    for beside in ("planning", "listing", "as_json"):
+        chosen.pop(beside, None)
+    chosen["results"] = results or result.parent
+    same_choice(chosen, manifest)
+    check_changes(chosen, change_settings, result)
+    console = make_console(as_json)
+    comparison: Any = file.prepared(chosen, console)
+    for line in check_same(manifest, comparison.manifest, result, anyway):
+        console.print(f"not as then: {line}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+    return carry_out(comparison, console, planning, as_json)

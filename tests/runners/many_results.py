@@ -1,0 +1,81 @@
+"""Many results made from one: nodes, dates, kernel versions; and what is true of them, to be found again.
+
+By hand, to see how long a million records take (docs/results.md):
+
+    python tests/runners/many_results.py RESULT DIR --nodes 100 --dates 11
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import random
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+SLOW, SLOWER = "node003", 1.2
+KERNELS = ("5.14.0-427", "5.14.0-503")
+FIRST = datetime(2026, 1, 5, 6, 0, tzinfo=timezone.utc)
+
+
+def multiply(template: Path, folder: Path, nodes: int, dates: int, seed: int = 1) -> None:
+    """nodes x dates results like the template, one a week; noise of 2 %, one slow node, a new kernel midway.
+
+    With the new kernel transparent huge pages take 10 % longer.
+    """
+    manifest = json.loads((template / "manifest.json").read_text())
+    records = [json.loads(line) for line in (template / "records.jsonl").read_text().splitlines()]
+    for number in range(nodes * dates):
+        node, date = number % nodes, number // nodes
+        told = {
+            "host": f"node{node:03d}",
+            "kernel": KERNELS[int(2 * date >= dates and dates > 1)],
+            "moment": FIRST + timedelta(weeks=date, minutes=node),
+        }
+        write(folder, manifest, records, random.Random(f"{seed}:{number}"), **told)
+
+
+def write(
+    folder: Path,
+    manifest: dict[str, Any],
+    records: list[dict[str, Any]],
+    chance: random.Random,
+    host: str,
+    kernel: str,
+    moment: datetime,
+) -> Path:
+    """One result on a node; its folder."""
+    made = folder / host / f"{moment:%Y%m%dT%H%M%SZ}-{manifest['name']}"
+    made.mkdir(parents=True)
+    told = copy.copy(manifest)
+    told["host"] = {**manifest["host"], "hostname": host, "kernel": kernel}
+    told["created"] = told["finished"] = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+    if told.get("id") is not None:
+        told["id"] = f"{chance.getrandbits(64):016x}"
+    (made / "manifest.json").write_text(json.dumps(told, indent=2))
+    node = SLOWER if host == SLOW else 1.0
+    with (made / "records.jsonl").open("w") as stream:
+        for record in records:
+            one = dict(record)
+            one["started"] = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+            if "seconds" in one:
+                late = 1.1 if kernel == KERNELS[1] and one["configuration"]["hugepages"] == "thp" else 1.0
+                factor = node * late * chance.lognormvariate(0.0, 0.02)
+                times = [value * factor for value in one["seconds"]["repetitions"]]
+                one["seconds"] = {**one["seconds"], "repetitions": times}
+            if "host" in one:
+                one["host"] = {**one["host"], "hostname": host, "kernel": kernel}
+            stream.write(json.dumps(one) + "\n")
+    return made
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=multiply.__doc__)
+    parser.add_argument("result", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--dates", type=int, default=11)
+    given = parser.parse_args()
+    multiply(given.result, given.folder, given.nodes, given.dates)

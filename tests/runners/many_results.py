@@ -31,7 +31,7 @@ def multiply(template: Path, folder: Path, nodes: int, dates: int, seed: int = 1
         node, date = number % nodes, number // nodes
         told = {
             "host": f"node{node:03d}",
-            "kernel": KERNELS[int(2 * date >= dates and dates > 1)],
+            "kernel": KERNELS[int(2 * date >= dates > 1)],
             "moment": FIRST + timedelta(weeks=date, minutes=node),
         }
         write(folder, manifest, records, random.Random(f"{seed}:{number}"), **told)
@@ -42,6 +42,7 @@ def write(
     manifest: dict[str, Any],
     records: list[dict[str, Any]],
     chance: random.Random,
+    *,
     host: str,
     kernel: str,
     moment: datetime,

@@ -51,7 +51,7 @@ def command(folders: Sequence[Path], store: Path, parquet: Path | None, wait: fl
         if parquet is not None:
             export(connection, parquet)
     if as_json:
-        print_json({"store": str(store), **asdict(done)})
+        print_json({"schema": "pagewise.collected/1", "store": str(store), **asdict(done)})
         return 0
     for folder, reason in done.skipped.items():
         click.echo(f"skipped: {folder}: {reason}", err=True)

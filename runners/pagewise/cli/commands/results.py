@@ -31,7 +31,7 @@ def list_results(folders: Sequence[Path], as_json: bool) -> None:
 
     found = listed(folders or [Path("results")])
     if as_json:
-        print_json({"results": found})
+        print_json({"schema": "pagewise.results/1", "results": found})
         return
     columns = ("created", "kind", "state", "node", "kernels", "configurations", "records", "folder")
     rows = [
@@ -66,7 +66,7 @@ def show(result: Path, as_json: bool) -> None:
 
     told = shown(result)
     if as_json:
-        print_json(told)
+        print_json({**told, "schema": "pagewise.result/1"})
         return
     for name, value in told.items():
         if name not in ("cells", "runs", "not_ranked", "faults") and value not in (None, [], ""):
@@ -101,6 +101,7 @@ def query(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: 
     if as_json:
         print_json(
             {
+                "schema": "pagewise.answer/1",
                 "columns": columns,
                 "rows": [dict(zip(columns, map(_plain, row), strict=True)) for row in rows],
             }

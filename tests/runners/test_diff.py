@@ -1,0 +1,230 @@
+"""Comparing results of two sessions: what is a change, what is none, and what CI is told."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.stats import ttest_ind
+
+from builders import configuration, failed_record, kernel, record, subject_of
+from pagewise.cli import commands
+from pagewise.compare.between import between, changes, session
+from pagewise.errors import PagewiseError
+from pagewise.result import RECORDS, write_manifest
+from pagewise.schemas import faults
+from recorded import series
+from stage import Stage
+
+NONE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
+SOFTWARE = configuration(label=("none", "software", "regular"))
+
+
+def records(thp: float, base: float = 1.0, rounds: int = 9, seed: int = 1, spread: float = 0.005) -> list:
+    """Rounds of three configurations; thp takes `thp` of the baseline's time."""
+    chance = random.Random(seed)
+    found = []
+    for number in range(1, rounds + 1):
+        mood = chance.lognormvariate(0.0, 0.05)
+        for one, factor in ((NONE, 1.0), (NONE, 1.0), (THP, thp), (SOFTWARE, 0.9)):
+            name = "aa" if one is NONE and found and found[-1]["run"]["module"] == NONE.module else "compare"
+            seconds = base * mood * factor * chance.lognormvariate(0.0, spread)
+            found.append(record(one, seconds, number=number, series=name))
+    return found
+
+
+def status(old: list, new: list, **options: Any) -> dict[str, Any]:
+    subject = subject_of(kernel(), NONE, THP, SOFTWARE)
+    sessions = [session([subject], one, 1) for one in (old, new)]
+    told = {"quantity": "ratio", "threshold": 0.03} | options
+    return {one.cell.measured.label: one for one in changes(sessions[:1], sessions[1], **told)}
+
+
+def test_a_change_of_the_ratio_is_found_whatever_the_session_is_like():
+    found = status(records(0.8), records(0.88, base=2.0, seed=2))
+    thp = found["thp/hardware-regular"]
+    assert thp.status == "regression" and thp.ratio.median == pytest.approx(1.1, rel=0.01)
+    assert thp.time_ratio == pytest.approx(2.2, rel=0.1)
+    assert found["none/software-regular"].status == "unchanged"
+    assert found["none/hardware-regular"].status == "baseline"
+    assert status(records(0.88), records(0.8, seed=2))["thp/hardware-regular"].status == "improvement"
+
+
+def test_a_change_below_the_threshold_is_none():
+    assert status(records(0.8), records(0.88, seed=2), threshold=0.15)["thp/hardware-regular"].status == (
+        "unchanged"
+    )
+    noisy = status(records(0.8, spread=0.1), records(0.82, seed=2, spread=0.1))
+    assert noisy["thp/hardware-regular"].status == "cannot tell"
+    few = status(records(0.8, rounds=2), records(0.9, rounds=2))["thp/hardware-regular"]
+    assert (few.status, few.reason) == ("cannot tell", "too few rounds")
+
+
+def test_the_estimate_is_that_of_welch_where_nothing_is_trimmed():
+    chance = np.random.default_rng(1)
+    old, new = chance.normal(0.0, 0.02, (1, 4)), chance.normal(0.05, 0.04, (1, 3))
+    found, known = between([old], new), ttest_ind(new[0], old[0], equal_var=False)
+    low, high = known.confidence_interval(0.95)
+    assert found.p == pytest.approx(known.pvalue)
+    assert (math.log(found.low), math.log(found.high)) == pytest.approx((low, high))
+    assert math.log(found.trimmed) == pytest.approx(new.mean() - old.mean())
+
+
+def test_with_three_earlier_results_their_spread_counts():
+    chance = np.random.default_rng(1)
+    olds = [chance.normal(mood, 0.001, (1, 9)) for mood in (-0.1, 0.0, 0.1, 0.05)]
+    new = chance.normal(0.12, 0.001, (1, 9))
+    assert between(olds[:2], new).excludes_one and not between(olds, new).excludes_one
+    assert between(olds, new + 1.0).excludes_one
+    moods = np.array([np.sort(one[0])[1:-1].mean() for one in olds])
+    wide = math.log(between(olds, new).high / between(olds, new).low) / 2
+    # Student's t for 3 degrees of freedom.
+    assert wide == pytest.approx(3.1824 * moods.std(ddof=1) * math.sqrt(1.25), rel=1e-3)
+
+
+def test_false_changes_on_recorded_noise_are_those_of_the_guide():
+    chance = np.random.default_rng(3)
+    ways: dict[tuple[str, ...], list[np.ndarray]] = {}
+    for name, logs in series().items():
+        file, _, *what, _ = name.split("/")
+        ways.setdefault((file, *what), []).append(logs)
+    subject = subject_of(kernel(), NONE, THP)
+    told = {"ratio 1": 0, "time 1": 0, "time 5": 0}
+    count = 0
+    for logs in ways.values():
+        for _ in range(6):
+            dealt = [deal(chance, logs[chance.integers(len(logs))]) for _ in range(6)]
+            sessions = [session([subject], one, 1) for one in dealt]
+            count += 1
+            for name in told:
+                quantity, olds = name.split()
+                found = changes(sessions[: int(olds)], sessions[5], quantity, 0.0)
+                told[name] += any(
+                    one.status in ("regression", "improvement") for one in found if one.cell.measured is THP
+                )
+    rates = {name: number / count for name, number in told.items()}
+    assert rates["ratio 1"] <= 0.03 and rates["time 5"] <= 0.05 < rates["time 1"]
+
+
+def deal(chance: np.random.Generator, logs: np.ndarray, rounds: int = 7) -> list[dict[str, Any]]:
+    """A session of two equal configurations, the baseline twice, from a stretch of recorded runs."""
+    start = chance.integers(len(logs) - 3 * rounds + 1)
+    runs = chance.permuted(np.exp(logs[start : start + 3 * rounds]).reshape(rounds, 3), axis=1)
+    return [
+        record(one, float(seconds), number=number, series=name)
+        for number, row in enumerate(runs, start=1)
+        for seconds, (one, name) in zip(row, ((NONE, "compare"), (NONE, "aa"), (THP, "compare")), strict=True)
+    ]
+
+
+@pytest.fixture
+def made(compared: tuple[Stage, Any], tmp_path: Path) -> Callable[..., Path]:
+    """Makes a result's folder from records, its manifest like a real one."""
+    real = json.loads((compared[0].result() / "manifest.json").read_text())
+
+    def make(name: str, found: list, change: Callable[[dict], None] = lambda manifest: None) -> Path:
+        folder, manifest = tmp_path / name, copy.deepcopy(real)
+        subject = subject_of(kernel(), NONE, THP, SOFTWARE)
+        manifest |= {
+            "configurations": [one.to_dict() for one in (NONE, THP, SOFTWARE)],
+            "subjects": [subject.to_dict()],
+        }
+        change(manifest)
+        folder.mkdir()
+        write_manifest(folder, manifest)
+        (folder / RECORDS).write_text("".join(json.dumps(one) + "\n" for one in found))
+        return folder
+
+    return make
+
+
+def diff(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(commands, ["diff", *map(str, arguments)], standalone_mode=False)
+    if isinstance(done.exception, PagewiseError):
+        raise done.exception
+    return done.return_value, done.stdout
+
+
+def test_exit_codes(made: Callable[..., Path]):
+    old = made("old", records(0.8))
+    assert diff(old, made("same", records(0.8, seed=2)))[0] == 0
+    code, text = diff(old, made("slower", records(0.88, seed=2)))
+    assert code == 1 and "A regression" in text and "+10" in text
+    assert diff(old, made("faster", records(0.7, seed=2)))[0] == 0
+    crashed = [one for one in records(0.8, seed=2) if one["run"]["module"] != THP.module]
+    code, text = diff(old, made("crashed", [*crashed, failed_record(THP, "failed", "crashed by SIGSEGV")]))
+    assert code == 5 and "invalid: gcc-12.2.0/thp/hardware-regular: crashed by SIGSEGV" in text
+    code, text = diff(
+        old, made("none", [*crashed, failed_record(THP, "pages_unavailable", "64 pages are missing")])
+    )
+    assert code == 5 and "missing:" in text and "64 pages are missing" in text
+    wide = made("wide", records(0.82, seed=2, spread=0.1))
+    assert diff(old, wide)[0] == 0 and diff(old, wide, "--strict")[0] == 7
+
+
+def test_another_machine_is_no_regression(made: Callable[..., Path]):
+    def another(manifest: dict) -> None:
+        manifest["host"] |= {"cpu": "Another CPU", "kernel": "7.0", "hostname": "elsewhere"}
+        manifest["configurations"][1]["hash"] = "fff"
+
+    old, new = made("old", records(0.8)), made("new", records(0.95, seed=2), another)
+    code, text = diff(old, new)
+    assert code == 6 and "no regression" in text
+    order = [text.index(part) for part in ("machine:", "node:", "system:", "build:", "triad")]
+    assert order == sorted(order) and "-> Another CPU" in text and "-> 7.0" in text
+    assert diff(old, new, "--across-machines")[0] == 1
+
+    def moved(manifest: dict) -> None:
+        manifest["host"] |= {"kernel": "7.0", "hostname": "elsewhere"}
+
+    code, text = diff(old, made("moved", records(0.95, seed=2), moved))
+    assert code == 1 and "kernel:" in text and "host name:" in text
+
+
+def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[..., Path]):
+    newer = [configuration("gcc-13.1.0", ("none", "hardware", "regular")),
+             configuration("gcc-13.1.0", ("thp", "hardware", "regular"))]  # fmt: skip
+
+    def change(manifest: dict) -> None:
+        manifest["configurations"] = [one.to_dict() for one in newer]
+        manifest["subjects"] = [subject_of(kernel(), *newer).to_dict()]
+
+    renamed = {NONE.module: newer[0], THP.module: newer[1]}
+    found = []
+    for one in records(0.9, seed=2):
+        if one["run"]["module"] in renamed:
+            to = renamed[one["run"]["module"]]
+            told = {"configuration": one["configuration"] | {"compiler": to.compiler}}
+            found.append(one | told | {"run": one["run"] | {"module": to.module}})
+    code, text = diff(made("old", records(0.8)), made("new", found, change))
+    assert code == 1 and "compilers: gcc-12.2.0" in text and "-> gcc-13.1.0" in text
+    assert "missing: gcc-12.2.0/none/software-regular: not in NEW" in text
+
+
+def test_as_data(made: Callable[..., Path]):
+    old, new = made("old", records(0.8)), made("new", records(0.88, seed=2))
+    code, text = diff(old, new, "--json")
+    found = json.loads(text)
+    assert code == found["exit_code"] == 1 and faults("diff", found) == []
+    thp = next(one for one in found["changes"] if one["hugepages"] == "thp")
+    assert thp["status"] == "regression" and thp["change_low"] < thp["change"] < thp["change_high"]
+    code, text = diff(old, new, "--of", "time")
+    assert "give 3 or more earlier results" in text
+
+
+def test_what_cannot_be_compared_is_refused(made: Callable[..., Path], tmp_path: Path):
+    old = made("old", records(0.8))
+    (tmp_path / "peers").mkdir()
+    (tmp_path / "peers/peers.json").write_text("{}")
+    with pytest.raises(PagewiseError, match="figures of peers"):
+        diff(old, tmp_path / "peers")
+    with pytest.raises(PagewiseError, match="holds no result"):
+        diff(old, tmp_path)

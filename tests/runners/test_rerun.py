@@ -1,0 +1,65 @@
+"""Measuring the same again: same modules, same programs, or a refusal that says what is another."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from pagewise.result import read_result
+from stage import CHASE, FAKE, Stage
+
+
+def newest(stage: Stage, before: set[Path]) -> Path:
+    (found,) = set(stage.results.iterdir()) - before
+    return found
+
+
+def test_a_result_is_repeated_unless_modules_or_programs_changed(stage: Stage):
+    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
+    module = stage.add("gcc-12.2.0", ("thp", "hardware", "regular"), [CHASE], factor="0.8")
+    assert stage.compare("--rounds", "3", "--no-sweep", "--name", "first", "--seed", "9").returncode == 0
+    first = stage.result()
+    # What came later fits the patterns of then, and is none of its business.
+    stage.add("gcc-12.2.0", ("none", "software", "regular"), [CHASE])
+    stage.add("llvm-22.1.8", ("none", "hardware", "regular"), [CHASE])
+    before = set(stage.results.iterdir())
+    done = stage.run("rerun", str(first))
+    assert done.returncode == 0, done.stderr
+    again, old = read_result(newest(stage, before)), read_result(first)
+    for name in ("command", "seed", "rounds", "configurations", "subjects", "programs", "started_in"):
+        assert again.manifest[name] == old.manifest[name]
+    assert again.manifest["rerun_of"]["id"] == old.manifest["id"] != again.manifest["id"]
+    assert [one["run"]["module"] for one in again.records] == [one["run"]["module"] for one in old.records]
+
+    program = next((stage.folder / "opt").glob("*gcc*thp*/bin/pw-chase"))
+    program.write_text(f"#!{sys.executable} -SE\n# Built anew.\n" + FAKE.read_text())
+    before = set(stage.results.iterdir())
+    refused = stage.run("rerun", str(first))
+    assert refused.returncode == 4 and "Traceback" not in refused.stderr
+    assert f"the program pw-chase of the module {module} is another" in refused.stderr
+    assert "--anyway" in refused.stderr and set(stage.results.iterdir()) == before
+    planned = stage.run("rerun", str(first), "--anyway", "--plan")
+    assert (
+        planned.returncode == 0
+        and f"not as then: the program pw-chase of the module {module}" in planned.stdout
+    )
+
+    (stage.modules / f"{module}.lua").unlink()
+    gone = stage.run("rerun", str(first))
+    assert gone.returncode != 0 and module in gone.stderr
+
+
+def test_settings_of_the_machine_are_changed_only_when_asked_again(stage: Stage):
+    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
+    assert stage.compare("--rounds", "1", "--no-sweep", "--name", "first").returncode == 0
+    first = stage.result()
+    manifest = json.loads((first / "manifest.json").read_text())
+    manifest["command"].append("--set-thp-sizes")
+    (first / "manifest.json").write_text(json.dumps(manifest))
+    done = stage.run("rerun", str(first))
+    assert done.returncode == 2 and "--set-thp-sizes" in done.stderr and "--change-settings" in done.stderr
+    manifest["command"] = ["pagewise", "peers"]
+    (first / "manifest.json").write_text(json.dumps(manifest))
+    done = stage.run("rerun", str(first))
+    assert done.returncode == 2 and "cannot be repeated" in done.stderr

@@ -1,0 +1,345 @@
+"""Many results in one store: what is taken, what is told as skipped, and what the store answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from builders import configuration, failed_record, record
+from many_results import KERNELS, SLOW, multiply
+from pagewise.cli import commands
+from pagewise.compare.analysis import analyse
+from pagewise.compare.validity import invalid_reason
+from pagewise.errors import FormatError, PagewiseError, RefusedError
+from pagewise.record import read_records
+from pagewise.result import read_result
+from pagewise.results.query import ask, known, statement
+from pagewise.results.store import writing
+from pagewise.schemas import faults
+from stage import ROOT, Stage
+
+NODES, DATES = 6, 2
+
+
+def pagewise(*arguments: object) -> Result:
+    done = CliRunner().invoke(commands, [str(one) for one in arguments], catch_exceptions=True)
+    if isinstance(done.exception, PagewiseError):
+        raise done.exception
+    return done
+
+
+def data(schema: str, *arguments: object) -> dict[str, Any]:
+    done = pagewise(*arguments, "--json")
+    told = json.loads(done.stdout)
+    assert told["schema"] == f"pagewise.{schema}/1" and faults(schema, told) == []
+    return told
+
+
+def collected(store: Path, *folders: Path) -> dict[str, Any]:
+    return data("collected", "collect", *folders, "--store", store)
+
+
+def rows(store: Path, question: str) -> list[dict[str, Any]]:
+    return data("answer", "results", "query", question, "--store", store)["rows"]
+
+
+def count(store: Path, table: str = "records") -> int:
+    return rows(store, f"SELECT count(*) AS n FROM {table}")[0]["n"]
+
+
+@pytest.fixture(scope="module")
+def template(compared: tuple[Stage, Any]) -> Path:
+    return compared[0].result()
+
+
+@pytest.fixture(scope="module")
+def many(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("many")
+    multiply(template, folder, NODES, DATES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("store") / "many.duckdb"
+    told = collected(file, many)
+    lines = len((next(many.glob("*/*/records.jsonl"))).read_text().splitlines())
+    assert told["taken"] == NODES * DATES and told["records"] == NODES * DATES * lines == count(file)
+    assert told["skipped"] == {} and told["partial"] == {}
+    return file
+
+
+def test_the_store_tells_the_slow_node_and_what_the_new_kernel_did(store: Path):
+    assert {row["hostname"] for row in rows(store, "slow-nodes")} == {SLOW}
+    history = [row for row in rows(store, "ratio-history") if row["kernel"] == "triad"]
+    assert [row["kernel_release"] for row in history] == list(KERNELS)
+    before, after = (row["time_ratio"] for row in history)
+    assert before == pytest.approx(0.8, rel=0.03) and after / before == pytest.approx(1.1, rel=0.02)
+    assert {row["nodes"] for row in history} == {NODES}
+
+
+def test_ratios_of_the_store_are_those_of_the_report(store: Path, many: Path):
+    folder = next(many.glob("node000/*"))
+    result = read_result(folder)
+    told = {
+        (row["kernel"], row["module"]): row
+        for row in rows(store, f"SELECT * FROM ratios JOIN results USING (result) WHERE folder = '{folder}'")
+    }
+    kernels = analyse(result.subjects, result.records, result.manifest["seed"])
+    wanted = [
+        (one.kernel.name, row)
+        for one in kernels
+        for group in one.groups
+        for row in group.ranked
+        if row.time_ratio is not None and not row.cell.is_baseline
+    ]
+    assert len(wanted) == len(told) > 1
+    for kernel, row in wanted:
+        found = told[kernel, row.cell.measured.module]
+        assert found["time_ratio"] == pytest.approx(row.time_ratio.median, rel=1e-9)
+        assert found["pairs"] == row.time_ratio.pairs and found["seconds"] == pytest.approx(row.seconds)
+
+
+def variants() -> list[dict[str, Any]]:
+    none, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
+    good = record(thp, [1.0, 3.0, 2.0])
+
+    def pages(one: Any, **changes: Any) -> dict[str, Any]:
+        made = record(one, 1.0)
+        return made | {"pages": made["pages"] | changes}
+
+    return [
+        good,
+        good | {"validation": {"passed": False, "method": "m"}},
+        failed_record(thp, "pages_unavailable", "no pages"),
+        failed_record(thp, "failed", "crashed"),
+        pages(thp, policy="none"),
+        pages(thp, huge_coverage=0.98),
+        pages(thp, huge_coverage=0.85, enough_coverage=0.8),
+        pages(thp, page_size_observed_bytes=4096),
+        pages(none, huge_coverage=0.01),
+        pages(none, page_size_observed_bytes=65536),
+        pages(thp, policy="thp:64k") | {"run": good["run"] | {"pages": "thp:64k"}},
+        {name: part for name, part in good.items() if name != "run"},
+    ]
+
+
+def test_the_store_ranks_what_the_reports_rank(tmp_path: Path):
+    made = variants()
+    (tmp_path / "one").mkdir()
+    lines = [json.dumps({**one, "started": f"2026-01-02T03:04:{n:02d}Z"}) for n, one in enumerate(made)]
+    (tmp_path / "one/records.jsonl").write_text("\n".join(lines) + "\n")
+    told = collected(tmp_path / "store", tmp_path)
+    assert told["records"] == len(made) and told["partial"] == {}
+    found = rows(tmp_path / "store", "SELECT * FROM records ORDER BY started")
+    assert [row["fault"] is None for row in found] == [invalid_reason(one) is None for one in made]
+    assert found[0]["seconds"] == 2.0 and found[0]["metrics"]["latency_ns"] == 3.0
+    assert found[0]["counters"] is None and found[0]["counters_unavailable"] == "built without PAPI"
+    assert found[2]["message"] == "no pages" and found[10]["hugepages"] == "thp:64k"
+
+
+def test_only_what_is_new_is_taken_and_copies_count_once(template: Path, tmp_path: Path):
+    multiply(template, tmp_path / "results", 2, 1)
+    store = tmp_path / "store.duckdb"
+    first = collected(store, tmp_path / "results")
+    again = collected(store, tmp_path / "results")
+    assert (again["taken"], again["known"], again["records"]) == (0, 2, 0)
+    folder = next((tmp_path / "results").glob("node000/*"))
+    shutil.copytree(folder, tmp_path / "copy")
+    copied = collected(store, tmp_path)
+    assert (copied["taken"], copied["copies"]) == (0, 1) and count(store) == first["records"]
+    assert collected(store, tmp_path)["known"] == 3
+    with (folder / "records.jsonl").open("a") as stream:
+        stream.write((folder / "records.jsonl").read_text().splitlines()[-1] + "\n")
+    grown = collected(store, tmp_path)
+    assert grown["taken"] == 1 and count(store) == first["records"] + 1
+    assert count(store, "results") == 2
+    shutil.rmtree(folder)
+    assert collected(store, tmp_path)["taken"] == 0 and count(store, "results") == 2
+
+
+def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, tmp_path: Path):
+    multiply(template, tmp_path / "in", 5, 1)
+    folders = sorted(tmp_path.glob("in/*/*"))
+    lines = (folders[0] / "records.jsonl").read_text().splitlines()
+    cut, mixed, _, empty, _ = (folder / "records.jsonl" for folder in folders)
+    cut.write_bytes(cut.read_bytes()[:-100])
+    wrong = json.dumps({**json.loads(lines[0]), "schema": "pagewise.record/9"})
+    text = json.dumps({**json.loads(lines[0]), "sizes": {"elements": "many"}})
+    mixed.write_text("\n".join([lines[0], "[1]", wrong, text, "\x00\x01", lines[1]]) + "\n")
+    (folders[2] / "manifest.json").write_text('{"schema": "pagewise.mani')
+    empty.write_text("")
+    (tmp_path / "in/foreign").mkdir()
+    (tmp_path / "in/foreign/manifest.json").write_text('{"name": "a browser extension"}')
+    (tmp_path / "in/newer").mkdir()
+    (tmp_path / "in/newer/manifest.json").write_text('{"schema": "pagewise.manifest/99"}')
+    store = tmp_path / "store.duckdb"
+    told = collected(store, tmp_path / "in")
+    assert told["taken"] == 5 and count(store) == (len(lines) - 1) + 2 + 2 * len(lines)
+    partial = {Path(folder): " ".join(why) for folder, why in told["partial"].items()}
+    assert set(partial) == set(folders[:3])
+    assert f"line {len(lines)}: the line is cut short" in partial[folders[0]]
+    for number, why in ((2, "is no pagewise.record"), (3, "newer pagewise"), (4, "sizes"), (5, "not JSON")):
+        assert re.search(rf"line {number}: [^;]*{why}", partial[folders[1]])
+    assert "the manifest was left out" in partial[folders[2]]
+    skipped = {Path(folder).name: why for folder, why in told["skipped"].items()}
+    assert set(skipped) == {"foreign", "newer"}
+    assert "is no pagewise.manifest" in skipped["foreign"] and "newer pagewise" in skipped["newer"]
+    kinds = {row["kind"]: row for row in rows(store, "SELECT kind, count(*) AS n FROM results GROUP BY ALL")}
+    assert kinds["compare"]["n"] == 4 and kinds["records"]["n"] == 1
+    assert count(store, "results WHERE partial") == 3
+    text = pagewise("collect", tmp_path / "in", "--store", tmp_path / "other.duckdb")
+    assert "3 of them partial, 2 folders skipped" in text.stdout and str(folders[0]) in text.stderr
+    listing = data("results", "results", "list", tmp_path / "in")["results"]
+    assert len(listing) == 7 and sum("fault" in one for one in listing) == 2
+
+
+def test_two_at_once_take_all(many: Path, tmp_path: Path):
+    store = tmp_path / "store.duckdb"
+    nodes = sorted(many.iterdir())
+    command = [sys.executable, "-m", "pagewise", "collect", "--store", str(store)]
+    halves = [[*command, *map(str, some)] for some in (nodes[:4], nodes[2:])]
+    both = [
+        subprocess.Popen(half, cwd=ROOT / "runners", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for half in halves
+    ]
+    for one in both:
+        _, said = one.communicate(timeout=60)
+        assert one.returncode == 0, said
+    assert count(store, "results") == NODES * DATES
+    assert count(store) == sum(len(file.read_text().splitlines()) for file in many.glob("*/*/records.jsonl"))
+
+
+def test_who_waits_too_long_is_told(tmp_path: Path):
+    store = tmp_path / "store.duckdb"
+    hold = "import sys, duckdb; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(store)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as held:
+        assert held.stdout.readline() == b"held\n"
+        with pytest.raises(RefusedError, match="writing the store all the time") as found:
+            ask(store, "SELECT 1", 0.0)
+        assert "--wait" in found.value.remedy
+        held.stdin.close()
+
+
+def test_parquet_files_answer_as_the_store_does(store: Path, many: Path, tmp_path: Path):
+    pagewise("collect", many, "--store", store, "--parquet", tmp_path / "parquet")
+    for question in ("slow-nodes", "ratio-history"):
+        assert rows(tmp_path / "parquet", question) == rows(store, question)
+    with pytest.raises(PagewiseError, match="no exported store"):
+        rows(tmp_path, "faults")
+
+
+def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
+    manifest = json.loads((template / "manifest.json").read_text())
+    plain = ("created", "command", "seed", "software", "provenance", "host")
+    sample = {
+        "match": "triad/L1/1", "candidate": {"side": "ours", "label": "thp", "compiler": "gcc-12.2.0"},
+        "series": "compare", "round": 1, "position": 1, "value": 80.0, "reason": None, "pages": "thp",
+    }  # fmt: skip
+    peers = {
+        "schema": "pagewise.peers/1", "state": "complete", "rounds": 3, "rounds_done": 3,
+        **{name: manifest[name] for name in plain},
+        "matches": [{"name": "triad/L1/1", "unit": "GB/s, stream", "better": "higher"}],
+        "samples": [sample, sample | {"round": 2, "value": None, "reason": "crashed"}],
+    }  # fmt: skip
+    kept = ("schema", "kernel", "started", "status", "configuration")
+    modelled = {
+        "geometry": "a64fx", "tool": "QEMU 9", "pages": "observed", "whole": True,
+        "counts": {"PAGE_WALKS": 7}, "regions": [],
+    }  # fmt: skip
+    traced = {name: record(configuration(), 1.0)[name] for name in kept} | {"modelled": modelled}
+    for name, file, content in (("p", "peers.json", peers), ("m", "records.jsonl", traced)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text(json.dumps(content) + "\n")
+    told = collected(tmp_path / "store", tmp_path)
+    assert told["taken"] == 2 and told["partial"] == told["skipped"] == {}
+    found = rows(tmp_path / "store", "SELECT * FROM peer_samples ORDER BY round")
+    assert [(row["value"], row["unit"], row["reason"]) for row in found] == [
+        (80.0, "GB/s, stream", None),
+        (None, "GB/s, stream", "crashed"),
+    ]
+    asked = "SELECT modelled.counts['PAGE_WALKS'] AS walks, kind FROM records JOIN results USING (result)"
+    assert rows(tmp_path / "store", asked) == [{"walks": 7, "kind": "model"}]
+
+
+def test_results_of_the_first_schema_are_read(template: Path, tmp_path: Path):
+    folder = tmp_path / "old"
+    shutil.copytree(template, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for name in ("id", "rerun_of", "programs", "aa", "until", "breaks", "started_in", "prefetchers"):
+        del manifest[name]
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"schema": "pagewise.manifest/1"}))
+    old, new = read_result(folder), read_result(template)
+    assert old.manifest["schema"] == "pagewise.manifest/2" and old.manifest["id"] is None
+    assert (old.manifest["aa"], old.manifest["programs"]) == (1, [])
+    assert analyse(old.subjects, old.records, 1) == analyse(new.subjects, new.records, 1)
+    assert collected(tmp_path / "store", tmp_path)["taken"] == 1
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"schema": "pagewise.manifest/3"}))
+    with pytest.raises(FormatError, match="newer pagewise"):
+        read_result(folder)
+
+
+def test_questions_that_cannot_be_asked_say_what_can(store: Path, tmp_path: Path):
+    with pytest.raises(PagewiseError, match="does not take this query") as found:
+        ask(store, "SELECT nonsense FROM records", 0.0)
+    assert "nonsense" in str(found.value) and "ratios" in found.value.remedy
+    with pytest.raises(PagewiseError, match="no question is called") as found:
+        statement("slow-node")
+    assert "slow-nodes" in found.value.remedy
+    with pytest.raises(PagewiseError, match="there is no store"):
+        ask(tmp_path / "none", "SELECT 1", 0.0)
+    with pytest.raises(PagewiseError, match="does not take"):
+        ask(store, "DELETE FROM records", 0.0)
+    (tmp_path / "text").write_text("this is no database" * 1000)
+    with pytest.raises(FormatError, match="no store"):
+        ask(tmp_path / "text", "SELECT 1", 0.0)
+    with writing(tmp_path / "newer", 0.0) as connection:
+        connection.execute("UPDATE store SET layout = 99")
+    with pytest.raises(FormatError, match="layout 99"):
+        ask(tmp_path / "newer", "SELECT 1", 0.0)
+    with pytest.raises(PagewiseError, match="no such folder"):
+        pagewise("collect", tmp_path / "nowhere", "--store", tmp_path / "s")
+
+
+def test_a_result_is_shown(template: Path, tmp_path: Path):
+    folder = tmp_path / "cut"
+    shutil.copytree(template, folder)
+    file = folder / "records.jsonl"
+    file.write_bytes(file.read_bytes()[:-100])
+    told = data("result", "results", "show", folder)
+    records, _ = read_records(file)
+    assert told["kind"] == "compare" and sum(one["records"] for one in told["runs"]) == len(records)
+    assert "cut short" in told["faults"][0] and "report.html" in told["files"]
+    text = pagewise("results", "show", folder).stdout
+    assert "left out" in text and "triad" in text
+
+
+def test_commands_and_queries_of_the_guide_run(store: Path):
+    guide = (ROOT / "docs/results.md").read_text()
+    queries = re.findall(r"```sql\n(.*?)```", guide, re.S)
+    assert len(queries) >= 4
+    for sql in queries:
+        assert ask(store, sql, 0.0)[0]
+    named = set(re.findall(r"results query ([a-z-]+)(?: |$)", guide, re.M))
+    assert named and named <= set(known())
+    for name in known():
+        ask(store, statement(name), 0.0)
+    described = {row["table_name"] for row in rows(store, "SELECT table_name FROM information_schema.tables")}
+    columns = rows(store, "SELECT table_name, column_name FROM information_schema.columns")
+    for table in described - {"store"}:
+        assert f"`{table}`" in guide
+    told = set(chain.from_iterable(line.split("`") for line in guide.splitlines()))
+    for row in columns:
+        if row["table_name"] in ("results", "records", "cells", "peer_samples"):
+            assert any(row["column_name"] in part.split(", ") for part in told), row

@@ -277,8 +277,8 @@ def test_results_of_the_first_schema_are_read(template: Path, tmp_path: Path):
     folder = tmp_path / "old"
     shutil.copytree(template, folder)
     manifest = json.loads((folder / "manifest.json").read_text())
-    for name in ("id", "rerun_of", "programs", "aa", "until", "breaks", "started_in", "prefetchers"):
-        del manifest[name]
+    first = json.loads((ROOT / "runners/pagewise/schema/manifest-1.json").read_text())
+    manifest = {name: part for name, part in manifest.items() if name in first["required"]}
     (folder / "manifest.json").write_text(json.dumps(manifest | {"schema": "pagewise.manifest/1"}))
     old, new = read_result(folder), read_result(template)
     assert old.manifest["schema"] == "pagewise.manifest/2" and old.manifest["id"] is None

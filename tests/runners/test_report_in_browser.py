@@ -16,8 +16,8 @@ import pytest
 
 from many_kernels import all_kernels, result_of
 from pagewise.compare.analysis import analyse
+from pagewise.report.figures import pictures
 from pagewise.report.html import write_html
-from pagewise.report.write import write_files
 
 PHONE, DESK = 390, 1360
 SCRIPT = Path(__file__).with_name("report_checks.js")
@@ -67,7 +67,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = ("schoenauer_triad", "pointer_chase", "gather", "allocate")
     kernels = [kernel for kernel in all_kernels() if kernel.name in names]
     result = result_of(folder, kernels, pool=False, wrong="gather")
-    write_files(result, analyse(result.subjects, result.records, 1))
+    found = analyse(result.subjects, result.records, 1)
+    write_html(folder / "report.html", result, found, pictures(found, result.manifest), ())
     return folder / "report.html"
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from pagewise.compare.analysis import Group, KernelResult, Row
 from pagewise.kernel import Kernel
-from pagewise.report import words
+from pagewise.report import advice, words
 from pagewise.report.policies import print_policies
 from pagewise.result import Result
 from pagewise.units import clock_text, percent_text, seconds_text
@@ -29,6 +29,8 @@ def print_result(console: Console, result: Result, kernels: Sequence[KernelResul
         console.print()
         console.print(Text(method, style="dim"))
     print_policies(console, kernels)
+    console.print()
+    console.print(Text(advice.headline(kernels), style="bold"))
     for note in words.notes(result.manifest, kernels):
         console.print(Text("note: " + note, style="yellow"))
     if result.skipped:

@@ -22,6 +22,7 @@ def read_host(root: Path = Path("/")) -> dict[str, Any]:
         "hostname": socket.gethostname(),
         "cpu": _cpu_name(root),
         "architecture": platform.machine(),
+        "microcode": _field(root / "proc/cpuinfo", "microcode"),
         "kernel": platform.release(),
         "base_page_size_bytes": os.sysconf("SC_PAGESIZE"),
         "memory_bytes": _memory(root),
@@ -30,6 +31,7 @@ def read_host(root: Path = Path("/")) -> dict[str, Any]:
         "numa_nodes": numa_nodes(root),
         "caches": _caches(root),
         "thp": _thp(root),
+        "thp_allowed": {"1": True, "0": False}.get(_field(root / "proc/self/status", "THP_enabled") or ""),
         "pools": _pools(root),
         "governors": _governors(root),
         "virtual_machine": _virtual_machine(root),
@@ -85,6 +87,12 @@ def chosen(text: str | None) -> str | None:
 def _cpu_name(root: Path) -> str | None:
     text = read(root / "proc/cpuinfo") or ""
     match = re.search(r"^(?:model name|Model|cpu)\s*:\s*(.+)$", text, re.MULTILINE)
+    return match[1].strip() if match else None
+
+
+def _field(file: Path, name: str) -> str | None:
+    """The first `name: value` of a file of the kernel's."""
+    match = re.search(rf"^{name}\s*:\s*(\S.*)$", read(file) or "", re.MULTILINE)
     return match[1].strip() if match else None
 
 

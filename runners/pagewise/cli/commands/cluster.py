@@ -1,0 +1,166 @@
+"""`pagewise cluster`: comparisons on the nodes of a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pagewise.cli.options import ENVIRONMENT, JSON, RESULTS, make_console, print_json
+
+_AT_LEAST = 3.0
+_INCOMPLETE = 1
+
+SITE = click.option(
+    "--site",
+    metavar="NAME",
+    help="Site whose reframe.yaml is used: a folder of envs/sites, or a path. PAGEWISE_SITE by default; without "
+    "one, the scheduler that is found here.",
+)
+PARTITION = click.option("--partition", metavar="NAME", help="Partition of that file; needed where it has several.")
+AT_LEAST = click.option(
+    "--at-least",
+    type=click.FloatRange(min=0.0, min_open=True),
+    default=_AT_LEAST,
+    show_default=True,
+    metavar="PERCENT",
+    help="A node that differs by less is none to look at.",
+)
+
+
+@click.group("cluster")
+def command() -> None:
+    """Comparisons on the nodes of a cluster, run by ReFrame: docs/node-sweeps.md."""
+
+
+@command.command()
+@click.argument("site")
+def configure(site: str) -> None:
+    """Write envs/sites/SITE/reframe.yaml from the scheduler that is found here, to be edited."""
+    from pagewise.cluster.sites import found_here, write_site
+    from pagewise.paths import project_root
+
+    folder = Path(site) if "/" in site else project_root() / "envs" / "sites" / site
+    click.echo(f"{write_site(folder, found_here(), folder.name)}: look through it, then: pagewise cluster nodes")
+
+
+@command.command()
+@SITE
+@PARTITION
+@JSON
+def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
+    """List the nodes of a partition, and which could be measured."""
+    from pagewise.cluster.schedulers import nodes_of
+    from pagewise.cluster.sites import located
+
+    with located(site) as files:
+        chosen = _partition(files, partition)
+    found = nodes_of(chosen.scheduler, chosen.access)
+    if as_json:
+        print_json({"partition": chosen.fullname, "nodes": [vars(node) for node in found]})
+        return
+    click.echo(f"{chosen.fullname} ({chosen.scheduler}): {sum(node.usable for node in found)} of {len(found)} usable")
+    for node in found:
+        click.echo(f"  {node.name}  {node.state}" + (f": {node.reason}" if node.reason else ""))
+
+
+@command.command(context_settings={"ignore_unknown_options": True})
+@SITE
+@PARTITION
+@click.option(
+    "--nodes",
+    "wanted",
+    metavar="all|LIST",
+    help="all: a comparison on every node of the partition; n[1-4],n7: on these. One node of the scheduler's "
+    "choice by default.",
+)
+@click.option("--time-limit", metavar="TIME", help="The longest that a job may take, as 30m or 1h30m. 1h by default.")
+@click.option("-J", "--job-option", "job_options", multiple=True, metavar="OPTION", help="For the scheduler, as it is.")
+@AT_LEAST
+@ENVIRONMENT
+@click.option("--name", default="cluster", show_default=True, metavar="NAME", help="Name in the result's folder.")
+@RESULTS
+@JSON
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def run(as_json: bool, **chosen: Any) -> int:
+    """Run `pagewise compare` on nodes, a job each, and tell which nodes are unlike the others.
+
+    OPTIONS are those of compare: --kernels, --configurations, --rounds, --until, --threads, ... Each node's
+    comparison is whole on it. A node that dies or a job that is ended is told; the rest is kept. Ctrl-C cancels
+    the jobs. Exit code 1 where a node is missing.
+    """
+    from pagewise.cluster import engine
+    from pagewise.cluster.sites import located
+
+    with located(chosen["site"]) as files:
+        partition = _partition(files, chosen["partition"])
+        request = engine.Request(
+            name=chosen["name"],
+            environment=chosen["environment"],
+            options=chosen["options"],
+            partition=partition,
+            nodes=_nodes(partition, chosen["wanted"]),
+            configuration=tuple(files),
+            results=chosen["results"],
+            time_limit=chosen["time_limit"],
+            job_options=chosen["job_options"],
+        )
+        folder, told = engine.begin(request)
+        engine.run(request, folder, told, quiet=as_json)
+    return _report(folder, chosen["at_least"], as_json)
+
+
+@command.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@AT_LEAST
+@JSON
+def report(folder: Path, at_least: float, as_json: bool) -> int:
+    """Tell again what a FOLDER of `pagewise cluster run` holds, also while it still runs."""
+    return _report(folder, at_least, as_json)
+
+
+def _partition(files: Any, named: str | None) -> Any:
+    from pagewise.cluster.sites import choose, partitions_of
+
+    return choose(partitions_of(files), named)
+
+
+def _nodes(partition: Any, wanted: str | None) -> tuple[Any, ...]:
+    """The nodes that are wanted, those told by the scheduler with their state."""
+    from pagewise.cluster.schedulers import Node, expand, nodes_of
+    from pagewise.errors import SelectionError, SetupError
+
+    if wanted is None:
+        return ()
+    if wanted == "all":
+        return tuple(nodes_of(partition.scheduler, partition.access))
+    names = expand(wanted)
+    try:
+        known = {node.name: node for node in nodes_of(partition.scheduler, partition.access)}
+    except SetupError:
+        return tuple(Node(name, "not told", True) for name in names)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise SelectionError(
+            f"no such nodes in {partition.fullname}: {', '.join(unknown)}",
+            where="--nodes",
+            remedy="pagewise cluster nodes lists them",
+        )
+    return tuple(known[name] for name in names)
+
+
+def _report(folder: Path, at_least: float, as_json: bool) -> int:
+    from pagewise.cluster import campaign
+    from pagewise.cluster.findings import find
+    from pagewise.report import cluster as reports
+
+    found = find(folder, campaign.read(folder), at_least / 100.0)
+    written = reports.write_files(found)
+    if as_json:
+        print_json(reports.as_json(found))
+    else:
+        console = make_console()
+        reports.show(console, found)
+        console.print(f"\nReport: {written}", highlight=False, soft_wrap=True)
+    return _INCOMPLETE if found.missing else 0

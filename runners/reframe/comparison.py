@@ -68,7 +68,14 @@ class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801  (a class's name is t
         self.env_vars |= told | {"PYTHONPATH": f"{RUNNERS}:${{PYTHONPATH:-}}", "COLUMNS": "120"}
         self.executable = sys.executable
         chosen = [] if "--modules" in self.options else ["--env", self.env]
-        self.executable_opts = ["-m", "pagewise", "compare", *chosen, "--results", shlex.quote(str(self.folder))]
+        self.executable_opts = [
+            "-m",
+            "pagewise",
+            "compare",
+            *chosen,
+            "--results",
+            shlex.quote(str(self.folder)),
+        ]
         self.executable_opts += [shlex.quote(word) for word in shlex.split(self.options)]
 
     @sanity_function

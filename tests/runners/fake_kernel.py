@@ -3,7 +3,8 @@
 Its configuration comes from the PAGEWISE_* variables of the module, as does how it behaves:
 PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, crash, hang, usage, silent), PW_FAKE_FACTOR (slowness),
 PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (a page policy that cannot be had), PW_FAKE_REFUSED (events that
-cannot be counted), PW_FAKE_CRASH_ON (an event at which it crashes). With PAPI on, it counts PAGEWISE_EVENTS:
+cannot be counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_NODES (a folder: see
+take_after_node). With PAPI on, it counts PAGEWISE_EVENTS:
 with huge pages a tenth of the TLB misses.
 """
 
@@ -139,6 +140,19 @@ def curve_factor(size: int) -> float:
     return 0.15 if size < 32 * 1024 else 0.35 if size < MIB else 0.5 if size < 32 * MIB else 1.0
 
 
+def take_after_node() -> None:
+    """<hostname>.json in PW_FAKE_NODES tells `factor` and `sleep`; THP are not had where the setting is never."""
+    if "PW_FAKE_NODES" not in os.environ:
+        return
+    file = Path(os.environ["PW_FAKE_NODES"]) / f"{os.uname().nodename}.json"
+    told = json.loads(file.read_text()) if file.exists() else {}
+    factor = float(os.environ.get("PW_FAKE_FACTOR", "1")) * told.get("factor", 1.0)
+    os.environ |= {"PW_FAKE_FACTOR": str(factor), "PW_FAKE_SLEEP": str(told.get("sleep", 0.002))}
+    never = "[never]" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text()
+    if never and os.environ["PAGEWISE_HUGEPAGES"] == "thp":
+        os.environ["PW_FAKE_MODE"] = "wrong_pages"
+
+
 def main() -> int:
     lacks = option("--pages", "as built") == os.environ.get("PW_FAKE_WITHOUT", "")
     mode = "pages" if lacks else os.environ.get("PW_FAKE_MODE", "ok")
@@ -201,4 +215,5 @@ def main() -> int:
     return code
 
 
+take_after_node()
 sys.exit(main())

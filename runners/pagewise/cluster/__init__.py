@@ -1,1 +1,1 @@
-"""Comparisons on the nodes of a cluster: ReFrame runs them (runners/reframe), this reads what became of them."""
+"""Comparisons on the nodes of a cluster: run by ReFrame (runners/reframe), read and compared here."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from pagewise.compare.analysis import analyse
 from pagewise.errors import FormatError
-from pagewise.result import MANIFEST, Result, read_result
+from pagewise.result import MANIFEST, RECORDS, Result, read_result
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,19 @@ class Attempt:
     rounds: int
     manifest: dict[str, Any]
 
+    @property
+    def has_records(self) -> bool:
+        """Whether anything was measured."""
+        file = self.folder / RECORDS
+        return file.exists() and file.stat().st_size > 0
+
     def read(self) -> Result:
         """The result. Raises FormatError."""
         return read_result(self.folder)
 
 
 def attempts(folder: Path) -> list[Attempt]:
-    """The attempts below a node's folder, oldest first; folders without a manifest that can be read are none."""
+    """The attempts below a node's folder, oldest first; a folder without a readable manifest is none."""
     found = []
     for file in folder.glob(f"*/{MANIFEST}"):
         try:

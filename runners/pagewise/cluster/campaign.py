@@ -1,8 +1,8 @@
 """A comparison on nodes of a cluster: its folder, cluster.json, and what became of each node.
 
-    <results>/<utc>-<name>/cluster.json     what was asked for, and the word of ReFrame and the scheduler
-                           nodes/<node>/    the node's results, one for each attempt
-                           work/            what ReFrame wrote: job scripts, their output, its log and report
+<results>/<utc>-<name>/cluster.json     what was asked for, and the word of ReFrame and the scheduler
+                       nodes/<node>/    the node's results, one for each attempt
+                       work/            what ReFrame wrote: job scripts, their output, its log and report
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class NodeOutcome:
         """`complete`, `partial` or `missing`."""
         if self.is_complete:
             return "complete"
-        return "partial" if self.attempt is not None and self.attempt.rounds > 0 else "missing"
+        return "partial" if self.attempt is not None and self.attempt.has_records else "missing"
 
 
 def write(folder: Path, told: Mapping[str, Any]) -> None:
@@ -109,17 +109,24 @@ def _outcome(folder: Path, node: Mapping[str, Any], job: Mapping[str, Any], stat
 
 def _why_not(node: Mapping[str, Any], job: Mapping[str, Any], state: str) -> str:
     if not node["asked"]:
-        reason = f": {node['reason']}" if node["reason"] else ""
-        return f"not asked for: the node is {node['state']}{reason}"
+        return f"not asked for: the node is {node['state']}{_after_colon(node['reason'])}"
     if not job:
         return "still running" if state == "running" else "no job was submitted"
-    word = job.get("scheduler_state")
-    told = [_ENDINGS.get(word, "")] if word else []
-    if word not in (None, "COMPLETED", "FAILED"):
-        told.append(f"{word}" + (f" ({job['scheduler_reason']})" if job.get("scheduler_reason") else ""))
-    if job.get("reason"):
-        told.append(_first_line(job["reason"]))
-    return ", ".join(filter(None, told)) or "the job ended, and left no result"
+    word, reason, told = job.get("scheduler_state"), _first_line(job.get("reason") or ""), []
+    if job.get("node_state"):
+        told.append(f"the node is {job['node_state']}{_after_colon(job.get('node_reason'))}")
+    if word in _ENDINGS and not (word == "CANCELLED" and reason):
+        told.append(f"{_ENDINGS[word]} ({word})")
+    # Why ReFrame misses a result is told by the scheduler or by the job itself, where they tell anything.
+    if reason and not (reason.startswith("sanity error") and (told or job.get("said"))):
+        told.append(reason)
+    if job.get("said") and not told:
+        told.append(job["said"])
+    return "; ".join(told) or "the job ended, and left no result"
+
+
+def _after_colon(reason: str | None) -> str:
+    return f": {reason}" if reason else ""
 
 
 def _broken(attempt: Attempt) -> str:

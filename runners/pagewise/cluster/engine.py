@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.cluster import campaign
-from pagewise.cluster.schedulers import Node, last_word
+from pagewise.cluster.schedulers import Node, last_word, nodes_of
 from pagewise.cluster.sites import SETTINGS, Partition
 from pagewise.errors import Interrupted, SetupError
 from pagewise.paths import project_root
@@ -29,7 +30,7 @@ _START = "from reframe.frontend.cli import main; main()"
 
 @dataclass(frozen=True)
 class Request:
-    """What to run where. `options` are those of `pagewise compare`; no `nodes`: one, of the scheduler's choice.
+    """What to run where. `options` are those of `pagewise compare`; no `nodes`: the scheduler chooses one.
 
     `job_options` go to the scheduler as they are, `time_limit` as ReFrame writes it (1h30m).
     """
@@ -51,7 +52,7 @@ class Request:
 
 
 def begin(request: Request) -> tuple[Path, dict[str, Any]]:
-    """Makes the folder and its cluster.json; nothing is submitted yet. Raises RefusedError, SelectionError."""
+    """Makes the folder and its cluster.json; nothing is submitted yet. Raises RefusedError."""
     now = datetime.now(timezone.utc)
     folder = create_folder(request.results.absolute(), request.name, now)
     nodes = request.nodes or (Node(campaign.ANY, "the scheduler's choice", True),)
@@ -95,12 +96,14 @@ def command(request: Request, folder: Path) -> list[str]:
 
 
 def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = False) -> None:
-    """Runs all jobs to their end; `quiet` keeps what ReFrame prints in its log alone. Interrupted, jobs are cancelled, and what there is is kept.
+    """Runs all jobs to their end. Interrupted, jobs are cancelled, and what there is is kept.
 
-    Raises SetupError when ReFrame did not come to run them.
+    `quiet` keeps what ReFrame prints to its log alone. Raises SetupError when ReFrame ran none.
     """
     work = folder / campaign.WORK
     work.mkdir()
+    for file in request.configuration[1:]:
+        shutil.copy(file, work)
     environment = {
         **os.environ,
         "PAGEWISE_CLUSTER_WORK": str(work),
@@ -122,7 +125,7 @@ def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = Fals
             process.send_signal(2)
             process.wait()
     report = work / _REPORT
-    told["jobs"] = _jobs(report, request.partition.scheduler) if report.exists() else []
+    told["jobs"] = _jobs(report, request.partition) if report.exists() else []
     told |= {"state": state, "finished": utc_text()}
     campaign.write(folder, told)
     if request.asked and not told["jobs"] and state == "complete":
@@ -133,24 +136,48 @@ def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = Fals
         )
 
 
-def _jobs(report: Path, scheduler: str) -> list[dict[str, Any]]:
+def _jobs(report: Path, partition: Partition) -> list[dict[str, Any]]:
     cases = json.loads(report.read_text(encoding="utf-8"))["runs"][-1]["testcases"]
-    return [_job(case, scheduler) for case in cases]
+    failed = any(case.get("result") != "pass" for case in cases)
+    unusable = _unusable(partition) if failed else {}
+    return [_job(case, partition, unusable) for case in cases]
 
 
-def _job(case: Mapping[str, Any], scheduler: str) -> dict[str, Any]:
-    number = case.get("jobid")
-    word = last_word(scheduler, str(number)) if number else None
+def _unusable(partition: Partition) -> dict[str, Node]:
+    """The nodes that are not usable now, as far as the scheduler tells."""
+    try:
+        return {
+            node.name: node for node in nodes_of(partition.scheduler, partition.access) if not node.usable
+        }
+    except SetupError:
+        return {}
+
+
+def _job(case: Mapping[str, Any], partition: Partition, unusable: Mapping[str, Node]) -> dict[str, Any]:
+    number, name = case.get("jobid"), case.get("node") or campaign.ANY
+    word = last_word(partition.scheduler, str(number)) if number else None
+    node = unusable.get(name)
     return {
-        "node": case.get("node") or campaign.ANY,
+        "node": name,
         "id": number,
         "result": case.get("result"),
         "phase": case.get("fail_phase"),
         "reason": case.get("fail_reason"),
+        "said": None if case.get("result") == "pass" else _said(case),
         "ran_on": list(case.get("job_nodelist") or []),
         "scheduler_state": word.state if word else None,
         "scheduler_reason": word.reason if word else None,
         "restarts": word.restarts if word else None,
+        "node_state": node.state if node else None,
+        "node_reason": node.reason if node else None,
     }
 
 
+def _said(case: Mapping[str, Any]) -> str | None:
+    """The error that the job's own output ends in, None without one."""
+    file = Path(case.get("stagedir") or "") / (case.get("job_stderr") or "")
+    try:
+        lines = [line.strip() for line in file.read_text(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return None
+    return next((line for line in lines if "error:" in line), lines[-1] if lines else None)

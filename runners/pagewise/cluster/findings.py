@@ -13,6 +13,7 @@ from pagewise.compare.analysis import KernelResult, Row, analyse
 from pagewise.compare.facts import Difference, differences, host_facts
 from pagewise.compare.nodes import Away, Measured, Population, Quantity, away, measured, population
 from pagewise.compare.policies import run_seconds
+from pagewise.compare.statistics import FEWEST_ROUNDS
 from pagewise.compare.validity import invalid_reason
 from pagewise.errors import FormatError
 from pagewise.result import Result
@@ -57,7 +58,7 @@ class Findings:
 
 
 def find(folder: Path, told: Mapping[str, Any], at_least: float) -> Findings:
-    """Reads the results of all nodes and compares them. Raises nothing for a node's bad result: it is told."""
+    """Reads the results of all nodes and compares them. A node's bad result is told, not raised."""
     found = outcomes(folder, told)
     results: dict[str, Result] = {}
     unreadable: dict[str, str] = {}
@@ -67,7 +68,9 @@ def find(folder: Path, told: Mapping[str, Any], at_least: float) -> Findings:
                 results[node.name] = node.attempt.read()
             except FormatError as fault:
                 unreadable[node.name] = fault.what
-    kernels = {name: analyse(one.subjects, one.records, one.manifest["seed"]) for name, one in results.items()}
+    kernels = {
+        name: analyse(one.subjects, one.records, one.manifest["seed"]) for name, one in results.items()
+    }
     by_quantity: dict[Quantity, dict[str, Measured]] = {}
     for name, result in results.items():
         for quantity, value in quantities(kernels[name], result.records).items():
@@ -89,7 +92,7 @@ def find(folder: Path, told: Mapping[str, Any], at_least: float) -> Findings:
 def quantities(
     kernels: Sequence[KernelResult], records: Sequence[Mapping[str, Any]]
 ) -> dict[Quantity, Measured]:
-    """The times of all configurations that may be ranked, and their ratios to the baseline."""
+    """The times of all configurations that may be ranked, of 3 runs at least, and their ratios."""
     seconds: dict[tuple[str, str, str | None], list[float]] = {}
     for record in records:
         run = record.get("run")
@@ -100,7 +103,10 @@ def quantities(
     for one in kernels:
         for row in (row for group in one.groups for row in group.ranked):
             name = f"{row.cell.compiler}/{row.cell.measured.label}"
-            found[Quantity(one.kernel.name, name, "time")] = measured(seconds[(one.kernel.name, *row.cell.key)])
+            mine = seconds[(one.kernel.name, *row.cell.key)]
+            if len(mine) < FEWEST_ROUNDS:
+                continue
+            found[Quantity(one.kernel.name, name, "time")] = measured(mine)
             if row.time_ratio is not None:
                 found[Quantity(one.kernel.name, name, "time_ratio")] = _of_ratio(row)
     return found
@@ -117,7 +123,8 @@ def _invalid(kernels: Mapping[str, Sequence[KernelResult]]) -> list[Invalid]:
     reasons: dict[tuple[str, str], dict[str, str]] = {}
     for node, results in kernels.items():
         for one in results:
-            for row in (row for group in one.groups for row in group.unranked):
+            # What was not measured at all is told of the node.
+            for row in (row for group in one.groups for row in group.unranked if row.runs):
                 key = (one.kernel.name, f"{row.cell.compiler}/{row.cell.measured.label}")
                 reasons.setdefault(key, {})[node] = row.invalid or "invalid"
     return [

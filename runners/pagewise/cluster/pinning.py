@@ -36,5 +36,5 @@ def pin(job: Any, partition: Any, node: str) -> None:
         raise SetupError(
             f"the scheduler {scheduler} has no way known here to ask for the node {node}",
             where=f"the partition {partition.fullname} of ReFrame's configuration",
-            remedy="give the partition `extras: {pin: OPTION}`, {node} in OPTION standing for the node's name",
+            remedy="give the partition `extras: {pin: OPTION}`, with {node} for the node's name",
         )

@@ -114,7 +114,9 @@ def parse_pbsnodes(text: str) -> list[Node]:
     found = []
     for name, told in json.loads(text).get("nodes", {}).items():
         states = str(told.get("state", "unknown")).split(",")
-        usable = all(state in ("free", "job-busy", "job-exclusive", "resv-exclusive", "busy") for state in states)
+        usable = all(
+            state in ("free", "job-busy", "job-exclusive", "resv-exclusive", "busy") for state in states
+        )
         found.append(Node(name, ",".join(states), usable, None if usable else told.get("comment")))
     return sorted(found, key=lambda node: _natural(node.name))
 
@@ -173,4 +175,6 @@ def _say(command: Sequence[str], check: bool = True) -> str:
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
     """n2 before n10."""
-    return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name)]
+    return [
+        (not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name)
+    ]

@@ -93,8 +93,9 @@ def write_site(folder: Path, found: Mapping[str, Any], name: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     named = {"systems": [{**found["systems"][0], "name": name}]}
     head = (
-        "# ReFrame's configuration of this site (https://reframe-hpc.readthedocs.io, Configuration Reference).\n"
-        "# access: options that every job needs (account, reservation); time_limit, env_vars, prepare_cmds too.\n"
+        "# This site for ReFrame (https://reframe-hpc.readthedocs.io, Configuration Reference).\n"
+        "# access: options that every job needs (account, reservation); time_limit, env_vars and\n"
+        "# prepare_cmds may stand beside it.\n"
     )
     file.write_text(head + yaml.safe_dump(named, sort_keys=False), encoding="utf-8")
     return file
@@ -102,7 +103,7 @@ def write_site(folder: Path, found: Mapping[str, Any], name: str) -> Path:
 
 @contextmanager
 def located(site: str | None) -> Iterator[list[Path]]:
-    """ReFrame's configuration files, as long as the block lasts: ours, and the site's or what is found here."""
+    """ReFrame's configuration files, while the block lasts: ours, and the site's or what is found here."""
     with tempfile.TemporaryDirectory(prefix="pagewise-site-") as folder:
         # Without it, reading the settings would make a folder where the user is.
         os.environ.setdefault("PAGEWISE_CLUSTER_WORK", folder)
@@ -135,7 +136,9 @@ def choose(partitions: Sequence[Partition], named: str | None) -> Partition:
             if named in (one.name, one.fullname):
                 return one
         raise SelectionError(
-            f"there is no partition {named!r}; there are: {known}", where="--partition", remedy="name one of these"
+            f"there is no partition {named!r}; there are: {known}",
+            where="--partition",
+            remedy="name one of these",
         )
     remote = [one for one in partitions if one.scheduler not in _LOCAL] or list(partitions)
     if len(remote) == 1:

@@ -15,7 +15,6 @@ _ALIKE = 0.02
 _NOT_TOLD = "not told"
 
 
-
 @dataclass(frozen=True)
 class Difference:
     """A fact that not all nodes share: the `usual` value and its nodes, and others' by value.

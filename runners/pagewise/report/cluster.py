@@ -19,7 +19,19 @@ from pagewise.errors import RefusedError
 from pagewise.units import count_text, percent_text, seconds_text
 
 REPORT, TABLE = "report.md", "nodes.csv"
-_COLUMNS = ("node", "state", "kernel", "configuration", "kind", "value", "error", "usual", "factor", "p", "away")
+_COLUMNS = (
+    "node",
+    "state",
+    "kernel",
+    "configuration",
+    "kind",
+    "value",
+    "error",
+    "usual",
+    "factor",
+    "p",
+    "away",
+)
 
 
 def show(console: Console, found: Findings) -> None:
@@ -99,7 +111,11 @@ def as_json(found: Findings) -> dict[str, Any]:
         "away": [_flat(one) for one in found.away],
         "invalid": [asdict(one) for one in found.invalid],
         "differences": [
-            {"fact": one.fact, "usual": one.usual, "others": {value: list(of) for value, of in one.others.items()}}
+            {
+                "fact": one.fact,
+                "usual": one.usual,
+                "others": {value: list(of) for value, of in one.others.items()},
+            }
             for one in found.differences
         ],
         "quantities": [
@@ -121,16 +137,22 @@ def _sections(found: Findings) -> Iterator[tuple[str, list[str]]]:
     if found.away:
         yield "Nodes that measure unlike the others", [_node_text(found, name) for name in _away_nodes(found)]
     if found.invalid:
-        yield "Invalid on few nodes", [f"{one.node}: {one.kernel} {one.configuration}: {one.reason}" for one in found.invalid]
+        yield (
+            "Invalid on few nodes",
+            [f"{one.node}: {one.kernel} {one.configuration}: {one.reason}" for one in found.invalid],
+        )
     if found.differences:
         yield "Settings that differ", [_difference_text(one) for one in found.differences]
     double = [one for one in found.populations if one.two is not None]
     if double:
-        yield "Two kinds of nodes", [
-            f"{one.quantity.kernel} {one.quantity.configuration} ({one.quantity.kind}): "
-            f"{percent_text(one.two.slow_share)} of the nodes take {one.two.apart:.3g} times as long"
-            for one in double
-        ]
+        yield (
+            "Two kinds of nodes",
+            [
+                f"{one.quantity.kernel} {one.quantity.configuration} ({one.quantity.kind}): "
+                f"{percent_text(one.two.slow_share)} of the nodes take {one.two.apart:.3g} times as long"
+                for one in double
+            ],
+        )
 
 
 def _away_nodes(found: Findings) -> list[str]:
@@ -142,7 +164,11 @@ def _node_text(found: Findings, name: str) -> str:
     told = []
     for kind, words in (("time", ("slower", "faster")), ("time_ratio", ("higher", "lower"))):
         mine = [one for one in found.away if one.node == name and one.quantity.kind == kind]
-        for word, chosen in zip(words, ([one for one in mine if one.factor > 1], [one for one in mine if one.factor < 1]), strict=True):
+        for word, chosen in zip(
+            words,
+            ([one for one in mine if one.factor > 1], [one for one in mine if one.factor < 1]),
+            strict=True,
+        ):
             if chosen:
                 total = sum(name in by_node for one, by_node in found.quantities.items() if one.kind == kind)
                 noun = "times" if kind == "time" else "time ratios"
@@ -166,7 +192,14 @@ def _difference_text(one: Any) -> str:
 
 def _table(found: Findings) -> Table:
     table = Table(box=None, pad_edge=False)
-    for name, justify in (("kernel", "left"), ("configuration", "left"), ("what", "left"), ("nodes", "right"), ("middle", "right"), ("spread", "right")):
+    for name, justify in (
+        ("kernel", "left"),
+        ("configuration", "left"),
+        ("what", "left"),
+        ("nodes", "right"),
+        ("middle", "right"),
+        ("spread", "right"),
+    ):
         table.add_column(name, justify=justify)
     for one in found.populations:
         table.add_row(*_cells(one))
@@ -184,7 +217,11 @@ def _rows(found: Findings) -> Iterator[dict[str, object]]:
     told: Mapping[tuple, Away] = {(one.node, one.quantity): one for one in found.away}
     usual = {one.quantity: one.usual for one in found.populations}
     for node in found.nodes:
-        mine = [(one, by_node[node.name]) for one, by_node in sorted(found.quantities.items()) if node.name in by_node]
+        mine = [
+            (one, by_node[node.name])
+            for one, by_node in sorted(found.quantities.items())
+            if node.name in by_node
+        ]
         if not mine:
             yield {"node": node.name, "state": node.state}
         for quantity, value in mine:

@@ -15,10 +15,12 @@ _INCOMPLETE = 1
 SITE = click.option(
     "--site",
     metavar="NAME",
-    help="Site whose reframe.yaml is used: a folder of envs/sites, or a path. PAGEWISE_SITE by default; without "
-    "one, the scheduler that is found here.",
+    help="Site whose reframe.yaml is used: a folder of envs/sites, or a path. PAGEWISE_SITE by default; "
+    "without one, the scheduler that is found here.",
 )
-PARTITION = click.option("--partition", metavar="NAME", help="Partition of that file; needed where it has several.")
+PARTITION = click.option(
+    "--partition", metavar="NAME", help="Partition of that file; needed where it has several."
+)
 AT_LEAST = click.option(
     "--at-least",
     type=click.FloatRange(min=0.0, min_open=True),
@@ -42,7 +44,9 @@ def configure(site: str) -> None:
     from pagewise.paths import project_root
 
     folder = Path(site) if "/" in site else project_root() / "envs" / "sites" / site
-    click.echo(f"{write_site(folder, found_here(), folder.name)}: look through it, then: pagewise cluster nodes")
+    click.echo(
+        f"{write_site(folder, found_here(), folder.name)}: look through it, then: pagewise cluster nodes"
+    )
 
 
 @command.command()
@@ -60,7 +64,9 @@ def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"partition": chosen.fullname, "nodes": [vars(node) for node in found]})
         return
-    click.echo(f"{chosen.fullname} ({chosen.scheduler}): {sum(node.usable for node in found)} of {len(found)} usable")
+    click.echo(
+        f"{chosen.fullname} ({chosen.scheduler}): {sum(node.usable for node in found)} of {len(found)} usable"
+    )
     for node in found:
         click.echo(f"  {node.name}  {node.state}" + (f": {node.reason}" if node.reason else ""))
 
@@ -75,11 +81,17 @@ def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
     help="all: a comparison on every node of the partition; n[1-4],n7: on these. One node of the scheduler's "
     "choice by default.",
 )
-@click.option("--time-limit", metavar="TIME", help="The longest that a job may take, as 30m or 1h30m. 1h by default.")
-@click.option("-J", "--job-option", "job_options", multiple=True, metavar="OPTION", help="For the scheduler, as it is.")
+@click.option(
+    "--time-limit", metavar="TIME", help="The longest that a job may take, as 30m or 1h30m. 1h by default."
+)
+@click.option(
+    "-J", "--job-option", "job_options", multiple=True, metavar="OPTION", help="For the scheduler, as it is."
+)
 @AT_LEAST
 @ENVIRONMENT
-@click.option("--name", default="cluster", show_default=True, metavar="NAME", help="Name in the result's folder.")
+@click.option(
+    "--name", default="cluster", show_default=True, metavar="NAME", help="Name in the result's folder."
+)
 @RESULTS
 @JSON
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
@@ -87,8 +99,8 @@ def run(as_json: bool, **chosen: Any) -> int:
     """Run `pagewise compare` on nodes, a job each, and tell which nodes are unlike the others.
 
     OPTIONS are those of compare: --kernels, --configurations, --rounds, --until, --threads, ... Each node's
-    comparison is whole on it. A node that dies or a job that is ended is told; the rest is kept. Ctrl-C cancels
-    the jobs. Exit code 1 where a node is missing.
+    comparison is whole on it. A node that dies or a job that is ended is told; the rest is kept. Ctrl-C
+    cancels the jobs. Exit code 1 where a node is missing.
     """
     from pagewise.cluster import engine
     from pagewise.cluster.sites import located

@@ -1,0 +1,203 @@
+"""A Slurm of one's own: munged, slurmctld and some slurmd in a folder, on free ports, ended with the block.
+
+Each node is a slurmd in a mount and a host name namespace of its own, so that a node can be set otherwise
+than the others. No system-wide Slurm is read or touched.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sinfo", "sbatch", "scontrol")
+_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+_SECONDS = 30
+
+_CONFIGURATION = """
+ClusterName=pagewise
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser=root
+AuthType=auth/munge
+# So long a requeued job must wait.
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SelectType=select/linear
+MpiDefault=none
+ReturnToService=2
+SlurmdTimeout=5
+KillWait=2
+MinJobAge=600
+SchedulerParameters=defer_batch,batch_sched_delay=1,sched_interval=1
+SlurmdParameters=config_overrides
+"""
+
+
+def lacks() -> str | None:
+    """Why there can be no Slurm here, None where there can."""
+    missing = [name for name in PROGRAMS if shutil.which(name, path=_PATH) is None]
+    if missing:
+        return f"{', '.join(missing)} not here: apt-get install munge slurmctld slurmd slurm-client"
+    tried = subprocess.run(["unshare", "--mount", "--uts", "true"], capture_output=True, check=False)
+    return None if os.geteuid() == 0 and tried.returncode == 0 else "needs root, for namespaces"
+
+
+@dataclass
+class Slurm:
+    """A cluster that runs. `environment` has its commands and everything that calls them use it."""
+
+    folder: Path
+    nodes: tuple[str, ...]
+    daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": _PATH}
+
+    def say(self, *command: str) -> str:
+        """What one of Slurm's commands says."""
+        environment = {**os.environ, **self.environment}
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=True
+        ).stdout
+
+    def kill(self, node: str) -> None:
+        """The node dies: its slurmd and all that it runs, without a word."""
+        mine = os.readlink(f"/proc/{self.daemons[node].pid}/ns/uts")
+        if mine == os.readlink("/proc/self/ns/uts"):
+            # It has not come to its own namespace yet.
+            self.daemons[node].kill()
+            return
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if os.readlink(process / "ns/uts") == mine:
+                    os.kill(int(process.name), signal.SIGKILL)
+            except OSError:
+                continue
+
+    def start_node(self, node: str, before: Sequence[str] = ()) -> None:
+        """Starts a node's slurmd, after shell commands in its namespaces."""
+        lines = [f"hostname {node}", *before, f'exec slurmd -D -N {node} -f "$SLURM_CONF"']
+        self._start(node, "unshare", "--mount", "--uts", "sh", "-ec", "\n".join(lines))
+
+    def wait_for(self, states: dict[str, str]) -> None:
+        """Until these nodes are in these states."""
+        end = time.monotonic() + _SECONDS
+        while True:
+            told = dict(line.split() for line in self.say("sinfo", "-h", "-N", "-o", "%N %T").splitlines())
+            if all(told.get(node) == state for node, state in states.items()):
+                return
+            assert time.monotonic() < end, f"nodes are {told}; logs in {self.folder}"
+            time.sleep(0.1)
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True)
+        munge = self.folder / "munge"
+        munge.mkdir(mode=0o755)
+        (munge / "key").write_bytes(os.urandom(128))
+        (munge / "key").chmod(0o600)
+        (self.folder / "state").mkdir()
+        ports = free_ports(1 + len(self.nodes))
+        text = _CONFIGURATION.format(folder=self.folder, ports=ports)
+        for node, port in zip(self.nodes, ports[1:], strict=True):
+            text += f"NodeName={node} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=100\n"
+        text += f"PartitionName=batch Nodes={','.join(self.nodes)} Default=YES MaxTime=60 State=UP\n"
+        (self.folder / "slurm.conf").write_text(text)
+        # Nothing of control groups is used; without a word Slurm looks for those of the machine.
+        (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
+        files = {
+            "key-file": "key",
+            "socket": "socket",
+            "pid-file": "pid",
+            "log-file": "log",
+            "seed-file": "seed",
+        }
+        self._start(
+            "munged", "munged", "-F", "--force", *(f"--{name}={munge / file}" for name, file in files.items())
+        )
+        until(lambda: (munge / "socket").exists(), f"munged does not start; {munge}")
+        self._start("slurmctld", "slurmctld", "-D")
+
+    def stop(self) -> None:
+        """Ends all daemons and what they run."""
+        for node in self.nodes:
+            if node in self.daemons and self.daemons[node].poll() is None:
+                self.kill(node)
+        for process in self.daemons.values():
+            process.terminate()
+        for process in self.daemons.values():
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _start(self, name: str, *command: str) -> None:
+        with (self.folder / f"{name}.out").open("wb") as output:
+            self.daemons[name] = subprocess.Popen(
+                command,
+                env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+
+@contextmanager
+def private_slurm(folder: Path, nodes: dict[str, Sequence[str]]) -> Iterator[Slurm]:
+    """A cluster with these nodes, each with the shell commands that set it otherwise than the machine."""
+    slurm = Slurm(folder, tuple(nodes))
+    try:
+        slurm.start()
+        for node, before in nodes.items():
+            slurm.start_node(node, before)
+        until(lambda: _answers(slurm), f"slurmctld does not start; {folder}/slurmctld.out")
+        slurm.wait_for(dict.fromkeys(nodes, "idle"))
+        yield slurm
+    finally:
+        slurm.stop()
+
+
+def until(condition, message: str, seconds: float = _SECONDS) -> None:
+    """Waits for a condition."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, message
+        time.sleep(0.05)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now."""
+    held = [socket.socket() for _ in range(count)]
+    try:
+        for one in held:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in held]
+    finally:
+        for one in held:
+            one.close()
+
+
+def _answers(slurm: Slurm) -> bool:
+    try:
+        return bool(slurm.say("sinfo", "-h"))
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        return False

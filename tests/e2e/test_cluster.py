@@ -1,0 +1,233 @@
+"""Comparisons on the nodes of a real Slurm: all of them, with nodes that are slow, wrongly set, dying, late."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from private_slurm import Slurm, lacks, private_slurm, until
+
+sys.path.append(str(Path(__file__).parents[1] / "runners"))
+
+from stage import CHASE, TRIAD, Stage  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+NODES = ("n1", "n2", "n3", "n4", "slow", "wrong", "dies", "late", "again", "down")
+OPTIONS = ("--rounds", "5", "--no-sweep")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Slurm, Stage]]:
+    """Ten nodes, and a module tree that all of them see."""
+    reason = lacks()
+    if reason is not None:
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("cluster")
+    never = folder / "never"
+    never.write_text("always madvise [never]\n")
+    told = folder / "nodes"
+    told.mkdir()
+    for node, how in {
+        "slow": {"factor": 1.3},
+        "dies": {"sleep": 2.0},
+        "late": {"sleep": 5.0},
+        "again": {"sleep": 0.3},
+    }.items():
+        (told / f"{node}.json").write_text(json.dumps(how))
+    stage = Stage(folder / "stage")
+    stage.folder.mkdir()
+    for label, behaviour in (
+        (("none", "hardware", "regular"), {}),
+        (("thp", "hardware", "regular"), {"factor": "0.8"}),
+    ):
+        stage.add("gcc-12.2.0", label, [TRIAD, CHASE], nodes=str(told), **behaviour)
+    otherwise = {"wrong": [f"mount --bind {never} {THP}"]}
+    with private_slurm(folder / "slurm", {node: otherwise.get(node, []) for node in NODES}) as slurm:
+        slurm.say("scontrol", "update", "nodename=down", "state=drain", "reason=bad DIMM")
+        stage.environment |= slurm.environment
+        yield slurm, stage
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep that is over: its folder, its exit code and what it found."""
+
+    stage: Stage
+    folder: Path
+    code: int
+    found: dict
+
+    def node(self, name: str) -> dict:
+        return next(node for node in self.found["nodes"] if node["name"] == name)
+
+
+@pytest.fixture(scope="module")
+def swept(cluster: tuple[Slurm, Stage]) -> Swept:
+    """All nodes measured, while one dies, one is requeued and one takes too long."""
+    slurm, stage = cluster
+    options = ["--nodes", "all", "--time-limit", "1m", "--json", *OPTIONS]
+    with (stage.folder / "said").open("w+") as said, (stage.folder / "complaints").open("w+") as complaints:
+        process = subprocess.Popen(
+            stage.command("cluster", "run", *options),
+            env=stage.variables(),
+            cwd=stage.folder,
+            stdout=said,
+            stderr=complaints,
+            text=True,
+        )
+
+        def has_measured(node: str) -> bool:
+            assert process.poll() is None, (stage.folder / "complaints").read_text()
+            files = stage.results.glob(f"*/nodes/{node}/*/records.jsonl")
+            return any(len(file.read_text().splitlines()) > 2 for file in files)
+
+        try:
+            until(lambda: has_measured("again"), "no record of the node that is requeued", 60)
+            slurm.say("scontrol", "requeue", job_on(slurm, "again"))
+            until(lambda: has_measured("dies"), "no record of the node that dies", 60)
+            slurm.kill("dies")
+            code = process.wait(200)
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+        said.seek(0)
+        complaints.seek(0)
+        text = said.read()
+        assert text, complaints.read()
+    return Swept(stage, stage.result(), code, json.loads(text))
+
+
+def job_on(slurm: Slurm, node: str) -> str:
+    return slurm.say("squeue", "-h", "-w", node, "-t", "R", "-o", "%i").split()[0]
+
+
+def test_nodes_are_listed_with_what_is_wrong_with_them(cluster: tuple[Slurm, Stage]) -> None:
+    _, stage = cluster
+    done = stage.run("cluster", "nodes", "--json")
+    assert done.returncode == 0, done.stderr
+    told = {node["name"]: node for node in json.loads(done.stdout)["nodes"]}
+    assert set(told) == set(NODES)
+    assert told["n1"]["usable"]
+    assert not told["down"]["usable"]
+    assert told["down"]["reason"] == "bad DIMM"
+
+
+def test_every_node_that_can_run_has_a_whole_comparison_of_its_own(swept: Swept) -> None:
+    for name in ("n1", "n2", "n3", "n4", "slow", "wrong", "again"):
+        node = swept.node(name)
+        assert node["state"] == "complete", node
+        manifest = json.loads((Path(node["result"]) / "manifest.json").read_text())
+        assert manifest["host"]["hostname"] == name
+        assert manifest["rounds_done"] == 5
+        # Two kernels; the baseline twice, thp once.
+        assert len((Path(node["result"]) / "records.jsonl").read_text().splitlines()) == 5 * 2 * 3
+
+
+def test_the_slow_node_is_found_and_no_other(swept: Swept) -> None:
+    times = [one for one in swept.found["away"] if one["kind"] == "time"]
+    assert {one["node"] for one in times} == {"slow"}
+    assert {one["kernel"] for one in times} == {"triad", "chase"}
+    for one in times:
+        assert one["factor"] == pytest.approx(1.3, rel=0.05)
+    assert not [one for one in swept.found["away"] if one["kind"] == "time_ratio"]
+
+
+def test_the_node_with_the_wrong_setting_is_found_by_its_pages_and_by_its_facts(swept: Swept) -> None:
+    invalid = swept.found["invalid"]
+    assert {(one["node"], one["configuration"]) for one in invalid} == {
+        ("wrong", "gcc-12.2.0/thp/hardware-regular")
+    }
+    assert "wrong pages" in invalid[0]["reason"]
+    (difference,) = [one for one in swept.found["differences"] if one["fact"] == "THP"]
+    assert difference["others"] == {"never": ["wrong"]}
+    assert difference["usual"] in ("madvise", "always")
+
+
+def test_what_is_missing_is_told_with_the_reason(swept: Swept) -> None:
+    assert swept.code == 1
+    missing = {node["name"]: node for node in swept.found["nodes"] if node["state"] != "complete"}
+    assert set(missing) == {"dies", "late", "down"}
+    assert "bad DIMM" in missing["down"]["why"]
+    assert missing["down"]["state"] == "missing"
+    assert "time limit" in missing["late"]["why"]
+    assert "the node is down" in missing["dies"]["why"]
+    assert missing["dies"]["state"] == missing["late"]["state"] == "partial"
+
+
+def test_what_was_measured_before_a_node_died_is_kept(swept: Swept) -> None:
+    for name in ("dies", "late"):
+        records = Path(swept.node(name)["result"]) / "records.jsonl"
+        assert len(records.read_text().splitlines()) > 2
+
+
+def test_a_requeued_job_is_counted_once_and_its_first_attempt_is_told(swept: Swept) -> None:
+    node = swept.node("again")
+    assert node["attempts"] == 2
+    assert "broke off" in node["why"]
+    assert len(list((swept.folder / "nodes" / "again").iterdir())) == 2
+
+
+def test_the_report_is_made_again_and_says_the_same(swept: Swept) -> None:
+    done = swept.stage.run("cluster", "report", str(swept.folder), "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == swept.found
+    told = swept.stage.run("cluster", "report", str(swept.folder)).stdout
+    assert "7 of 10 nodes complete, dies,down,late not; unlike the others: " in told
+    text = (swept.folder / "report.md").read_text()
+    for name in ("slow", "wrong", "dies", "late", "down"):
+        assert name in text
+
+
+def test_all_that_was_measured_goes_into_the_store(swept: Swept) -> None:
+    store = swept.stage.folder / "store.duckdb"
+    done = swept.stage.run("collect", "--store", str(store), "--json", str(swept.folder))
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    # Nine nodes began, one of them twice.
+    assert told["taken"] == 10
+    assert told["records"] >= 7 * 30
+
+
+def test_plain_reframe_runs_a_comparison_too(cluster: tuple[Slurm, Stage]) -> None:
+    _, stage = cluster
+    site = stage.folder / "site.yaml"
+    done = stage.run("cluster", "configure", str(site.parent / "mine"))
+    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()"]
+    files = ["-C", ROOT / "runners/reframe/settings.py", "-C", site.parent / "mine" / "reframe.yaml"]
+    started = time.time()
+    done = subprocess.run(
+        [
+            *command,
+            *files,
+            "-c",
+            ROOT / "runners/reframe",
+            "-S",
+            "options=--rounds 3 --no-sweep",
+            "-J",
+            "-w n1",
+            "-r",
+        ],
+        env=stage.variables(),
+        cwd=stage.folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "triad/gcc-12.2.0/none/hardware-regular" in done.stdout
+    (manifest,) = (stage.folder / "results/nodes/any").glob("*/manifest.json")
+    assert manifest.stat().st_mtime >= started - 1
+    assert json.loads(manifest.read_text())["state"] == "complete"

@@ -141,7 +141,7 @@ def curve_factor(size: int) -> float:
 
 
 def take_after_node() -> None:
-    """<hostname>.json in PW_FAKE_NODES tells `factor` and `sleep`; THP are not had where the setting is never."""
+    """<hostname>.json in PW_FAKE_NODES tells `factor` and `sleep`; no THP where the setting is never."""
     if "PW_FAKE_NODES" not in os.environ:
         return
     file = Path(os.environ["PW_FAKE_NODES"]) / f"{os.uname().nodename}.json"

@@ -80,14 +80,14 @@ class Slurm:
 
     def kill(self, node: str) -> None:
         """The node dies: its slurmd and all that it runs, without a word."""
-        mine = os.readlink(f"/proc/{self.daemons[node].pid}/ns/uts")
-        if mine == os.readlink("/proc/self/ns/uts"):
+        mine = Path(f"/proc/{self.daemons[node].pid}/ns/uts").readlink()
+        if mine == Path("/proc/self/ns/uts").readlink():
             # It has not come to its own namespace yet.
             self.daemons[node].kill()
             return
         for process in Path("/proc").glob("[0-9]*"):
             try:
-                if os.readlink(process / "ns/uts") == mine:
+                if (process / "ns/uts").readlink() == mine:
                     os.kill(int(process.name), signal.SIGKILL)
             except OSError:
                 continue

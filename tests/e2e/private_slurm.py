@@ -117,7 +117,8 @@ class Slurm:
         ports = free_ports(1 + len(self.nodes))
         text = _CONFIGURATION.format(folder=self.folder, ports=ports)
         for node, port in zip(self.nodes, ports[1:], strict=True):
-            text += f"NodeName={node} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=100\n"
+            place = f"NodeHostname=localhost NodeAddr=127.0.0.1 Port={port}"
+            text += f"NodeName={node} {place} CPUs=2 RealMemory=100\n"
         text += f"PartitionName=batch Nodes={','.join(self.nodes)} Default=YES MaxTime=60 State=UP\n"
         (self.folder / "slurm.conf").write_text(text)
         # Nothing of control groups is used; without a word Slurm looks for those of the machine.
@@ -132,7 +133,7 @@ class Slurm:
         self._start(
             "munged", "munged", "-F", "--force", *(f"--{name}={munge / file}" for name, file in files.items())
         )
-        until(lambda: (munge / "socket").exists(), f"munged does not start; {munge}")
+        until((munge / "socket").exists, f"munged does not start; {munge}")
         self._start("slurmctld", "slurmctld", "-D")
 
     def stop(self) -> None:

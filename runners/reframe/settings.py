@@ -1,12 +1,12 @@
 """ReFrame's settings whatever the site: what it keeps, and where. A site's own file comes after it.
 
-With PAGEWISE_CLUSTER_WORK set, all that ReFrame writes goes there, and nothing into the home directory.
+All that ReFrame writes goes into results/reframe of this checkout, or where PAGEWISE_CLUSTER_WORK says.
 """
 
 import os
 from pathlib import Path
 
-_work = Path(os.environ.get("PAGEWISE_CLUSTER_WORK", Path.cwd() / "reframe"))
+_work = Path(os.environ.get("PAGEWISE_CLUSTER_WORK", Path(__file__).parents[2] / "results" / "reframe"))
 _work.mkdir(parents=True, exist_ok=True)
 
 site_configuration = {

@@ -219,7 +219,7 @@ def test_plain_reframe_runs_a_comparison_too(cluster: tuple[Slurm, Stage]) -> No
             "-w n1",
             "-r",
         ],
-        env=stage.variables(),
+        env={**stage.variables(), "PAGEWISE_CLUSTER_WORK": str(stage.folder / "work")},
         cwd=stage.folder,
         capture_output=True,
         text=True,

@@ -8,6 +8,13 @@ endif()
 # No source of ours is preprocessed; and flang-22 -E, which Ninja would compile from, doubles backslashes in strings.
 set(CMAKE_Fortran_PREPROCESS OFF)
 include(GNUInstallDirs)
+# Building for A64FX elsewhere, what is built is run by QEMU, and whoever tests the installed programs finds how.
+if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+    if(NOT CMAKE_CROSSCOMPILING_EMULATOR)
+        set(CMAKE_CROSSCOMPILING_EMULATOR ${CMAKE_CURRENT_LIST_DIR}/emulate)
+    endif()
+    install(PROGRAMS ${CMAKE_CURRENT_LIST_DIR}/emulate DESTINATION ${CMAKE_INSTALL_DATADIR}/pagewise)
+endif()
 
 if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
     set(pagewise_fortran_warnings -std=f2018 -Wall -Wextra -fimplicit-none)
@@ -30,12 +37,48 @@ if(PAGEWISE_OPENMP)
     find_package(OpenMP REQUIRED COMPONENTS Fortran)
 endif()
 
+# What the compiler's flags make it compile for, by archspec's name (cascadelake, zen4, neoverse_v1); compilers that are not
+# driven as GCC and LLVM are tell nothing, and it is the processor's family then.
+function(_pagewise_target result)
+    separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
+    execute_process(
+        COMMAND ${CMAKE_C_COMPILER} ${_flags} "-###" -E -x c /dev/null
+        OUTPUT_QUIET
+        ERROR_VARIABLE _driver
+    )
+    set(_target ${CMAKE_SYSTEM_PROCESSOR})
+    foreach(_option "\"-target-cpu\" \"" "\"-march=" "\"-mcpu=" " -march=" " -mcpu=")
+        string(REGEX MATCH "${_option}([a-z0-9_-]+)" _found "${_driver}")
+        if(_found AND NOT CMAKE_MATCH_1 STREQUAL "native" AND NOT CMAKE_MATCH_1 STREQUAL "generic")
+            set(_target ${CMAKE_MATCH_1})
+            break()
+        endif()
+    endforeach()
+    string(REGEX REPLACE "^znver" "zen" _target ${_target})
+    string(REPLACE "-" "_" _target ${_target})
+    set(${result} ${_target} PARENT_SCOPE)
+endfunction()
+_pagewise_target(PAGEWISE_TARGET)
+
+# A64FX: Fujitsu, A64FX Microarchitecture Manual; POWER: its processors' user's manuals.
+set(_line 64)
+if(PAGEWISE_TARGET STREQUAL "a64fx")
+    set(_line 256)
+elseif(PAGEWISE_TARGET MATCHES "^(power|ppc64)")
+    set(_line 128)
+endif()
+set(PAGEWISE_LINE_BYTES ${_line} CACHE STRING "Bytes of a cache line: the unit of prefetch distances")
+if(NOT PAGEWISE_LINE_BYTES MATCHES "^(64|128|256)$")
+    message(FATAL_ERROR "PAGEWISE_LINE_BYTES=${PAGEWISE_LINE_BYTES}: 64, 128 or 256 is wanted")
+endif()
+
 # Warnings, and threads where they are wanted, for the sources of a target of ours.
 function(pagewise_compile target)
     target_compile_options(
         ${target} PRIVATE $<$<COMPILE_LANGUAGE:Fortran>:${pagewise_fortran_warnings}>
                           $<$<COMPILE_LANGUAGE:C>:${pagewise_c_warnings}>
     )
+    target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:PW_LINE_BYTES=${PAGEWISE_LINE_BYTES}>)
     if(PAGEWISE_OPENMP)
         target_link_libraries(${target} PRIVATE OpenMP::OpenMP_Fortran)
     endif()

@@ -55,6 +55,7 @@ function(pagewise_mini_program target app)
         ${target} PROPERTIES LINKER_LANGUAGE Fortran Fortran_MODULE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}.modules
     )
     target_link_libraries(${target} PRIVATE ${app})
+    pagewise_link_pages(${target})
 endfunction()
 
 # The test `name` of a program with the arguments that follow, and one on three ranks where there is MPI.

@@ -1,27 +1,6 @@
 # A module for what `cmake --install` installs, with the facts and settings of those that Spack writes.
 set(PAGEWISE_MODULE_DIR "" CACHE PATH "Module tree to install into; empty: share/pagewise/modules in the prefix")
 
-# What the compiler's flags make it compile for, by archspec's name (cascadelake, zen4, neoverse_v1).
-function(_pagewise_target result)
-    separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
-    execute_process(
-        COMMAND ${CMAKE_C_COMPILER} ${_flags} "-###" -E -x c /dev/null
-        OUTPUT_QUIET
-        ERROR_VARIABLE _driver
-    )
-    set(_target ${CMAKE_SYSTEM_PROCESSOR})
-    foreach(_option "\"-target-cpu\" \"" "\"-march=" "\"-mcpu=" " -march=" " -mcpu=")
-        string(REGEX MATCH "${_option}([a-z0-9_-]+)" _found "${_driver}")
-        if(_found AND NOT CMAKE_MATCH_1 STREQUAL "native" AND NOT CMAKE_MATCH_1 STREQUAL "generic")
-            set(_target ${CMAKE_MATCH_1})
-            break()
-        endif()
-    endforeach()
-    string(REGEX REPLACE "^znver" "zen" _target ${_target})
-    string(REPLACE "-" "_" _target ${_target})
-    set(${result} ${_target} PARENT_SCOPE)
-endfunction()
-
 # pagewise_install_module(<package> [MPI]): install rules for the package's module in this build; MPI: whether it has ranks
 # is one of its facts. A package manager writes one of its own.
 function(pagewise_install_module package)
@@ -42,7 +21,7 @@ function(pagewise_install_module package)
             set(_${_fact} off)
         endif()
     endforeach()
-    _pagewise_target(_Target)
+    set(_Target ${PAGEWISE_TARGET})
     set(_Builder cmake)
 
     # Equal builds have equal hashes: compiler and flags belong to the facts, the place does not.

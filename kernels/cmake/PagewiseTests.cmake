@@ -37,7 +37,8 @@ function(pagewise_test_variants kernel)
         )
         if(_traffic AND _prefetch STREQUAL "hardware")
             add_test(NAME ${kernel}.${_variant}.traffic
-                     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${_target}> "-DARGUMENTS=${_smoke}"
+                     COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:${_target}>"
+                             "-DARGUMENTS=${_smoke}"
                              -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/${_variant}.jsonl
                              -DDESCRIPTION=${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml
                              -P ${PROJECT_SOURCE_DIR}/cmake/check_traffic.cmake
@@ -47,7 +48,7 @@ function(pagewise_test_variants kernel)
 
     # On record, the timed repetitions are the region's passages.
     add_test(NAME ${kernel}.regions
-             COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:pw-${kernel}> "-DARGUMENTS=${_smoke}" -DREGION=compute
+             COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:pw-${kernel}>" "-DARGUMENTS=${_smoke}" -DREGION=compute
                      -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/regions.jsonl -P ${PROJECT_SOURCE_DIR}/cmake/check_regions.cmake
     )
     add_test(NAME ${kernel}.serial-first-touch COMMAND pw-${kernel} ${_smoke} --first-touch serial)

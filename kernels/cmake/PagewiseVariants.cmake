@@ -5,31 +5,49 @@
 # PW_PREFETCH_SOFTWARE, PW_STORES_NONTEMPORAL and so on. Which dimensions the kernel feels, its kernel.yaml says; without
 # effect on it, a build is that of prefetch=hardware, stores=regular. prefetch=compiler takes the source of
 # prefetch=hardware and has the compiler insert the prefetches.
-set(PAGEWISE_HUGEPAGES none CACHE STRING "Page policy unless --pages says otherwise: none, thp, hugetlbfs")
+set(PAGEWISE_HUGEPAGES none CACHE STRING "Page policy unless --pages says otherwise: none, thp, hugetlbfs, fjmpg")
 set(PAGEWISE_PREFETCH hardware CACHE STRING "hardware, compiler, software, block")
-set(PAGEWISE_STORES regular CACHE STRING "regular, nontemporal")
+set(PAGEWISE_STORES regular CACHE STRING "regular, nontemporal, zfill (aarch64)")
 set(PAGEWISE_PREFETCH_LATENCY 200 CACHE STRING "prefetch=compiler: memory latency in instructions, sets the distance")
 
-set(pagewise_all_hugepages none thp hugetlbfs)
-set(pagewise_all_prefetch hardware software block)
-if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
-    list(APPEND pagewise_all_prefetch compiler)
+# GCC weighs a prefetch against the instructions around it and keeps few; these parameters make it insert them all. It finds
+# none to insert in code for SVE, whose loads are masked. Fujitsu's inserts them where it likes unless told; the distances
+# are the best ones of the A64FX micro-architecture guide (2021), for the triad.
+set(pagewise_no_compiler_prefetch "")
+set(pagewise_compiler_prefetch "")
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_Fortran_COMPILER_ID STREQUAL "GNU" AND NOT PAGEWISE_TARGET STREQUAL "a64fx")
+    set(pagewise_compiler_prefetch
+        -fprefetch-loop-arrays --param=min-insn-to-prefetch-ratio=0 --param=prefetch-min-insn-to-mem-ratio=0
+        --param=simultaneous-prefetches=1000 --param=prefetch-latency=${PAGEWISE_PREFETCH_LATENCY}
+    )
+elseif(CMAKE_Fortran_COMPILER_ID STREQUAL "Fujitsu")
+    set(pagewise_no_compiler_prefetch $<$<COMPILE_LANGUAGE:Fortran>:-Knoprefetch>)
+    set(pagewise_compiler_prefetch
+        "$<$<COMPILE_LANGUAGE:Fortran>:-Kprefetch_sequential=soft;-Kprefetch_line=9;-Kprefetch_line_L2=70>"
+    )
 elseif(PAGEWISE_PREFETCH STREQUAL "compiler")
-    message(FATAL_ERROR "prefetch=compiler needs GCC: ${PAGEWISE_COMPILER} has no switch that makes it insert prefetches")
+    message(FATAL_ERROR "prefetch=compiler: ${PAGEWISE_COMPILER} has no switch that makes it insert prefetches for "
+                        "${PAGEWISE_TARGET}; take GCC (but for A64FX), Fujitsu's compiler, or prefetch=software"
+    )
+endif()
+
+set(pagewise_all_hugepages none thp hugetlbfs fjmpg fjmpg-thp fjmpg-none)
+set(pagewise_all_prefetch hardware software block)
+if(pagewise_compiler_prefetch)
+    list(APPEND pagewise_all_prefetch compiler)
 endif()
 set(pagewise_all_stores regular nontemporal)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    list(APPEND pagewise_all_stores zfill)
+elseif(PAGEWISE_STORES STREQUAL "zfill")
+    message(FATAL_ERROR "stores=zfill needs DC ZVA of aarch64, and this builds for ${CMAKE_SYSTEM_PROCESSOR}")
+endif()
 foreach(_dimension HUGEPAGES PREFETCH STORES)
     string(TOLOWER ${_dimension} _lower)
     if(NOT PAGEWISE_${_dimension} IN_LIST pagewise_all_${_lower})
         message(FATAL_ERROR "PAGEWISE_${_dimension}=${PAGEWISE_${_dimension}}: one of ${pagewise_all_${_lower}} is wanted")
     endif()
 endforeach()
-
-# GCC weighs a prefetch against the instructions around it and keeps few; these parameters make it insert them all.
-set(pagewise_compiler_prefetch
-    -fprefetch-loop-arrays --param=min-insn-to-prefetch-ratio=0 --param=prefetch-min-insn-to-mem-ratio=0
-    --param=simultaneous-prefetches=1000 --param=prefetch-latency=${PAGEWISE_PREFETCH_LATENCY}
-)
 
 foreach(_option OPENMP PAPI FINALIZERS)
     if(PAGEWISE_${_option})
@@ -51,10 +69,12 @@ else()
     get_target_property(pagewise_archive pagewise::pagewise LOCATION)
 endif()
 
-# Set `result` to the value that a kernel sees of a dimension: of one that it does not feel, the plain one.
+# Set `result` to the value that a kernel sees of a dimension: of one that it does not feel, the plain one. zfill saves the
+# line that a store reads first: what reads its output anyway would lose it.
 function(pagewise_felt dimension value plain result)
     file(STRINGS kernel.yaml _feels REGEX "^feels:.*[[ ]${dimension}[],]")
-    if(NOT _feels)
+    file(STRINGS kernel.yaml _reads_output REGEX "^traffic:.*write_allocate: 0,")
+    if(NOT _feels OR (value STREQUAL "zfill" AND _reads_output))
         set(value ${plain})
     endif()
     set(${result} ${value} PARENT_SCOPE)
@@ -105,6 +125,7 @@ function(pagewise_program target kernel timed prefetch stores)
     if(PAGEWISE_OPENMP)
         target_link_libraries(${target} PRIVATE OpenMP::OpenMP_Fortran)
     endif()
+    pagewise_link_pages(${target})
 endfunction()
 
 # The object library `target` of timed code from the sources that follow, for the prefetch and stores that the kernel feels.
@@ -116,6 +137,8 @@ function(pagewise_timed_code target prefetch stores)
     target_compile_definitions(${target} PRIVATE ${_variant})
     if(prefetch STREQUAL "compiler")
         target_compile_options(${target} PRIVATE ${pagewise_compiler_prefetch})
+    else()
+        target_compile_options(${target} PRIVATE ${pagewise_no_compiler_prefetch})
     endif()
 endfunction()
 

@@ -84,8 +84,8 @@ contains
     end subroutine start
 
     !> Declare an option. `choices` (for option_choice): the words, separated by '|'; `lowest`: the least count or size;
-    !> `least`, `most`: bounds of a real, `above`: one that it must exceed; `ladder`: the values of a sweep, separated by ','
-    !> (for option_choice they are the choices); `in_file` false: a parameter file must not have it. A count, size or real
+    !> `least`, `most`: bounds of a real, `above`: one that it must exceed; `ladder`: the values of a sweep, separated by ',',
+    !> those below `lowest` left out (for option_choice they are the choices); `in_file` false: a parameter file must not have it. A count, size or real
     !> whose default is empty has no value before it is given or `set_default` was called.
     subroutine add(self, name, kind, default, help, choices, lowest, ladder, least, above, most, in_file)
         class(options_t), intent(inout) :: self
@@ -104,15 +104,35 @@ contains
         new%help = help
         new%choices = ''
         new%ladder = ''
-        if (present(ladder)) new%ladder = ladder
         if (present(choices)) new%choices = choices
         if (present(lowest)) new%lowest = lowest
+        if (present(ladder)) new%ladder = allowed(ladder, new%lowest)
         if (present(least)) new%least = least
         if (present(above)) new%above = above
         if (present(most)) new%most = most
         if (present(in_file)) new%in_file = in_file
         self%list = [self%list, new]
     end subroutine add
+
+    !> Those steps of a ladder that are at least `lowest`: a cache line may be longer than the first ones.
+    pure function allowed(ladder, lowest) result(steps)
+        character(*), intent(in) :: ladder
+        integer(i8), intent(in) :: lowest
+        character(:), allocatable :: steps
+        integer(i8) :: bytes
+        integer :: first, length
+        logical :: ok
+
+        steps = ''
+        first = 1
+        do while (first <= len(ladder))
+            length = index(ladder(first:)//',', ',') - 1
+            call text_to_bytes(ladder(first:first + length - 1), bytes, ok)
+            if (.not. ok .or. bytes >= lowest) steps = steps//','//ladder(first:first + length - 1)
+            first = first + length + 1
+        end do
+        steps = steps(min(2, len(steps) + 1):)
+    end function allowed
 
     !> Read the program's command line. Unknown options, missing or ill-formed values: exit_usage.
     subroutine parse(self, error)

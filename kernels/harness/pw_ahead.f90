@@ -1,17 +1,21 @@
-!> Options of builds with prefetch=software or block: what kernels of several streams bring into the caches ahead of its use.
+!> Options of builds with prefetch=software or block, or stores=zfill: what kernels of several streams bring into the caches
+!> ahead of its use.
 module pw_ahead
     use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8
+    use pw_line, only: line_bytes
     use pw_options, only: option_bytes, option_choice, option_count, options_t
+    use pw_record, only: configuration_t
     implicit none
     private
 
-    integer(i8), parameter :: line_bytes = 64, largest = 2_i8**40
+    integer(i8), parameter :: largest = 2_i8**40
 
     !> As timed code takes it; nothing in builds that bring nothing ahead.
     type, public :: ahead_t
         integer(c_int64_t) :: distance = 0     !< software prefetch: so many bytes ahead
+        integer(c_int64_t) :: zero = 0         !< zfill: so many bytes of what is written ahead
         integer(c_int64_t) :: block = 0        !< block preload: bytes of all streams at once
         integer(c_int32_t) :: fused = 0        !< block preload: all streams in one loop
         integer(c_int32_t) :: by_prefetch = 0  !< block preload: by prefetch instructions
@@ -21,14 +25,16 @@ module pw_ahead
 
 contains
 
-    !> Declare the options of a build with `prefetch`. `stream`: what the kernel calls its streams, such as input;
-    !> `least`: bytes of the smallest block.
-    subroutine declare_ahead(options, prefetch, stream, least)
+    !> Declare the options of a build of this configuration. `stream`: what the kernel calls its streams, such as input;
+    !> `least`: bytes of the smallest block. How far ahead lines are best zeroed on A64FX, its micro-architecture guide
+    !> tells (Fujitsu, 2021, zfill, triad).
+    subroutine declare_ahead(options, configuration, stream, least)
         type(options_t), intent(inout) :: options
-        character(*), intent(in) :: prefetch, stream
+        type(configuration_t), intent(in) :: configuration
+        character(*), intent(in) :: stream
         integer(i8), intent(in) :: least
 
-        select case (prefetch)
+        select case (configuration%prefetch)
         case ('software')
             call options%add('prefetch-distance', option_count, '32', 'cache lines of each stream that are prefetched ahead', &
                              lowest=1_i8, ladder='1,2,4,8,16,32,64,128,256')
@@ -40,19 +46,22 @@ contains
             call options%add('preload-by', option_choice, 'loads', 'a load a line, or a prefetch instruction', &
                              choices='loads|prefetch')
         end select
+        if (configuration%stores == 'zfill') call options%add('zero-distance', option_count, '18', &
+            'cache lines of what is written that are zeroed ahead', ladder='0,1,2,4,8,12,16,18,20,24,32,64,100')
     end subroutine declare_ahead
 
     !> Read what `declare_ahead` declared. Exit code 2 for a distance or block that no memory has.
-    subroutine read_ahead(options, prefetch, ahead, error)
+    subroutine read_ahead(options, configuration, ahead, error)
         type(options_t), intent(in) :: options
-        character(*), intent(in) :: prefetch
+        type(configuration_t), intent(in) :: configuration
         type(ahead_t), intent(out) :: ahead
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
-        integer(i8) :: value
+        integer(i8) :: value, zero
 
         value = 0
-        select case (prefetch)
+        zero = 0
+        select case (configuration%prefetch)
         case ('software')
             call options%get('prefetch-distance', value)
             ahead%distance = value*line_bytes
@@ -64,8 +73,10 @@ contains
             call options%get('preload-by', word)
             if (word == 'prefetch') ahead%by_prefetch = 1
         end select
-        if (value > largest) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
-            'pw_ahead', 'give a smaller --prefetch-distance or --block-size')
+        if (configuration%stores == 'zfill') call options%get('zero-distance', zero)
+        ahead%zero = min(zero, largest)*line_bytes
+        if (max(value, zero) > largest) call error%raise(exit_usage, 'a distance or block is larger than any memory', &
+            'pw_ahead', 'give a smaller --prefetch-distance, --block-size or --zero-distance')
     end subroutine read_ahead
 
 end module pw_ahead

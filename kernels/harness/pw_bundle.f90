@@ -7,19 +7,20 @@ module pw_bundle
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_threads, only: thread_number, thread_share
     implicit none
     private
 
-    integer(i8), parameter :: line_bytes = 64, line = 8     ! of a cache line: bytes, elements
+    integer(i8), parameter :: word_bytes = 8, line = line_bytes/word_bytes            ! elements of a cache line
     integer(i8), parameter :: grain = 64                    ! elements; whole lines, so that threads share none
 
     !> struct pw_bundle_call.
     type, bind(c) :: call_t
         integer(c_int64_t) :: passes = 0, elements = 0, stride = 0, inputs = 0, outputs = 0
         type(c_ptr) :: in = c_null_ptr, out = c_null_ptr
-        integer(c_int64_t) :: distance = 0, block = 0
+        integer(c_int64_t) :: distance = 0, block = 0, zero_ahead = 0
         real(c_double) :: scalar = 0.0_c_double, sum = 0.0_c_double
         integer(c_int32_t) :: fused = 0, by_prefetch = 0
     end type call_t
@@ -69,7 +70,7 @@ contains
     subroutine declare_options(self)
         class(bundle_t), intent(inout) :: self
 
-        call declare_ahead(self%options, self%configuration%prefetch, 'stream', least=4096_i8)
+        call declare_ahead(self%options, self%configuration, 'stream', least=4096_i8)
     end subroutine declare_options
 
     subroutine read_options(self, error)
@@ -81,8 +82,9 @@ contains
         self%request = call_t()
         self%request%inputs = self%inputs
         self%request%outputs = self%outputs
-        call read_ahead(self%options, self%configuration%prefetch, ahead, error)
+        call read_ahead(self%options, self%configuration, ahead, error)
         self%request%distance = ahead%distance
+        self%request%zero_ahead = ahead%zero
         self%request%block = ahead%block/merge(self%inputs + self%outputs, self%inputs, self%updates)
         self%request%fused = ahead%fused
         self%request%by_prefetch = ahead%by_prefetch
@@ -104,7 +106,7 @@ contains
                              'give a larger --working-set')
             return
         end if
-        wanted%element_bytes = line_bytes/line
+        wanted%element_bytes = word_bytes
         wanted%elements = lines*line
         wanted%name = [character(16) :: 'in', 'out']
         wanted%bytes = lines*line_bytes*[self%inputs, self%outputs]
@@ -241,7 +243,7 @@ contains
         real(r8) :: elements, element_bytes
 
         elements = real(self%elements*passes, r8)
-        element_bytes = real(line_bytes/line, r8)
+        element_bytes = real(word_bytes, r8)
         moved%bytes_stream = (self%loads + self%stores)*element_bytes*elements
         moved%bytes_hardware = moved%bytes_stream
         if (self%configuration%stores == 'regular' .and. .not. self%updates) &

@@ -10,6 +10,7 @@
 
 #include "pw_bundle_call.h"
 #include "pw_vector.h"
+#include "pw_zero.h"
 
 #if (defined(PW_PREFETCH_HARDWARE) || defined(PW_PREFETCH_COMPILER)) && defined(PW_STORES_REGULAR) && !defined(PW_BROKEN)
 #define PW_FORTRAN_LOOP
@@ -105,6 +106,8 @@ PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, co
 #else
     const int64_t block = n;
 #endif
+    struct pw_zeroing zero[pw_most_streams];
+    PW_EACH(j, outputs) zero[j] = pw_zero_begin(out[j], n, sizeof *out[j], call->zero_ahead);
     for (int64_t first = 0; first < n; first += block) {
         const int64_t end = first + block < n ? first + block : n;
 #if defined(PW_PREFETCH_BLOCK)
@@ -121,6 +124,7 @@ PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, co
                     pw_prefetch_read((const char *)(out[j] + i) + call->distance);
             }
 #endif
+            PW_EACH(j, outputs) pw_zero_until(&zero[j], out[j] + i + pw_line_doubles);
             work(out, in, i, every_s, sum);
         }
     }

@@ -12,6 +12,7 @@ struct pw_bundle_call {
     double *out;
     int64_t distance;              /* prefetch=software: bytes that are asked for ahead */
     int64_t block;                 /* prefetch=block: bytes of each input that are loaded ahead */
+    int64_t zero_ahead;            /* stores=zfill: bytes of each output that are zeroed ahead */
     double scalar;
     double sum;                    /* out, of a reduction: that of the last pass */
     int32_t fused, by_prefetch;    /* prefetch=block: all inputs in one loop; by prefetch instructions */

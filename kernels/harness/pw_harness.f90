@@ -12,6 +12,7 @@ module pw_harness
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, pages_policy_from_name, &
         pages_policy_names, pages_policy_t, pages_require
+    use pw_processor, only: processor_check
     use pw_record, only: configuration_t, failure_to_json, metric_t, record_t, traffic_t, validation_t
     use pw_region, only: region_begin_team, region_end_team, region_handle, regions_open, regions_reset
     use pw_system, only: append_line, base_page_size, page_faults, utc_now
@@ -207,6 +208,7 @@ contains
         failures = 0
         measured = 0
         call read_session(kernel, session, error)
+        if (.not. error%failed()) call processor_check(kernel%configuration, error)
         if (error%failed()) return
         call begin_sweep(kernel, session, values, error)
         if (error%failed()) return

@@ -6,13 +6,14 @@ module pw_indirect
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_indices, only: indices_t
     use pw_kinds, only: i4, i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_threads, only: thread_share
     implicit none
     private
 
-    integer(i8), parameter :: element_bytes = 8, index_bytes = 4, line_bytes = 64
+    integer(i8), parameter :: element_bytes = 8, index_bytes = 4
     integer(i8), parameter :: line = line_bytes/index_bytes   ! shares start at a cache line of every array
     integer(i8), parameter :: vector = 1                      ! as in pw_indirect.h
     real(r8), parameter :: untouched = -1.0_r8

@@ -15,6 +15,7 @@
 
 #include "pw_stream_call.h"
 #include "pw_widths.h"
+#include "pw_zero.h"
 
 enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
 
@@ -30,6 +31,11 @@ enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
 #define PW_SUMS 1
 #else
 #define PW_SUMS 0
+#endif
+#if defined(PW_STORES_ZFILL) && !defined(PW_REDUCES)
+#define PW_ZEROES 1
+#else
+#define PW_ZEROES 0
 #endif
 #if defined(PW_BROKEN)
 #define PW_LEFT_OUT 1
@@ -160,6 +166,7 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
             name##_vector sum[vectors] = {{0}};                                                                                 \
             T rest = 0;                                                                                                         \
             int64_t i = head;                                                                                                   \
+            struct pw_zeroing zero = pw_zero_begin(a + head, PW_ZEROES ? n - head : 0, sizeof(T), call->zero_ahead);            \
             for (int64_t k = 0; k < head; k++) PW_SCALAR_WORK(T, k);                                                            \
             for (int64_t first = head; first < n; first += block) {                                                             \
                 const int64_t end = first + block < n ? first + block : n;                                                      \
@@ -171,6 +178,7 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
                                (const char *)(d + i + l));                                                                      \
                     T *ai = a + i;                                                                                              \
                     const T *bi = b + i, *ci = c + i, *di = d + i;                                                              \
+                    pw_zero_until(&zero, a + i + group);                                                                        \
                     PW_BASE(ai, 1);                                                                                             \
                     PW_BASE(bi, PW_READS & PW_B);                                                                               \
                     PW_BASE(ci, PW_READS & PW_C);                                                                               \
@@ -179,6 +187,7 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
                     PW_UNROLL                                                                                                   \
                     for (int u = 0; u < vectors; u++) PW_WORK(name##_vector, name##_put, u * (int)lanes, u);                    \
                 }                                                                                                               \
+                pw_zero_skip(&zero, a + end);                                                                                   \
                 for (int64_t k = i; k < end; k++) PW_SCALAR_WORK(T, k);                                                         \
             }                                                                                                                   \
             if (PW_SUMS) {                                                                                                      \
@@ -262,11 +271,13 @@ PW_NO_VECTORS static void pw_fp64_scalar(struct pw_stream_call *call)
     (void)b, (void)c, (void)d;
     for (int64_t pass = 0; pass < call->passes; pass++) {
         double rest = 0;
+        struct pw_zeroing zero = pw_zero_begin(a, PW_ZEROES ? n : 0, sizeof *a, call->zero_ahead);
         for (int64_t first = 0; first < n; first += block) {
             const int64_t end = first + block < n ? first + block : n;
             PW_BRING(first, end, sizeof(double));
             PW_SCALAR_LOOP
             for (int64_t k = first; k < end; k++) {
+                if (PW_ZEROES && k % pw_line_doubles == 0) pw_zero_until(&zero, a + k + pw_line_doubles);
 #if defined(PW_PREFETCH_SOFTWARE)
                 if (k % pw_line_doubles == 0)
                     pw_ask(call->distance, (const char *)(a + k), (const char *)(b + k), (const char *)(c + k),

@@ -17,6 +17,7 @@ struct pw_stream_call {
     void *array[4];    /* a, b, c, d: of those that the kernel has, the first of the elements */
     int64_t distance;  /* prefetch=software: bytes that are asked for ahead */
     int64_t block;     /* prefetch=block: bytes of each input that are loaded ahead */
+    int64_t zero_ahead; /* stores=zfill: bytes of a that are zeroed ahead */
     double scalar;
     double sum;        /* out, of a reduction: that of the last pass */
     int32_t type, simd;

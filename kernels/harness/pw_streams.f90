@@ -26,7 +26,7 @@ module pw_streams
     type, bind(c) :: call_t
         integer(c_int64_t) :: passes = 0, elements = 0
         type(c_ptr) :: array(4) = c_null_ptr
-        integer(c_int64_t) :: distance = 0, block = 0
+        integer(c_int64_t) :: distance = 0, block = 0, zero_ahead = 0
         real(c_double) :: scalar = 0.0_c_double, sum = 0.0_c_double
         integer(c_int32_t) :: type = 1, simd = 1, fused = 0, by_prefetch = 0
     end type call_t
@@ -97,7 +97,7 @@ contains
                              choices=words_had(types, type_status))
             call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits, of fp64 and of sums of '// &
                              'int64: as the build makes it, none, or so many', choices=words_had(simd_names, width_status))
-            call declare_ahead(options, self%configuration%prefetch, 'input', least=1536_i8)
+            call declare_ahead(options, self%configuration, 'input', least=1536_i8)
         end associate
     end subroutine declare_options
 
@@ -114,8 +114,9 @@ contains
         self%request%type = place_of(type_name, types)
         call self%options%get('simd', width)
         self%request%simd = place_of(width, simd_names)
-        call read_ahead(self%options, self%configuration%prefetch, ahead, error)
+        call read_ahead(self%options, self%configuration, ahead, error)
         self%request%distance = ahead%distance
+        self%request%zero_ahead = ahead%zero
         self%request%block = ahead%block/max(1, self%loads)
         self%request%fused = ahead%fused
         self%request%by_prefetch = ahead%by_prefetch

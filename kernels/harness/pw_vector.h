@@ -1,7 +1,7 @@
 /* Explicit vectors, streaming stores and prefetches, the same for GCC and Clang.
  *
- * The width follows the instruction set but stays at 256 bits unless PW_VECTOR_BITS asks for more, as the compilers are
- * told for the loops that they vectorise themselves (-mprefer-vector-width in the toolchain). */
+ * The width follows the instruction set but stays at 256 bits on x86 unless PW_VECTOR_BITS asks for more, as the compilers
+ * are told for the loops that they vectorise themselves (-mprefer-vector-width in the toolchain). */
 #ifndef PAGEWISE_VECTOR_H
 #define PAGEWISE_VECTOR_H
 
@@ -12,6 +12,16 @@
 #include <immintrin.h> /* clang has builtins for what is needed here, and reads this for long */
 #endif
 
+/* SVE vectors of a width that the build's flags fix (-msve-vector-bits); where they do not, explicit vectors are NEON's. */
+#if defined(__ARM_FEATURE_SVE_BITS) && __ARM_FEATURE_SVE_BITS == 512
+#define PW_SVE_BYTES 64
+#elif defined(__ARM_FEATURE_SVE_BITS) && __ARM_FEATURE_SVE_BITS == 256
+#define PW_SVE_BYTES 32
+#endif
+#if defined(PW_SVE_BYTES) && !defined(__clang__)
+#include <arm_sve.h>
+#endif
+
 #ifndef PW_VECTOR_BITS
 #define PW_VECTOR_BITS 256
 #endif
@@ -20,13 +30,23 @@
 #define PW_VECTOR_BYTES 64
 #elif defined(__AVX__) && PW_VECTOR_BITS >= 256
 #define PW_VECTOR_BYTES 32
+#elif defined(PW_SVE_BYTES)
+#define PW_VECTOR_BYTES PW_SVE_BYTES
 #else
 #define PW_VECTOR_BYTES 16
 #endif
 
-/* Bytes of a cache line: the unit of prefetch distances. */
+/* The widths that the instruction set has. */
+#if defined(__AVX__) || (defined(PW_SVE_BYTES) && PW_SVE_BYTES == 32)
+#define PW_HAS_256
+#endif
+#if defined(__AVX512F__) || (defined(PW_SVE_BYTES) && PW_SVE_BYTES == 64)
+#define PW_HAS_512
+#endif
+
+/* Bytes of a cache line: the unit of prefetch distances. Fortran has it as line_bytes of pw_line. */
 #ifndef PW_LINE_BYTES
-#define PW_LINE_BYTES 64
+#error "PW_LINE_BYTES comes from CMake (PAGEWISE_LINE_BYTES)"
 #endif
 
 #define PW_INLINE static inline __attribute__((always_inline))
@@ -50,6 +70,15 @@ PW_INLINE void pw_store(double *p, pw_vector v)
     *(pw_unaligned *)p = v;
 }
 
+#if defined(__aarch64__) && !defined(__clang__)
+typedef double pw_pair __attribute__((vector_size(16)));
+
+PW_INLINE void pw_stream_pair(double *p, pw_pair v)
+{
+    __asm__ volatile("stnp %d0, %d1, [%2]" ::"w"(v[0]), "w"(v[1]), "r"(p) : "memory");
+}
+#endif
+
 /* Store past the caches; p is aligned to the vector. Ends with pw_stream_fence before others may read. */
 PW_INLINE void pw_stream(double *p, pw_vector v)
 {
@@ -61,8 +90,10 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
     _mm256_stream_pd(p, v);
 #elif defined(__x86_64__)
     _mm_stream_pd(p, v);
+#elif defined(PW_SVE_BYTES)
+    svstnt1_f64(svptrue_b64(), p, v);
 #elif defined(__aarch64__)
-    __asm__ volatile("stnp %d0, %d1, [%2]" ::"w"(v[0]), "w"(v[1]), "r"(p) : "memory");
+    pw_stream_pair(p, v);
 #else
 #error "no non-temporal store known for this processor: build with stores=regular"
 #endif
@@ -78,7 +109,11 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
 #define PW_STREAM_32(p, v) _mm256_stream_si256((__m256i *)(p), (__m256i)(v))
 #define PW_STREAM_64(p, v) _mm512_stream_si512((__m512i *)(p), (__m512i)(v))
 #else
-#define PW_STREAM_BYTES(V, bytes, p, v) pw_stream((double *)(p), (pw_vector)(v))
+#define PW_STREAM_BYTES(V, bytes, p, v) PW_STREAM_(bytes)((double *)(p), v)
+#define PW_STREAM_(bytes) PW_STREAM_##bytes
+#define PW_STREAM_16(p, v) pw_stream_pair(p, (pw_pair)(v))
+#define PW_STREAM_32(p, v) pw_stream(p, (pw_vector)(v))
+#define PW_STREAM_64(p, v) pw_stream(p, (pw_vector)(v))
 #endif
 
 PW_INLINE void pw_stream_double(double *p, double v)

@@ -17,12 +17,12 @@
 #define PW_SCALAR_LOOP
 #endif
 
-#if defined(__AVX__)
+#if defined(PW_HAS_256)
 #define PW_IF_256(...) __VA_ARGS__
 #else
 #define PW_IF_256(...)
 #endif
-#if defined(__AVX512F__)
+#if defined(PW_HAS_512)
 #define PW_IF_512(...) __VA_ARGS__
 #else
 #define PW_IF_512(...)

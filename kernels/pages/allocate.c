@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -90,6 +91,21 @@ static int32_t map_pool(struct pw_pages_array *array, struct pw_pages_failure *f
     return PW_PAGES_OK;
 }
 
+/* From libmpg, by way of malloc: its pages are its own affair, and the proof tells which they are. Whole aligned pages, so
+   that no page is another array's too. */
+static int32_t map_fjmpg(struct pw_pages_array *array, struct pw_pages_failure *failure)
+{
+    const int64_t least = 2 << 20, size = pw_pages_size(&array->policy);
+    const int64_t alignment = size > least ? size : least, length = pw_round_up(array->offset + array->bytes, alignment);
+    void *start = NULL;
+    errno = posix_memalign(&start, (size_t)alignment, (size_t)length);
+    if (errno != 0) return refused(failure, array, "posix_memalign");
+    array->mapping = start;
+    array->mapping_bytes = length;
+    array->address = array->mapping + array->offset;
+    return PW_PAGES_OK;
+}
+
 /* The static memory. It is part of every program that allocates, and costs nothing until it is touched; the code models
    of x86-64 allow 2 GiB in all. Arrays are cut from it one after the other; it is whole again when none is left. */
 static char static_memory[1 << 30];
@@ -133,8 +149,14 @@ static int32_t static_short(struct pw_pages_failure *failure, int64_t needed)
 }
 
 /* A pool backs mappings that are made for it, and static memory is mapped when the program starts. */
-static int32_t static_pool(struct pw_pages_failure *failure)
+static int32_t static_pool(const struct pw_pages_policy *policy, struct pw_pages_failure *failure)
 {
+    if (policy->kind >= PW_PAGES_FJMPG) {
+        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy fjmpg: what libmpg makes of a program's static memory is not known "
+                                                     "array by array");
+        pw_pages_remedy(failure, "take dynamic arrays (--allocation dynamic)");
+        return failure->code;
+    }
     pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy hugetlbfs: static arrays cannot lie on pages of a pool: only "
                                                  "libhugetlbfs can remap them, for a program that is linked for it");
     pw_pages_remedy(failure, "take dynamic arrays (--allocation dynamic), or transparent huge pages (--pages thp)");
@@ -144,7 +166,7 @@ static int32_t static_pool(struct pw_pages_failure *failure)
 static int32_t require_static(const struct pw_pages_policy *policy, const int64_t *bytes, int32_t count,
                               struct pw_pages_failure *failure)
 {
-    if (policy->kind == PW_PAGES_HUGETLBFS) return static_pool(failure);
+    if (policy->kind == PW_PAGES_HUGETLBFS || policy->kind >= PW_PAGES_FJMPG) return static_pool(policy, failure);
     int64_t needed = static_used + (static_start() - static_memory);
     for (int32_t i = 0; i < count; i++) needed += layout_of(policy, PW_PAGES_STATIC, bytes[i]).whole;
     return needed <= (int64_t)sizeof static_memory ? PW_PAGES_OK : static_short(failure, needed);
@@ -246,12 +268,17 @@ int32_t pw_pages_allocate(struct pw_pages_array *array, struct pw_pages_failure 
         pw_pages_remedy(failure, "ask for at least one byte at an offset of at least zero, and less than 4 EiB in all");
         return failure->code;
     }
+    if (array->policy.kind >= PW_PAGES_FJMPG && array->allocation == PW_PAGES_DYNAMIC) return map_fjmpg(array, failure);
     if (array->policy.kind != PW_PAGES_HUGETLBFS) return map_anonymous(array, failure);
-    return array->allocation == PW_PAGES_STATIC ? static_pool(failure) : map_pool(array, failure);
+    return array->allocation == PW_PAGES_STATIC ? static_pool(&array->policy, failure) : map_pool(array, failure);
 }
 
 int32_t pw_pages_free(struct pw_pages_array *array, struct pw_pages_failure *failure)
 {
+    if (array->mapping != NULL && array->policy.kind >= PW_PAGES_FJMPG && array->allocation == PW_PAGES_DYNAMIC) {
+        free(array->mapping);
+        array->mapping = NULL;
+    }
     if (array->mapping != NULL && release(array->allocation, array->mapping, array->mapping_bytes) != 0) {
         pw_pages_fail(failure, PW_PAGES_SYSTEM, "array %s: its memory cannot be given back: %s", array->name,
                       strerror(errno));

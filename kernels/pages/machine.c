@@ -2,8 +2,10 @@
 #include "machine.h"
 
 #include <dirent.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char thp_folder[] = "/sys/kernel/mm/transparent_hugepage";
@@ -171,4 +173,20 @@ void pw_machine_pool(int64_t page_size, struct pw_machine_pool *pool)
     pool->available =
         number_of(pool_folder, page_size, "free_hugepages") - number_of(pool_folder, page_size, "resv_hugepages");
     path_of(pool->path, pool_folder, page_size, "nr_hugepages");
+}
+
+static int is_fjmpg(struct dl_phdr_info *library, size_t size, void *found)
+{
+    (void)size;
+    if (strstr(library->dlpi_name, "/libmpg.so") != NULL) *(bool *)found = true;
+    return *(bool *)found;
+}
+
+const char *pw_machine_fjmpg_type(void)
+{
+    bool found = false;
+    dl_iterate_phdr(is_fjmpg, &found);
+    if (!found) return NULL;
+    const char *type = getenv("XOS_MMM_L_HPAGE_TYPE");
+    return type == NULL ? "hugetlbfs" : type; /* its default */
 }

@@ -51,4 +51,7 @@ static inline int64_t pw_round_up(int64_t bytes, int64_t size)
     return (bytes + size - 1) / size * size;
 }
 
+/* The type that Fujitsu's libmpg was told for its pages (none, thp, hugetlbfs); NULL where it is not loaded. */
+const char *pw_machine_fjmpg_type(void);
+
 #endif

@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 /* A policy: its kind, and the page size where one was named. By name: thp, thp:64k, hugetlbfs:1g. */
-enum { PW_PAGES_NONE = 0, PW_PAGES_THP = 1, PW_PAGES_HUGETLBFS = 2 };
+enum { PW_PAGES_NONE = 0, PW_PAGES_THP = 1, PW_PAGES_HUGETLBFS = 2, PW_PAGES_FJMPG = 3 };
+/* fjmpg: by Fujitsu's libmpg, which the program is linked with, in each of its ways. */
+enum { PW_PAGES_FJMPG_THP = 4, PW_PAGES_FJMPG_NONE = 5 };
 struct pw_pages_policy {
     int32_t kind;
     int64_t page_size; /* 0: the kind's own, see pw_pages_size */
@@ -65,6 +67,9 @@ int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *poli
 
 /* The name of the policy; empty if there is no such policy. */
 void pw_pages_policy_name(const struct pw_pages_policy *policy, char name[PW_PAGES_NAME + 1]);
+
+/* What the pages of a policy are, whoever asks for them: PW_PAGES_NONE, PW_PAGES_THP or PW_PAGES_HUGETLBFS. */
+int32_t pw_pages_nature(const struct pw_pages_policy *policy);
 
 /* The page size that a policy asks for; 0 where this machine has none. */
 int64_t pw_pages_size(const struct pw_pages_policy *policy);

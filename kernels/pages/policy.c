@@ -76,17 +76,59 @@ static int32_t begin_hugetlbfs(int64_t page_size, struct pw_pages_failure *failu
     return failure->code;
 }
 
+/* Fujitsu's libmpg backs what malloc gives; which pages it takes, it reads from the environment before main begins. */
+static int32_t begin_fjmpg(const char *wanted, struct pw_pages_failure *failure)
+{
+    const char *type = pw_machine_fjmpg_type();
+    if (type != NULL && strcmp(type, wanted) == 0) return PW_PAGES_OK;
+    pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy fjmpg: %s%s", type == NULL ? "libmpg is not loaded" : "libmpg was told ",
+                  type == NULL ? "" : type);
+    pw_pages_remedy(failure,
+                    "load the configuration's module, or link with libmpg (hugepages=fjmpg) and set XOS_MMM_L_HPAGE_TYPE=%s "
+                    "before the program starts",
+                    wanted);
+    return failure->code;
+}
+
+static int32_t begin_fjmpg_pool(int64_t page_size, struct pw_pages_failure *failure)
+{
+    const int32_t code = begin_hugetlbfs(page_size, failure);
+    return code == PW_PAGES_OK ? begin_fjmpg("hugetlbfs", failure) : code;
+}
+
+static int32_t begin_fjmpg_thp(int64_t page_size, struct pw_pages_failure *failure)
+{
+    const int32_t code = begin_thp(page_size, failure);
+    return code == PW_PAGES_OK ? begin_fjmpg("thp", failure) : code;
+}
+
+static int32_t begin_fjmpg_none(int64_t page_size, struct pw_pages_failure *failure)
+{
+    const int32_t code = begin_none(page_size, failure);
+    return code == PW_PAGES_OK ? begin_fjmpg("none", failure) : code;
+}
+
+static bool has_fjmpg(void)
+{
+    return pw_machine_fjmpg_type() != NULL;
+}
+
 /* One line a kind, in the order of PW_PAGES_NONE and so on: its name, its page size where none is named, all sizes that
-   may be named, and what it asks for. */
+   may be named, what it asks for, what its pages are, and whether the program can have it at all. */
 static const struct kind {
     const char *name;
     int64_t (*own_size)(void);
     int32_t (*sizes)(int64_t sizes[PW_MACHINE_SIZES]);
     int32_t (*begin)(int64_t page_size, struct pw_pages_failure *failure);
+    int32_t nature;
+    bool (*known)(void);
 } kinds[] = {
-    {"none", pw_system_base_page_size, NULL, begin_none},
-    {"thp", pw_machine_thp_size, pw_machine_thp_sizes, begin_thp},
-    {"hugetlbfs", pw_machine_pool_page_size, pw_machine_pool_sizes, begin_hugetlbfs},
+    {"none", pw_system_base_page_size, NULL, begin_none, PW_PAGES_NONE, NULL},
+    {"thp", pw_machine_thp_size, pw_machine_thp_sizes, begin_thp, PW_PAGES_THP, NULL},
+    {"hugetlbfs", pw_machine_pool_page_size, pw_machine_pool_sizes, begin_hugetlbfs, PW_PAGES_HUGETLBFS, NULL},
+    {"fjmpg", pw_machine_pool_page_size, NULL, begin_fjmpg_pool, PW_PAGES_HUGETLBFS, has_fjmpg},
+    {"fjmpg-thp", pw_machine_thp_size, NULL, begin_fjmpg_thp, PW_PAGES_THP, has_fjmpg},
+    {"fjmpg-none", pw_system_base_page_size, NULL, begin_fjmpg_none, PW_PAGES_NONE, has_fjmpg},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -111,6 +153,7 @@ void pw_pages_policy_name(const struct pw_pages_policy *policy, char name[PW_PAG
 static bool nth_policy(int32_t number, struct pw_pages_policy *policy)
 {
     for (int32_t kind = 0; kind < KINDS; kind++) {
+        if (kinds[kind].known != NULL && !kinds[kind].known()) continue;
         int64_t sizes[PW_MACHINE_SIZES];
         int32_t count = kinds[kind].sizes == NULL ? 0 : kinds[kind].sizes(sizes);
         if (number <= count) {
@@ -143,8 +186,10 @@ static void remedy_choose(struct pw_pages_failure *failure)
 {
     char names[128] = "", sizes[PW_PAGES_TEXT / 2] = "";
     struct pw_pages_policy policy;
-    for (int32_t kind = 0; kind < KINDS; kind++)
-        append(names, sizeof names, kind == KINDS - 1 ? " or " : ", ", kinds[kind].name);
+    int32_t last = KINDS - 1;
+    while (kinds[last].known != NULL && !kinds[last].known()) last--;
+    for (int32_t kind = 0; kind <= last; kind++)
+        append(names, sizeof names, kind == last ? " or " : ", ", kinds[kind].name);
     for (int32_t i = 0; nth_policy(i, &policy); i++) {
         char name[PW_PAGES_NAME + 1];
         pw_pages_policy_name(&policy, name);
@@ -164,6 +209,12 @@ int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *poli
     pw_pages_fail(failure, PW_PAGES_USAGE, "page policy '%.64s' does not exist", name);
     remedy_choose(failure);
     return failure->code;
+}
+
+int32_t pw_pages_nature(const struct pw_pages_policy *policy)
+{
+    const struct kind *kind = kind_of(policy);
+    return kind == NULL ? PW_PAGES_NONE : kind->nature;
 }
 
 int64_t pw_pages_size(const struct pw_pages_policy *policy)

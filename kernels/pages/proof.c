@@ -145,7 +145,7 @@ static int32_t conclude(const struct pw_pages_array *arrays, struct range *range
 static int64_t huge_of(const struct range *range, const struct pw_pages_policy *policy)
 {
     if (pw_pages_is_multi_size(policy)) return range->multi_size;
-    switch (policy->kind) {
+    switch (pw_pages_nature(policy)) {
     case PW_PAGES_THP: return range->thp;
     case PW_PAGES_HUGETLBFS: return range->pool_page_size == pw_pages_size(policy) ? range->pool : 0;
     default: return range->thp + range->pool;
@@ -158,11 +158,11 @@ static struct pw_pages_account account_of(const struct pw_pages_array *array, co
     struct pw_pages_account account = {.thp_eligible = range->thp_eligible};
     int64_t huge = huge_of(range, policy);
     int64_t short_of = (int64_t)(range->end - range->start) - huge;
-    if (policy->kind == PW_PAGES_NONE)
+    if (pw_pages_nature(policy) == PW_PAGES_NONE)
         account.huge_bytes = smaller(huge, array->bytes);
     else if (short_of < array->bytes)
         account.huge_bytes = smaller(array->bytes - short_of, array->bytes);
-    if (policy->kind != PW_PAGES_NONE && huge > 0)
+    if (pw_pages_nature(policy) != PW_PAGES_NONE && huge > 0)
         account.huge_page_size = pw_pages_size(policy);
     else if (huge > 0)
         account.huge_page_size = range->pool > range->thp ? range->pool_page_size : pw_machine_thp_size();
@@ -286,7 +286,7 @@ int32_t pw_pages_confirm(const struct pw_pages_array *arrays, int32_t count, con
     struct pw_pages_account *accounts = calloc((size_t)count + 1, sizeof *accounts);
     if (accounts == NULL) return pw_pages_fail(failure, PW_PAGES_SYSTEM, "no memory to account for %d arrays", count);
     int32_t code = pw_pages_account(arrays, count, policy, accounts, failure);
-    if (code == PW_PAGES_OK && policy->kind == PW_PAGES_NONE) {
+    if (code == PW_PAGES_OK && pw_pages_nature(policy) == PW_PAGES_NONE) {
         code = confirm_none(arrays, count, accounts, failure);
     } else if (code == PW_PAGES_OK) {
         bool lacking = false;

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-HUGEPAGES = ("none", "thp", "hugetlbfs")
+HUGEPAGES = ("none", "thp", "hugetlbfs", "fjmpg", "fjmpg-thp", "fjmpg-none")
 PREFETCH = ("hardware", "compiler", "software", "block")
-STORES = ("regular", "nontemporal")
+STORES = ("regular", "nontemporal", "zfill")
 VARIANTS = ("hugepages", "prefetch", "stores")
 BASELINE = "none/hardware-regular"
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}

@@ -51,20 +51,20 @@ enum { block = 128 };
         return 1;                                                                                                       \
     }
 
-#if defined(__AVX512F__)
+#if defined(PW_HAS_512)
 ACCESSES(512)
 #endif
-#if defined(__AVX__)
+#if defined(PW_HAS_256)
 ACCESSES(256)
 #endif
 ACCESSES(128)
 
 int64_t pw_alignment(int64_t access, int64_t bits, int64_t n, char *to, const char *from, int64_t value, int64_t *total)
 {
-#if defined(__AVX512F__)
+#if defined(PW_HAS_512)
     if (bits == 512) return run_512(access, n, to, from, value, total);
 #endif
-#if defined(__AVX__)
+#if defined(PW_HAS_256)
     if (bits == 256) return run_256(access, n, to, from, value, total);
 #endif
     return bits == 128 ? run_128(access, n, to, from, value, total) : 0;

@@ -6,6 +6,7 @@ module alignment
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count
     use pw_record, only: traffic_t, validation_t
     use pw_text, only: to_text
@@ -13,7 +14,7 @@ module alignment
     implicit none
     private
 
-    integer(i8), parameter :: word_bytes = 8, line_bytes = 64
+    integer(i8), parameter :: word_bytes = 8
     integer(i8), parameter :: block_words = 16                        ! as in kernel.c
     integer(i8), parameter :: copy = 1, load = 2, store = 3           ! as in alignment.h
     integer(i8), parameter :: untouched = -1
@@ -51,13 +52,27 @@ contains
     subroutine declare_options(self)
         class(alignment_t), intent(inout) :: self
 
-        call self%options%add('load-offset', option_count, '0', 'bytes from a cache line to the first load, at most 63', &
+        call self%options%add('load-offset', option_count, '0', 'bytes from a cache line to the first load', &
                               ladder=offsets)
-        call self%options%add('store-offset', option_count, '0', 'bytes from a cache line to the first store, at most 63', &
+        call self%options%add('store-offset', option_count, '0', 'bytes from a cache line to the first store', &
                               ladder=offsets)
         call self%options%add('access', option_choice, 'copy', 'what is done', choices='copy|load|store')
-        call self%options%add('vector-bits', option_choice, '256', 'width of a load or store', choices='128|256|512')
+        call self%options%add('vector-bits', option_choice, to_text(widest()), 'width of a load or store', choices='128|256|512')
     end subroutine declare_options
+
+    !> The width of the vectors that a build uses: 256 bits as far as it has them.
+    integer function widest()
+        integer, parameter :: widths(3) = [256, 512, 128]
+        integer(i8) :: total
+        integer(c_int8_t) :: none(1)
+        integer :: i
+
+        none = 0
+        do i = 1, size(widths)
+            widest = widths(i)
+            if (pw_alignment(copy, int(widest, i8), 0_i8, none, none, 0_i8, total) /= 0) return
+        end do
+    end function widest
 
     subroutine read_options(self, error)
         class(alignment_t), intent(inout) :: self
@@ -73,7 +88,8 @@ contains
         read (word, *) self%bits
         none = 0
         if (max(self%load_offset, self%store_offset) >= line_bytes) then
-            call error%raise(exit_usage, 'an offset is below a cache line', 'alignment', 'give one of 0 to 63')
+            call error%raise(exit_usage, 'an offset is below a cache line', 'alignment', &
+                             'give one of 0 to '//to_text(line_bytes - 1))
         else if (pw_alignment(self%access, self%bits, 0_i8, none, none, 0_i8, self%total) == 0) then
             call error%raise(exit_usage, 'this build has no vectors of '//word//' bits', 'alignment', &
                              'give a smaller --vector-bits, or build for a processor that has them')

@@ -7,6 +7,7 @@ module crossing
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_choice
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_simd, only: place_of, simd_names, words_had
@@ -16,7 +17,7 @@ module crossing
     private
 
     integer(i8), parameter :: apart = 4096, rounds = 64, together = 4     ! apart, together: as in crossing.h
-    integer(i8), parameter :: word_bytes = 8, line_bytes = 64
+    integer(i8), parameter :: word_bytes = 8
     character(7), parameter :: accesses(3) = ['load   ', 'store  ', 'forward']   ! as in crossing.h
     integer, parameter :: load = 1, store = 2, forward = 3
 

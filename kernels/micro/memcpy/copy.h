@@ -3,6 +3,7 @@
 #define PAGEWISE_COPY_H
 
 #include "pw_vector.h"
+#include "pw_zero.h"
 
 /* As numbered in main.f90. */
 enum { pw_copy_libc = 1, pw_copy_loop = 2, pw_copy_vector = 3, pw_copy_rep_movsb = 4 };

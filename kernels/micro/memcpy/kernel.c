@@ -8,7 +8,9 @@ void pw_copy_plain(int64_t n, double *target, const double *source);
 /* Whole lines by vectors. The empty instruction keeps the compiler from making a call of memcpy of it. */
 static void by_vectors(int64_t n, double *target, const double *source)
 {
+    struct pw_zeroing zero = pw_zero_begin(target, n, sizeof *target, 0);
     for (int64_t i = 0; i < n; i += pw_line_doubles) {
+        pw_zero_until(&zero, target + i + pw_line_doubles);
         __asm__ volatile("" : "+r"(target));
         for (int64_t k = 0; k < pw_line_doubles; k += pw_vector_doubles)
 #ifdef PW_STORES_NONTEMPORAL

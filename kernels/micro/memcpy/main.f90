@@ -7,12 +7,14 @@ module memcpy
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_bytes, option_choice
     use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_text, only: to_text
     implicit none
     private
 
-    integer(i8), parameter :: element_bytes = 8, line_bytes = 64
+    integer(i8), parameter :: element_bytes = 8
     character(9), parameter :: ways(4) = [character(9) :: 'libc', 'loop', 'vector', 'rep-movsb']   ! as in copy.h
 
     type, extends(kernel_t), public :: memcpy_t
@@ -65,7 +67,7 @@ contains
         if (pw_copy_has_string_move() /= 0) choices = choices//'|rep-movsb'
         call self%options%add('copy', option_choice, 'libc', 'memcpy, the plain loop, vectors, or the string instruction', &
                               choices=choices)
-        call self%options%add('block', option_bytes, '1MiB', 'bytes of a copy, a multiple of 64', lowest=line_bytes, &
+        call self%options%add('block', option_bytes, '1MiB', 'bytes of a copy, whole cache lines', lowest=line_bytes, &
                               ladder='64,128,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,'// &
                               '2MiB,4MiB,8MiB,16MiB,32MiB,64MiB')
         call self%options%add('cache', option_choice, 'warm', 'the same block over and over, or blocks all over the working '// &
@@ -84,8 +86,8 @@ contains
         self%cold = word == 'cold'
         call self%options%get('block', block)
         self%n = block/element_bytes
-        if (modulo(block, line_bytes) /= 0) call error%raise(exit_usage, '--block takes a multiple of 64', 'memcpy', &
-            'round it to whole cache lines')
+        if (modulo(block, line_bytes) /= 0) call error%raise(exit_usage, '--block takes whole cache lines', 'memcpy', &
+            'give a multiple of '//to_text(line_bytes)//' bytes')
     end subroutine read_options
 
     !> One block a side, or as many, a power of two, as the working set holds.
@@ -173,7 +175,7 @@ contains
 
         moved%bytes_stream = 2*element_bytes*real(self%n*passes, r8)
         moved%bytes_hardware = 1.5_r8*moved%bytes_stream
-        if (self%configuration%stores == 'nontemporal' .and. ways(self%way) == 'vector') moved%bytes_hardware = moved%bytes_stream
+        if (self%configuration%stores /= 'regular' .and. ways(self%way) == 'vector') moved%bytes_hardware = moved%bytes_stream
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)

@@ -7,6 +7,7 @@ module numa
     use pw_error, only: error_t, exit_system, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_text, only: from_c, to_text
@@ -14,7 +15,7 @@ module numa
     implicit none
     private
 
-    integer(i8), parameter :: line_bytes = 64, word_bytes = 8, low_bits = 2147483647
+    integer(i8), parameter :: word_bytes = 8, low_bits = 2147483647
 
     type, extends(kernel_t), public :: numa_t
         private

@@ -6,12 +6,13 @@ module pointer_chase
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_bytes, option_choice, option_count
     use pw_record, only: metric_t, traffic_t, validation_t
     implicit none
     private
 
-    integer(i8), parameter :: line_bytes = 64, word_bytes = 8
+    integer(i8), parameter :: word_bytes = 8
     integer(i8), parameter :: most_chains = 16    ! as in chase.h
 
     type, extends(kernel_t), public :: chase_t

@@ -6,6 +6,7 @@ module random_access
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_bytes, option_count
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_threads, only: thread_share
@@ -13,7 +14,7 @@ module random_access
     private
 
     integer, parameter :: lanes = 128                ! as in random_access.h
-    integer(i8), parameter :: polynomial = 7, word_bytes = 8, line_bytes = 64
+    integer(i8), parameter :: polynomial = 7, word_bytes = 8
     real(r8), parameter :: tolerated_with_threads = 0.01_r8   ! share of wrong words which the HPCC rules allow to races
 
     type, extends(kernel_t), public :: random_access_t

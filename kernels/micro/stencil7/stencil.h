@@ -4,6 +4,7 @@
 #define PAGEWISE_STENCIL_H
 
 #include "pw_vector.h"
+#include "pw_zero.h"
 
 #ifdef PW_STORES_NONTEMPORAL
 #define stencil_put pw_stream
@@ -54,7 +55,9 @@ PW_INLINE void stencil_row(int64_t n, int64_t nx, int64_t plane, int64_t tuning,
     int64_t i = (int64_t)((0 - (uintptr_t)unew / sizeof *unew) % pw_line_doubles);
     if (i > n) i = n;
     stencil_scalar(0, i, nx, plane, h, u, rhs, unew);
+    struct pw_zeroing zero = pw_zero_begin(unew + i, n - i, sizeof *unew, 0);
     for (; i + pw_line_doubles <= n; i += pw_line_doubles) {
+        pw_zero_until(&zero, unew + i + pw_line_doubles);
         line_ahead(u + plane + i, rhs + i, unew + i, tuning);
         stencil_line(i, nx, plane, h, u, rhs, unew);
     }

@@ -1,10 +1,9 @@
 !> Accesses to the words of a that are `stride` apart, round after round, each a cache line further on, until every line
-!> had its turn: their exclusive or.
-subroutine pw_strided_load(n, stride, a, total) bind(c)
+!> (of `line` words) had its turn: their exclusive or.
+subroutine pw_strided_load(n, stride, line, a, total) bind(c)
     use, intrinsic :: iso_c_binding, only: c_int64_t
     implicit none
-    integer(c_int64_t), parameter :: line = 8   ! words of a cache line
-    integer(c_int64_t), intent(in), value :: n, stride
+    integer(c_int64_t), intent(in), value :: n, stride, line
     integer(c_int64_t), intent(in) :: a(n)
     integer(c_int64_t), intent(out) :: total
     integer(c_int64_t) :: round, i, pairs, second
@@ -32,11 +31,10 @@ subroutine pw_strided_load(n, stride, a, total) bind(c)
 end subroutine pw_strided_load
 
 !> The same words set to `value`.
-subroutine pw_strided_store(n, stride, a, value) bind(c)
+subroutine pw_strided_store(n, stride, line, a, value) bind(c)
     use, intrinsic :: iso_c_binding, only: c_int64_t
     implicit none
-    integer(c_int64_t), parameter :: line = 8   ! words of a cache line
-    integer(c_int64_t), intent(in), value :: n, stride, value
+    integer(c_int64_t), intent(in), value :: n, stride, line, value
     integer(c_int64_t), intent(inout) :: a(n)
     integer(c_int64_t) :: round, i
 

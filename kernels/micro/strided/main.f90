@@ -6,13 +6,15 @@ module strided
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_bytes, option_choice
     use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_text, only: to_text
     use pw_threads, only: thread_share
     implicit none
     private
 
-    integer(i8), parameter :: word_bytes = 8, line_bytes = 64, line = line_bytes/word_bytes
+    integer(i8), parameter :: word_bytes = 8, line = line_bytes/word_bytes
     integer(i8), parameter :: untouched = 2_i8**40   ! added to the values at the start; no pass has so high a number
 
     type, extends(kernel_t), public :: strided_t
@@ -34,17 +36,17 @@ module strided
     interface
         !> The exclusive or of the words 1, 1 + stride, ... of a; then of those a line further on; until each line, or with
         !> a stride below a line each word that it names, had its turn.
-        subroutine pw_strided_load(n, stride, a, total) bind(c)
+        subroutine pw_strided_load(n, stride, line, a, total) bind(c)
             import :: c_int64_t
-            integer(c_int64_t), intent(in), value :: n, stride
+            integer(c_int64_t), intent(in), value :: n, stride, line
             integer(c_int64_t), intent(in) :: a(n)
             integer(c_int64_t), intent(out) :: total
         end subroutine pw_strided_load
 
         !> The same words set to `value`.
-        subroutine pw_strided_store(n, stride, a, value) bind(c)
+        subroutine pw_strided_store(n, stride, line, a, value) bind(c)
             import :: c_int64_t
-            integer(c_int64_t), intent(in), value :: n, stride, value
+            integer(c_int64_t), intent(in), value :: n, stride, line, value
             integer(c_int64_t), intent(inout) :: a(n)
         end subroutine pw_strided_store
     end interface
@@ -54,8 +56,10 @@ contains
     subroutine declare_options(self)
         class(strided_t), intent(inout) :: self
 
-        call self%options%add('stride', option_bytes, '4160', 'bytes from one access to the next: 8, 16, 32 or a multiple of 64', &
-                              lowest=word_bytes, ladder='8,16,32,64,128,256,512,1024,2048,4096,4160,8192,16384,65536,262144')
+        call self%options%add('stride', option_bytes, to_text(4096 + line_bytes), &
+                              'bytes from one access to the next: a power of two within a cache line, or whole lines', &
+                              lowest=word_bytes, ladder='8,16,32,64,128,256,512,1024,2048,4096,'// &
+                              to_text(4096 + line_bytes)//',8192,16384,65536,262144')
         call self%options%add('access', option_choice, 'load', 'what is done at each', choices='load|store')
     end subroutine declare_options
 
@@ -69,8 +73,9 @@ contains
         self%loads = word == 'load'
         call self%options%get('stride', bytes)
         self%stride = bytes/word_bytes
-        if (modulo(bytes, line_bytes) /= 0 .and. all(bytes /= [8, 16, 32])) call error%raise(exit_usage, &
-            'a stride is 8, 16 or 32 bytes or a multiple of 64', 'strided', 'give such a --stride')
+        if (modulo(bytes, line_bytes) /= 0 .and. (popcnt(bytes) /= 1 .or. bytes < word_bytes)) call error%raise(exit_usage, &
+            'a stride is a power of two within a cache line or whole lines', 'strided', &
+            'give a multiple of '//to_text(line_bytes)//' bytes')
     end subroutine read_options
 
     subroutine plan(self, bytes, wanted, error)
@@ -119,9 +124,9 @@ contains
             if (last >= first) then
                 do pass = 1, passes
                     if (self%loads) then
-                        call pw_strided_load(last - first + 1, self%stride, a(first), found)
+                        call pw_strided_load(last - first + 1, self%stride, line, a(first), found)
                     else
-                        call pw_strided_store(last - first + 1, self%stride, a(first), self%passes + pass)
+                        call pw_strided_store(last - first + 1, self%stride, line, a(first), self%passes + pass)
                     end if
                 end do
             end if

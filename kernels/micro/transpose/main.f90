@@ -6,13 +6,14 @@ module transpose_kernel
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_choice
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_threads, only: thread_share
     implicit none
     private
 
-    integer(i8), parameter :: element_bytes = 8, line = 8    ! doubles in 64 bytes: shares start at a cache line
+    integer(i8), parameter :: element_bytes = 8, line = line_bytes/element_bytes    ! shares start at a cache line
 
     type, extends(kernel_t), public :: transpose_t
         private

@@ -1,7 +1,7 @@
 /* Software prefetch of what a block's update reads next, in builds with prefetch=software. */
 #include <stdint.h>
 
-enum { line_bytes = 64 };
+enum { line_bytes = PW_LINE_BYTES };
 
 void pw_ember_prefetch(const double *address, int64_t bytes);
 

@@ -29,7 +29,7 @@ def _wrong_pages(pages: Mapping[str, Any], wanted: str) -> str | None:
     policy, coverage = pages["policy"], pages["huge_coverage"]
     if policy != wanted:
         return f"wrong pages: the run used the policy {policy}, the configuration is {wanted}"
-    if policy == "none":
+    if policy in ("none", "fjmpg-none"):
         return f"wrong pages: {coverage:.1%} on huge pages, where none were wanted" if coverage > 0 else None
     enough = pages.get("enough_coverage", ENOUGH_COVERAGE)
     if coverage < enough:

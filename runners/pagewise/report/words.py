@@ -17,6 +17,9 @@ POLICY_NAMES = {
     "none": "base pages",
     "thp": "transparent huge pages",
     "hugetlbfs": "huge pages of the reserved pool",
+    "fjmpg": "huge pages of the reserved pool, by libmpg",
+    "fjmpg-thp": "transparent huge pages, by libmpg",
+    "fjmpg-none": "base pages, by libmpg",
 }
 # A noise floor above this hides most of what page sizes do.
 _UNSTEADY = 0.1

@@ -1,0 +1,49 @@
+!> What timed code takes for granted of the processor, checked before it runs.
+module pw_processor
+    use, intrinsic :: iso_c_binding, only: c_int64_t
+    use pw_error, only: error_t, exit_system
+    use pw_record, only: configuration_t
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    public :: processor_check
+
+    interface
+        !> See processor.h.
+        integer(c_int64_t) function pw_zero_bytes() bind(c)
+            import :: c_int64_t
+        end function pw_zero_bytes
+
+        integer(c_int64_t) function pw_sve_bits_built() bind(c)
+            import :: c_int64_t
+        end function pw_sve_bits_built
+
+        integer(c_int64_t) function pw_sve_bits() bind(c)
+            import :: c_int64_t
+        end function pw_sve_bits
+    end interface
+
+contains
+
+    !> Exit code 4 where vectors have another length than the build is for, and would give wrong results; or where the
+    !> processor may not zero lines, and the stores would not be those that the build is named after.
+    subroutine processor_check(configuration, error)
+        type(configuration_t), intent(in) :: configuration
+        type(error_t), intent(inout) :: error
+        integer(c_int64_t) :: built, given, zeroed
+
+        built = pw_sve_bits_built()
+        given = pw_sve_bits()
+        zeroed = pw_zero_bytes()
+        if (built > 0 .and. built /= given) then
+            call error%raise(exit_system, 'this build is for SVE vectors of '//to_text(built)// &
+                ' bits, and this process has '//to_text(given), 'processor_check', &
+                'run it where vectors have that length, or build without -msve-vector-bits')
+        else if (configuration%stores == 'zfill' .and. zeroed == 0) then
+            call error%raise(exit_system, 'stores=zfill: the system forbids DC ZVA (DCZID_EL0.DZP)', 'processor_check', &
+                'take a build with stores=regular or stores=nontemporal')
+        end if
+    end subroutine processor_check
+
+end module pw_processor

@@ -35,3 +35,15 @@ prepend_path("PATH", "{{ spec.prefix.bin }}")
 setenv("PAGEWISE_{{ variable }}", "{{ value }}")
 {% endfor %}
 setenv("PAGEWISE_PREFIX", "{{ spec.prefix }}")
+{# Fujitsu's libmpg reads these when a program starts. Pages on demand, so that whoever writes them first places them
+   (Feldman et al., PEARC '23, appendix A); freed memory goes back, and economical use of it, as without the library. #}
+{%- set libmpg = {"fjmpg": "hugetlbfs", "fjmpg-thp": "thp", "fjmpg-none": "none"} -%}
+{%- if "hugepages" in spec.variants and spec.variants["hugepages"].value in libmpg %}
+
+setenv("XOS_MMM_L_HPAGE_TYPE", "{{ libmpg[spec.variants["hugepages"].value] }}")
+setenv("XOS_MMM_L_LPG_MODE", "base+stack")
+setenv("XOS_MMM_L_PAGING_POLICY", "demand:demand:demand")
+setenv("XOS_MMM_L_ARENA_FREE", "1")
+setenv("XOS_MMM_L_ARENA_LOCK_TYPE", "1")
+prepend_path("LD_LIBRARY_PATH", "{{ spec["fujitsu-libmpg"].prefix }}/lib64")
+{%- endif %}

@@ -153,8 +153,10 @@ def prove(compiler: Compiler, sources: Path) -> None:
         compiler.reason = "; ".join(f"{entry['program']}: {entry['detail']}" for entry in failed)
 
 
-def prove_program(driver: str, program: Program, sources: Path) -> tuple[bool, str]:
-    """Whether a driver compiles a program into one that runs and prints the answer, and what was seen."""
+def prove_program(
+    driver: str, program: Program, sources: Path, runner: tuple[str, ...] = ()
+) -> tuple[bool, str]:
+    """Whether a driver compiles a program that runs (by `runner`) and prints the answer; what was seen."""
     with tempfile.TemporaryDirectory(prefix="pagewise-proof-") as folder:
         binary = Path(folder, "proof")
         command = [driver, "-O2", *program.options, str(sources / program.source), "-o", str(binary)]
@@ -172,7 +174,11 @@ def prove_program(driver: str, program: Program, sources: Path) -> tuple[bool, s
                 told = next((line for line in lines if "error" in line), lines[-1])
                 return False, f"does not compile: {told.strip()}"
             ran = subprocess.run(
-                [str(binary)], capture_output=True, text=True, timeout=SECONDS_FOR_A_PROGRAM, check=False
+                [*runner, str(binary)],
+                capture_output=True,
+                text=True,
+                timeout=SECONDS_FOR_A_PROGRAM,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as fault:
             return False, f"cannot be run: {fault}"

@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import spack.platforms
 import spack.store
 import spack.util.spack_yaml as syaml
 from spack.package import (
@@ -26,6 +27,9 @@ RELEASES = {
 
 #: Exit code of a kernel whose page policy could not be had.
 PAGES_UNAVAILABLE = 3
+
+#: What Fujitsu's libmpg makes of memory by policy: XOS_MMM_L_HPAGE_TYPE. None: not the library's.
+LIBMPG_TYPES = {"fjmpg": "hugetlbfs", "fjmpg-thp": "thp", "fjmpg-none": "none"}
 
 #: Folders of kernels/ that concern only the packages which name them.
 OF_SOME_PACKAGES = ("hdf5", "micro", "mini")
@@ -72,10 +76,18 @@ class KernelsPackage(CMakePackage):
 
     def cmake_args(self):
         return [
+            *self.cross_args(),
             self.define("BUILD_TESTING", False),
             self.define_from_variant("PAGEWISE_OPENMP", "openmp"),
             self.define_from_variant("PAGEWISE_PAPI", "papi"),
         ]
+
+    def cross_args(self):
+        """What CMake must be told where this machine is of another family than the target."""
+        family = str(self.spec.target.family)
+        if family == str(spack.platforms.host().default_target().family):
+            return []
+        return [self.define("CMAKE_SYSTEM_NAME", "Linux"), self.define("CMAKE_SYSTEM_PROCESSOR", family)]
 
     def detect_dev_src_change(self):
         """Whether a source is younger than the installation.
@@ -117,24 +129,39 @@ class ProgramsPackage(LibraryUserPackage):
     variant(
         "hugepages",
         default="none",
-        values=("none", "thp", "hugetlbfs"),
+        values=("none", "thp", "hugetlbfs", "fjmpg", "fjmpg-thp", "fjmpg-none"),
         multi=False,
-        description="Page policy: base pages, transparent huge pages, reserved pool",
+        description="Page policy: base pages, transparent huge pages, reserved pool; or by Fujitsu's libmpg",
     )
 
-    for language in ("c", "fortran"):
-        conflicts(
-            "prefetch=compiler",
-            when=f"%{language}=llvm",
-            msg="LLVM has no switch that makes it insert prefetches; take %gcc, or prefetch=software",
-        )
+    for _name, _vendor in (("llvm", "LLVM"), ("acfl", "Arm's compiler"), ("cce", "Cray's compiler")):
+        for _language in ("c", "fortran"):
+            conflicts(
+                "prefetch=compiler",
+                when=f"%{_language}={_name}",
+                msg=f"{_vendor} has no switch that makes it insert prefetches; take %gcc, or software",
+            )
+    conflicts(
+        "prefetch=compiler",
+        when="target=a64fx %fortran=gcc",
+        msg="GCC finds no prefetch to insert in code for SVE; take %fj, or prefetch=software",
+    )
+    for _policy in LIBMPG_TYPES:
+        depends_on("fujitsu-libmpg", when=f"hugepages={_policy}")
 
     def cmake_args(self):
         return [
             *super().cmake_args(),
             self.define_from_variant("PAGEWISE_HUGEPAGES", "hugepages"),
             self.define_from_variant("PAGEWISE_PREFETCH", "prefetch"),
+            *self.libmpg_args(),
         ]
+
+    def libmpg_args(self):
+        """Where Fujitsu's library of large pages is, for the policies that are its."""
+        if self.spec.variants["hugepages"].value not in LIBMPG_TYPES:
+            return []
+        return [self.define("PAGEWISE_LIBMPG_ROOT", self.spec["fujitsu-libmpg"].prefix)]
 
     def configuration(self):
         """What every record of the programs must say of their build."""
@@ -160,6 +187,9 @@ class ProgramsPackage(LibraryUserPackage):
         record_file = Path(f"{kernel['name']}.jsonl").absolute()
         arguments = [*map(str, kernel["smoke"]["arguments"]), "--record", str(record_file)]
         program = Executable(self.prefix.bin.join(kernel["executable"]))
+        if (emulate := Path(self.prefix.share, "pagewise", "emulate")).exists():
+            arguments.insert(0, program.path)
+            program = Executable(str(emulate))
         output = program(*arguments, output=str, error=str, fail_on_error=False)
         print(output)
         if program.returncode == PAGES_UNAVAILABLE and (lack := self.machine_lacks_pages()):
@@ -172,7 +202,8 @@ class ProgramsPackage(LibraryUserPackage):
             built = record["configuration"][name]
             assert built == value, f"built with {name}={built}"
         huge = record["pages"]["huge_coverage"]
-        assert huge == 0 if self.spec.satisfies("hugepages=none") else huge >= 0.99, (
+        base = self.spec.variants["hugepages"].value in ("none", "fjmpg-none")
+        assert huge == 0 if base else huge >= 0.99, (
             f"{huge:.0%} on huge pages"
         )
 

@@ -15,9 +15,15 @@ class PagewiseMicro(ProgramsPackage):
     variant(
         "stores",
         default="regular",
-        values=("regular", "nontemporal"),
+        values=("regular", "nontemporal", "zfill"),
         multi=False,
         description="Type of the stores",
+    )
+
+    requires(
+        "target=aarch64:",
+        when="stores=zfill",
+        msg="stores=zfill is an instruction of aarch64 (DC ZVA); take stores=nontemporal elsewhere",
     )
 
     own_parts = ("micro",)

@@ -1,0 +1,103 @@
+"""The A64FX that this machine emulates, as a site for Spack: cross compilers, proved by what they compile.
+
+detect_emulated.py ROOT
+
+Writes .pagewise/emulated-a64fx: packages.yaml, which envs/a64fx-emulated includes, and what stands between
+Spack and the compilers. Nothing is written where they or QEMU lack.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from detect import (
+    PROGRAMS,
+    Compiler,
+    compilers_of,
+    gcc_version,
+    output_of,
+    packages_yaml,
+    prove_program,
+    version_in,
+    write,
+)
+
+TRIPLET = "aarch64-linux-gnu"
+LINKER = "ld-linux-aarch64.so.1"
+#: Spack asks a compiler (-v) for the dynamic linker of what it links, and runs that for the version of the C
+#: library: here it is told one that runs by the emulator. What is built keeps its own.
+COMPILER = """#!/bin/sh
+case $1 in -v) [ $# -eq 1 ] || set -- "$@" -Wl,--dynamic-linker={folder}/lib/{linker} ;; esac
+exec {driver} "$@"
+"""
+DYNAMIC_LINKER = """#!/bin/sh
+exec {qemu} -L /usr/{triplet} /usr/{triplet}/lib/{linker} "$@"
+"""
+#: Of the machine's packages, those that a build takes and that run on the machine itself.
+TOOLS = ("cmake", "ninja", "gmake")
+
+
+def cross_compiler(root: Path) -> Compiler | None:
+    """The newest cross compiler whose programs print the right answers under the emulator."""
+    emulate = (str(root / "kernels" / "cmake" / "emulate"),)
+    for compiler in compilers_of(
+        "gcc",
+        f"{TRIPLET}-gcc",
+        {"cxx": (f"{TRIPLET}-g++",), "fortran": (f"{TRIPLET}-gfortran",)},
+        gcc_version,
+    ):
+        drivers = {"c": compiler.c, "fortran": compiler.fortran}
+        found = [
+            prove_program(driver, program, root / "setup" / "proof", emulate)
+            if (driver := drivers[program.language])
+            else (False, f"there is no compiler of {program.language}")
+            for program in PROGRAMS
+        ]
+        compiler.entered = all(ok for ok, _ in found)
+        verdict = "entered" if compiler.entered else next(detail for ok, detail in found if not ok)
+        print(f"setup: emulated a64fx: gcc {compiler.version} ({compiler.c}): {verdict}")
+        if compiler.entered:
+            return compiler
+    return None
+
+
+def script(file: Path, text: str) -> str:
+    """Write a program."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o755)
+    return str(file)
+
+
+def main(root: Path) -> None:
+    """Detect, prove, write; or leave nothing."""
+    folder = root / ".pagewise" / "emulated-a64fx"
+    qemu = shutil.which("qemu-aarch64")
+    compiler = cross_compiler(root) if qemu else None
+    if qemu is None or compiler is None or compiler.fortran is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    linker = script(folder / "lib" / LINKER, DYNAMIC_LINKER.format(qemu=qemu, triplet=TRIPLET, linker=LINKER))
+
+    def wrapped(driver: str) -> str:
+        return script(
+            folder / "bin" / Path(driver).name,
+            COMPILER.format(folder=folder, linker=LINKER, driver=driver),
+        )
+
+    compiler.c, compiler.fortran = wrapped(compiler.c), wrapped(compiler.fortran)
+    compiler.cxx = wrapped(compiler.cxx) if compiler.cxx else None
+    detected = json.loads((root / ".pagewise" / "detected" / "packages.yaml").read_text(encoding="utf-8"))
+    tools = {name: entry for name, entry in detected["packages"].items() if name in TOOLS}
+    version = version_in(r"version (\d+\.\d+)", output_of(linker, "--version"))
+    # Spack would take the one it finds by itself to be this machine's.
+    libc = {"externals": [{"spec": f"glibc@={version} target=aarch64", "prefix": str(folder)}]}
+    section = packages_yaml([compiler], [])["packages"]
+    write(folder / "packages.yaml", {"packages": {**section, **tools, "glibc": libc}})
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())

@@ -8,6 +8,8 @@ SET_THP_SIZES ?=
 PEERS ?=
 QUICK ?=
 BUILDER ?= auto
+SITE ?= $(PAGEWISE_SITE)
+export PAGEWISE_SITE := $(SITE)
 TARGET ?= host
 LOCK ?=
 VERSION ?=
@@ -21,6 +23,7 @@ help:
 	@echo '                ENV=default|quick|...  KERNELS=schoenauer_triad,...  ROUNDS=n  RESERVE_HUGEPAGES=1'
 	@echo '                UNTIL=2%  BUDGET=30m: rounds until intervals are so narrow (docs/statistics.md)'
 	@echo '                PAGES=thp:64k,hugetlbfs:1g  SET_THP_SIZES=1'
+	@echo '                SITE=name: compilers and packages of envs/sites/name, not what is detected (docs/new-site.md)'
 	@echo '                BUILDER=auto|spack|cmake (auto: CMake presets where Spack cannot be had)'
 	@echo 'make peers      set up, build, and compare our kernels with peer benchmarks that are installed (docs/peers.md)'
 	@echo '                PEERS=likwid-bench,stream,...  KERNELS=stream_triad,...  ROUNDS=n  QUICK=1'

@@ -1,0 +1,92 @@
+"""`pagewise site`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+
+import click
+
+from pagewise.errors import SelectionError
+
+_SCHEDULERS = click.Choice(("none", "slurm", "pbs", "pjm"))
+
+
+@click.group("site")
+def command() -> None:
+    """List, check and write sites: what a machine brings (docs/new-site.md)."""
+
+
+@command.command("list")
+def listing() -> None:
+    """The sites of this checkout, each with what it is."""
+    from pagewise.site.folder import read_site, site_names
+
+    for name in site_names():
+        site = read_site(name)
+        target = site.data["target"] or "this machine's processor"
+        click.echo(f"{name:<10} {site.data['summary']} ({target})")
+
+
+@command.command()
+@click.argument("name")
+@click.option("--here", is_flag=True, help="Whether all that it names is on this machine, too.")
+def check(name: str, here: bool) -> None:
+    """Check a site: its schema, its compilers for its toolchains; all faults at once."""
+    from pagewise.site.folder import read_site
+
+    site = read_site(name, here=here)
+    click.echo(f"{site.name}: no faults" + (", and all of it is here" if here else ""))
+
+
+@command.command()
+@click.argument("name")
+@click.option("--summary", help="What the machine is, in a line.")
+@click.option("--target", metavar="NAME", help="The processor by archspec's name; native: where it is built.")
+@click.option("--scheduler", type=_SCHEDULERS, help="Who runs jobs.")
+@click.option(
+    "--option", "options", multiple=True, help="Of the scheduler, for a job with a node of its own."
+)
+@click.option("--module", "modules", multiple=True, help="To be loaded before anything is built or run.")
+@click.option("--yes", is_flag=True, help="Ask nothing: what is not given is as detected.")
+def new(
+    name: str,
+    *,
+    summary: str | None,
+    target: str | None,
+    scheduler: str | None,
+    options: Sequence[str],
+    modules: Sequence[str],
+    yes: bool,
+) -> None:
+    """Write the folder of a new site from what is detected here; what is not, is asked."""
+    from pagewise.site.new import detect, write
+
+    if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
+        raise SelectionError(
+            f"{name!r} is no name of a site", remedy="small letters, digits, - and _, beginning with a letter"
+        )
+    asks = not yes and sys.stdin.isatty()
+    if not asks and summary is None:
+        raise SelectionError("the site has no summary", remedy="give --summary 'what the machine is'")
+    found = detect()
+
+    def wanted(given: str | None, question: str, default: str | None) -> str:
+        if given is not None or not asks:
+            return given if given is not None else str(default)
+        return str(click.prompt(question, default=default))
+
+    summary = wanted(summary, "What the machine is, in a line", None)
+    target = wanted(target, "Processor by archspec's name", "native")
+    kind = wanted(scheduler, "Scheduler: none, slurm, pbs or pjm", found.scheduler)
+    site = write(
+        name,
+        summary,
+        found,
+        target=None if target == "native" else target,
+        scheduler=kind,
+        options=options,
+        modules=modules,
+    )
+    click.echo(f"{site.folder}: written; make compare SITE={name}")

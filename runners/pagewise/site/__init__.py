@@ -1,0 +1,1 @@
+"""Sites: what a machine brings, a folder of envs/sites."""

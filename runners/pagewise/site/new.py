@@ -1,0 +1,109 @@
+"""A new site: what can be detected is detected, the rest is given by whoever writes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+
+from pagewise.errors import RefusedError, SetupError
+from pagewise.paths import project_root
+from pagewise.site.folder import Site, read_site, sites_folder, toolchain_compilers
+
+_SCHEDULERS = {"slurm": "sbatch", "pjm": "pjsub", "pbs": "qsub"}
+_WHOLE_NODE = {"slurm": ["--nodes=1", "--exclusive"], "pjm": ["-L node=1"], "pbs": ["-l place=excl"]}
+
+
+@dataclass(frozen=True)
+class Detected:
+    """What this machine tells by itself."""
+
+    packages: dict[str, Any]
+    toolchains: list[str]
+    policies: list[str]
+    base_kib: int
+    scheduler: str
+    module_init: str | None
+
+
+def detect(root: Path | None = None) -> Detected:
+    """Looks at the machine, and at what the set-up found. Raises SetupError before `make setup`."""
+    root = root or project_root()
+    file = root / ".pagewise" / "detected" / "packages.yaml"
+    try:
+        packages = json.loads(file.read_text(encoding="utf-8"))["packages"]
+        setup = json.loads((root / ".pagewise" / "setup.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError) as fault:
+        raise SetupError(
+            "nothing was detected on this machine yet", where=file, remedy="make setup"
+        ) from fault
+    facilities = {
+        "thp": "/sys/kernel/mm/transparent_hugepage/enabled",
+        "hugetlbfs": "/sys/kernel/mm/hugepages",
+    }
+    processor = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    a64fx = "0x46" in processor and "0x001" in processor  # as pagewise.prefetchers has them
+    toolchains = [
+        name
+        for name, compilers in toolchain_compilers(root).items()
+        if compilers <= packages.keys() and ("a64fx" in name) == a64fx
+    ]
+    return Detected(
+        packages,
+        toolchains,
+        ["none", *(policy for policy, place in facilities.items() if Path(place).exists())],
+        os.sysconf("SC_PAGE_SIZE") // 1024,
+        next((kind for kind, command in _SCHEDULERS.items() if shutil.which(command)), "none"),
+        setup["lmod"]["init"],
+    )
+
+
+def write(
+    name: str,
+    summary: str,
+    detected: Detected,
+    *,
+    target: str | None,
+    scheduler: str,
+    options: Sequence[str],
+    modules: Sequence[str],
+    root: Path | None = None,
+) -> Site:
+    """Writes the folder of a site and checks it. Raises RefusedError where one is there already."""
+    folder = sites_folder(root) / name
+    if folder.exists():
+        raise RefusedError(
+            "this site is there already", where=folder, remedy="remove it, or take another name"
+        )
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("pagewise.site", "."),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    templates.filters["yaml"] = json.dumps
+    text = templates.get_template("site.yaml.jinja").render(
+        name=name,
+        summary=summary,
+        target=target,
+        detected=detected,
+        scheduler=scheduler,
+        options=list(options) or _WHOLE_NODE.get(scheduler, []),
+        modules=list(modules),
+    )
+    folder.mkdir(parents=True)
+    try:
+        (folder / "site.yaml").write_text(text, encoding="utf-8")
+        packages = yaml.safe_dump({"packages": detected.packages}, sort_keys=False)
+        (folder / "packages.yaml").write_text(packages, encoding="utf-8")
+        return read_site(name, root)
+    except BaseException:
+        shutil.rmtree(folder)
+        raise

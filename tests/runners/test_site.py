@@ -1,0 +1,158 @@
+"""Sites: those of the checkout hold together; faults are told at once; a new one is written whole or not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pagewise.errors import FormatError, RefusedError, SelectionError, SetupError
+from pagewise.site.folder import read_site, site_names, toolchain_compilers
+from pagewise.site.new import detect, write
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with the sites of this one, and something detected."""
+    for folder in ("sites", "toolchains"):
+        shutil.copytree(ROOT / "envs" / folder, tmp_path / "envs" / folder)
+    state = tmp_path / ".pagewise"
+    (state / "detected").mkdir(parents=True)
+    packages = yaml.safe_load((ROOT / "envs/sites/debian/packages.yaml").read_text())
+    (state / "detected" / "packages.yaml").write_text(json.dumps(packages))
+    (state / "setup.json").write_text(json.dumps({"lmod": {"init": "/usr/share/lmod/lmod/init/bash"}}))
+    return tmp_path
+
+
+def edit(file: Path, before: str, after: str) -> None:
+    """Put one text for another."""
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after))
+
+
+def pagewise(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line."""
+    return subprocess.run(
+        [sys.executable, "-m", "pagewise", *arguments],
+        env={**os.environ, "PAGEWISE_ROOT": str(checkout), "PYTHONPATH": str(ROOT / "runners")},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+
+
+def test_every_site_of_the_checkout_is_free_of_faults() -> None:
+    assert site_names(ROOT) == ["debian", "fugaku", "ookami", "rocky"]
+    for name in site_names(ROOT):
+        assert read_site(name, ROOT).name == name
+
+
+def test_a64fx_has_the_five_compilers_of_its_toolchains() -> None:
+    known = toolchain_compilers(ROOT)
+    needed = set().union(*(known[name] for name in read_site("ookami", ROOT).data["toolchains"]))
+    assert needed == {"gcc", "acfl", "fj", "cce", "llvm"}
+
+
+def test_all_faults_are_told_at_once(checkout: Path) -> None:
+    folder = checkout / "envs" / "sites" / "debian"
+    edit(folder / "site.yaml", "base_kib: 4", "base_kib: 5")
+    edit(folder / "site.yaml", "kind: none", "kind: lsf")
+    edit(folder / "packages.yaml", "cmake@=3.25.1", "cmake")
+    with pytest.raises(FormatError) as told:
+        read_site("debian", checkout)
+    text = str(told.value)
+    for part in (
+        "pages.base_kib",
+        "scheduler.kind: 'lsf'",
+        "packages.yaml: cmake: 'cmake' names no version",
+        "remedy",
+    ):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("site", "file", "before", "after", "told"),
+    [
+        ("debian", "site.yaml", "name: debian", "name: bookworm", "is not the folder's name"),
+        ("debian", "site.yaml", "pagewise-llvm", "pagewise-nag", "'pagewise-nag' is none of"),
+        ("debian", "packages.yaml", ", fortran: /usr/bin/gfortran-12", "", "no compiler of fortran"),
+        ("debian", "packages.yaml", "  ninja:", "  meson:", "ninja is missing"),
+        ("debian", "packages.yaml", "prefix: /usr/lib/llvm-22", "prefix: llvm-22", "no full path"),
+        ("ookami", "packages.yaml", "  fujitsu-libmpg:", "  libmpg:", "the policies fjmpg need it"),
+        ("ookami", "packages.yaml", "  acfl:", "  arm:", "acfl is missing; the toolchain pagewise-arm-a64fx"),
+    ],
+)
+def test_what_a_site_lacks_is_told(
+    checkout: Path, *, site: str, file: str, before: str, after: str, told: str
+) -> None:
+    edit(checkout / "envs" / "sites" / site / file, before, after)
+    with pytest.raises(FormatError, match="this site has faults") as fault:
+        read_site(site, checkout)
+    assert told in str(fault.value)
+
+
+def test_what_is_not_on_this_machine_is_told_when_asked(checkout: Path) -> None:
+    read_site("fugaku", checkout)
+    with pytest.raises(FormatError) as told:
+        read_site("fugaku", checkout, here=True)
+    assert "frt is no program here" in str(told.value)
+    assert "/opt/FJSVxos/mmm" in str(told.value)
+
+
+def test_an_unknown_site_is_refused_with_the_known_ones(checkout: Path) -> None:
+    with pytest.raises(SelectionError, match="no site 'summit'") as told:
+        read_site("summit", checkout)
+    assert "fugaku, ookami" in str(told.value)
+
+
+def test_a_new_site_is_what_was_detected_and_said(checkout: Path) -> None:
+    done = pagewise(
+        checkout,
+        *("site", "new", "ours", "--yes", "--summary", 'a "quoted": machine', "--target", "zen4"),
+        *("--scheduler", "slurm", "--module", "gcc/13"),
+    )
+    assert done.returncode == 0, done.stderr
+    site = read_site("ours", checkout)
+    assert site.data["summary"] == 'a "quoted": machine'
+    assert site.data["target"] == "zen4"
+    assert site.data["scheduler"] == {"kind": "slurm", "options": ["--nodes=1", "--exclusive"]}
+    assert site.data["modules"] == {"init": "/usr/share/lmod/lmod/init/bash", "load": ["gcc/13"]}
+    assert site.data["toolchains"] == ["pagewise-gcc", "pagewise-llvm"]
+    assert site.packages == read_site("debian", checkout).packages
+    assert "ours" in pagewise(checkout, "site", "list").stdout
+    assert pagewise(checkout, "site", "check", "ours").returncode == 0
+    again = pagewise(checkout, "site", "new", "ours", "--yes", "--summary", "other")
+    assert again.returncode == 4
+    assert "there already" in again.stderr
+
+
+def test_a_site_that_would_have_faults_is_not_written(checkout: Path) -> None:
+    found = detect(checkout)
+    found.packages.pop("ninja")
+    with pytest.raises(FormatError, match="ninja is missing"):
+        write("bad", "x", found, target=None, scheduler="none", options=(), modules=(), root=checkout)
+    assert not (checkout / "envs" / "sites" / "bad").exists()
+    with pytest.raises(RefusedError, match="there already"):
+        write("rocky", "x", found, target=None, scheduler="none", options=(), modules=(), root=checkout)
+
+
+def test_what_can_be_neither_detected_nor_asked_is_an_error(checkout: Path) -> None:
+    done = pagewise(checkout, "site", "new", "ours")
+    assert done.returncode == 2
+    assert "--summary" in done.stderr
+    done = pagewise(checkout, "site", "new", "Our Site", "--summary", "x")
+    assert done.returncode == 2
+    assert "no name of a site" in done.stderr
+    shutil.rmtree(checkout / ".pagewise" / "detected")
+    with pytest.raises(SetupError, match="nothing was detected"):
+        detect(checkout)

@@ -43,7 +43,7 @@ def test_the_commands_and_options_in_the_documents_are_there():
         for command, rest in re.findall(r"^ {4,}(?:\$ )?(?:sudo )?\./pagewise ([a-z-]+)(.*)$", text, re.M):
             # What comes after -- belongs to another program, and so does the command of a pipe.
             options = re.findall(r"(?<=\s)--[a-z][a-z-]*", re.split(r"\s--\s|[|#]", rest)[0])
-            section = known.get(command, "")
+            section = "".join(part for name, part in known.items() if name.split()[0] == command)
             if command == "model":
                 options = [one for one in options if one in section]
             missing = [one for one in options if f"{one}" not in section]

@@ -1,0 +1,46 @@
+"""`pagewise export`: for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pagewise.cli.options import ENVIRONMENT, KERNELS, MODULES, THREADS, find_catalog, split_commas
+
+
+@click.group("export")
+def command() -> None:
+    """Write the configurations and figures of merit for other tools: docs/ramble.md."""
+
+
+@command.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@ENVIRONMENT
+@MODULES
+@KERNELS
+@click.option(
+    "--configurations", multiple=True, metavar="GLOBS", help="Configurations by glob, as 'gcc-*/thp/*'."
+)
+@THREADS
+@click.option(
+    "--runs", type=click.IntRange(1, 1000), default=7, show_default=True, help="Repeats of an experiment."
+)
+def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) -> None:
+    """Write into FOLDER Ramble applications of the kernels, and a workspace with the configurations."""
+    from pagewise import lmod
+    from pagewise.export.ramble import Chosen, write_ramble
+    from pagewise.paths import setup_facts
+
+    catalog = find_catalog(environment, modules)
+    told = Chosen(
+        catalog.select_kernels(split_commas(chosen["kernels"])),
+        catalog.select_entries(split_commas(chosen["configurations"])),
+        catalog.tree,
+        lmod.find_init(setup_facts()),
+        chosen["threads"],
+        chosen["runs"],
+    )
+    for file in write_ramble(folder, told):
+        click.echo(file)

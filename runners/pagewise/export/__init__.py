@@ -1,0 +1,1 @@
+"""The configurations and figures of merit for other tools that run benchmarks."""

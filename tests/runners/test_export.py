@@ -1,0 +1,89 @@
+"""The export for Ramble: applications and a workspace, their patterns against what kernels write."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stage import Stage
+
+
+@pytest.fixture
+def exported(small: Stage) -> tuple[Stage, Path]:
+    folder = small.folder / "exported"
+    done = small.run("export", "ramble", str(folder), "--runs", "3", "--threads", "2")
+    assert done.returncode == 0, done.stderr
+    assert [Path(line).is_file() for line in done.stdout.split()] == [True] * 5
+    return small, folder
+
+
+def calls(folder: Path, kernel: str) -> dict[str, list[ast.Call]]:
+    """The directives in the class of an application, by name."""
+    tree = ast.parse((folder / f"repo/applications/pagewise-{kernel}/application.py").read_text())
+    (found,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    by_name: dict[str, list[ast.Call]] = {}
+    for node in found.body:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            by_name.setdefault(node.value.func.id, []).append(node.value)
+    return by_name
+
+
+def keyword(call: ast.Call, name: str) -> object:
+    return next(ast.literal_eval(one.value) for one in call.keywords if one.arg == name)
+
+
+def test_every_configuration_that_a_kernel_can_tell_apart_is_an_experiment(
+    exported: tuple[Stage, Path],
+) -> None:
+    _, folder = exported
+    told = yaml.safe_load((folder / "configs/ramble.yaml").read_text())["ramble"]
+    triad = told["applications"]["pagewise-triad"]["workloads"]["compare"]["experiments"]
+    chase = told["applications"]["pagewise-chase"]["workloads"]["compare"]["experiments"]
+    assert len(triad) == 3
+    # It does not feel prefetching.
+    assert len(chase) == 2
+    thp = triad["gcc-12.2.0_thp_hardware-regular"]
+    assert thp["n_repeats"] == "3"
+    assert thp["variables"]["configuration"].endswith("gcc-12.2.0/thp/hardware-regular")
+    assert thp["variables"]["lowest_coverage"] == 0.99
+    assert told["variables"]["n_threads"] == 2
+
+
+def test_figures_of_merit_are_found_in_what_a_kernel_writes(
+    exported: tuple[Stage, Path], tmp_path: Path
+) -> None:
+    stage, folder = exported
+    record = tmp_path / "record.jsonl"
+    (program,) = stage.folder.glob("opt/*thp*/bin/pw-triad")
+    variables = {"COMPILER": "gcc", "HUGEPAGES": "thp", "PREFETCH": "hardware", "STORES": "regular"}
+    subprocess.run(
+        [program, "--record", record],
+        env={f"PAGEWISE_{name}": value for name, value in variables.items()},
+        check=True,
+    )
+    told, found = json.loads(record.read_text()), calls(folder, "triad")
+    values = {}
+    for call in found["figure_of_merit"]:
+        # Ramble matches line by line, from the beginning.
+        match = re.compile(keyword(call, "fom_regex")).match(record.read_text())
+        values[ast.literal_eval(call.args[0])] = float(match[keyword(call, "group_name")])
+    assert values["bandwidth_stream_gb_per_s"] == told["metrics"]["bandwidth_stream_gb_per_s"]
+    assert values["huge_coverage"] == told["pages"]["huge_coverage"] == 1.0
+    assert values["populate"] == told["seconds"]["populate"]
+    (checked,) = [call for call in found["success_criteria"] if ast.literal_eval(call.args[0]) == "checked"]
+    assert re.match(keyword(checked, "match"), record.read_text())
+    failed = record.read_text().replace('"status": "ok"', '"status": "check_failed"')
+    assert not re.match(keyword(checked, "match"), failed)
+
+
+def test_a_folder_with_something_in_it_is_refused(exported: tuple[Stage, Path]) -> None:
+    stage, folder = exported
+    done = stage.run("export", "ramble", str(folder))
+    assert done.returncode == 2
+    assert "not empty" in done.stderr

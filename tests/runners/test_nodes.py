@@ -1,0 +1,177 @@
+"""Nodes unlike the others: error rates on simulated partitions, facts, and what schedulers say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from pagewise.cluster.schedulers import parse_flux, parse_job, parse_pbsnodes, parse_sinfo
+from pagewise.compare.facts import differences, host_facts
+from pagewise.compare.nodes import Measured, Quantity, away, measured, population, spread_of
+
+TIME = Quantity("triad", "gcc-12.2.0/none/hardware-regular", "time")
+
+
+def quantity(number: int) -> Quantity:
+    return Quantity("triad", f"gcc-12.2.0/{number}", "time")
+
+
+def partition(rng: np.random.Generator, nodes: int, quantities: int, spread: float) -> dict:
+    """Nodes that are alike but for their spread."""
+    return {
+        quantity(number): {f"n{node}": Measured(math.exp(rng.normal(0.0, spread))) for node in range(nodes)}
+        for number in range(quantities)
+    }
+
+
+def share(found: Iterable[bool]) -> float:
+    return float(np.mean(list(found)))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "quantities"), [(4, 6), (5, 1), (6, 6), (7, 1), (9, 6), (16, 6), (60, 4), (300, 2)]
+)
+def test_where_all_nodes_are_alike_at_most_5_percent_of_sweeps_accuse_one(
+    nodes: int, quantities: int
+) -> None:
+    rng = np.random.default_rng(nodes)
+    trials = 400 if nodes < 100 else 150
+    wrong = share(bool(away(partition(rng, nodes, quantities, 0.02), at_least=1e-9)) for _ in range(trials))
+    # Three standard errors of that many trials above 5 %.
+    assert wrong <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / trials)
+
+
+@pytest.mark.parametrize(("nodes", "found_at_least"), [(6, 0.9), (8, 0.95), (16, 0.99), (100, 0.99)])
+def test_a_node_that_is_a_tenth_slower_is_found_where_others_differ_by_half_a_percent(
+    nodes: int, found_at_least: float
+) -> None:
+    rng = np.random.default_rng(7)
+
+    def is_found() -> bool:
+        told = partition(rng, nodes, 4, 0.005)
+        for by_node in told.values():
+            by_node["n2"] = Measured(1.1 * by_node["n2"].value)
+        return {one.node for one in away(told)} == {"n2"}
+
+    assert share(is_found() for _ in range(100)) >= found_at_least
+
+
+def test_a_quarter_of_bad_nodes_does_not_hide_itself() -> None:
+    rng = np.random.default_rng(11)
+    told = partition(rng, 40, 1, 0.005)[quantity(0)]
+    bad = {f"n{number}" for number in range(10)}
+    slowed = {name: Measured(one.value * (1.15 if name in bad else 1.0)) for name, one in told.items()}
+    assert {one.node for one in away({TIME: slowed})} == bad
+
+
+def test_fewer_than_four_nodes_accuse_nobody() -> None:
+    assert away({TIME: {"n1": Measured(1.0), "n2": Measured(1.0), "n3": Measured(9.0)}}) == []
+
+
+def test_what_is_small_is_no_finding_however_sure() -> None:
+    values = {f"n{number}": Measured(1.0 + 1e-4 * number) for number in range(20)}
+    values["n3"] = Measured(1.025)
+    assert away({TIME: values}, at_least=0.03) == []
+    assert [one.node for one in away({TIME: values}, at_least=0.02)] == ["n3"]
+
+
+def test_a_node_that_is_measured_badly_must_lie_farther_out() -> None:
+    values = {f"n{number}": Measured(1.0 + 0.001 * (number % 5), 0.001) for number in range(12)}
+    assert [one.node for one in away({TIME: values | {"n0": Measured(1.1, 0.001)}})] == ["n0"]
+    assert away({TIME: values | {"n0": Measured(1.1, 0.1)}}) == []
+
+
+def test_nodes_that_are_all_the_same_have_a_spread_of_nothing_and_are_alike() -> None:
+    assert away({TIME: {f"n{number}": Measured(2.0) for number in range(6)}}) == []
+
+
+def test_the_spread_is_that_of_normal_values_and_not_of_outliers() -> None:
+    rng = np.random.default_rng(3)
+    for count in (4, 5, 8, 9, 30, 2500):
+        found = np.mean([spread_of(rng.normal(0.0, 1.0, count)) for _ in range(300 if count < 100 else 10)])
+        assert found == pytest.approx(1.0, abs=0.15), count
+    values = rng.normal(0.0, 1.0, 100)
+    values[:40] += 1000.0
+    assert spread_of(values) < 4.0
+
+
+def test_the_error_of_a_median_is_that_of_normal_rounds() -> None:
+    rng = np.random.default_rng(5)
+    rounds = np.exp(rng.normal(0.0, 0.02, (2000, 25)))
+    errors = [measured(one).error for one in rounds]
+    true = float(np.std([math.log(measured(one).value) for one in rounds]))
+    assert float(np.median(errors)) == pytest.approx(true, rel=0.15)
+
+
+def test_two_kinds_of_nodes_are_told() -> None:
+    rng = np.random.default_rng(9)
+    values = np.exp(np.concatenate([rng.normal(0.0, 0.005, 12), rng.normal(math.log(1.5), 0.005, 8)]))
+    found = population(TIME, {f"n{number}": Measured(float(one)) for number, one in enumerate(values)})
+    assert found.two is not None
+    assert found.two.apart == pytest.approx(1.5, rel=0.02)
+    assert found.two.slow_share == pytest.approx(0.4)
+
+
+def host(**told: object) -> dict:
+    usual = {
+        "kernel": "6.1",
+        "memory_bytes": 400_000_000_000,
+        "thp": {"enabled": "madvise", "defrag": "madvise"},
+    }
+    return {**usual, "pools": [], "caches": [], **told}
+
+
+def test_facts_that_differ_are_told_with_their_nodes() -> None:
+    nodes = {f"n{number}": host_facts(host()) for number in range(4)}
+    nodes["n9"] = host_facts(host(thp={"enabled": "never", "defrag": "madvise"}, kernel="5.14"))
+    found = {one.fact: one for one in differences(nodes)}
+    assert set(found) == {"THP", "kernel"}
+    assert found["THP"].usual == "madvise"
+    assert found["THP"].others == {"never": ("n9",)}
+
+
+def test_memory_that_differs_by_what_the_kernel_keeps_is_the_same() -> None:
+    sizes = {"n1": 400.0e9, "n2": 400.3e9, "n3": 399.9e9}
+    nodes = {name: host_facts(host(memory_bytes=size)) for name, size in sizes.items()}
+    assert differences(nodes) == []
+    nodes["n4"] = host_facts(host(memory_bytes=350e9))
+    assert [(one.fact, list(one.others.values())) for one in differences(nodes)] == [("memory", [("n4",)])]
+
+
+def test_where_no_value_has_a_majority_none_is_usual() -> None:
+    (found,) = differences({"n1": {"SMT": "on"}, "n2": {"SMT": "off"}})
+    assert found.usual is None
+    assert set(found.others) == {"on", "off"}
+
+
+def test_sinfo_is_read_with_states_and_reasons() -> None:
+    text = "n10|idle|none\nn2|drained|bad DIMM\nn3|down*|none\nn1|mixed|none\nn1|mixed|none\n"
+    found = parse_sinfo(text)
+    assert [node.name for node in found] == ["n1", "n2", "n3", "n10"]
+    assert [node.usable for node in found] == [True, False, False, True]
+    assert [node.reason for node in found] == [None, "bad DIMM", "not responding", None]
+
+
+def test_a_job_is_read_from_scontrol() -> None:
+    text = "JobId=7 JobState=NODE_FAIL Reason=NodeDown Dependency=(null) Requeue=1 Restarts=2 ExitCode=1:0"
+    found = parse_job(text)
+    assert (found.state, found.reason, found.restarts) == ("NODE_FAIL", "NodeDown", 2)
+    assert parse_job("slurm_load_jobs error: Invalid job id specified") is None
+
+
+def test_pbsnodes_and_flux_are_read() -> None:
+    pbs = '{"nodes": {"c2": {"state": "free"}, "c10": {"state": "offline,down", "comment": "fan"}}}'
+    assert [(node.name, node.usable, node.reason) for node in parse_pbsnodes(pbs)] == [
+        ("c2", True, None),
+        ("c10", False, "fan"),
+    ]
+    pytest.importorskip("ClusterShell", reason="comes with ReFrame")
+    flux = "free|f[1-2]\ndown|f3\n"
+    assert [(node.name, node.usable) for node in parse_flux(flux)] == [
+        ("f1", True),
+        ("f2", True),
+        ("f3", False),
+    ]

@@ -199,6 +199,26 @@ def test_all_that_was_measured_goes_into_the_store(swept: Swept) -> None:
     assert told["records"] >= 7 * 30
 
 
+def test_an_environment_that_is_not_there_is_an_error_that_says_what_to_do(
+    cluster: tuple[Slurm, Stage],
+) -> None:
+    _, stage = cluster
+    done = stage.run("cluster", "run", "--env", "nosuch", "--results", str(stage.folder / "other"))
+    assert done.returncode == 3
+    assert "ReFrame ran no job" in done.stderr
+    assert "./pagewise list" in done.stderr
+
+
+def test_options_for_the_scheduler_reach_it(cluster: tuple[Slurm, Stage]) -> None:
+    _, stage = cluster
+    options = ["-J", "--nodelist=n2", "--name", "one", "--json", "--results", str(stage.folder / "other")]
+    done = stage.run("cluster", "run", *options, "--rounds", "3", "--no-sweep", timeout=120)
+    assert done.returncode == 0, done.stderr
+    (node,) = json.loads(done.stdout)["nodes"]
+    manifest = json.loads((Path(node["result"]) / "manifest.json").read_text())
+    assert manifest["host"]["hostname"] == "n2"
+
+
 def test_plain_reframe_runs_a_comparison_too(cluster: tuple[Slurm, Stage]) -> None:
     _, stage = cluster
     site = stage.folder / "site.yaml"

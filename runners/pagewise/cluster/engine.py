@@ -89,7 +89,7 @@ def command(request: Request, folder: Path) -> list[str]:
     if request.time_limit is not None:
         settings["time_limit"] = request.time_limit
     arguments += [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
-    arguments += [word for option in request.job_options for word in ("-J", option)]
+    arguments += [f"--job-option={option}" for option in request.job_options]
     if request.nodes:
         arguments += ["-P", f"node={','.join(request.asked)}"]
     return [sys.executable, "-c", _START, *arguments, "--run"]
@@ -128,7 +128,7 @@ def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = Fals
     told["jobs"] = _jobs(report, request.partition) if report.exists() else []
     told |= {"state": state, "finished": utc_text()}
     campaign.write(folder, told)
-    if request.asked and not told["jobs"] and state == "complete":
+    if not told["jobs"] and state == "complete" and (request.asked or not request.nodes):
         raise SetupError(
             "ReFrame ran no job: its message is above",
             where=work / "reframe.log",

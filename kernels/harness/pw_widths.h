@@ -39,11 +39,12 @@
 /* The compiler must have v in a register here, and knows nothing of its value from here on: it neither leaves out, nor
  * regroups, nor folds what is computed before and after. */
 #if defined(__x86_64__)
-#define PW_OPAQUE(v) __asm__ volatile("" : "+v"(v))
+#define PW_IN_VECTOR "+v"
 #elif defined(__aarch64__)
-#define PW_OPAQUE(v) __asm__ volatile("" : "+w"(v))
+#define PW_IN_VECTOR "+w"
 #else
-#define PW_OPAQUE(v) __asm__ volatile("" : "+m"(v))
+#define PW_IN_VECTOR "+m"
 #endif
+#define PW_OPAQUE(v) __asm__ volatile("" : PW_IN_VECTOR(v))
 
 #endif

@@ -6,13 +6,6 @@ enum { apart = 4096 };
 
 /* What was added up is opaque, so that each access is made. */
 #define KEEP(v, constraint) __asm__ volatile("" : constraint(v)::"memory")
-#if defined(__x86_64__)
-#define VECTOR "+v"
-#elif defined(__aarch64__)
-#define VECTOR "+w"
-#else
-#define VECTOR "+m"
-#endif
 
 #define EACH_FOUR                                                                                                               \
     for (char *at = first; at < first + places * apart; at += 4 * apart)                                                        \
@@ -68,9 +61,9 @@ typedef int64_t vector_256 __attribute__((vector_size(32)));
 typedef int64_t vector_512 __attribute__((vector_size(64)));
 
 DEFINE_ACCESSES(scalar, int64_t, 1, "+r", )
-DEFINE_ACCESSES(by_128, vector_128, 2, VECTOR, )
-PW_IF_256(DEFINE_ACCESSES(by_256, vector_256, 4, VECTOR, ))
-PW_IF_512(DEFINE_ACCESSES(by_512, vector_512, 8, VECTOR, PW_WIDE))
+DEFINE_ACCESSES(by_128, vector_128, 2, PW_IN_VECTOR, )
+PW_IF_256(DEFINE_ACCESSES(by_256, vector_256, 4, PW_IN_VECTOR, ))
+PW_IF_512(DEFINE_ACCESSES(by_512, vector_512, 8, PW_IN_VECTOR, PW_WIDE))
 
 int32_t pw_crossing(int32_t access, int32_t simd, int64_t rounds, int64_t places, char *first, int64_t value, int64_t *total)
 {

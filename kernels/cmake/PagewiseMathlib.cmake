@@ -1,0 +1,87 @@
+# The library of mathematical functions that a build's programs call, for kernels that feel `library` by their kernel.yaml.
+#
+# mathlib=libm makes scalar calls; with any other the compiler makes vector calls, of the timed code once more compiled, and
+# those are served by what is linked. A row a library: the processors and compilers it is for, the options that make each
+# compiler call it (GCC knows the vector ABI by itself), and what is linked. Rows with `untried` wait for a machine that has
+# the library.
+set(PAGEWISE_MATHLIB libm CACHE STRING "Mathematical functions: libm (scalar calls), libmvec, sleef, armpl, mass, fujitsu")
+set(pagewise_all_mathlib libm libmvec sleef armpl mass fujitsu)
+
+# The vector ABI of GNU: both libraries have the same functions by the same names.
+set(pagewise_mathlib_libmvec_COMPILER "GNU|LLVM")
+set(pagewise_mathlib_libmvec_PROCESSOR "x86_64|AMD64|aarch64")
+set(pagewise_mathlib_libmvec_LLVM -fveclib=libmvec)
+set(pagewise_mathlib_libmvec_LINK mvec)
+set(pagewise_mathlib_sleef_COMPILER "GNU|LLVM")
+set(pagewise_mathlib_sleef_PROCESSOR "x86_64|AMD64|aarch64")
+set(pagewise_mathlib_sleef_LLVM -fveclib=libmvec)
+set(pagewise_mathlib_sleef_LINK sleefgnuabi)
+# untried: Arm Performance Libraries.
+set(pagewise_mathlib_armpl_COMPILER "LLVM")
+set(pagewise_mathlib_armpl_PROCESSOR "aarch64")
+set(pagewise_mathlib_armpl_LLVM -fveclib=ArmPL)
+set(pagewise_mathlib_armpl_LINK amath)
+# untried: IBM's MASS on POWER.
+set(pagewise_mathlib_mass_COMPILER "GNU|LLVM")
+set(pagewise_mathlib_mass_PROCESSOR "ppc64le|ppc64")
+set(pagewise_mathlib_mass_GNU -mveclibabi=mass -funsafe-math-optimizations)
+set(pagewise_mathlib_mass_LLVM -fveclib=MASSV)
+set(pagewise_mathlib_mass_LINK massvp9 mass)
+# untried: A64FX, whose compiler (frt, fcc) has the functions itself and links its own library.
+set(pagewise_mathlib_fujitsu_COMPILER "Fujitsu|FujitsuClang")
+set(pagewise_mathlib_fujitsu_PROCESSOR "aarch64")
+set(pagewise_mathlib_fujitsu_Fujitsu -Kfast,simd,mfunc)
+set(pagewise_mathlib_fujitsu_LINK "")
+
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set(pagewise_compiler_family GNU)
+elseif(CMAKE_C_COMPILER_ID MATCHES "Clang")
+    set(pagewise_compiler_family LLVM)
+else()
+    set(pagewise_compiler_family ${CMAKE_C_COMPILER_ID})
+endif()
+
+# Options for timed code without vectors: no vector library has a part in it.
+set(pagewise_no_vectors -fno-tree-vectorize)
+if(pagewise_compiler_family STREQUAL "LLVM")
+    set(pagewise_no_vectors -fno-vectorize -fno-slp-vectorize)
+endif()
+
+# Those that this compiler can call on this processor.
+set(pagewise_mathlibs "")
+foreach(_mathlib ${pagewise_all_mathlib})
+    if(_mathlib STREQUAL "libm" OR (CMAKE_SYSTEM_PROCESSOR MATCHES "^(${pagewise_mathlib_${_mathlib}_PROCESSOR})$"
+                                    AND pagewise_compiler_family MATCHES "^(${pagewise_mathlib_${_mathlib}_COMPILER})$")
+    )
+        list(APPEND pagewise_mathlibs ${_mathlib})
+    endif()
+endforeach()
+if(NOT PAGEWISE_MATHLIB IN_LIST pagewise_mathlibs)
+    message(FATAL_ERROR "PAGEWISE_MATHLIB=${PAGEWISE_MATHLIB}: on ${CMAKE_SYSTEM_PROCESSOR}, ${PAGEWISE_COMPILER} can call one of "
+                        "${pagewise_mathlibs}"
+    )
+endif()
+
+# Set `result` to the files that programs with the library link, empty where this system has it not.
+function(pagewise_mathlib_link mathlib result)
+    set(_found "")
+    foreach(_name ${pagewise_mathlib_${mathlib}_LINK})
+        find_library(PAGEWISE_LIBRARY_${_name} ${_name})
+        mark_as_advanced(PAGEWISE_LIBRARY_${_name})
+        if(NOT PAGEWISE_LIBRARY_${_name})
+            set(_found "")
+            break()
+        endif()
+        list(APPEND _found ${PAGEWISE_LIBRARY_${_name}})
+    endforeach()
+    set(${result} ${_found} PARENT_SCOPE)
+endfunction()
+
+if(NOT PAGEWISE_MATHLIB STREQUAL "libm")
+    pagewise_mathlib_link(${PAGEWISE_MATHLIB} _link)
+    if(NOT _link AND pagewise_mathlib_${PAGEWISE_MATHLIB}_LINK)
+        message(FATAL_ERROR "PAGEWISE_MATHLIB=${PAGEWISE_MATHLIB}: its library is not here "
+                            "(${pagewise_mathlib_${PAGEWISE_MATHLIB}_LINK}); install it, or name its place in CMAKE_PREFIX_PATH"
+        )
+    endif()
+endif()

@@ -1,0 +1,322 @@
+!> Throughput and latency of arithmetic operations.
+!>
+!> Source: A64FX microarchitecture guide (Fujitsu, 2021), performance of basic kernels.
+module arithmetic
+    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_intptr_t, c_null_ptr, c_ptr
+    use pw_cycles, only: clock_hertz
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: kernel_t, plan_t
+    use pw_kinds, only: i8, r4, r8
+    use pw_options, only: option_choice
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_simd, only: place_of, simd_names, words_had
+    use pw_threads, only: thread_share
+    implicit none
+    private
+
+    ! In the order of the numbers in arithmetic.h, and those of the types in pw_stream_call.h.
+    character(8), parameter :: operations(13) = ['add     ', 'sub     ', 'mul     ', 'div     ', 'sqrt    ', 'fma     ', &
+        'min     ', 'max     ', 'abs     ', 'sign    ', 'to_fp32 ', 'to_int64', 'to_int32']
+    integer, parameter :: add = 1, sub = 2, mul = 3, div = 4, root = 5, fma = 6, min_of = 7, max_of = 8, abs_of = 9, sign_of = 10, &
+        to_fp32 = 11, to_int64 = 12, to_int32 = 13
+    character(5), parameter :: types(6) = ['fp64 ', 'fp32 ', '     ', '     ', 'int64', 'int32']
+    integer(i8), parameter :: type_bytes(6) = [8_i8, 4_i8, 0_i8, 0_i8, 8_i8, 4_i8]
+    integer, parameter :: first_integer_type = 5
+    integer(i8), parameter :: steps = 63, grain = 320     ! as in arithmetic.h
+    real(r8), parameter :: dividend = 720720.0_r8         ! of 1 to 16 a multiple
+
+    !> struct arithmetic_call.
+    type, bind(c) :: call_t
+        integer(c_int64_t) :: passes = 0, elements = 0
+        type(c_ptr) :: x = c_null_ptr
+        real(c_double) :: a = 0.0_c_double
+        integer(c_int32_t) :: operation = 1, type = 1, simd = 1, one_chain = 0, flips = 0
+    end type call_t
+
+    type, extends(kernel_t), public :: arithmetic_t
+        private
+        type(call_t) :: request
+        integer(i8) :: elements = 0, passes = 0, threads = 1, lanes = 1
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+        procedure, private :: initial
+        procedure, private :: expected
+    end type arithmetic_t
+
+    interface
+        !> The timed kernel; see arithmetic.h.
+        integer(c_int32_t) function pw_arithmetic_run(request) bind(c)
+            import :: c_int32_t, call_t
+            type(call_t), intent(inout) :: request
+        end function pw_arithmetic_run
+
+        !> See stream_values.h.
+        integer(c_int32_t) function pw_stream_put(type, array, first, n, values) bind(c)
+            import :: c_double, c_int32_t, c_int64_t, c_ptr
+            integer(c_int32_t), intent(in), value :: type
+            type(c_ptr), intent(in), value :: array
+            integer(c_int64_t), intent(in), value :: first, n
+            real(c_double), intent(in) :: values(*)
+        end function pw_stream_put
+
+        integer(c_int32_t) function pw_stream_get(type, array, first, n, values) bind(c)
+            import :: c_double, c_int32_t, c_int64_t, c_ptr
+            integer(c_int32_t), intent(in), value :: type
+            type(c_ptr), intent(in), value :: array
+            integer(c_int64_t), intent(in), value :: first, n
+            real(c_double), intent(inout) :: values(*)
+        end function pw_stream_get
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(arithmetic_t), intent(inout) :: self
+
+        associate (options => self%options)
+            call options%add('operation', option_choice, 'fma', 'what is done; a conversion goes there and back', &
+                             choices=words_had(operations, any_operation))
+            call options%add('type', option_choice, 'fp64', 'type of the numbers', choices='fp64|fp32|int64|int32')
+            call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits: as the build''s flags ask for, '// &
+                             'none, or so many', choices=words_had(simd_names, width_status))
+            call options%add('measure', option_choice, 'throughput', 'many operations at a time that do not depend on each '// &
+                             'other, or each of what the one before made', choices='throughput|latency')
+        end associate
+    end subroutine declare_options
+
+    integer(c_int32_t) function any_operation(place)
+        integer(c_int32_t), intent(in) :: place
+        type(call_t) :: request
+
+        request%operation = place
+        request%simd = place_of('scalar', simd_names)
+        any_operation = pw_arithmetic_run(request)
+    end function any_operation
+
+    integer(c_int32_t) function width_status(place)
+        integer(c_int32_t), intent(in) :: place
+        type(call_t) :: request
+
+        request%simd = place
+        width_status = pw_arithmetic_run(request)
+    end function width_status
+
+    subroutine read_options(self, error)
+        class(arithmetic_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: operation, type_name, width, word
+        integer(i8), parameter :: width_bytes(2:6) = [0_i8, 16_i8, 32_i8, 64_i8, 0_i8]
+
+        call self%options%get('threads', self%threads)
+        self%request = call_t()
+        call self%options%get('operation', operation)
+        self%request%operation = place_of(operation, operations)
+        call self%options%get('type', type_name)
+        self%request%type = place_of(type_name, types)
+        call self%options%get('simd', width)
+        self%request%simd = place_of(width, simd_names)
+        call self%options%get('measure', word)
+        self%request%one_chain = merge(1_c_int32_t, 0_c_int32_t, word == 'latency')
+        select case (self%request%operation)
+        case (add, sub, fma)
+            self%request%a = 1.0_r8
+            self%request%flips = 1
+        case (mul)
+            self%request%a = -1.0_r8
+        case (div)
+            self%request%a = dividend
+        case (root)
+            self%request%a = 3.7_r8
+        case (min_of, max_of)
+            self%request%a = 20.0_r8
+        case (sign_of)
+            self%request%a = -1.0_r8
+        end select
+        if (pw_arithmetic_run(self%request) /= 0) then
+            call error%raise(exit_usage, 'there is no '//operation//' of '//type_name//' by --simd '//width//' here', &
+                             'arithmetic', 'take another width, or another type: whole numbers have no sqrt, fma, '// &
+                             'sign and conversions')
+            return
+        end if
+        self%lanes = max(1_i8, width_bytes(self%request%simd)/type_bytes(self%request%type))
+    end subroutine read_options
+
+    !> The working set only feeds the registers: at least a piece a thread.
+    subroutine plan(self, bytes, wanted, error)
+        class(arithmetic_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        associate (unused => error)
+        end associate
+        wanted%element_bytes = type_bytes(self%request%type)
+        wanted%elements = max(self%threads, bytes/(wanted%element_bytes*grain))*grain
+        allocate (wanted%name(1), source=[character(16) :: 'x'])
+        allocate (wanted%bytes(1), source=wanted%elements*wanted%element_bytes)
+    end subroutine plan
+
+    subroutine initialise(self, elements)
+        class(arithmetic_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: i
+        integer(c_int32_t) :: status
+
+        self%elements = elements
+        self%passes = 0
+        status = pw_stream_put(self%request%type, self%memory(1)%address, 0_i8, elements, [(self%initial(i), i=1, elements)])
+    end subroutine initialise
+
+    !> What element i is at first: so that the operation changes it, and that results are exact but for roots and quotients.
+    pure real(r8) function initial(self, i)
+        class(arithmetic_t), intent(in) :: self
+        integer(i8), intent(in) :: i
+
+        initial = real(1_i8 + iand(i, 15_i8), r8)
+        select case (self%request%operation)
+        case (min_of)
+            initial = 20.0_r8 + initial
+        case (abs_of)
+            initial = -initial
+        case (div, root)
+            if (self%request%type < first_integer_type) initial = initial + 0.375_r8
+        case (to_fp32)
+            initial = initial + 2.0_r8**(-40)
+        case (to_int32, to_int64)
+            initial = initial + 0.25_r8
+        end select
+    end function initial
+
+    !> What x becomes by an odd number of steps, or by a pass whose summand was positive behind pairs of passes.
+    pure real(r8) function expected(self, x)
+        class(arithmetic_t), intent(in) :: self
+        real(r8), intent(in) :: x
+        integer :: step
+
+        expected = x
+        select case (self%request%operation)
+        case (add, fma)
+            expected = x + real(steps, r8)
+        case (sub)
+            expected = x - real(steps, r8)
+        case (mul)
+            expected = -x
+        case (div)
+            expected = dividend/x
+        case (root)
+            do step = 1, 200
+                expected = sqrt(expected) + self%request%a
+            end do
+        case (min_of)
+            expected = min(x, self%request%a)
+        case (max_of)
+            expected = max(x, self%request%a)
+        case (abs_of)
+            expected = abs(x)
+        case (sign_of)
+            expected = sign(x, self%request%a)
+        case (to_fp32)
+            expected = real(real(x, r4), r8)
+        case (to_int32, to_int64)
+            expected = aint(x)
+        end select
+    end function expected
+
+    subroutine run(self, passes)
+        class(arithmetic_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: first, last
+        integer(c_int32_t) :: status
+        type(call_t) :: request
+
+        !$omp parallel private(first, last, request, status)
+        call thread_share(self%elements, grain, first, last)
+        request = self%request
+        request%passes = passes
+        request%elements = last - first + 1
+        if (request%flips == 1 .and. modulo(self%passes, 2_i8) == 1) request%a = -request%a
+        request%x = transfer(transfer(self%memory(1)%address, 0_c_intptr_t) + (first - 1)*type_bytes(request%type), c_null_ptr)
+        status = pw_arithmetic_run(request)
+        !$omp end parallel
+        self%passes = self%passes + passes
+    end subroutine run
+
+    !> Every element against what an odd number of steps makes of it; after an even number of passes one more is made, for
+    !> many operations take back every second step. Quotients and roots are rounded at each step.
+    subroutine validate(self, outcome)
+        class(arithmetic_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        real(r8), allocatable :: values(:)
+        real(r8) :: wanted
+        integer(i8) :: i
+        integer(c_int32_t) :: status
+
+        if (modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
+        allocate (values(self%elements))
+        status = pw_stream_get(self%request%type, self%memory(1)%address, 0_i8, self%elements, values)
+        outcome%error = 0.0_r8
+        do i = 1, self%elements
+            wanted = self%expected(self%initial(i))
+            outcome%error = max(outcome%error, abs(values(i) - wanted)/abs(wanted))
+        end do
+        outcome%method = 'every element against its closed form, largest relative difference'
+        if (any(self%request%operation == [div, root]) .and. self%request%type < first_integer_type) &
+            outcome%tolerance = merge(16*epsilon(1.0_r8), 16*real(epsilon(1.0_r4), r8), self%request%type == 1)
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    function traffic(self, passes) result(moved)
+        class(arithmetic_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved%bytes_stream = 2*real(self%elements*passes*type_bytes(self%request%type), r8)
+        moved%bytes_hardware = moved%bytes_stream
+        if (self%request%type < first_integer_type .and. self%request%operation <= fma) &
+            moved%flops = merge(2, 1, self%request%operation == fma)*results(self, passes)
+    end function traffic
+
+    !> Results of all threads; a conversion there and back makes two.
+    pure real(r8) function results(self, passes)
+        class(arithmetic_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+
+        results = real(steps*self%elements*passes, r8)
+        if (self%request%operation >= to_fp32) results = 2*results
+    end function results
+
+    function metrics(self, passes, seconds) result(figures)
+        class(arithmetic_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        real(r8) :: hertz, rate, an_operation
+
+        hertz = clock_hertz()
+        rate = results(self, passes)/seconds
+        an_operation = real(self%lanes*self%threads, r8)/rate
+        figures = [metric_t('nanoseconds_per_operation', 1.0e9_r8*an_operation), metric_t('gop_per_s', rate*1.0e-9_r8)]
+        if (hertz > 0.0_r8) figures = [metric_t('cycles_per_operation', an_operation*hertz), figures, &
+            metric_t('results_per_cycle', rate/(hertz*real(self%threads, r8))), metric_t('clock_ghz', hertz*1.0e-9_r8)]
+    end function metrics
+
+end module arithmetic
+
+program main
+    use arithmetic, only: arithmetic_t
+    use pw_harness, only: run_kernel
+    implicit none
+    type(arithmetic_t) :: kernel
+
+    kernel%name = 'arithmetic'
+    kernel%summary = 'throughput and latency of an operation, by type and SIMD width'
+    kernel%default_working_set = '8KiB'
+    call run_kernel(kernel)
+end program main

@@ -1,0 +1,12 @@
+/* The last result is left out: the check must find it. */
+#include "math_functions.h"
+
+#include <math.h>
+
+int32_t pw_math(int32_t function, int32_t type, int32_t call, int64_t n, const void *x, const void *z, void *y)
+{
+    (void)z;
+    if (function != math_exp || type != math_fp64 || call != math_fortran) return math_none;
+    for (int64_t i = 0; i < n - 1; i++) ((double *)y)[i] = exp(((const double *)x)[i]);
+    return math_ok;
+}

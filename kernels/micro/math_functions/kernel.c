@@ -1,0 +1,109 @@
+/* Loops in C, and with PW_MATH_VECTORS explicit vectors. No math.h: there GCC is told of a vector library under -ffast-math
+ * only, which would change the arithmetic too; so it is told here. LLVM knows from its option -fveclib. */
+#include "math_functions.h"
+#include "pw_vector.h"
+
+#include <features.h>
+
+/* libmvec has exp, log, sin, cos and pow since glibc 2.22, the others since 2.35, on x86-64. */
+#if defined(PW_MATH_VECTORS) && defined(__x86_64__) && defined(__AVX2__) && defined(__GLIBC__)
+#if __GLIBC_PREREQ(2, 35)
+#define VECTOR_CALLS
+#endif
+#endif
+#if defined(VECTOR_CALLS) && !defined(__clang__)
+#define KNOWN_AS_VECTOR __attribute__((simd("notinbranch"), const))
+#else
+#define KNOWN_AS_VECTOR
+#endif
+
+#define EACH_OF_ONE(DO) DO(exp) DO(log) DO(sin) DO(cos) DO(tan) DO(cbrt) DO(erf)
+#define DECLARE(name)                                                                                                           \
+    KNOWN_AS_VECTOR double name(double);                                                                                        \
+    KNOWN_AS_VECTOR float name##f(float);
+EACH_OF_ONE(DECLARE)
+KNOWN_AS_VECTOR double pow(double, double);
+KNOWN_AS_VECTOR float powf(float, float);
+
+void pw_math_fortran_fp64(int32_t function, int64_t n, const double *x, const double *z, double *y);
+void pw_math_fortran_fp32(int32_t function, int64_t n, const float *x, const float *z, float *y);
+
+#define LOOP(name, ...)                                                                                                         \
+    case math_##name:                                                                                                           \
+        for (int64_t i = 0; i < n; i++) y[i] = __VA_ARGS__;                                                                     \
+        return math_ok;
+#define LOOP_FP64(name) LOOP(name, name(x[i]))
+#define LOOP_FP32(name) LOOP(name, name##f(x[i]))
+
+static int32_t c_fp64(int32_t function, int64_t n, const double *restrict x, const double *restrict z, double *restrict y)
+{
+    switch (function) {
+        EACH_OF_ONE(LOOP_FP64)
+        LOOP(pow, pow(x[i], z[i]))
+        LOOP(sqrt, __builtin_sqrt(x[i]))
+    default: return math_none;
+    }
+}
+
+static int32_t c_fp32(int32_t function, int64_t n, const float *restrict x, const float *restrict z, float *restrict y)
+{
+    switch (function) {
+        EACH_OF_ONE(LOOP_FP32)
+        LOOP(pow, powf(x[i], z[i]))
+        LOOP(sqrt, __builtin_sqrtf(x[i]))
+    default: return math_none;
+    }
+}
+
+#if defined(VECTOR_CALLS)
+/* The names of the vector ABI for 256 bits (AVX2), which libmvec has, and SLEEF in libsleefgnuabi. */
+typedef double vector_fp64 __attribute__((vector_size(32)));
+typedef float vector_fp32 __attribute__((vector_size(32)));
+typedef double memory_fp64 __attribute__((vector_size(32), aligned(8), may_alias));
+typedef float memory_fp32 __attribute__((vector_size(32), aligned(4), may_alias));
+#define DECLARE_VECTORS(name)                                                                                                   \
+    vector_fp64 _ZGVdN4v_##name(vector_fp64);                                                                                   \
+    vector_fp32 _ZGVdN8v_##name##f(vector_fp32);
+EACH_OF_ONE(DECLARE_VECTORS)
+vector_fp64 _ZGVdN4vv_pow(vector_fp64, vector_fp64);
+vector_fp32 _ZGVdN8vv_powf(vector_fp32, vector_fp32);
+
+#define VECTORS(type, lanes, name, ...)                                                                                         \
+    case math_##name:                                                                                                           \
+        for (int64_t i = 0; i < n; i += lanes) *(memory_##type *)(y + i) = __VA_ARGS__;                                         \
+        return math_ok;
+#define VECTORS_FP64(name) VECTORS(fp64, 4, name, _ZGVdN4v_##name(*(const memory_fp64 *)(x + i)))
+#define VECTORS_FP32(name) VECTORS(fp32, 8, name, _ZGVdN8v_##name##f(*(const memory_fp32 *)(x + i)))
+
+static int32_t direct_fp64(int32_t function, int64_t n, const double *restrict x, const double *restrict z, double *restrict y)
+{
+    switch (function) {
+        EACH_OF_ONE(VECTORS_FP64)
+        VECTORS(fp64, 4, pow, _ZGVdN4vv_pow(*(const memory_fp64 *)(x + i), *(const memory_fp64 *)(z + i)))
+    default: return math_none;
+    }
+}
+
+static int32_t direct_fp32(int32_t function, int64_t n, const float *restrict x, const float *restrict z, float *restrict y)
+{
+    switch (function) {
+        EACH_OF_ONE(VECTORS_FP32)
+        VECTORS(fp32, 8, pow, _ZGVdN8vv_powf(*(const memory_fp32 *)(x + i), *(const memory_fp32 *)(z + i)))
+    default: return math_none;
+    }
+}
+#else
+#define direct_fp64(function, n, x, z, y) math_none
+#define direct_fp32(function, n, x, z, y) math_none
+#endif
+
+int32_t pw_math(int32_t function, int32_t type, int32_t call, int64_t n, const void *x, const void *z, void *y)
+{
+    if (call == math_direct) return type == math_fp64 ? direct_fp64(function, n, x, z, y) : direct_fp32(function, n, x, z, y);
+    if (call == math_c) return type == math_fp64 ? c_fp64(function, n, x, z, y) : c_fp32(function, n, x, z, y);
+    if (type == math_fp64)
+        pw_math_fortran_fp64(function, n, x, z, y);
+    else
+        pw_math_fortran_fp32(function, n, x, z, y);
+    return math_ok;
+}

@@ -6,6 +6,9 @@
 {%- for label, variant, plain in [("Hugepages", "hugepages", "none"), ("Prefetch", "prefetch", "hardware"), ("Stores", "stores", "regular")] -%}
 {%- set _ = facts.append((label, variant | upper, spec.variants[variant].value if variant in spec.variants else plain)) -%}
 {%- endfor -%}
+{%- if "mathlib" in spec.variants and spec.variants["mathlib"].value != "libm" -%}
+{%- set _ = facts.append(("Library", "LIBRARY", spec.variants["mathlib"].value)) -%}
+{%- endif -%}
 {%- for label, variant in [("OpenMP", "openmp"), ("PAPI", "papi"), ("MPI", "mpi")] if variant in spec.variants -%}
 {%- set _ = facts.append((label, variant | upper, "on" if spec.variants[variant].value else "off")) -%}
 {%- endfor -%}

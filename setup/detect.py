@@ -238,6 +238,14 @@ def hdf5() -> tuple[str | None, str]:
     return defined("hdf5/serial/H5public.h", *names), "/usr"
 
 
+def sleef() -> str | None:
+    """The version of SLEEF, where it has the functions of the vector ABI."""
+    names = ("SLEEF_VERSION_MAJOR", "SLEEF_VERSION_MINOR", "SLEEF_VERSION_PATCHLEVEL")
+    places = ("lib*/libsleefgnuabi.so", "lib/*/libsleefgnuabi.so")
+    there = any(file for place in places for file in Path("/usr").glob(place))
+    return (defined("sleef.h", *names) or defined("*/sleef.h", *names)) if there else None
+
+
 def mpi(sources: Path) -> External | None:
     """The MPI whose mpicc is on PATH, if it stands the proof."""
     path = shutil.which("mpicc")
@@ -271,6 +279,7 @@ def externals(sources: Path) -> list[External]:
         )
     found.append(("papi", re.sub(r",\s*", ".", papi) if papi else None, "/usr", True))
     found.append(("hdf5", *hdf5(), True))
+    found.append(("sleef", sleef(), "/usr", True))
     # For envs/suites; in other environments' solves it has no part.
     found.append(("hpcc", packaged_version("hpcc"), "/usr", True))
     # No recipe here needs these yet, and each external costs time in every solve.

@@ -85,3 +85,9 @@ if(NOT PAGEWISE_MATHLIB STREQUAL "libm")
         )
     endif()
 endif()
+
+# As builds tell it; the plain one is not told.
+set(PAGEWISE_CALLED_LIBRARY "")
+if(NOT PAGEWISE_MATHLIB STREQUAL "libm")
+    set(PAGEWISE_CALLED_LIBRARY ${PAGEWISE_MATHLIB})
+endif()

@@ -22,10 +22,16 @@ function(pagewise_install_module package)
         endif()
     endforeach()
     set(_Target ${PAGEWISE_TARGET})
+    set(_Library ${PAGEWISE_CALLED_LIBRARY})
     set(_Builder cmake)
 
     # Equal builds have equal hashes: compiler and flags belong to the facts, the place does not.
     set(_facts Package Version Compiler Hugepages Prefetch Stores OpenMP PAPI ${ARGN} Target)
+    set(_suffix "")
+    if(_Library)
+        list(APPEND _facts Library)
+        set(_suffix -${_Library})
+    endif()
     set(_told "")
     foreach(_fact ${_facts} Builder)
         string(TOUPPER ${_fact} _variable)
@@ -57,7 +63,7 @@ function(pagewise_install_module package)
     # In two steps: @NAME@ is known now, ${CMAKE_INSTALL_PREFIX} when it is installed.
     set(_template ${PROJECT_BINARY_DIR}/${MODULE_PACKAGE}.lua.in)
     configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.lua.in ${_template} @ONLY)
-    set(_name ${package}/${_Version}/${_Compiler}/${_Hugepages}/${_Prefetch}-${_Stores})
+    set(_name ${package}/${_Version}/${_Compiler}/${_Hugepages}/${_Prefetch}-${_Stores}${_suffix})
     install(
         CODE "
             set(_tree \"${PAGEWISE_MODULE_DIR}\")

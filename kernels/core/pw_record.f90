@@ -17,6 +17,7 @@ module pw_record
         character(:), allocatable :: compiler_version   !< the Fortran compiler's own words
         character(:), allocatable :: compiler_options   !< likewise
         character(:), allocatable :: hugepages, prefetch, stores
+        character(:), allocatable :: library            !< called in place of the system's own; empty: none
         logical :: openmp = .false., papi = .false.
         logical :: finalizers = .false.                 !< objects of a block are finalised once, at its end
     end type configuration_t
@@ -237,6 +238,9 @@ contains
         call json%put('hugepages', configuration%hugepages)
         call json%put('prefetch', configuration%prefetch)
         call json%put('stores', configuration%stores)
+        if (allocated(configuration%library)) then
+            if (len(configuration%library) > 0) call json%put('library', configuration%library)
+        end if
         call json%put('openmp', configuration%openmp)
         call json%put('papi', configuration%papi)
         call json%put('finalizers', configuration%finalizers)

@@ -40,7 +40,11 @@ def size_name(size: int) -> str:
 
 @dataclass(frozen=True)
 class Configuration:
-    """What one module stands for. `digest` is the sha256 of the module file, `hash` that of the build."""
+    """What one module stands for. `digest` is the sha256 of the module file, `hash` that of the build.
+
+    `library` is what its programs call in place of the system's own: of mathematical functions libmvec or
+    sleef; empty where they call none.
+    """
 
     module: str
     package: str
@@ -56,12 +60,14 @@ class Configuration:
     builder: str
     prefix: str
     digest: str
+    library: str = ""
 
     @classmethod
     def from_environment(cls, module: str, environment: Mapping[str, str], digest: str) -> Configuration:
         """Reads PAGEWISE_* of a loaded module. Raises KeyError naming the variable that is not set."""
         values = {name: environment[f"PAGEWISE_{name.upper()}"] for name in cls._told()}
-        return cls(module=module, digest=digest, **values)
+        library = environment.get("PAGEWISE_LIBRARY", "")
+        return cls(module=module, digest=digest, library=library, **values)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Configuration:
@@ -69,13 +75,14 @@ class Configuration:
         return cls(**data)
 
     def to_dict(self) -> dict[str, str]:
-        """The fields, for the manifest."""
-        return asdict(self)
+        """The fields, for the manifest; an empty library is none."""
+        return {name: value for name, value in asdict(self).items() if name != "library" or value}
 
     @property
     def label(self) -> str:
-        """The variants, as in the module's name: `thp/hardware-regular`."""
-        return f"{self.hugepages}/{self.prefetch}-{self.stores}"
+        """The variants, as in the module's name: `thp/hardware-regular`, `none/hardware-regular-sleef`."""
+        library = f"-{self.library}" if self.library else ""
+        return f"{self.hugepages}/{self.prefetch}-{self.stores}{library}"
 
     def matches(self, pattern: str) -> bool:
         """Whether a glob fits the module's name, its name from the compiler on, or its variants."""
@@ -83,11 +90,12 @@ class Configuration:
             fnmatchcase(text, pattern) for text in (self.module, f"{self.compiler}/{self.label}", self.label)
         )
 
-    def order(self) -> tuple[str, str, int, int, int, int, str]:
+    def order(self) -> tuple[str, str, str, int, int, int, int, str]:
         """Sorts by package and compiler, then base pages and hardware prefetch first; named sizes last."""
         return (
             self.package,
             self.compiler,
+            self.library,
             _place(HUGEPAGES, policy_kind(self.hugepages)),
             policy_size(self.hugepages) or 0,
             _place(STORES, self.stores),

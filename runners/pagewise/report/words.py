@@ -36,12 +36,13 @@ _FACTORS = {"hugepages": "Pages", "prefetch": "Prefetch", "stores": "Stores", "c
 
 def shown(kernel: Kernel, cell: Cell, variant: str) -> str:
     """A variant's value in a cell, or `any` where the kernel does not feel it."""
-    return str(getattr(cell.measured, variant)) if variant in kernel.feels else "any"
+    return str(getattr(cell.measured, variant) or "system's") if variant in kernel.feels else "any"
 
 
 def shown_variants(kernel: Kernel) -> tuple[str, ...]:
-    """The variants that have a column: of a program nothing but its pages is varied."""
-    return VARIANTS[:1] if kernel.is_program else VARIANTS
+    """The variants that have a column: of a program nothing but its pages is varied, libraries of few kernels."""
+    library = ("library",) if "library" in kernel.feels else ()
+    return VARIANTS[:1] if kernel.is_program else (*VARIANTS, *library)
 
 
 def label(kernel: Kernel, configuration: Configuration) -> str:
@@ -49,12 +50,12 @@ def label(kernel: Kernel, configuration: Configuration) -> str:
 
     Prefetch by the hardware and regular stores are the rule: only what differs is named.
     """
-    return named(getattr(configuration, name) for name in VARIANTS if name in kernel.feels) or "as built"
+    return named(getattr(configuration, name) for name in (*VARIANTS, "library") if name in kernel.feels) or "as built"
 
 
 def named(values: Iterable[str]) -> str:
     """Values of variants without those that are the rule: `thp software`."""
-    return " ".join(value for value in values if value not in ("hardware", "regular"))
+    return " ".join(value for value in values if value not in ("hardware", "regular", ""))
 
 
 def policy_text(policy: str) -> str:

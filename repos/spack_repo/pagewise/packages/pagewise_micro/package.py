@@ -26,6 +26,15 @@ class PagewiseMicro(ProgramsPackage):
         msg="stores=zfill is an instruction of aarch64 (DC ZVA); take stores=nontemporal elsewhere",
     )
 
+    variant(
+        "mathlib",
+        default="libm",
+        values=("libm", "libmvec", "sleef", "armpl", "mass", "fujitsu"),
+        multi=False,
+        description="Mathematical functions: scalar calls, or vectors by the C library, SLEEF or a vendor",
+    )
+    depends_on("sleef", when="mathlib=sleef")
+
     own_parts = ("micro",)
 
     def cmake_args(self):
@@ -33,4 +42,5 @@ class PagewiseMicro(ProgramsPackage):
             *super().cmake_args(),
             self.define("PAGEWISE_MICRO", True),
             self.define_from_variant("PAGEWISE_STORES", "stores"),
+            self.define_from_variant("PAGEWISE_MATHLIB", "mathlib"),
         ]

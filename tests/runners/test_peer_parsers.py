@@ -17,6 +17,7 @@ MATRICES = 4096**2 * 16
 
 TRUE = [
     ("likwid-bench", Ask("triad_mem_avx_fma", 512_000_000), "likwid-bench.txt", 10.93591),
+    ("likwid-bench", Ask("peakflops_avx_fma", 16_000), "likwid-bench-peak.txt", 6.10558),
     ("stream", Ask("Triad", STREAM_BYTES), "stream.txt", 12.4379),
     ("stream", Ask("Copy", STREAM_BYTES), "stream.txt", 10.2045),
     ("babelstream", Ask("Triad", STREAM_BYTES), "babelstream.txt", 12.249928),

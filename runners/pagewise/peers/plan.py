@@ -18,6 +18,9 @@ CACHES = ("L1", "L2", "L3")
 QUICK_ROUNDS, QUICK_LEVELS = 3, ("L1", "memory")
 _HIGHER: tuple[str, Literal["higher"]] = ("GB/s, stream", "higher")
 
+# What vector libraries have of functions; sqrt is an instruction.
+_FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "pow", "cbrt", "erf")
+_LIBRARIES = ("libmvec", "sleef")
 # Configurations and options of ours that are tried, by level. Wide vectors win in L1 and lose in memory.
 _WIDTHS = ((), ("--simd", "256"), ("--simd", "512"))
 # A loop of loads does no arithmetic: of sums, those of integers come nearest, for wide floating-point
@@ -75,7 +78,8 @@ class Target:
 class Match:
     """Ours against theirs at one size; `other` is a kernel of ours or a peer.
 
-    `compiler` limits both sides; `details` are pages and compiler, where a name needs them.
+    `compiler` limits both sides; `details` are pages and compiler, where a name needs them; `other_name` is
+    that of a kernel of ours as the other side.
     """
 
     level: str
@@ -88,13 +92,12 @@ class Match:
     other: Ours | Theirs
     targets: tuple[Target, ...]
     compiler: str | None = None
+    other_name: str = ""
 
     @property
     def against(self) -> str:
         """The other side's name."""
-        if isinstance(self.other, Theirs):
-            return self.other.peer
-        return "regular stores" if self.other.kernel == self.ours.kernel else f"limit of {self.other.kernel}"
+        return self.other.peer if isinstance(self.other, Theirs) else self.other_name
 
     @property
     def setting(self) -> str:
@@ -148,6 +151,7 @@ def matches(size: Sizes, compilers: Sequence[str], cores: int) -> list[Match]:
         *_streams(size.stream, compilers, cores),
         *_latencies(levels),
         *_others(size),
+        *_arithmetic(levels, compilers),
     ]
 
 
@@ -227,10 +231,36 @@ def _others(size: Sizes) -> Iterable[Match]:
     stencil = Ours("stencil7", HARDWARE, ("thp/*",), blocked)
     limit = Ours("schoenauer_triad", HARDWARE, ("thp/*",))
     aims = (Target("all", 0.9),)
-    yield Match("memory", (), size.memory, 1, "GB/s, hardware", "higher", stencil, limit, aims)
+    name = f"limit of {limit.kernel}"
+    yield Match(
+        "memory", (), size.memory, 1, "GB/s, hardware", "higher", stencil, limit, aims, other_name=name
+    )
     around = Ours("stencil7", STREAM, ("thp/*-nontemporal",), blocked)
     through = Ours("stencil7", STREAM, ("thp/*-regular",), blocked)
-    yield Match("memory", ("nontemporal",), size.memory, 1, *_HIGHER, around, through, reach)
+    name = "regular stores"
+    yield Match(
+        "memory", ("nontemporal",), size.memory, 1, *_HIGHER, around, through, reach, other_name=name
+    )
+
+
+def _arithmetic(levels: Mapping[str, int], compilers: Sequence[str]) -> Iterable[Match]:
+    """The peak of multiply-adds against likwid-bench's; functions by loops against explicit vector calls."""
+    working_set = levels.get("L1", 32 * KIB) // 2
+    widths = tuple(("--simd", bits) for bits in ("256", "512"))
+    peak = Ours("peak_flops", "gflop_per_s", ("none/hardware-regular",), ((), *widths))
+    theirs = Theirs("likwid-bench", ("peakflops*",), ("*_sp", "*_sp_*"))
+    aims = (Target("all", 0.97), Target("compiler", 0.97))
+    yield Match("L1", (), working_set, 1, "Gflop/s", "higher", peak, theirs, aims)
+    aims = (Target("compiler", 0.95),)
+    for function, library, compiler in product(_FUNCTIONS, _LIBRARIES, compilers):
+        asked = ("--function", function, "--error-samples", "256")
+        where = (f"none/hardware-regular-{library}",)
+        calls = ((*asked, "--call", "fortran"), (*asked, "--call", "c"))
+        loops = Ours("math_functions", "gcalls_per_s", where, calls)
+        direct = Ours("math_functions", "gcalls_per_s", where, ((*asked, "--call", "direct"),))
+        yield Match(
+            "L1", (function, compiler), working_set, 1, "10^9/s", "higher", loops, direct, aims, compiler, library
+        )
 
 
 def _power_of_two(size: int) -> int:

@@ -50,7 +50,8 @@ def label(kernel: Kernel, configuration: Configuration) -> str:
 
     Prefetch by the hardware and regular stores are the rule: only what differs is named.
     """
-    return named(getattr(configuration, name) for name in (*VARIANTS, "library") if name in kernel.feels) or "as built"
+    felt = [name for name in (*VARIANTS, "library") if name in kernel.feels]
+    return named(getattr(configuration, name) for name in felt) or "as built"
 
 
 def named(values: Iterable[str]) -> str:

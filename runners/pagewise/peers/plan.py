@@ -238,9 +238,7 @@ def _others(size: Sizes) -> Iterable[Match]:
     around = Ours("stencil7", STREAM, ("thp/*-nontemporal",), blocked)
     through = Ours("stencil7", STREAM, ("thp/*-regular",), blocked)
     name = "regular stores"
-    yield Match(
-        "memory", ("nontemporal",), size.memory, 1, *_HIGHER, around, through, reach, other_name=name
-    )
+    yield Match("memory", ("nontemporal",), size.memory, 1, *_HIGHER, around, through, reach, other_name=name)
 
 
 def _arithmetic(levels: Mapping[str, int], compilers: Sequence[str]) -> Iterable[Match]:
@@ -258,9 +256,8 @@ def _arithmetic(levels: Mapping[str, int], compilers: Sequence[str]) -> Iterable
         calls = ((*asked, "--call", "fortran"), (*asked, "--call", "c"))
         loops = Ours("math_functions", "gcalls_per_s", where, calls)
         direct = Ours("math_functions", "gcalls_per_s", where, ((*asked, "--call", "direct"),))
-        yield Match(
-            "L1", (function, compiler), working_set, 1, "10^9/s", "higher", loops, direct, aims, compiler, library
-        )
+        details = (function, compiler)
+        yield Match("L1", details, working_set, 1, "10^9/s", "higher", loops, direct, aims, compiler, library)
 
 
 def _power_of_two(size: int) -> int:

@@ -40,7 +40,7 @@ def shown(kernel: Kernel, cell: Cell, variant: str) -> str:
 
 
 def shown_variants(kernel: Kernel) -> tuple[str, ...]:
-    """The variants that have a column: of a program nothing but its pages is varied, libraries of few kernels."""
+    """The variants that have a column: pages alone of a program, libraries too of kernels that call some."""
     library = ("library",) if "library" in kernel.feels else ()
     return VARIANTS[:1] if kernel.is_program else (*VARIANTS, *library)
 

@@ -17,7 +17,6 @@ MATRICES = 4096**2 * 16
 
 TRUE = [
     ("likwid-bench", Ask("triad_mem_avx_fma", 512_000_000), "likwid-bench.txt", 10.93591),
-    ("likwid-bench", Ask("peakflops_avx_fma", 16_000), "likwid-bench-peak.txt", 6.10558),
     ("stream", Ask("Triad", STREAM_BYTES), "stream.txt", 12.4379),
     ("stream", Ask("Copy", STREAM_BYTES), "stream.txt", 10.2045),
     ("babelstream", Ask("Triad", STREAM_BYTES), "babelstream.txt", 12.249928),
@@ -25,6 +24,7 @@ TRUE = [
     ("multichase", Ask("chase", TABLE), "multichase.txt", 133.9),
     ("hpcc", Ask("SingleRandomAccess", TABLE), "hpcc-random_access.txt", 24.426e6),
     ("hpcc", Ask("PTRANS", MATRICES), "hpcc-ptrans.txt", 0.645),
+    ("likwid-bench", Ask("peakflops_avx_fma", 16_000), "likwid-bench-peak.txt", 6.10558),
 ]
 
 

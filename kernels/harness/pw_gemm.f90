@@ -1,0 +1,307 @@
+!> The driver of kernels that multiply square matrices, c = c + alpha a b, of any of BLAS' four types.
+!>
+!> alpha is 1 and -1 in turn: every second pass takes back what the one before did. All elements are small whole numbers, so
+!> that results are exact in whatever order the products are added.
+module pw_gemm
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: kernel_t, plan_t
+    use pw_kinds, only: i8, r4, r8
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_threads, only: thread_number, thread_share
+    implicit none
+    private
+
+    integer, parameter, public :: gemm_fp32 = 1, gemm_fp64 = 2, gemm_complex_fp32 = 3, gemm_complex_fp64 = 4
+    integer(i8), parameter :: type_bytes(4) = [4_i8, 8_i8, 8_i8, 16_i8]
+    integer(i8), parameter :: matrix_alignment = 64, grain = 8      ! bytes; columns of c
+
+    !> A kernel of the kind: its type, and how a thread multiplies.
+    type, extends(kernel_t), abstract, public :: gemm_t
+        integer :: type = gemm_fp64
+        integer(i8) :: n = 0, stride = 0        !< rows and columns; elements from column to column
+        integer(i8) :: threads = 1
+        integer(i8), private :: passes = 0
+    contains
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+        procedure :: buffers => no_buffers
+        procedure(multiply), deferred :: multiply
+        procedure :: column_at
+        procedure, private :: put_column, get_column
+    end type gemm_t
+
+    abstract interface
+        !> `passes` passes over columns first:last of b and c, by thread `thread` (from 0); the first with `alpha`, which
+        !> changes its sign after each.
+        subroutine multiply(self, passes, alpha, first, last, thread)
+            import :: gemm_t, i8, r8
+            class(gemm_t), intent(in) :: self
+            integer(i8), intent(in) :: passes, first, last
+            real(r8), intent(in) :: alpha
+            integer, intent(in) :: thread
+        end subroutine multiply
+    end interface
+
+contains
+
+    subroutine read_options(self, error)
+        class(gemm_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+
+        associate (unused => error)
+        end associate
+        call self%options%get('threads', self%threads)
+    end subroutine read_options
+
+    !> Bytes of further arrays for matrices of n rows, and their names; none by default.
+    subroutine no_buffers(self, n, name, bytes)
+        class(gemm_t), intent(in) :: self
+        integer(i8), intent(in) :: n
+        character(16), allocatable, intent(out) :: name(:)
+        integer(i8), allocatable, intent(out) :: bytes(:)
+
+        associate (unused_self => self, unused_n => n)
+        end associate
+        allocate (name(0), bytes(0))
+    end subroutine no_buffers
+
+    !> The largest matrices that the working set holds. Columns start at cache lines, an odd number of lines apart, so that
+    !> they do not compete for the same sets of the caches.
+    subroutine plan(self, bytes, wanted, error)
+        class(gemm_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+        character(16), allocatable :: name(:)
+        integer(i8), allocatable :: more(:)
+        integer(i8) :: of_line
+
+        wanted%element_bytes = type_bytes(self%type)
+        of_line = matrix_alignment/wanted%element_bytes
+        self%n = int(sqrt(real(bytes/(3*wanted%element_bytes), r8)), i8)
+        do
+            if (self%n < 1) then
+                call error%raise(exit_usage, 'the working set does not hold three matrices and their buffers', self%name, &
+                                 'give a larger --working-set')
+                return
+            end if
+            self%stride = ((self%n + of_line - 1)/of_line)
+            if (modulo(self%stride, 2_i8) == 0) self%stride = self%stride + 1
+            self%stride = self%stride*of_line
+            call self%buffers(self%n, name, more)
+            if (3*self%stride*self%n*wanted%element_bytes + sum(more) <= bytes) exit
+            self%n = self%n - 1
+        end do
+        wanted%elements = 3*self%n**2
+        wanted%name = [[character(16) :: 'a', 'b', 'c'], name]
+        wanted%bytes = [spread(self%stride*self%n*wanted%element_bytes, 1, 3), more]
+    end subroutine plan
+
+    subroutine initialise(self, elements)
+        class(gemm_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: first, last, j
+        integer :: matrix
+
+        associate (unused => elements)
+        end associate
+        self%passes = 0
+        !$omp parallel private(first, last, j, matrix)
+        call thread_share(self%n, grain, first, last)
+        do matrix = 1, 3
+            do j = first, last
+                call self%put_column(matrix, j)
+            end do
+        end do
+        !$omp end parallel
+    end subroutine initialise
+
+    !> First value of element (i,j) of a matrix: whole numbers from -4 to 4, the imaginary part too. Their mix is such that
+    !> no row or column is like another.
+    pure elemental complex(r8) function initial(matrix, i, j, of_complex) result(value)
+        integer, intent(in) :: matrix
+        integer(i8), intent(in) :: i, j
+        logical, intent(in) :: of_complex
+        integer(i8) :: mix
+
+        mix = ieor(i*2654435761_i8, (j + 1000003_i8*matrix)*2246822519_i8)
+        mix = iand(ieor(mix, shiftr(mix, 15)), 4294967295_i8)*668265263_i8
+        mix = iand(ieor(mix, shiftr(mix, 17)), 1048575_i8)
+        value = cmplx(modulo(mix, 9_i8) - 4_i8, 0_i8, r8)
+        if (of_complex) value = cmplx(real(value, r8), modulo(mix/9_i8, 9_i8) - 4_i8, r8)
+    end function initial
+
+    !> Address of column j of a matrix: 1 is a, 2 is b, 3 is c.
+    type(c_ptr) function column_at(self, matrix, j) result(address)
+        class(gemm_t), intent(in) :: self
+        integer, intent(in) :: matrix
+        integer(i8), intent(in) :: j
+        integer(i8), pointer, contiguous :: words(:)
+        integer(i8) :: start
+
+        ! Columns are whole lines.
+        call c_f_pointer(self%memory(matrix)%address, words, [self%stride*self%n*type_bytes(self%type)/8])
+        start = (j - 1)*self%stride*type_bytes(self%type)/8 + 1
+        address = c_loc(words(start))
+    end function column_at
+
+    subroutine put_column(self, matrix, j)
+        class(gemm_t), intent(in) :: self
+        integer, intent(in) :: matrix
+        integer(i8), intent(in) :: j
+        real(r4), pointer, contiguous :: fp32(:)
+        real(r8), pointer, contiguous :: fp64(:)
+        complex(r4), pointer, contiguous :: complex_fp32(:)
+        complex(r8), pointer, contiguous :: complex_fp64(:)
+        integer(i8) :: i
+
+        select case (self%type)
+        case (gemm_fp32)
+            call c_f_pointer(self%column_at(matrix, j), fp32, [self%n])
+            do i = 1, self%n
+                fp32(i) = real(initial(matrix, i, j, .false.), r4)
+            end do
+        case (gemm_fp64)
+            call c_f_pointer(self%column_at(matrix, j), fp64, [self%n])
+            do i = 1, self%n
+                fp64(i) = real(initial(matrix, i, j, .false.), r8)
+            end do
+        case (gemm_complex_fp32)
+            call c_f_pointer(self%column_at(matrix, j), complex_fp32, [self%n])
+            do i = 1, self%n
+                complex_fp32(i) = cmplx(initial(matrix, i, j, .true.), kind=r4)
+            end do
+        case default
+            call c_f_pointer(self%column_at(matrix, j), complex_fp64, [self%n])
+            do i = 1, self%n
+                complex_fp64(i) = initial(matrix, i, j, .true.)
+            end do
+        end select
+    end subroutine put_column
+
+    !> Column j of c as it is now.
+    subroutine get_column(self, j, values)
+        class(gemm_t), intent(in) :: self
+        integer(i8), intent(in) :: j
+        complex(r8), intent(out) :: values(:)
+        real(r4), pointer, contiguous :: fp32(:)
+        real(r8), pointer, contiguous :: fp64(:)
+        complex(r4), pointer, contiguous :: complex_fp32(:)
+        complex(r8), pointer, contiguous :: complex_fp64(:)
+
+        select case (self%type)
+        case (gemm_fp32)
+            call c_f_pointer(self%column_at(3, j), fp32, [self%n])
+            values = cmplx(fp32, kind=r8)
+        case (gemm_fp64)
+            call c_f_pointer(self%column_at(3, j), fp64, [self%n])
+            values = cmplx(fp64, kind=r8)
+        case (gemm_complex_fp32)
+            call c_f_pointer(self%column_at(3, j), complex_fp32, [self%n])
+            values = cmplx(complex_fp32, kind=r8)
+        case default
+            call c_f_pointer(self%column_at(3, j), complex_fp64, [self%n])
+            values = complex_fp64
+        end select
+    end subroutine get_column
+
+    !> Each thread makes its passes over its own columns of c: nothing is shared but a, which is only read.
+    subroutine run(self, passes)
+        class(gemm_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: first, last
+        real(r8) :: alpha
+
+        alpha = merge(-1.0_r8, 1.0_r8, modulo(self%passes, 2_i8) == 1)
+        !$omp parallel private(first, last)
+        call thread_share(self%n, grain, first, last)
+        if (last >= first) call self%multiply(passes, alpha, first, last, thread_number())
+        !$omp end parallel
+        self%passes = self%passes + passes
+    end subroutine run
+
+    !> The whole of c by Freivalds' check, c x = c0 x + a (b x) for a vector x of whole numbers, and three columns of it by
+    !> plain loops. An even number of passes would look like work left undone, and gets another one.
+    !>
+    !> Source: R. Freivalds, Probabilistic machines can use less running time, IFIP Congress 1977.
+    subroutine validate(self, outcome)
+        class(gemm_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        complex(r8), allocatable :: x(:), b_x(:), expected(:), found(:), column(:)
+        logical :: of_complex
+        integer(i8) :: i, j, p, place, sample(3)
+
+        if (modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
+        of_complex = self%type == gemm_complex_fp32 .or. self%type == gemm_complex_fp64
+        allocate (x(self%n), b_x(self%n), expected(self%n), found(self%n), column(self%n))
+        do j = 1, self%n
+            x(j) = initial(4, j, 1_i8, .false.) + 5.0_r8
+        end do
+        b_x = 0.0_r8
+        expected = 0.0_r8
+        found = 0.0_r8
+        do j = 1, self%n
+            do i = 1, self%n
+                b_x(i) = b_x(i) + initial(2, i, j, of_complex)*x(j)
+                expected(i) = expected(i) + initial(3, i, j, of_complex)*x(j)
+            end do
+            call self%get_column(j, column)
+            found = found + column*x(j)
+        end do
+        do p = 1, self%n
+            do i = 1, self%n
+                expected(i) = expected(i) + initial(1, i, p, of_complex)*b_x(p)
+            end do
+        end do
+        outcome%error = maxval(abs(found - expected))
+
+        sample = [1_i8, (self%n + 1)/2, self%n]
+        do place = 1, size(sample)
+            j = sample(place)
+            do i = 1, self%n
+                expected(i) = initial(3, i, j, of_complex)
+            end do
+            do p = 1, self%n
+                do i = 1, self%n
+                    expected(i) = expected(i) + initial(1, i, p, of_complex)*initial(2, p, j, of_complex)
+                end do
+            end do
+            call self%get_column(j, column)
+            outcome%error = max(outcome%error, maxval(abs(column - expected)))
+        end do
+        outcome%method = 'c x against c0 x + a (b x), and three columns against plain loops, largest absolute difference'
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    !> The source names each matrix once a pass, c twice; a complex multiply-add is eight operations.
+    function traffic(self, passes) result(moved)
+        class(gemm_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+        real(r8) :: order
+
+        order = real(self%n, r8)
+        moved%bytes_stream = 4.0_r8*order**2*real(type_bytes(self%type)*passes, r8)
+        moved%bytes_hardware = moved%bytes_stream
+        moved%flops = 2.0_r8*order**3*real(passes, r8)
+        if (self%type == gemm_complex_fp32 .or. self%type == gemm_complex_fp64) moved%flops = 4.0_r8*moved%flops
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(gemm_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        type(traffic_t) :: done
+
+        done = self%traffic(passes)
+        figures = [metric_t('gflop_per_s', done%flops/seconds*1.0e-9_r8), metric_t('rows', real(self%n, r8))]
+    end function metrics
+
+end module pw_gemm

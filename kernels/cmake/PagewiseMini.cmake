@@ -58,12 +58,15 @@ function(pagewise_mini_program target app)
     pagewise_link_pages(${target})
 endfunction()
 
-# The test `name` of a program with the arguments that follow, and one on three ranks where there is MPI.
-function(pagewise_mini_test name target ranks)
+# The test `name` of the program of this main source with the arguments that follow, and one on three ranks where there is
+# MPI and the source begins to run in parallel.
+function(pagewise_mini_test name target source)
+    file(STRINGS ${source} _ranks REGEX "comm%begin\\(error\\)")
     set(_folder ${CMAKE_CURRENT_BINARY_DIR}/${name})
-    file(MAKE_DIRECTORY ${_folder} ${_folder}.ranks)
+    file(MAKE_DIRECTORY ${_folder})
     add_test(NAME ${name} COMMAND ${target} ${ARGN} WORKING_DIRECTORY ${_folder})
-    if(ranks AND pagewise_mpi AND MPIEXEC_EXECUTABLE)
+    if(_ranks AND pagewise_mpi AND MPIEXEC_EXECUTABLE)
+        file(MAKE_DIRECTORY ${_folder}.ranks)
         add_test(NAME ${name}.ranks
                  COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 3 $<TARGET_FILE:${target}> ${ARGN}
                  WORKING_DIRECTORY ${_folder}.ranks
@@ -119,9 +122,7 @@ function(pagewise_mini_app)
             get_filename_component(_name ${_source} NAME_WE)
             string(REGEX REPLACE "^test_" "" _name ${_name})
             pagewise_mini_program(test_${_app}_${_name} ${_app} ${_source} ${_shared})
-            # Those that begin to run in parallel.
-            file(STRINGS ${_source} _ranks REGEX "%begin\\(error\\)")
-            pagewise_mini_test(${_app}.${_name} test_${_app}_${_name} "${_ranks}")
+            pagewise_mini_test(${_app}.${_name} test_${_app}_${_name} ${_source})
         endforeach()
 
         foreach(_description ${_descriptions})
@@ -129,7 +130,7 @@ function(pagewise_mini_app)
             string(REPLACE ".yaml" "" _test ${_test})
             _pagewise_smoke(${_description} _smoke)
             foreach(_pages none thp)
-                pagewise_mini_test(${_test}.${_pages} pw-${_app} ON ${_smoke} --pages ${_pages})
+                pagewise_mini_test(${_test}.${_pages} pw-${_app} main.f90 ${_smoke} --pages ${_pages})
             endforeach()
             # The machine's settings may refuse thp, and tests of pages change them for a moment.
             set_tests_properties(${_test}.thp PROPERTIES RESOURCE_LOCK machine_settings SKIP_RETURN_CODE 3)

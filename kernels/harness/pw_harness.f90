@@ -6,14 +6,15 @@
 module pw_harness
     use, intrinsic :: iso_c_binding, only: c_intptr_t
     use, intrinsic :: iso_fortran_env, only: output_unit
-    use pw_error, only: error_t, exit_check, exit_pages, exit_system, exit_usage, report_error, stop_on
-    use pw_evidence, only: median, outcome, populate, populated_t, print_version, prove_pages, put_regions
+    use pw_error, only: error_t, exit_check, exit_usage
+    use pw_evidence, only: median, outcome, populate, populated_t, prove_pages, put_regions
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, pages_policy_from_name, &
         pages_policy_names, pages_policy_t, pages_require
     use pw_processor, only: processor_check
-    use pw_record, only: configuration_t, failure_to_json, metric_t, record_t, traffic_t, validation_t
+    use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
+    use pw_record, only: configuration_t, metric_t, record_t, traffic_t, validation_t
     use pw_region, only: region_begin_team, region_end_team, region_handle, regions_open, regions_reset
     use pw_system, only: append_line, base_page_size, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
@@ -85,14 +86,6 @@ module pw_harness
         end function traffic
     end interface
 
-    interface
-        !> What the executable was built as; its object file is linked with the timed code.
-        function pagewise_built_configuration() result(built)
-            import :: configuration_t
-            type(configuration_t) :: built
-        end function pagewise_built_configuration
-    end interface
-
     public :: run_kernel, bandwidth_metrics
 
     integer(i8), parameter :: smallest_sweep = 8192_i8
@@ -116,24 +109,18 @@ contains
         type(session_t) :: session
         type(error_t) :: error
         character(:), allocatable :: program
+        logical :: answered
 
         program = 'pw-'//kernel%name
         kernel%configuration = pagewise_built_configuration()
         call declare_common_options(kernel, program)
         call kernel%declare_options()
-        call kernel%options%parse(error)
-        call stop_on(program, error)
-        if (kernel%options%help_wanted) then
-            call kernel%options%print_help()
-        else if (kernel%options%version_wanted) then
-            call print_version(program, kernel%configuration)
-        else if (kernel%options%list_wanted) then
-            call kernel%options%print_list()
-        else
-            call measure(kernel, session, error)
-            if (error%failed() .and. error%code /= exit_usage .and. error%code /= exit_check) &
-                call record_failure(kernel, session, error)
-            call stop_on(program, error)
+        call read_command_line(kernel%options, program, kernel%configuration, answered, error)
+        if (answered) return
+        if (.not. error%failed()) call measure(kernel, session, error)
+        if (error%failed()) then
+            call report_failure(program, session%record_file, kernel%configuration, kernel%options, error)
+            stop error%code, quiet=.true.
         end if
     end subroutine run_kernel
 
@@ -448,19 +435,6 @@ contains
         end do
         passes = max(1_i8, nint(real(passes, r8)*target/seconds, i8))
     end function calibrate
-
-    !> Keep the failure in the record file too, so that whoever reads records learns why one is missing.
-    subroutine record_failure(kernel, session, error)
-        class(kernel_t), intent(in) :: kernel
-        type(session_t), intent(in) :: session
-        type(error_t), intent(in) :: error
-        type(error_t) :: second
-
-        if (.not. allocated(session%record_file)) return
-        if (len(session%record_file) == 0) return
-        call append_line(session%record_file, failure_to_json(kernel%name, kernel%configuration, kernel%options, error), second)
-        if (second%failed() .and. second%message /= error%message) call report_error('pw-'//kernel%name, second)
-    end subroutine record_failure
 
     !> One measurement, for a person.
     subroutine print_summary(record)

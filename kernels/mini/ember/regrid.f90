@@ -44,7 +44,7 @@ module ember_regrid
     !> The buffers of a round of exchange are at most this part of the smallest rank's container, each.
     integer, parameter :: buffer_part = 32
 
-    public :: mark_leaves, estimate, regrid, rebalance
+    public :: mark_leaves, estimate, regrid
 
 contains
 
@@ -224,25 +224,6 @@ contains
         if (error%failed()) changed = .false.
         if (present(fresh)) fresh = kind /= kept
     end subroutine regrid
-
-    !> Deal the leaves out anew and move their zones; guard cells are not filled after. Error (exit_usage), on all ranks alike
-    !> and with the mesh as it was: more blocks than a rank has room for.
-    subroutine rebalance(mesh, comm, error)
-        type(mesh_t), intent(inout) :: mesh
-        type(comm_t), intent(inout) :: comm
-        type(error_t), intent(inout) :: error
-        type(tree_t) :: new
-        integer, allocatable :: kind(:), origin(:), owner(:)
-        integer :: leaf
-
-        call mesh%tree%partition(comm%n_ranks, owner)
-        if (all(owner == mesh%tree%owner)) return
-        new = mesh%tree
-        new%owner = owner
-        allocate (kind(new%n_leaves), source=kept)
-        origin = [(leaf, leaf=1, new%n_leaves)]
-        call transfer_zones(mesh, new, kind, origin, comm, error)
-    end subroutine rebalance
 
     !> Make `new`, with its owners, the tree of the mesh, and its leaves' zones out of those of the old: kind and origin as
     !> tree%adapt gives them.

@@ -24,7 +24,6 @@ module helmholtz_driver
     !> A measurement.
     type, public :: run_t
         type(parameters_t) :: parameters
-        logical :: recorded = .false.
         type(helmholtz_t), private :: eos
         type(paged_array_t), private :: memory
         type(populated_t), private :: populated
@@ -210,7 +209,6 @@ contains
         if (error%failed()) return
         if (len(self%parameters%record) > 0) call append_line(self%parameters%record, record%to_json(options), error)
         if (error%failed()) return
-        self%recorded = .true.
         call self%tell(record)
         if (.not. record%validation%passed) &
             call error%raise(exit_check, 'the result failed its check: '//record%validation%method, 'helmholtz_driver', &

@@ -4,10 +4,10 @@ program main
     use eos_table, only: eos_table_t, provenance_t
     use eos_table_terminal, only: end_by_signal, interrupted, watch_signals
     use pw_error, only: error_t, stop_on
-    use pw_evidence, only: print_version
     use pw_hdf5, only: file_t
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: option_count, option_text, options_t
+    use pw_program, only: pagewise_built_configuration, read_command_line
     use pw_record, only: configuration_t
     use pw_system, only: utc_now
     use pw_text, only: to_text
@@ -25,14 +25,7 @@ program main
     integer(i8) :: densities, temperatures, threads
     integer(i4), allocatable :: cpus(:), numa_nodes(:)
     real(r8) :: begin
-
-    interface
-        !> What the executable was built as.
-        function pagewise_built_configuration() result(built)
-            import :: configuration_t
-            type(configuration_t) :: built
-        end function pagewise_built_configuration
-    end interface
+    logical :: answered
 
     threads = 1
     !$ threads = omp_get_max_threads()
@@ -42,18 +35,9 @@ program main
     call options%add('densities', option_count, '541', 'how many points from 1e-12 to 1e15 g/cm^3', lowest=2_i8)
     call options%add('temperatures', option_count, '201', 'how many points from 1e3 to 1e13 K', lowest=2_i8)
     call options%add('threads', option_count, to_text(threads), 'threads', lowest=1_i8)
-    call options%parse(error)
+    call read_command_line(options, program, configuration, answered, error)
     call stop_on(program, error)
-    if (options%help_wanted) then
-        call options%print_help()
-        stop
-    else if (options%version_wanted) then
-        call print_version(program, configuration)
-        stop
-    else if (options%list_wanted) then
-        call options%print_list()
-        stop
-    end if
+    if (answered) stop
 
     begin = wall_seconds()
     call options%get('output', path)

@@ -1,0 +1,70 @@
+!> What the main programs of kernels, mini-apps and tools share: the command line's own questions, and how they fail.
+module pw_program
+    use, intrinsic :: iso_fortran_env, only: output_unit
+    use pw_error, only: error_t, exit_check, exit_usage, report_error
+    use pw_evidence, only: print_version
+    use pw_options, only: options_t
+    use pw_record, only: configuration_t, failure_to_json
+    use pw_system, only: append_line
+    implicit none
+    private
+
+    interface
+        !> What the executable was built as; its object file is linked with the program.
+        function pagewise_built_configuration() result(built)
+            import :: configuration_t
+            type(configuration_t) :: built
+        end function pagewise_built_configuration
+    end interface
+
+    public :: pagewise_built_configuration, read_command_line, report_failure
+
+contains
+
+    !> Parse the command line for the options declared. Where it asks for help, version or a list of options, `answered`: there
+    !> is nothing else to do. `quiet`: another rank gives the answer. Error: exit_usage.
+    subroutine read_command_line(options, program, configuration, answered, error, quiet)
+        type(options_t), intent(inout) :: options
+        character(*), intent(in) :: program
+        type(configuration_t), intent(in) :: configuration
+        logical, intent(out) :: answered
+        type(error_t), intent(inout) :: error
+        logical, intent(in), optional :: quiet
+
+        answered = .false.
+        if (error%failed()) return
+        call options%parse(error)
+        if (error%failed()) return
+        answered = options%help_wanted .or. options%version_wanted .or. options%list_wanted
+        if (present(quiet)) then
+            if (quiet) return
+        end if
+        if (options%help_wanted) then
+            call options%print_help()
+        else if (options%version_wanted) then
+            call print_version(program, configuration)
+        else if (options%list_wanted) then
+            call options%print_list()
+        end if
+    end subroutine read_command_line
+
+    !> Say what failed, and append it to the record file `record` where there is one, so that whoever reads records learns why
+    !> one is missing. Wrong usage is not recorded; a result that failed its check has its record already.
+    subroutine report_failure(program, record, configuration, options, error)
+        character(*), intent(in) :: program
+        character(:), allocatable, intent(in) :: record
+        type(configuration_t), intent(in) :: configuration
+        type(options_t), intent(in) :: options
+        type(error_t), intent(in) :: error
+        type(error_t) :: second
+        character(*), parameter :: prefix = 'pw-'
+
+        flush (output_unit)
+        call report_error(program, error)
+        if (error%code == exit_usage .or. error%code == exit_check .or. .not. allocated(record)) return
+        if (len(record) == 0) return
+        call append_line(record, failure_to_json(program(len(prefix) + 1:), configuration, options, error), second)
+        if (second%failed() .and. second%message /= error%message) call report_error(program, second)
+    end subroutine report_failure
+
+end module pw_program

@@ -65,11 +65,11 @@ man: setup
 check: setup-tests
 	@tests/lint
 	@tests/kernels
-	@.pagewise/venv/bin/python -m pytest tests/runners
-	@.pagewise/venv/bin/python -m pytest --import-mode=importlib -m 'not long' kernels/mini
+	@.pagewise/venv/bin/python -m pytest --numprocesses auto tests/runners
+	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m 'not long' kernels/mini
 
 test: check
-	@.pagewise/venv/bin/python -m pytest --import-mode=importlib -m long kernels/mini
+	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m long kernels/mini
 	@.pagewise/venv/bin/python -m pytest tests/stack $(wildcard tests/e2e)
 
 test-packages: stack

@@ -1,7 +1,60 @@
-"""What the Python tests of all mini-apps have in common."""
+"""What the Python tests of all mini-apps have in common: the builds whose programs they run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[2]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: takes many seconds; part of `make test`, not of `make check`")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for `build` runs with each compiler's; with all but the first it is long."""
+    if "build" in metafunc.fixturenames:
+        params = [
+            pytest.param(folder, id=folder.parts[-3], marks=pytest.mark.long if i > 0 else ())
+            for i, folder in enumerate(builds(metafunc.definition.path))
+        ]
+        metafunc.parametrize("build", params, scope="session")
+
+
+def builds(test: Path) -> list[Path]:
+    """The build folders of the mini-app whose test this is: <APP>_BUILD, or those of the test presets."""
+    app = test.relative_to(ROOT / "kernels" / "mini").parts[0]
+    named = os.environ.get(f"{app.upper()}_BUILD")
+    if named is not None:
+        return [Path(named)]
+    return sorted((ROOT / ".pagewise" / "build").glob(f"*-test/mini/{app}"))
+
+
+def _there(program: Path) -> Path:
+    """The program, or the end of the test: a failure in CI, skipped with the reason elsewhere."""
+    if not program.exists():
+        reason = f"{program} is not built: tests/kernels does that, or name a build folder by <APP>_BUILD"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return program
+
+
+@pytest.fixture(scope="session")
+def in_build(build: Path) -> Callable[[str], Path]:
+    """Finds a program in the folder of the test's build."""
+    return lambda name: _there(build / name)
+
+
+@pytest.fixture(scope="module")
+def in_any_build(request: pytest.FixtureRequest) -> Callable[[str], Path]:
+    """Finds a program whose compiler does not matter, in the first build."""
+    folder = next(iter(builds(request.path)), ROOT / ".pagewise" / "build")
+    return lambda name: _there(folder / name)

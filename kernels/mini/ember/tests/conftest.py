@@ -1,24 +1,18 @@
-"""What tests of whole runs share: pw-ember of each build, or of the one whose folder EMBER_BUILD names."""
+"""What tests of whole runs share: pw-ember of each build."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-ROOT = Path(__file__).parents[4]
-FOLDERS = (
-    [Path(os.environ["EMBER_BUILD"])]
-    if "EMBER_BUILD" in os.environ
-    else sorted((ROOT / ".pagewise" / "build").glob("*-test/mini/ember"))
-)
 MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -77,28 +71,6 @@ class Ember:
             return opened["blocks"][()].tobytes()
 
 
-@pytest.fixture(params=FOLDERS, ids=lambda folder: folder.parts[-3])
-def ember(request: pytest.FixtureRequest, tmp_path: Path) -> Ember:
-    program = request.param / "pw-ember"
-    if not program.exists():
-        reason = f"{program} is not built: tests/kernels builds it, or name its folder by EMBER_BUILD"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return Ember(program, tmp_path)
-
-
-@pytest.fixture(scope="session")
-def built() -> Callable[[str], Path]:
-    """Finds a test program by its name."""
-
-    def find(name: str) -> Path:
-        found = [folder / name for folder in FOLDERS if (folder / name).exists()]
-        if not found:
-            reason = f"{name} is not built: tests/kernels builds it, or name its folder by EMBER_BUILD"
-            if os.environ.get("CI"):
-                pytest.fail(reason)
-            pytest.skip(reason)
-        return found[0]
-
-    return find
+@pytest.fixture
+def ember(in_build: Callable[[str], Path], tmp_path: Path) -> Ember:
+    return Ember(in_build("pw-ember"), tmp_path)

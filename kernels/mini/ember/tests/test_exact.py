@@ -3,14 +3,12 @@
 The point explosion: the similarity equations as differential equations in r/R, not in closed form. The
 Riemann problem: the pressure by bisection, the curves of shocks and rarefactions from what holds across and
 along them; and what it conserves.
-
-Wants the build folder of ember, where its test programs are: EMBER_BUILD, or that of a test preset.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,26 +16,19 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
-ROOT = Path(__file__).parents[4]
-FOLDERS = (
-    [Path(os.environ["EMBER_BUILD"])]
-    if "EMBER_BUILD" in os.environ
-    else sorted((ROOT / ".pagewise" / "build").glob("*-test/mini/ember"))
-)
+Told = Callable[..., list[np.ndarray]]
 
 
-def told(program: str, *arguments: object, stdin: str = "") -> list[np.ndarray]:
-    """The lines of numbers that a test program prints."""
-    found = [folder / program for folder in FOLDERS if (folder / program).exists()]
-    if not found:
-        reason = f"{program} is not built: tests/kernels builds it, or name its folder by EMBER_BUILD"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    done = subprocess.run(
-        [found[0], *map(str, arguments)], input=stdin, capture_output=True, text=True, check=True, timeout=60
-    )
-    return [np.array(line.split(), dtype=float) for line in done.stdout.splitlines()]
+@pytest.fixture
+def told(in_any_build: Callable[[str], Path]) -> Told:
+    """Gives the lines of numbers that a test program prints."""
+
+    def run(program: str, *arguments: object, stdin: str = "") -> list[np.ndarray]:
+        command = [in_any_build(program), *map(str, arguments)]
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=True, timeout=60)
+        return [np.array(line.split(), dtype=float) for line in done.stdout.splitlines()]
+
+    return run
 
 
 def explosion(symmetry: int, gamma: float, radii: np.ndarray) -> tuple[float, np.ndarray]:
@@ -72,7 +63,7 @@ def explosion(symmetry: int, gamma: float, radii: np.ndarray) -> tuple[float, np
 
 @pytest.mark.parametrize("symmetry", [1, 2, 3])
 @pytest.mark.parametrize("gamma", [1.1, 1.4, 5.0 / 3.0, 2.0, 3.0])
-def test_explosion_solves_the_similarity_equations(symmetry: int, gamma: float) -> None:
+def test_explosion_solves_the_similarity_equations(told: Told, symmetry: int, gamma: float) -> None:
     lines = told("test_ember_sedov_exact", symmetry, repr(gamma), 100)
     profile = np.array([line for line in lines[1:] if line[0] >= 0.05]).T
     alpha, expected = explosion(symmetry, gamma, profile[0])
@@ -114,7 +105,7 @@ def curve(gamma: float, gas: tuple[float, float, float], p: float) -> float:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_riemann_problem_meets_between_the_waves(name: str) -> None:
+def test_riemann_problem_meets_between_the_waves(told: Told, name: str) -> None:
     gamma, left, right = CASES[name]
 
     def difference(log_p: float) -> float:
@@ -130,7 +121,7 @@ def test_riemann_problem_meets_between_the_waves(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_riemann_samples_conserve(name: str) -> None:
+def test_riemann_samples_conserve(told: Told, name: str) -> None:
     """Over a stretch that no wave leaves, mass, momentum and energy change by what flows in at its ends."""
     gamma, left, right = CASES[name]
     edge = 60.0

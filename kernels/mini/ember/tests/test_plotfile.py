@@ -1,8 +1,6 @@
 """Plotfiles and checkpoints, read by others: yt draws from them what was written, h5py finds it in its place.
 
 test_output writes the files: a smooth state, whose formulas stand here again, on meshes with refinement.
-
-Wants the build folder of ember, where its test programs are: EMBER_BUILD, or that of a test preset.
 """
 
 from __future__ import annotations
@@ -20,12 +18,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ROOT = Path(__file__).parents[4]
-FOLDERS = (
-    [Path(os.environ["EMBER_BUILD"])]
-    if "EMBER_BUILD" in os.environ
-    else sorted((ROOT / ".pagewise" / "build").glob("*-test/mini/ember"))
-)
 MESHES = ("plane", "cylinder", "cube")
 NODE_LEAF = 1
 
@@ -45,12 +37,9 @@ def needed(module: str) -> object:
         give_up(f"{missing}: make setup-tests installs it, where there is one for this machine")
 
 
-@pytest.fixture(scope="session")
-def program() -> Path:
-    found = [folder / "test_ember_output" for folder in FOLDERS if (folder / "test_ember_output").exists()]
-    if not found:
-        give_up("test_ember_output is not built: tests/kernels builds it, or name its folder by EMBER_BUILD")
-    return found[0]
+@pytest.fixture(scope="module")
+def program(in_any_build: Callable[[str], Path]) -> Path:
+    return in_any_build("test_ember_output")
 
 
 class Written:
@@ -69,7 +58,7 @@ class Written:
         return self.folder / f"{name}_checkpoint_0000"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def written(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
     folder = tmp_path_factory.mktemp("plotfiles")
     done = subprocess.run(
@@ -108,7 +97,7 @@ def same(values: np.ndarray, expected: np.ndarray) -> None:
 # ---- yt
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def load(written: Written) -> Callable[[str], object]:
     yt = needed("yt")
     yt.set_log_level("error")
@@ -175,7 +164,7 @@ def test_a_slice_in_yt(load: Callable[[str], object], name: str) -> None:
 # ---- h5py
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def opened(written: Written) -> Callable[[Path], object]:
     h5py = needed("h5py")
     return lambda path: h5py.File(path, "r")

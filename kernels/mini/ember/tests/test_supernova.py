@@ -50,9 +50,9 @@ def rows(path: Path) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture
-def printed(built: Callable[[str], Path]) -> Callable[..., np.ndarray]:
+def printed(in_any_build: Callable[[str], Path]) -> Callable[..., np.ndarray]:
     """The pairs of numbers that test_white_dwarf prints."""
-    program = built("test_ember_white_dwarf")
+    program = in_any_build("test_ember_white_dwarf")
 
     def run(*arguments: str) -> np.ndarray:
         done = subprocess.run([program, *arguments], capture_output=True, text=True, check=True, timeout=60)

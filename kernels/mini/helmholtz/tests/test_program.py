@@ -1,24 +1,18 @@
 """pw-helmholtz: all modes and states, its record, and how it fails.
-
-Wants the build folder of helmholtz, where the program is: HELMHOLTZ_BUILD, or that of a test preset.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-ROOT = Path(__file__).parents[4]
-FOLDERS = (
-    [Path(os.environ["HELMHOLTZ_BUILD"])]
-    if "HELMHOLTZ_BUILD" in os.environ
-    else sorted((ROOT / ".pagewise" / "build").glob("*-test/mini/helmholtz"))
-)
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 FINE, CHECK, USAGE, SYSTEM = 0, 1, 2, 4
 
 
@@ -41,15 +35,9 @@ class Program:
         return json.loads(record.read_text(encoding="utf-8").splitlines()[-1])
 
 
-@pytest.fixture(params=FOLDERS, ids=lambda folder: folder.parts[-3])
-def program(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
-    path = request.param / "pw-helmholtz"
-    if not path.exists():
-        reason = f"{path} is not built: tests/kernels builds it, or name its folder by HELMHOLTZ_BUILD"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return Program(path, tmp_path)
+@pytest.fixture
+def program(in_build: Callable[[str], Path], tmp_path: Path) -> Program:
+    return Program(in_build("pw-helmholtz"), tmp_path)
 
 
 def test_the_region_of_the_record_is_the_timer(program: Program) -> None:

@@ -1,6 +1,4 @@
 """pw-eos-table: the file that it writes, read by h5py, and how it fails.
-
-Wants the build folder of helmholtz, where the program is: HELMHOLTZ_BUILD, or that of a test preset.
 """
 
 from __future__ import annotations
@@ -24,12 +22,6 @@ if TYPE_CHECKING:
 
 h5py = pytest.importorskip("h5py", reason="make setup-tests installs h5py")
 
-ROOT = Path(__file__).parents[5]
-FOLDERS = (
-    [Path(os.environ["HELMHOLTZ_BUILD"])]
-    if "HELMHOLTZ_BUILD" in os.environ
-    else sorted((ROOT / ".pagewise" / "build").glob("*-test/mini/helmholtz"))
-)
 USAGE, SYSTEM = 2, 4
 COARSE = ("--densities", "28", "--temperatures", "11")
 LONG = ("--densities", "60001", "--temperatures", "11")
@@ -50,15 +42,9 @@ CONSTANTS = {
 }
 
 
-@pytest.fixture(scope="session", params=FOLDERS, ids=lambda folder: folder.parts[-3])
-def program(request: pytest.FixtureRequest) -> Path:
-    found = request.param / "table" / "pw-eos-table"
-    if not found.exists():
-        reason = f"{found} is not built: tests/kernels builds it, or name its folder by HELMHOLTZ_BUILD"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
+@pytest.fixture(scope="session")
+def program(in_build: Callable[[str], Path]) -> Path:
+    return in_build("table/pw-eos-table")
 
 
 @pytest.fixture

@@ -12,4 +12,4 @@ SELECT hostname, kernel, compiler, hugepages, prefetch, stores, runs, nodes,
        round(seconds / middle, 3) AS time_to_middle, round(0.6745 * (seconds - middle) / mad, 1) AS z
 FROM nodes JOIN middles USING (cpu, kernel, compiler, hugepages, prefetch, stores, threads)
 WHERE time_to_middle > 1.05 AND (mad = 0 OR z > 3.5)
-ORDER BY time_to_middle DESC;
+ORDER BY time_to_middle DESC, hostname, kernel, compiler, hugepages, prefetch, stores;

@@ -123,6 +123,7 @@ CREATE TABLE IF NOT EXISTS records (
     hash VARCHAR,
     builder VARCHAR,
     series VARCHAR,                 -- compare, aa, sweep, trial, counters
+    swept VARCHAR,                  -- what a sweep goes over: working-set, prefetch-distance, ...
     round INTEGER,
     position INTEGER,
     event_group VARCHAR,

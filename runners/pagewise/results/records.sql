@@ -65,6 +65,7 @@ SELECT
     run.hash,
     run.builder,
     run.series,
+    run.sweep AS swept,
     run.round,
     run.position,
     run."group" AS event_group,

@@ -184,8 +184,8 @@ class Comparison:
             for policy in (policy for policy in policies if policy_kind(policy) == "hugetlbfs"):
                 arguments = found.setdefault(policy_size(policy) or hugepages.PAGE_BYTES, [])
                 arguments.append(one.kernel.arguments)
-                if self.options.sweep and one.kernel.sweep is not None:
-                    arguments.append(one.kernel.sweep.arguments)
+                if self.options.sweep:
+                    arguments += [sweep.arguments for sweep in one.kernel.sweeps]
         return {size: hugepages.pages_needed(arguments, size) for size, arguments in found.items()}
 
     def _run_all(self, launcher: Launcher, writer: RecordWriter) -> None:

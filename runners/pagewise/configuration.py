@@ -11,7 +11,8 @@ from typing import Any
 HUGEPAGES = ("none", "thp", "hugetlbfs", "fjmpg", "fjmpg-thp", "fjmpg-none")
 PREFETCH = ("hardware", "compiler", "software", "block")
 STORES = ("regular", "nontemporal", "zfill")
-VARIANTS = ("hugepages", "prefetch", "stores")
+VALUES = {"hugepages": HUGEPAGES, "prefetch": PREFETCH, "stores": STORES}
+VARIANTS = tuple(VALUES)
 BASELINE = "none/hardware-regular"
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 

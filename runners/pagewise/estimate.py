@@ -10,6 +10,8 @@ from statistics import median
 from typing import Any
 
 from pagewise.errors import PagewiseError
+from pagewise.kernel import swept_name
+from pagewise.migrations import newest
 from pagewise.plan import Step
 from pagewise.progress import TimeLeft
 from pagewise.result import MANIFEST, RECORDS, read_manifest
@@ -40,15 +42,17 @@ def known_times(results: Path, manifest: Mapping[str, Any], steps: Sequence[Step
 
     `manifest` is that of the comparison which is planned. What cannot be read is passed over.
     """
-    wanted = {_key(step.kernel.name, *step.cell.key, step.series): step for step in steps}
+    wanted = {(step.kernel.name, *step.cell.key, step.swept): step for step in steps}
     asked = _arguments(manifest)
     left, seen, used, own = TimeLeft(), set(), [], []
     for folder, other in _on_this_machine(results, manifest):
-        alike = {name for name, arguments in _arguments(other).items() if asked.get(name) == arguments}
+        told = _arguments(other)
+        alike = {one for one, arguments in told.items() if asked.get(one) == arguments}
         found = False
         for run in _runs(folder):
-            key = _key(run["kernel"], run["module"], run.get("pages"), run["series"])
-            if run["kernel"] in alike and key in wanted:
+            swept = run.get("sweep", _first_sweep(told, run["kernel"])) if run["series"] == "sweep" else None
+            key = (run["kernel"], run["module"], run.get("pages"), swept)
+            if (run["kernel"], swept) in alike and key in wanted:
                 left.add(wanted[key], run["wall_seconds"])
                 seen.add(key)
                 found = True
@@ -58,21 +62,24 @@ def known_times(results: Path, manifest: Mapping[str, Any], steps: Sequence[Step
             own.append(timing["wall_seconds"] - timing["kernel_seconds"])
         if len(used) == _MOST_RESULTS:
             break
-    known = sum(_key(step.kernel.name, *step.cell.key, step.series) in seen for step in steps)
+    known = sum((step.kernel.name, *step.cell.key, step.swept) in seen for step in steps)
     return Known(left, known, median(own) if own else 0.0, tuple(used))
 
 
-def _key(kernel: str, module: str, pages: str | None, series: str) -> tuple[str, str, str | None, bool]:
-    return kernel, module, pages, series == "sweep"
+def _arguments(manifest: Mapping[str, Any]) -> dict[tuple[str, str | None], Any]:
+    """What decides how long runs take, by kernel and what is swept."""
+    found: dict[tuple[str, str | None], Any] = {}
+    for one in manifest["subjects"]:
+        kernel = newest("kernel", one["kernel"])
+        found[kernel["name"], None] = (manifest["threads"], kernel["compare"]["arguments"])
+        for sweep in kernel.get("sweeps", ()):
+            found[kernel["name"], swept_name(sweep["x"])] = (manifest["threads"], sweep["arguments"])
+    return found
 
 
-def _arguments(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides how long runs of each kernel take."""
-    kernels = (one["kernel"] for one in manifest["subjects"])
-    return {
-        kernel["name"]: (manifest["threads"], kernel["compare"]["arguments"], kernel.get("sweep"))
-        for kernel in kernels
-    }
+def _first_sweep(told: Mapping[tuple[str, str | None], Any], kernel: str) -> str | None:
+    """What results of one sweep a kernel do not say: what was swept."""
+    return next((swept for name, swept in told if name == kernel and swept is not None), None)
 
 
 def _on_this_machine(results: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,8 +10,11 @@ from typing import Any
 
 import yaml
 
+from pagewise.configuration import VALUES, Configuration, policy_kind
 from pagewise.errors import FormatError
-from pagewise.schemas import faults
+from pagewise.schemas import upgraded
+
+SCHEMA = "pagewise.kernel/2"
 
 
 @dataclass(frozen=True)
@@ -38,19 +41,33 @@ class Metric:
 class Sweep:
     """A curve: the arguments which measure it, and the record's fields on its axes.
 
-    `x` is `working_set_bytes`, or `options.<name>`; `label` is what stands at its axis.
+    `x` is `working_set_bytes`, or `options.<name>`; `label` is what stands at its axis. `when` names the
+    variants that have this curve, all of them where it is empty.
     """
 
     arguments: tuple[str, ...]
     x: str
-    y: str
+    y: Metric
     label: str
+    when: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Sweep:
-        """Reads a kernel.yaml's `sweep`."""
-        name = data["x"].removeprefix("options.").removesuffix("_bytes").replace("_", " ")
-        return cls(tuple(data["arguments"]), data["x"], data["y"], data.get("label", name))
+    def from_dict(cls, data: Mapping[str, Any], metrics: Iterable[Metric]) -> Sweep:
+        """Reads one of a kernel.yaml's `sweeps`. Raises LookupError for a y that is none of the metrics."""
+        y = {metric.field: metric for metric in metrics}[data["y"]]
+        label = data.get("label", swept_name(data["x"], " "))
+        return cls(tuple(data["arguments"]), data["x"], y, label, _when(data))
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other sweeps of its kernel: what is swept, `prefetch-distance`."""
+        return swept_name(self.x)
+
+    def suits(self, configuration: Configuration) -> bool:
+        """Whether this configuration has such a curve."""
+        return all(
+            policy_kind(getattr(configuration, variant)) in values for variant, values in self.when.items()
+        )
 
     @property
     def of_working_set(self) -> bool:
@@ -79,20 +96,23 @@ class Kernel:
     metrics: tuple[Metric, ...]
     arguments: tuple[str, ...]
     default: bool
-    sweep: Sweep | None
+    sweeps: tuple[Sweep, ...]
     data: dict[str, Any]
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], where: object) -> Kernel:
         """Checks and reads the content of a kernel.yaml. Raises FormatError that lists every fault."""
-        found = faults("kernel", data)
+        read, found = upgraded("kernel", data)
+        if not found:
+            metrics = tuple(_metric(entry) for entry in read["metrics"])
+            found = list(_faults_of_sweeps(read.get("sweeps", ()), metrics))
         if found:
             raise FormatError(
-                "this kernel.yaml does not follow pagewise.kernel/1:\n    " + "\n    ".join(found),
+                f"this kernel.yaml does not follow {SCHEMA}:\n    " + "\n    ".join(found),
                 where=where,
                 remedy="correct these fields and install the kernel again",
             )
-        sweep = data.get("sweep")
+        data = read
         return cls(
             name=data["name"],
             group=data["group"],
@@ -100,10 +120,10 @@ class Kernel:
             summary=data["summary"],
             executable=data["executable"],
             feels=tuple(data["feels"]),
-            metrics=tuple(_metric(entry) for entry in data["metrics"]),
+            metrics=metrics,
             arguments=tuple(data["compare"]["arguments"]),
             default=data["compare"].get("default", False),
-            sweep=Sweep.from_dict(sweep) if sweep else None,
+            sweeps=tuple(Sweep.from_dict(told, metrics) for told in data.get("sweeps", ())),
             data=data,
         )
 
@@ -135,13 +155,6 @@ class Kernel:
         return bool(self.data.get("program", False))
 
     @property
-    def sweep_metric(self) -> Metric | None:
-        """The metric on the sweep's y axis, or None without a sweep."""
-        if self.sweep is None:
-            return None
-        return next((metric for metric in self.metrics if metric.field == self.sweep.y), None)
-
-    @property
     def path(self) -> str:
         """The name with its group: `memory/schoenauer_triad`."""
         return f"{self.group}/{self.name}"
@@ -149,6 +162,32 @@ class Kernel:
     def matches(self, pattern: str) -> bool:
         """Whether a glob fits the name or, where it has a slash, `group/name`."""
         return fnmatchcase(self.path if "/" in pattern else self.name, pattern)
+
+
+def swept_name(x: str, between: str = "-") -> str:
+    """What is swept, from the record's field: `prefetch-distance` for `options.prefetch_distance`."""
+    return x.removeprefix("options.").removesuffix("_bytes").replace("_", between)
+
+
+def _when(sweep: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The values of variants that a sweep names."""
+    told = sweep.get("when", {})
+    return {name: (one,) if isinstance(one, str) else tuple(one) for name, one in told.items()}
+
+
+def _faults_of_sweeps(sweeps: Sequence[Mapping[str, Any]], metrics: Sequence[Metric]) -> Iterator[str]:
+    """What the schema cannot say of the sweeps."""
+    fields, swept = [metric.field for metric in metrics], [swept_name(told["x"]) for told in sweeps]
+    for place, told in enumerate(sweeps):
+        if told["y"] not in fields:
+            yield f"sweeps.{place}.y: {told['y']!r} is none of the metrics: {', '.join(fields)}"
+        if swept[place] in swept[:place]:
+            yield f"sweeps.{place}.x: another sweep goes over {told['x']!r} already"
+        for variant, values in _when(told).items():
+            for value in values:
+                if value not in VALUES[variant]:
+                    known = ", ".join(VALUES[variant])
+                    yield f"sweeps.{place}.when.{variant}: {value!r} is none of {known}"
 
 
 def _metric(entry: Mapping[str, Any]) -> Metric:

@@ -84,6 +84,8 @@ class Launcher:
         run = about_run(step, wall, exit_code, [Path(command[0]).name, *command[1:-2]])
         if step.cell.pages is not None:
             run["pages"] = step.cell.pages
+        if step.sweep is not None:
+            run["sweep"] = step.sweep.name
         if step.group is not None:
             run |= {"group": step.group, "settings": dict(step.settings)}
         return Outcome([{**record, "run": run} for record in records], wall, said, skipped)

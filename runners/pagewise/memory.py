@@ -58,8 +58,8 @@ def fitted(kernel: Kernel, room: int | None, copies: int = 1) -> tuple[Kernel, S
     copies: how often the working set lies in memory at once (a reserved pool holds it besides). Raises
     RefusedError when not even a quarter fits.
     """
-    swept = () if kernel.sweep is None else kernel.sweep.arguments
-    asked = max((size for arguments in (kernel.arguments, swept) for size in _sizes(arguments)), default=0)
+    every = [kernel.arguments, *(sweep.arguments for sweep in kernel.sweeps)]
+    asked = max((size for arguments in every for size in _sizes(arguments)), default=0)
     if room is None or asked * copies * _NEED <= room:
         return kernel, None
     share = 1.0
@@ -72,10 +72,9 @@ def fitted(kernel: Kernel, room: int | None, copies: int = 1) -> tuple[Kernel, S
             where=f"{bytes_text(room)} available",
             remedy="end other programs, ask the batch system for more memory, or leave it out (--kernels)",
         )
-    data = dict(kernel.data)
-    for part in ("compare", "sweep"):
-        if part in data:
-            data[part] = _scaled(data[part], share)
+    data = {**kernel.data, "compare": _scaled(kernel.data["compare"], share)}
+    if "sweeps" in data:
+        data["sweeps"] = [_scaled(sweep, share) for sweep in data["sweeps"]]
     return Kernel.from_dict(data, kernel.name), Scaled(kernel.name, asked, int(asked * share), room)
 
 

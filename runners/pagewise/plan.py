@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from pagewise.configuration import Configuration, policy_kind
-from pagewise.kernel import Kernel
+from pagewise.kernel import Kernel, Sweep
 
 Series = Literal["compare", "aa", "sweep", "trial", "counters"]
 
@@ -77,7 +77,8 @@ class Subject:
 class Step:
     """One run to be made: kernel and cell, series, round, and place in the round.
 
-    `group` names the events that it counts, `settings` are environment variables for it alone.
+    `sweep` is the curve that it measures, for the series `sweep` alone. `group` names the events that it
+    counts, `settings` are environment variables for it alone.
     """
 
     kernel: Kernel
@@ -87,12 +88,17 @@ class Step:
     position: int
     group: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
+    sweep: Sweep | None = None
+
+    @property
+    def swept(self) -> str | None:
+        """What is swept, None for a run that is no sweep."""
+        return None if self.sweep is None else self.sweep.name
 
     @property
     def arguments(self) -> tuple[str, ...]:
         """The kernel's arguments for this series, and the page policy where it is told one."""
-        swept = self.series == "sweep" and self.kernel.sweep is not None
-        arguments = self.kernel.sweep.arguments if swept else self.kernel.arguments
+        arguments = self.kernel.arguments if self.sweep is None else self.sweep.arguments
         return arguments if self.cell.pages is None else (*arguments, "--pages", self.cell.pages)
 
 
@@ -159,13 +165,17 @@ def order_of_groups(
 
 
 def order_of_sweeps(subjects: Sequence[Subject], seed: int) -> list[Step]:
-    """One sweep of each cell of each kernel that has one, shuffled within the kernel."""
+    """Every sweep of each cell that has it, those of a kernel one after the other, cells shuffled within."""
     shuffle = random.Random(f"pagewise:{seed}:sweep")
-    planned: list[tuple[Kernel, Cell, Series]] = []
+    planned = []
     for one in subjects:
-        if one.kernel.sweep is not None:
-            planned += [(one.kernel, cell, "sweep") for cell in shuffle.sample(one.cells, len(one.cells))]
-    return list(_numbered(planned, 1))
+        for sweep in one.kernel.sweeps:
+            cells = [cell for cell in one.cells if sweep.suits(cell.measured)]
+            planned += [(one.kernel, cell, sweep) for cell in shuffle.sample(cells, len(cells))]
+    return [
+        Step(kernel, cell, "sweep", 1, position, sweep=sweep)
+        for position, (kernel, cell, sweep) in enumerate(planned, start=1)
+    ]
 
 
 def _numbered(planned: Sequence[tuple[Kernel, Cell, Series]], number: int) -> Iterator[Step]:

@@ -12,12 +12,15 @@ from rich.progress import BarColumn, Progress, TextColumn
 from pagewise.plan import Step
 from pagewise.units import clock_text
 
+# Runs that take about the same: kernel, key of the cell, what is swept.
+_Alike = tuple[str, tuple[str, str | None], str | None]
+
 
 class TimeLeft:
     """Estimates the seconds that the steps ahead take, from what such steps took before."""
 
     def __init__(self) -> None:
-        self._took: dict[tuple[str, str, str], list[float]] = {}
+        self._took: dict[_Alike, list[float]] = {}
 
     def add(self, step: Step, seconds: float) -> None:
         """Notes what a step took."""
@@ -37,9 +40,9 @@ class TimeLeft:
         return total
 
     @staticmethod
-    def _key(step: Step) -> tuple[str, str, str]:
+    def _key(step: Step) -> _Alike:
         # A baseline's second run in a round takes what its first takes.
-        return step.kernel.name, step.cell.key, "sweep" if step.series == "sweep" else "compare"
+        return step.kernel.name, step.cell.key, step.swept
 
 
 class Teller:

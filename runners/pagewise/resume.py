@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.errors import RefusedError, SelectionError
+from pagewise.migrations import newest
 from pagewise.plan import Step
 from pagewise.record import Record, Skipped, dumped, lock, parse_record
 from pagewise.result import Result, read_result, utc_text
@@ -32,8 +33,9 @@ _HOST = (
 _PROGRAM = ("command", "sha256", "policies", "metrics", "checks", "enough_coverage")
 _BUILD = ("hash", "digest", "prefix")
 _LONGEST = 160
-# A run by kernel, module, pages told, series, round, and group of events; A/A runs of a round are alike.
-_Key = tuple[str, str, str | None, str, int, str | None]
+# A run by kernel, module, pages told, series, round, group of events, and what is swept; A/A runs of a round
+# are alike.
+_Key = tuple[str, str, str | None, str, int, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ def program_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> It
     for module, program in digests[0].keys() & digests[1].keys():
         if digests[0][module, program] != digests[1][module, program]:
             yield f"the program {program} of the module {module} is another"
-    kernels = [{one["kernel"]["name"]: one for one in manifest["subjects"]} for manifest in (before, now)]
+    kernels = [_kernels(manifest) for manifest in (before, now)]
     for name in kernels[0]:
         yield from _changed(f"what is measured of {name}", kernels[0][name], kernels[1].get(name))
     yield from _changed("the kernels", list(kernels[0]), list(kernels[1]))
@@ -182,6 +184,14 @@ def program_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> It
         pair = [manifest.get(part) or {} for manifest in (before, now)]
         for name in names:
             yield from _changed(f"the {part}'s {name}", pair[0].get(name), pair[1].get(name))
+
+
+def _kernels(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What is measured of each kernel, however long ago that was written."""
+    return {
+        one["kernel"]["name"]: {**one, "kernel": newest("kernel", one["kernel"])}
+        for one in manifest["subjects"]
+    }
 
 
 def set_aside(file: Path, again: Iterable[Step]) -> None:
@@ -239,14 +249,14 @@ def _runs(records: Iterable[Record]) -> dict[tuple[_Key, int], dict[str, Any]]:
 
 def _told(record: Mapping[str, Any]) -> _Key:
     run = record["run"]
-    kernel = run.get("kernel", record["kernel"])
-    return kernel, run["module"], run.get("pages"), run["series"], run["round"], run.get("group")
+    kernel, told = run.get("kernel", record["kernel"]), (run.get("group"), run.get("sweep"))
+    return kernel, run["module"], run.get("pages"), run["series"], run["round"], *told
 
 
 def _key(step: Step) -> _Key:
-    return step.kernel.name, *step.cell.key, step.series, step.round, step.group
+    return step.kernel.name, *step.cell.key, step.series, step.round, step.group, step.swept
 
 
 def _block(step: Step) -> tuple[Any, ...]:
     """What is measured again as a whole: a kernel's runs of a round; a single curve."""
-    return (step.kernel.name, step.cell.key) if step.series == "sweep" else (step.kernel.name, step.round)
+    return step.kernel.name, *((step.round,) if step.sweep is None else (step.cell.key, step.swept))

@@ -15,7 +15,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from pagewise.migrations import STEPS
+from pagewise.migrations import STEPS, newest
 
 _FOLDER = Path(__file__).parent / "schema"
 
@@ -54,10 +54,7 @@ def upgraded(name: str, data: Any) -> tuple[Any, list[str]]:
     found = faults(name, data, version)
     if found:
         return None, found
-    for step in STEPS.get(name, ()):
-        if step.to > version:
-            data = {**step.change(data), "schema": f"pagewise.{name}/{step.to}"}
-    return data, []
+    return newest(name, data), []
 
 
 def _without_references(part: Any, definitions: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from pagewise.result import Result
 from stage import ALL_LABELS, ROOT
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
+DISTANCES = [2**power for power in range(2, 7)]
 SIZES = [2**power for power in range(13, 29)]
 # Time over that of base pages, hardware prefetch and regular stores, before a kernel's own share of it.
 _EFFECTS = {"thp": 0.8, "hugetlbfs": 0.78, "software": 0.9, "block": 1.15, "nontemporal": 0.93}
@@ -69,13 +70,13 @@ def _told(made: dict[str, Any], kernel: Kernel, factor: float) -> dict[str, Any]
 
 
 def _sweep(one: Configuration, kernel: Kernel, factor: float) -> Iterator[dict[str, Any]]:
-    if kernel.sweep is None:
-        return
-    for place, size in enumerate(SIZES):
-        made = _told(record(one, 1.0, series="sweep"), kernel, factor * (1 + place / 4))
-        made["sizes"] = {**made["sizes"], "working_set_bytes": size}
-        made["options"] = {**made["options"], kernel.sweep.x.removeprefix("options."): size}
-        yield made
+    for sweep in (sweep for sweep in kernel.sweeps if sweep.suits(one)):
+        for place, value in enumerate(DISTANCES if sweep.name == "prefetch-distance" else SIZES):
+            made = _told(record(one, 1.0, series="sweep"), kernel, factor * (1 + place / 4))
+            made["run"]["sweep"] = sweep.name
+            made["sizes"] = {**made["sizes"], "working_set_bytes": value}
+            made["options"] = {**made["options"], sweep.x.removeprefix("options."): value}
+            yield made
 
 
 def _manifest(configurations: Sequence[Configuration], rounds: int) -> dict[str, Any]:

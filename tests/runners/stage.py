@@ -20,7 +20,7 @@ FAKE = Path(__file__).with_name("fake_kernel.py")
 EVENTS = ROOT / "kernels" / "region" / "groups"
 
 TRIAD = {
-    "schema": "pagewise.kernel/1",
+    "schema": "pagewise.kernel/2",
     "name": "triad",
     "group": "memory",
     "title": "Vector triad",
@@ -52,14 +52,16 @@ TRIAD = {
         "element_bytes": 8,
     },
     "compare": {"arguments": ["--working-set", "64MiB", "--repetitions", "5"], "default": True},
-    "sweep": {
-        "arguments": ["--sweep", "working-set", "--working-set", "64MiB"],
-        "x": "working_set_bytes",
-        "y": "bandwidth_stream_gb_per_s",
-    },
+    "sweeps": [
+        {
+            "arguments": ["--sweep", "working-set", "--working-set", "64MiB"],
+            "x": "working_set_bytes",
+            "y": "bandwidth_stream_gb_per_s",
+        }
+    ],
 }
 CHASE = {
-    "schema": "pagewise.kernel/1",
+    "schema": "pagewise.kernel/2",
     "name": "chase",
     "group": "memory",
     "title": "Pointer chase",
@@ -68,6 +70,14 @@ CHASE = {
     "feels": ["compiler", "hugepages"],
     "metrics": [{"field": "latency_ns", "label": "Latency", "unit": "ns", "better": "lower"}],
     "compare": {"arguments": ["--working-set", "64MiB"], "default": True},
+}
+# A curve that only configurations with software prefetch have.
+DISTANCES = {
+    "arguments": ["--sweep", "prefetch-distance=4,16,64", "--working-set", "32MiB"],
+    "x": "options.prefetch_distance",
+    "label": "prefetch distance [lines]",
+    "y": "bandwidth_stream_gb_per_s",
+    "when": {"prefetch": "software"},
 }
 # Not in the default comparison.
 GATHER = {

@@ -9,7 +9,7 @@ import pytest
 from builders import chase, configuration, failed_record, kernel, record, subject_of
 from pagewise.compare.analysis import analyse
 from pagewise.compare.validity import invalid_reason
-from stage import TRIAD
+from stage import DISTANCES, TRIAD
 
 BASE = configuration()
 THP = configuration(label=("thp", "hardware", "regular"))
@@ -177,8 +177,23 @@ def test_curves_hold_valid_points_in_order():
     ],
 )
 def test_curves_over_any_option(option, values, order):
-    swept = kernel(sweep={**TRIAD["sweep"], "x": f"options.{option}"})
+    swept = kernel(sweeps=[{**TRIAD["sweeps"][0], "x": f"options.{option}"}])
     points = [record(BASE, 1.0, series="sweep", options={option: value}) for value in values]
     lacking = record(BASE, 1.0, series="sweep", options={})
     curve = analyse([subject_of(swept, BASE)], [*points, lacking], seed=1)[0].curves[0]
     assert [x for x, _ in curve.points] == order and curve.left_out == 1
+
+
+def test_each_sweep_has_curves_of_its_own():
+    """What tells no sweep is from before there were several: of the first."""
+    swept = kernel(sweeps=[*TRIAD["sweeps"], DISTANCES])
+    software = configuration(label=("none", "software", "regular"))
+    points = [record(software, 1.0, series="sweep", options={"prefetch_distance": n}) for n in (16, 4)]
+    for one in points:
+        one["run"]["sweep"] = "prefetch-distance"
+    sizes = [record(one, 1.0, series="sweep") for one in (BASE, software)]
+    sizes[1]["run"]["sweep"] = "working-set"
+    (result,) = analyse([subject_of(swept, BASE, software)], [*points, *sizes], seed=1)
+    cells = {sweep.name: [one.cell.measured.prefetch for one in found] for sweep, found in result.by_sweep}
+    assert cells == {"working-set": ["hardware", "software"], "prefetch-distance": ["software"]}
+    assert [x for x, _ in result.by_sweep[1][1][0].points] == [4.0, 16.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pagewise.result import read_result
-from stage import ALL_LABELS, CHASE, GATHER, TRIAD, Stage
+from stage import ALL_LABELS, CHASE, DISTANCES, GATHER, TRIAD, Stage
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 
@@ -48,7 +49,8 @@ def test_a_comparison_from_modules_to_report(compared):
     runs = {(r["kernel"], r["run"]["module"], r["run"]["series"], r["run"]["round"]) for r in result.records}
     assert len(runs) == 4 * (4 + 3) + 3
     assert all(r["placement"]["cpus"] == result.manifest["placement"]["cpus"] for r in result.records)
-    for name in ("triad-sweep", "triad-ratios", "triad-policies", "chase-ratios", "chase-policies", "matrix"):
+    swept = "triad-sweep-working-set"
+    for name in (swept, "triad-ratios", "triad-policies", "chase-ratios", "chase-policies", "matrix"):
         assert (folder / "figures" / f"{name}.svg").read_text().startswith("<svg")
         assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     page = (folder / "report.html").read_text()
@@ -67,9 +69,9 @@ def test_a_comparison_from_modules_to_report(compared):
 
 
 def test_a_sweep_over_an_option_is_reported(stage: Stage):
-    stride = {**TRIAD["sweep"], "arguments": ["--sweep", "stride=1,2,3"], "x": "options.stride"}
-    kind = {**TRIAD["sweep"], "arguments": ["--sweep", "type"], "x": "options.type", "y": "latency_ns"}
-    stage.add("gcc-12.2.0", BASE, [{**TRIAD, "sweep": stride}, {**CHASE, "sweep": kind}])
+    stride = {**TRIAD["sweeps"][0], "arguments": ["--sweep", "stride=1,2,3"], "x": "options.stride"}
+    kind = {**TRIAD["sweeps"][0], "arguments": ["--sweep", "type"], "x": "options.type", "y": "latency_ns"}
+    stage.add("gcc-12.2.0", BASE, [{**TRIAD, "sweeps": [stride]}, {**CHASE, "sweeps": [kind]}])
     done = stage.compare("--rounds", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     page = (stage.result() / "report.html").read_text()
@@ -80,9 +82,28 @@ def test_a_sweep_over_an_option_is_reported(stage: Stage):
     ]
 
 
+def test_sweeps_of_some_configurations_are_measured_and_reported(stage: Stage):
+    swept = {**TRIAD, "sweeps": [*TRIAD["sweeps"], DISTANCES]}
+    for label in (BASE, ("none", "software", "regular"), ("thp", "software", "regular")):
+        stage.add("gcc-12.2.0", label, [swept])
+    done = stage.compare("--rounds", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 round of 4 runs and 5 sweeps: 9 runs." in done.stdout
+    page = (stage.result() / "report.html").read_text()
+    for x in ("working set", "prefetch distance [lines]"):
+        assert page.count(f"The values of the curves over {x}</summary>") == 1
+        assert f"Bandwidth [GB/s, stream] over {x}, higher is better" in page
+    distances = page.split("The values of the curves over prefetch distance")[1].split("</table>")[0]
+    assert re.findall(r'<th scope="row" class="n">(\d+)<', distances) == ["4", "16", "64"]
+    assert len(re.findall(r"<small>gcc-12.2.0</small>", distances)) == 2
+    assert (stage.result() / "figures" / "triad-sweep-prefetch-distance.png").is_file()
+    plan = json.loads(stage.compare("--rounds", "1", "--plan", "--json").stdout)
+    assert plan["kernels"][0]["sweeps"] == 5 and plan["runs_known"] == plan["runs"] == 9
+
+
 def test_a_report_is_made_again_from_the_folder_alone(compared, stage: Stage):
     folder = shutil.copytree(compared[0].result(), stage.folder / "moved")
-    names = ("report.html", "summary.csv", "figures/triad-sweep.svg")
+    names = ("report.html", "summary.csv", "figures/triad-sweep-working-set.svg")
     made = {name: (folder / name).read_bytes() for name in names}
     for name in names:
         (folder / name).unlink()

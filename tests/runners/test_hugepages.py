@@ -149,7 +149,7 @@ def test_this_machines_pool_is_put_back():
 def test_an_interrupted_comparison_puts_this_machines_pool_back(stage: Stage):
     before = MACHINE.read_text()
     small = {**TRIAD, "compare": {**TRIAD["compare"], "arguments": ["--working-set", "8MiB"]}}
-    del small["sweep"]
+    del small["sweeps"]
     stage.add("gcc-12.2.0", BASE, [small], sleep="0.02")
     stage.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [small], sleep="0.02")
     process = subprocess.Popen(

@@ -69,7 +69,7 @@ def test_a_kernel_is_halved_until_it_fits(room: int | None, taken: int):
     one, told = fitted(kernel(), None if room is None else room * MIB)
     size = f"{taken * 1024}KiB" if taken < 64 else "64MiB"
     assert one.arguments == ("--working-set", size, "--repetitions", "5")
-    assert one.sweep is not None and one.sweep.arguments[-1] == size
+    assert one.sweeps[0].arguments[-1] == size
     assert (told is None) == (taken == 64) and (told is None or told.taken_bytes == taken * MIB)
 
 

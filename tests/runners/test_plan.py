@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
+import pytest
+
 from builders import chase, configuration, kernel, subject_of
 from pagewise.plan import order_of_round, order_of_sweeps
-from stage import ALL_LABELS
+from stage import ALL_LABELS, DISTANCES, TRIAD
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 ALL = [configuration(compiler, label) for compiler in COMPILERS for label in ALL_LABELS]
@@ -93,3 +95,22 @@ def test_sweeps_are_of_kernels_that_have_one():
     assert len(steps) == 24
     assert steps[0].arguments == ("--sweep", "working-set", "--working-set", "64MiB")
     assert steps != order_of_sweeps([subject_of(kernel(), *ALL)], seed=2)
+
+
+@pytest.mark.parametrize(
+    ("when", "labels"),
+    [
+        ({"prefetch": "software"}, 6),
+        ({"prefetch": ["software", "block"]}, 12),
+        ({"prefetch": "software", "hugepages": "thp"}, 2),
+        ({"stores": "zfill"}, 0),
+    ],
+)
+def test_a_sweep_is_made_of_the_configurations_it_names(when, labels):
+    swept = kernel(sweeps=[*TRIAD["sweeps"], {**DISTANCES, "when": when}])
+    steps = order_of_sweeps([subject_of(swept, *ALL)], seed=1)
+    assert [step.swept for step in steps] == ["working-set"] * 24 + ["prefetch-distance"] * labels
+    assert [step.position for step in steps] == list(range(1, 25 + labels))
+    for step in steps[24:]:
+        assert step.arguments == tuple(DISTANCES["arguments"])
+        assert all(getattr(step.cell.measured, name) in told for name, told in when.items())

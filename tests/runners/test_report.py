@@ -192,7 +192,7 @@ def test_labels_name_only_what_differs():
 )
 def test_the_axis_of_a_sweep_suits_what_is_swept(x, values, scale, ticks):
     base = configuration()
-    swept = kernel(sweep={**TRIAD["sweep"], "x": x})
+    swept = kernel(sweeps=[{**TRIAD["sweeps"][0], "x": x}])
     points = [record(base, 1.0, series="sweep", options={x.split(".")[1]: value}) for value in values]
     bad = record(base, 1.0, series="sweep", options={}, validation={"passed": False, "method": "sum"})
     found = analyse([subject_of(swept, base)], [*points, bad], seed=1)
@@ -209,9 +209,10 @@ def test_the_axis_of_a_sweep_suits_what_is_swept(x, values, scale, ticks):
 
 
 def test_the_label_of_a_sweep_has_its_unit():
-    swept = kernel(sweep={**TRIAD["sweep"], "x": "options.distance", "label": "distance [lines]"}).sweep
-    assert swept.label == "distance [lines]"
-    assert kernel().sweep.label == "working set"
+    swept = {**TRIAD["sweeps"][0], "x": "options.distance"}
+    assert kernel(sweeps=[{**swept, "label": "distance [lines]"}]).sweeps[0].label == "distance [lines]"
+    assert kernel(sweeps=[swept]).sweeps[0].label == "distance"
+    assert kernel().sweeps[0].label == "working set"
 
 
 def test_coverage_is_never_rounded_up():
@@ -270,7 +271,7 @@ def test_the_wrapper_says_how_to_set_up(tmp_path: Path):
 def test_markdown_and_latex_hold_the_tables(tmp_path: Path):
     """Each line of a table has as many cells as its head, and nothing of a name is taken for a sign."""
     kernels = [one for one in all_kernels() if one.name in ("schoenauer_triad", "pointer_chase")]
-    made = result_of(tmp_path, [replace(one, sweep=None) for one in kernels], rounds=3, pool=False)
+    made = result_of(tmp_path, [replace(one, sweeps=()) for one in kernels], rounds=3, pool=False)
     found = analyse(made.subjects, made.records, 1)
     write_markdown(tmp_path / "summary.md", made, found)
     lines = (tmp_path / "summary.md").read_text().splitlines()

@@ -159,7 +159,7 @@ def test_it_prints_with_what_is_closed_on_the_screen(browser, page: Path):
 
 def test_all_kernels_in_all_configurations_stay_usable(browser, tmp_path: Path):
     """Without the curves, which take long to draw and add some 2 MB."""
-    kernels = [replace(kernel, sweep=None) for kernel in all_kernels()]
+    kernels = [replace(kernel, sweeps=()) for kernel in all_kernels()]
     result = result_of(tmp_path, kernels, rounds=3)
     found = analyse(result.subjects, result.records, 1)
     write_html(tmp_path / "report.html", result, found, {}, ())

@@ -129,18 +129,23 @@ def test_the_kernels_of_this_project_are_good():
     files = sorted((ROOT / "kernels").glob("m*/*/*.yaml"))
     for file in files:
         kernel = Kernel.from_file(file)
-        if kernel.sweep is not None:
-            assert kernel.sweep_metric is not None, file
-            arguments = kernel.sweep.arguments
-            option = arguments[arguments.index("--sweep") + 1].split("=")[0].replace("-", "_")
-            told = kernel.sweep.x.removeprefix("options.")
-            assert told in (option, f"{option}_bytes"), file
-            assert (option == "working_set") == kernel.sweep.of_working_set, file
+        for sweep in kernel.sweeps:
+            option = sweep.arguments[sweep.arguments.index("--sweep") + 1].split("=")[0]
+            assert sweep.name == option and set(sweep.when) <= set(kernel.feels), file
+            assert (option == "working-set") == sweep.of_working_set, file
+            assert (option == "prefetch-distance") == (sweep.when == {"prefetch": ("software",)}), file
+
+
+def test_a_kernel_with_one_sweep_is_still_read():
+    """As results and installed kernels from before have it."""
+    old = {**TRIAD, "schema": "pagewise.kernel/1", "sweep": TRIAD["sweeps"][0]}
+    del old["sweeps"]
+    assert Kernel.from_dict(old, "x") == Kernel.from_dict(TRIAD, "x")
 
 
 @pytest.mark.parametrize("x", ["options.stride", "options.block_size_bytes", "working_set_bytes"])
 def test_a_sweep_is_over_the_working_set_or_an_option(x):
-    assert Kernel.from_dict(changed(TRIAD, "sweep.x", x), "x").sweep.x == x
+    assert Kernel.from_dict(changed(TRIAD, "sweeps.0.x", x), "x").sweeps[0].x == x
 
 
 @pytest.mark.parametrize(
@@ -153,9 +158,14 @@ def test_a_sweep_is_over_the_working_set_or_an_option(x):
         ("compare.arguments", "--sweep", "compare.arguments"),
         ("compare.arguments", [1], "compare.arguments.0: 1 is not of type 'string'"),
         ("compare.default", "yes", "compare.default"),
-        ("sweep.x", "stride", "sweep.x"),
-        ("sweep.x", "options.threads", "sweep.x"),
-        ("sweep.x", "options.Stride", "sweep.x"),
+        ("sweeps.0.x", "stride", "sweeps.0.x"),
+        ("sweeps.0.x", "options.threads", "sweeps.0.x"),
+        ("sweeps.0.x", "options.Stride", "sweeps.0.x"),
+        ("sweeps.0.y", "speed", "sweeps.0.y: 'speed' is none of the metrics: bandwidth_stream_gb_per_s"),
+        ("sweeps.0.when", {"compiler": "gcc"}, "'compiler' is not one of"),
+        ("sweeps.0.when", {"prefetch": []}, "sweeps.0.when.prefetch"),
+        ("sweeps.0.when", {"prefetch": "sofware"}, "'sofware' is none of hardware, compiler,"),
+        ("sweeps", [*TRIAD["sweeps"]] * 2, "sweeps.1.x: another sweep goes over 'working_set_bytes' already"),
         ("executable", "rm", "executable"),
         ("colour", "red", "'colour' was unexpected"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean, median
 from typing import Any
@@ -111,11 +111,12 @@ class Versus:
 
 @dataclass(frozen=True)
 class Curve:
-    """A sweep of one cell: (x, y) by x, and how many points were not valid.
+    """One sweep of one cell: (x, y) by x, and how many points were not valid.
 
     x are numbers in order, or words in the order in which they were measured.
     """
 
+    sweep: Sweep
     cell: Cell
     points: tuple[tuple[X, float], ...]
     left_out: int
@@ -131,6 +132,15 @@ class KernelResult:
     by_policy: tuple[Compared, ...]
     curves: tuple[Curve, ...]
     comparisons: int = 0
+
+    @property
+    def by_sweep(self) -> list[tuple[Sweep, list[Curve]]]:
+        """The curves that have points, by what is swept."""
+        found = [
+            (sweep, [one for one in self.curves if one.sweep == sweep and one.points])
+            for sweep in self.kernel.sweeps
+        ]
+        return [(sweep, curves) for sweep, curves in found if curves]
 
 
 def analyse(subjects: Sequence[Subject], records: Iterable[Record], seed: int) -> list[KernelResult]:
@@ -218,7 +228,7 @@ def _kernel_result(one: Subject, records: _Sorted, seed: int) -> KernelResult:
         )
         groups.append(group)
         times[compiler] = baseline_times
-    curves = [_curve(one.kernel, cell, of(cell, "sweep")) for cell in one.cells if of(cell, "sweep")]
+    curves = [curve for cell in one.cells for curve in _curves(one.kernel, cell, of(cell, "sweep"))]
     by_policy = compared_by_policy(
         one.kernel,
         [row.cell for group in groups for row in group.ranked],
@@ -351,21 +361,29 @@ def _versus(
     return tuple(found)
 
 
-def _curve(kernel: Kernel, cell: Cell, records: Sequence[Record]) -> Curve:
+def _curves(kernel: Kernel, cell: Cell, records: Sequence[Record]) -> Iterator[Curve]:
+    """The curves of a cell. A record that does not tell its sweep is of the first."""
+    for place, sweep in enumerate(kernel.sweeps):
+        names = (sweep.name, None) if place == 0 else (sweep.name,)
+        mine = [record for record in records if record["run"].get("sweep") in names]
+        if mine:
+            yield _curve(sweep, cell, mine)
+
+
+def _curve(sweep: Sweep, cell: Cell, records: Sequence[Record]) -> Curve:
     """The valid points by x; where a kernel rounds sizes to the same x, the median of them."""
-    sweep = kernel.sweep
     measured: list[tuple[X, float]] = []
-    for record in records if sweep is not None else ():
+    for record in records:
         x = _swept(sweep, record)
-        if x is not None and invalid_reason(record) is None and sweep.y in record["metrics"]:
-            measured.append((x, float(record["metrics"][sweep.y])))
+        if x is not None and invalid_reason(record) is None and sweep.y.field in record["metrics"]:
+            measured.append((x, float(record["metrics"][sweep.y.field])))
     if any(isinstance(x, str) for x, _ in measured):
         measured = [(words_of(x), y) for x, y in measured]
     at: dict[X, list[float]] = {}
     for x, y in measured:
         at.setdefault(x, []).append(y)
     order = at if any(isinstance(x, str) for x in at) else sorted(at)
-    return Curve(cell, tuple((x, median(at[x])) for x in order), len(records) - len(measured))
+    return Curve(sweep, cell, tuple((x, median(at[x])) for x in order), len(records) - len(measured))
 
 
 def _swept(sweep: Sweep, record: Record) -> X | None:

@@ -22,6 +22,7 @@ from pagewise.comparison import Comparison, Options
 from pagewise.configuration import Configuration
 from pagewise.errors import SelectionError, SetupError
 from pagewise.host import read, read_host
+from pagewise.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.kernel import Kernel
 from pagewise.launch import Outcome, find_hyperfine
 from pagewise.manifest import new_manifest
@@ -375,7 +376,7 @@ def _kernel(program: Program) -> dict[str, Any]:
         for one in program.metrics
     ]
     return {
-        "schema": "pagewise.kernel/1",
+        "schema": KERNEL_SCHEMA,
         "name": program.name,
         "group": "program",
         "title": program.binary.program.name,

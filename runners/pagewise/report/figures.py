@@ -23,7 +23,7 @@ from matplotlib.ticker import (
 )
 
 from pagewise.compare.analysis import Curve, Group, KernelResult, Row, X, words_of
-from pagewise.kernel import Kernel, Metric, Sweep
+from pagewise.kernel import Kernel, Sweep
 from pagewise.report import words
 from pagewise.units import bytes_text, count_text, number_text, percent_text
 
@@ -109,9 +109,9 @@ class Picture:
 
 
 def pictures(results: Sequence[KernelResult], manifest: Mapping[str, Any]) -> dict[str, list[Picture]]:
-    """The pictures of each kernel by name: its sweep and its ratios, as far as there are any."""
+    """The pictures of each kernel by name: its sweeps and its ratios, as far as there are any."""
     with mpl.rc_context(STYLE):
-        made = {result.kernel.name: [_sweep(result, manifest), _ratios(result)] for result in results}
+        made = {result.kernel.name: [*_sweeps(result, manifest), _ratios(result)] for result in results}
     return {name: [picture for picture in found if picture is not None] for name, found in made.items()}
 
 
@@ -151,14 +151,16 @@ def side_by_side(count: int, panel: Panel) -> tuple[Figure, list[Axes]]:
     ]
 
 
-def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
-    metric = result.kernel.sweep_metric
-    curves = [curve for curve in result.curves if curve.points]
-    if metric is None or not curves:
-        return None
+def _sweeps(result: KernelResult, manifest: Mapping[str, Any]) -> list[Picture]:
+    return [_sweep(result, sweep, curves, manifest) for sweep, curves in result.by_sweep]
+
+
+def _sweep(
+    result: KernelResult, sweep: Sweep, curves: Sequence[Curve], manifest: Mapping[str, Any]
+) -> Picture:
     compilers = list(dict.fromkeys(curve.cell.compiler for curve in curves))
     longest = max(sum(1 for curve in curves if curve.cell.compiler == name) for name in compilers)
-    scale = _Scale.of(result.kernel.sweep, curves)
+    scale = _Scale.of(sweep, curves)
     shape = Panel(
         left=0.72,
         width=_WIDE if len(compilers) == 1 else _NARROW,
@@ -171,32 +173,32 @@ def _sweep(result: KernelResult, manifest: Mapping[str, Any]) -> Picture | None:
         drawn = [curve for curve in curves if curve.cell.compiler == compiler]
         _draw_curves(axes, result.kernel, drawn, logarithmic, scale)
         axes.set_title(compiler, loc="left")
-        axes.set_xlabel(result.kernel.sweep.label)
-    panels[0].set_ylabel(metric.title)
+        axes.set_xlabel(sweep.label)
+    panels[0].set_ylabel(sweep.y.title)
     limits = [end for axes in panels for end in axes.get_ylim()]
     for axes in panels:
         axes.set_ylim(min(limits) if logarithmic else 0, max(limits))
-        if result.kernel.sweep.of_working_set:
+        if sweep.of_working_set:
             _mark_caches(axes, manifest)
         _label_ends(axes)
     return Picture(
         "sweep",
-        f"{result.kernel.name}-sweep",
-        f"{result.kernel.title}: {metric.title} over {result.kernel.sweep.label}",
+        f"{result.kernel.name}-sweep-{sweep.name}",
+        f"{result.kernel.title}: {sweep.y.title} over {sweep.label}",
         figure,
-        _sweep_caption(result.kernel, result.kernel.sweep, metric, result.curves),
-        _sweep_words(result.kernel, curves),
+        _sweep_caption(result, sweep),
+        _sweep_words(result.kernel, sweep, curves),
     )
 
 
-def _sweep_caption(kernel: Kernel, sweep: Sweep, metric: Metric, curves: Sequence[Curve]) -> str:
-    direction = "higher is better" if metric.better == "higher" else "lower is better"
+def _sweep_caption(result: KernelResult, sweep: Sweep) -> str:
+    direction = "higher is better" if sweep.y.better == "higher" else "lower is better"
     caption = (
-        f"{kernel.title}: {metric.title} over {sweep.label}, {direction}. Colour is the page policy, "
+        f"{result.kernel.title}: {sweep.y.title} over {sweep.label}, {direction}. Colour is the page policy, "
         "line style prefetch and stores"
     )
     caption += "; vertical lines are this CPU's cache sizes." if sweep.of_working_set else "."
-    left_out = sum(curve.left_out for curve in curves)
+    left_out = sum(curve.left_out for curve in result.curves if curve.sweep == sweep)
     return caption + (f" Not valid, and left out: {count_text(left_out, 'point')}." if left_out else "")
 
 
@@ -410,12 +412,11 @@ def _draw_bar(axes: Axes, place: int, row: Row) -> None:
     )
 
 
-def _sweep_words(kernel: Kernel, curves: Sequence[Curve]) -> str:
-    unit = kernel.sweep_metric.unit if kernel.sweep_metric else ""
+def _sweep_words(kernel: Kernel, sweep: Sweep, curves: Sequence[Curve]) -> str:
     parts = []
     for curve in curves:
         ends = [
-            f"{y:.3g} {unit} at {words.swept_text(kernel.sweep, x)}"
+            f"{y:.3g} {sweep.y.unit} at {words.swept_text(sweep, x)}"
             for x, y in (curve.points[0], curve.points[-1])
         ]
         parts.append(f"{curve.cell.compiler} {words.label(kernel, curve.cell.measured)}: {', '.join(ends)}")

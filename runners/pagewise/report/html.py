@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from pagewise.compare.analysis import Curve, KernelResult
 from pagewise.compare.counts import counts_by_cell
-from pagewise.kernel import Kernel
+from pagewise.kernel import Kernel, Sweep
 from pagewise.report import advice, words
 from pagewise.report.facts import glance, machine_facts, provenance_facts
 from pagewise.report.figures import COLOUR_ROLES, Picture, colour
@@ -144,9 +144,11 @@ def _kernel_page(
         "columns": (felt or ["hugepages"]) if ranked else [],
         "axis": Axis.over(row.time_ratio for row in ranked),
         "missing": words.missing_texts(one) if not ranked else [],
-        "pictures": [_inline(picture) for picture in pictures if picture.kind == "sweep"],
         "ratio_pictures": [picture.stem for picture in pictures if picture.kind == "ratios"],
-        "sweeps": _sweeps(one),
+        "sweeps": [
+            (_inline(picture), _sweep_table(one, *swept))
+            for picture, swept in zip((p for p in pictures if p.kind == "sweep"), one.by_sweep, strict=True)
+        ],
     }
 
 
@@ -174,26 +176,21 @@ def _inline(picture: Picture) -> dict[str, Any]:
     return {"svg": Markup(svg), "caption": picture.caption, "stem": picture.stem, "name": picture.name}
 
 
-def _sweeps(one: KernelResult) -> list[dict[str, Any]]:
-    """The curves as tables: a line for each swept value, a column for each configuration."""
-    sweep, curves = one.kernel.sweep, [curve for curve in one.curves if curve.points]
-    if sweep is None or one.kernel.sweep_metric is None or not curves:
-        return []
+def _sweep_table(one: KernelResult, sweep: Sweep, curves: Sequence[Curve]) -> dict[str, Any]:
+    """Curves as a table: a line for each swept value, a column for each configuration."""
     values = list(dict.fromkeys(x for curve in curves for x, _ in curve.points))
     if not any(isinstance(x, str) for x in values):
         values.sort()
     found = [dict(curve.points) for curve in curves]
-    return [
-        {
-            "label": sweep.label,
-            "metric": one.kernel.sweep_metric.title,
-            "columns": [_head(one.kernel, curve) for curve in curves],
-            "lines": [
-                (words.swept_text(sweep, x), [number_text(at[x]) if x in at else "" for at in found])
-                for x in values
-            ],
-        }
-    ]
+    return {
+        "label": sweep.label,
+        "metric": sweep.y.title,
+        "columns": [_head(one.kernel, curve) for curve in curves],
+        "lines": [
+            (words.swept_text(sweep, x), [number_text(at[x]) if x in at else "" for at in found])
+            for x in values
+        ],
+    }
 
 
 def _head(kernel: Kernel, curve: Curve) -> tuple[str, str]:

@@ -12,11 +12,17 @@ SITE ?= $(PAGEWISE_SITE)
 export PAGEWISE_SITE := $(SITE)
 TARGET ?= host
 LOCK ?=
+BUNDLE ?=
+KEY ?=
+FROM ?= cache
+JOBS ?= 1
 VERSION ?=
 REVISION ?=
 
+export BUNDLE KEY FROM JOBS
+
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers man check test test-packages dist lock pin clean
+.PHONY: help setup setup-tests stack compare peers man check test test-packages dist lock bundle pin clean
 
 help:
 	@echo 'make compare    set up, build, compare, report'
@@ -29,10 +35,12 @@ help:
 	@echo '                PEERS=likwid-bench,stream,...  KERNELS=stream_triad,...  ROUNDS=n  QUICK=1'
 	@echo 'make setup      what this machine lacks: system packages, Spack, Python environment, detected compilers'
 	@echo 'make stack      set up, and build the environment ENV with its modules'
-	@echo 'make man        the manual page: man pagewise, after . setup/activate.sh'
 	@echo '                LOCK=folder: exactly what make lock wrote there'
+	@echo 'make man        the manual page: man pagewise, after . setup/activate.sh'
 	@echo 'make dist       the source archive of a release, for Spack (docs/release.md)  VERSION=0.1.0  REVISION=HEAD'
 	@echo 'make lock       lockfile and manifest of a released environment  ENV=release TARGET=host|x86_64_v3|... LOCK=folder'
+	@echo 'make bundle     all that a site without network needs, in one signed archive (docs/air-gap.md)'
+	@echo '                ENV=release TARGET=... OUT=file.tar KEY=fingerprint; there: make stack BUNDLE=file.tar KEY=fingerprint'
 	@echo 'make check      kernels with both compilers, the runner, linters'
 	@echo 'make test       check, and Spack, Lmod and the whole way from concretizing to the report'
 	@echo 'make test-packages   the tests in the recipes, on what is installed of ENV'
@@ -80,6 +88,10 @@ dist:
 
 lock: setup
 	@setup/lock '$(ENV)' '$(TARGET)' $(if $(LOCK),'$(LOCK)')
+
+bundle: BUNDLE =
+bundle: setup
+	@LOCK='$(LOCK)' setup/bundle '$(ENV)' '$(TARGET)' $(if $(OUT),'$(OUT)')
 
 # Pin the Python environment anew; needs uv.
 pin:

@@ -2,10 +2,11 @@
 tell whether a lock fits this machine and checkout.
 
     lockfile.py write ROOT ENVIRONMENT ENVIRONMENT_FOLDER TARGET FOLDER
-    lockfile.py check ROOT ENVIRONMENT_FOLDER FOLDER
+    lockfile.py check ROOT ENVIRONMENT ENVIRONMENT_FOLDER FOLDER
 
-FOLDER holds spack.lock and manifest.json (schema pagewise.lock/1). TARGET: a processor by Spack's name for
-it, or `host`. Exit code 4: cannot be locked, or does not fit, with the reasons on standard error.
+FOLDER holds spack.lock, manifest.json (schema pagewise.lock/1) and sources.tsv, for a mirror.
+TARGET: a processor by Spack's name for it, or `host`. Exit code 4: cannot be locked, or does not fit, with
+the reasons on standard error.
 """
 
 from __future__ import annotations
@@ -109,10 +110,54 @@ def proofs(root: Path, brought: dict[str, dict[str, Any]]) -> list[dict[str, Any
 
 
 def absolute(folder: Path, included: str | dict[str, Any]) -> str | dict[str, Any]:
-    """An entry of include:, which is relative to the environment's folder, for use elsewhere."""
+    """An entry of include: or repos:, which is relative to the environment's folder, for use elsewhere."""
     if isinstance(included, dict):
-        return {**included, "path": os.path.normpath(folder / included["path"])}
-    return os.path.normpath(folder / included)
+        return {**included, "path": absolute(folder, included["path"])}
+    return included if included.startswith("$") else os.path.normpath(folder / included)
+
+
+def concretize(root: Path, source: Path, target: str, aside: Path) -> Path:
+    """The lockfile of an environment for a target, solved in a folder of its own below `aside`.
+
+    Another environment that it takes its compiler from is solved before.
+    """
+    content = syaml.load(source / "spack.yaml")["spack"]
+    content["include"] = [absolute(source, included) for included in content.get("include", [])]
+    for section in content.keys() & {"repos", "repos:"}:
+        content[section] = {name: absolute(source, path) for name, path in content[section].items()}
+    if isinstance(reuse := content.get("concretizer", {}).get("reuse"), dict):
+        for one in reuse["from"]:
+            if one["type"] == "environment":
+                one["path"] = str(concretize(root, root / one["path"], target, aside).parent)
+    settings = ["-c", "concretizer:targets:host_compatible:false"]
+    if target != "host":
+        settings += ["-c", f"packages:all:require:target={target}"]
+    folder = aside / source.name
+    folder.mkdir()
+    (folder / "spack.yaml").write_text(json.dumps({"spack": content}), encoding="utf-8")
+    spack = [str(root / ".pagewise/spack/bin/spack"), *settings, "--env-dir", str(folder)]
+    if subprocess.run([*spack, "concretize", "--force", "--quiet"], check=False).returncode:
+        remedy = "see above"
+        if target != "host" and archspec.TARGETS[target].family != archspec.host().family:
+            remedy += "; name a site that declares compilers for such a processor: PAGEWISE_SITE"
+        fail(f"'{source.name}' cannot be concretized for {target}", remedy)
+    return folder / "spack.lock"
+
+
+def sources(root: Path, environment: str, folder: Path, solved: Path) -> str:
+    """What must be on a mirror to build an environment that is solved, and how to make the mirror."""
+    spack = [str(root / ".pagewise/spack/bin/spack"), "--env-dir", str(solved)]
+    command = [*spack, "python", str(root / "setup" / "sources.py")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        fail(f"the sources of '{environment}' cannot be told", "see above")
+    return (
+        f"# The sources of the lock of {environment}. To mirror them, with a network, in a checkout:\n"
+        f"#   LOCK={folder} setup/solve {environment}\n"
+        "#   . setup/activate.sh\n"
+        f"#   spack --env-dir envs/{environment} mirror create --directory <mirror> --all\n"
+        "# package\tversion\tkind\tURL\tsha256 (git: commit)\n"
+    ) + done.stdout
 
 
 def write(root: Path, environment: str, source: Path, target: str, folder: Path) -> None:
@@ -126,20 +171,12 @@ def write(root: Path, environment: str, source: Path, target: str, folder: Path)
         )
     if target != "host" and target not in archspec.TARGETS:
         fail(f"Spack knows no target '{target}'", "spack arch --known-targets tells them")
-    content["include"] = [absolute(source, included) for included in content.get("include", [])]
-    settings = ["-c", "concretizer:targets:host_compatible:false"]
-    if target != "host":
-        settings += ["-c", f"packages:all:require:target={target}"]
     with tempfile.TemporaryDirectory(prefix="lock-", dir=root / ".pagewise") as aside:
-        Path(aside, "spack.yaml").write_text(json.dumps({"spack": content}), encoding="utf-8")
-        spack = [str(root / ".pagewise/spack/bin/spack"), *settings, "--env-dir", aside]
-        if subprocess.run([*spack, "concretize", "--force", "--quiet"], check=False).returncode:
-            remedy = "see above"
-            if target != "host" and archspec.TARGETS[target].family != archspec.host().family:
-                remedy += "; name a site that declares compilers for such a processor: PAGEWISE_SITE"
-            fail(f"'{environment}' cannot be concretized for {target}", remedy)
+        lockfile = concretize(root, source, target, Path(aside))
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(aside, "spack.lock"), folder / "spack.lock")
+        shutil.copyfile(lockfile, folder / "spack.lock")
+        told = sources(root, environment, folder, lockfile.parent)
+        (folder / "sources.tsv").write_text(told, encoding="utf-8")
     lock = json.loads((folder / "spack.lock").read_text(encoding="utf-8"))
     brought = externals(lock)
     facts = setup_facts(root)["spack"]
@@ -233,17 +270,23 @@ def machine_differences(manifest: dict[str, Any], lock: dict[str, Any]) -> Itera
         if version not in brought:
             yield f"{name}: the lock has {version}, this machine {' '.join(brought) or 'none'}"
         elif brought[version] != wanted:
-            yield f"{name} {version}: the lock has {told(wanted)}, this machine {told(brought[version])}"
+            other = in_words(brought[version])
+            yield f"{name} {version}: the lock has {in_words(wanted)}, this machine {other}"
 
 
-def told(one: dict[str, Any]) -> str:
+def in_words(one: dict[str, Any]) -> str:
     """A package that a machine brings, in words."""
     return ", ".join([f"prefix {one['prefix']}", *one.get("compilers", {}).values()])
 
 
-def check(root: Path, source: Path, folder: Path) -> None:
+def check(root: Path, environment: str, source: Path, folder: Path) -> None:
     """End with all differences unless the lock fits."""
     manifest, lock = read(folder)
+    if manifest["environment"] != environment:
+        fail(
+            f"the lock in {folder} is of the environment {manifest['environment']}, not of {environment}",
+            f"make stack ENV={manifest['environment']}",
+        )
     differences = [*checkout_differences(root, source, manifest), *machine_differences(manifest, lock)]
     if differences:
         fail("\n  ".join([f"the lock in {folder} does not fit:", *differences]), ANOTHER_LOCK)
@@ -253,4 +296,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "write":
         write(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), sys.argv[5], Path(sys.argv[6]))
     else:
-        check(*map(Path, sys.argv[2:]))
+        check(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), Path(sys.argv[5]))

@@ -7,88 +7,18 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, STATE, copy_checkout, run
-
-RECIPES = "repos/spack_repo/pagewise/build_systems/kernels.py"
-VERSION = "9.8.7"
-#: What of the kernels' folder the release of these tests holds besides what all share: building it is quick.
-KERNEL = "pointer_chase"
-
-
-def git(folder: Path, *arguments: str) -> str:
-    """Git with a name and nothing of the user's."""
-    settings = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
-    who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
-    done = run("git", *who, "-C", folder, *arguments, **settings)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
-def dist(checkout: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Make a release's archive."""
-    return run(sys.executable, checkout / "setup" / "dist.py", *arguments, **settings)
+from conftest import KERNEL, RECIPES, ROOT, STATE, VERSION, dist, git, run, set_up
 
 
 def archive(checkout: Path) -> Path:
     """Where the archive is, for people; a link into Spack's mirror."""
     return checkout / ".pagewise" / "mirror" / "pagewise" / f"pagewise-kernels-{VERSION}.tar"
-
-
-@pytest.fixture(scope="session")
-def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository of the project in which a release was made, as docs/release.md says."""
-    root = tmp_path_factory.mktemp("origin")
-    rooms = ("setup", "envs", "repos", "modulefiles", "kernels")
-    copy_checkout(root, *rooms, "spack.yaml", "LICENSE", ".gitignore")
-    for kernel in (root / "kernels" / "micro").glob("*/kernel.yaml"):
-        if kernel.parent.name != KERNEL:
-            shutil.rmtree(kernel.parent)
-    git(root, "init", "--quiet")
-    git(root, "add", ".")
-    git(root, "commit", "--quiet", "--message", "What is not released yet")
-
-    build = root / "kernels" / "CMakeLists.txt"
-    build.write_text(re.sub(r"(project\(pagewise VERSION )\S+", rf"\g<1>{VERSION}", build.read_text()))
-    git(root, "commit", "--quiet", "--all", "--message", f"Name version {VERSION}")
-    made = dist(root, "--revision", "HEAD")
-    assert made.returncode == 0, made.stdout
-    (line,) = re.findall(r'^ +"9\.8\.7": "[0-9a-f]{64}",$', made.stdout, re.MULTILINE)
-    recipes = root / RECIPES
-    recipes.write_text(recipes.read_text().replace("RELEASES = {\n", f"RELEASES = {{\n{line}\n"))
-    environment = root / "envs" / "release-quick" / "spack.yaml"
-    environment.write_text(re.sub(r"@\d[\d.]*", f"@{VERSION}", environment.read_text()))
-    git(root, "commit", "--quiet", "--all", "--message", f"Release {VERSION}")
-    git(root, "tag", f"v{VERSION}")
-    return root
-
-
-@pytest.fixture
-def clone(origin: Path, tmp_path: Path) -> Callable[..., Path]:
-    """Makes clones of the repository with the release."""
-
-    def make(name: str, *options: str) -> Path:
-        folder = tmp_path / name
-        git(tmp_path, "clone", "--quiet", *options, f"file://{origin}", str(folder))
-        return folder
-
-    return make
-
-
-def set_up(folder: Path) -> Path:
-    """A clone with the set-up's results, shared but for what tells of the machine."""
-    (folder / ".pagewise" / "stamps").mkdir(parents=True, exist_ok=True)
-    for shared in ("spack", "spack-packages", "venv", "misc-cache", "stamps/spack"):
-        (folder / ".pagewise" / shared).symlink_to((STATE / shared).resolve())
-    shutil.copy2(STATE / "setup.json", folder / ".pagewise" / "setup.json")
-    shutil.copytree(STATE / "site", folder / ".pagewise" / "site")
-    return folder
 
 
 def test_two_clones_make_the_same_bytes(clone: Callable[..., Path]) -> None:
@@ -158,16 +88,6 @@ def test_the_projects_own_releases_can_be_made(tmp_path: Path) -> None:
     for version, sha256 in known.items():
         done = dist(ROOT, "--version", version, "--mirror", str(tmp_path))
         assert done.returncode == 0 and f"sha256 {sha256}" in done.stdout, done.stdout
-
-
-@pytest.fixture(scope="session")
-def locked(spack_ready: None, origin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone with a lock of release-quick for this machine, in the folder `lock`."""
-    folder = tmp_path_factory.mktemp("maker") / "clone"
-    git(origin, "clone", "--quiet", f"file://{origin}", str(folder))
-    done = run(set_up(folder) / "setup" / "lock", "release-quick", "host", folder / "lock")
-    assert done.returncode == 0, done.stdout
-    return folder
 
 
 def test_a_lock_says_what_it_was_made_of(locked: Path) -> None:

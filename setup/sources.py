@@ -1,0 +1,53 @@
+"""Run by `spack --env-dir ENVIRONMENT python`: the sources of what it builds, by URL and checksum.
+
+Prints a line of package, version, kind (archive, resource, patch, git), URL and sha256 or commit each, with
+tabs. What comes with Spack and its packages (wrappers, patches in files) has no line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import spack.environment
+import spack.fetch_strategy
+import spack.patch
+import spack.spec
+
+Row = tuple[str, str, str, str, str]
+
+
+def fetched(spec: spack.spec.Spec, kind: str, fetcher: Any) -> Row:
+    """The line of what a fetcher of Spack's fetches."""
+    if isinstance(fetcher, spack.fetch_strategy.GitFetchStrategy):
+        what = fetcher.commit or fetcher.tag or fetcher.branch
+        return spec.name, str(spec.version), "git", fetcher.url, what
+    url = fetcher.url
+    if spec.package.manual_download:
+        url = f"make dist VERSION={spec.version}"
+    return spec.name, str(spec.version), kind, url, fetcher.digest or ""
+
+
+def rows(spec: spack.spec.Spec) -> Iterator[Row]:
+    """The lines of a package."""
+    package = spec.package
+    if package.has_code:
+        yield fetched(spec, "archive", package.fetcher)
+        for resource in package._get_needed_resources():
+            yield fetched(spec, "resource", resource.fetcher)
+    for patch in spec.patches:
+        if isinstance(patch, spack.patch.UrlPatch):
+            yield spec.name, str(spec.version), "patch", patch.url, patch.archive_sha256 or patch.sha256
+
+
+def main() -> None:
+    """Print the lines, each source once."""
+    environment = spack.environment.active_environment()
+    specs = [spec for spec in environment.all_specs() if not spec.external]
+    for row in sorted({row for spec in specs for row in rows(spec)}):
+        if not row[3].startswith("file:"):
+            print("\t".join(row))
+
+
+if __name__ == "__main__":
+    main()

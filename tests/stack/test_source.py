@@ -1,0 +1,46 @@
+"""The environment of nothing of the machine but compiler and C library: solved, locked, its sources told."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from conftest import VERSION, run, set_up
+
+
+def test_all_but_compiler_and_libc_is_built(spack_ready: None, clone: Callable[..., Path]) -> None:
+    checkout = set_up(clone("source"))
+    site, only = checkout / ".pagewise" / "site", checkout / ".pagewise" / "system-compiler"
+    python = checkout / ".pagewise" / "venv" / "bin" / "python"
+    assert run(python, checkout / "setup" / "system_compiler.py", site, only).returncode == 0
+    # One configuration of the micro-kernels: the others, MPI and the tools take minutes to solve.
+    environment = checkout / "envs" / "source" / "spack.yaml"
+    head = environment.read_text().split("  definitions:\n")[0]
+    spec = f"pagewise-micro@{VERSION} +papi hugepages=thp prefetch=hardware stores=regular %source-gcc"
+    environment.write_text(f"{head}  specs:\n  - {json.dumps(spec)}\n  view: false\n")
+    done = run(checkout / "setup" / "lock", "source", "host", checkout / "lock")
+    assert done.returncode == 0, done.stdout
+
+    lock = json.loads((checkout / "lock" / "spack.lock").read_text())
+    specs = lock["concrete_specs"].values()
+    system = re.search(r"gcc@=([\d.]+)", (site / "packages.yaml").read_text())[1]
+    brought = {(one["name"], one["version"]) for one in specs if one.get("external")}
+    assert {name for name, _ in brought} == {"gcc", "glibc"} and ("gcc", system) in brought
+    built = {one["name"]: one for one in specs if not one.get("external")}
+    assert {"gcc", "papi", "cmake", "ninja", "libpagewise", "pagewise-micro"} <= built.keys()
+    assert built["gcc"]["version"] == "15.2.0"
+    by = {one["name"]: one["hash"] for one in built["pagewise-micro"]["dependencies"]}
+    assert by["gcc"] == built["gcc"]["hash"]
+
+    lines = (checkout / "lock" / "sources.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    assert all(re.fullmatch(r"[0-9a-f]{64}", row[4]) for row in rows)
+    archives = {row[0]: row[3] for row in rows if row[2] == "archive"}
+    assert re.fullmatch(r"https://\S+/gcc-15\.2\.0\.tar\.xz", archives["gcc"])
+    assert archives["pagewise-micro"] == f"make dist VERSION={VERSION}"
+    without_sources = {"compiler-wrapper", "gcc-runtime"}
+    assert built.keys() - without_sources == archives.keys()
+    assert "papi" in archives and any(row[2] == "patch" for row in rows)
+    assert any("mirror create --directory" in line for line in lines)

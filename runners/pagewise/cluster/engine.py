@@ -32,7 +32,8 @@ _START = "from reframe.frontend.cli import main; main()"
 class Request:
     """What to run where. `options` are those of `pagewise compare`; no `nodes`: the scheduler chooses one.
 
-    `job_options` go to the scheduler (account=perf as --account=perf), `time_limit` as ReFrame writes it (1h30m).
+    `job_options` go to the scheduler (account=perf as --account=perf); `time_limit` is written as ReFrame
+    does (1h30m).
     """
 
     name: str

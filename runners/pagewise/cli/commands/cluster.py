@@ -85,7 +85,12 @@ def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
     "--time-limit", metavar="TIME", help="The longest that a job may take, as 30m or 1h30m. 1h by default."
 )
 @click.option(
-    "-J", "--job-option", "job_options", multiple=True, metavar="OPTION", help="For the scheduler, as account=perf."
+    "-J",
+    "--job-option",
+    "job_options",
+    multiple=True,
+    metavar="OPTION",
+    help="For the scheduler, as account=perf.",
 )
 @AT_LEAST
 @ENVIRONMENT

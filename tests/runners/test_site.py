@@ -63,6 +63,13 @@ def test_a64fx_has_the_five_compilers_of_its_toolchains() -> None:
     assert needed == {"gcc", "acfl", "fj", "cce", "llvm"}
 
 
+@pytest.mark.parametrize("name", ["ookami", "fugaku"])
+def test_the_toolchains_for_spack_are_those_of_the_site(name: str) -> None:
+    site = read_site(name, ROOT)
+    told = yaml.safe_load((site.folder / "definitions.yaml").read_text())
+    assert told == {"definitions": [{"toolchains": [f"%{one}" for one in site.data["toolchains"]]}]}
+
+
 def test_all_faults_are_told_at_once(checkout: Path) -> None:
     folder = checkout / "envs" / "sites" / "debian"
     edit(folder / "site.yaml", "base_kib: 4", "base_kib: 5")

@@ -23,6 +23,8 @@ PYTHON_PACKAGES = {
     *("attrs", "cffi", "click", "clingo", "jsonschema", "jsonschema-specifications", "markdown-it-py"),
     *("mdurl", "pycparser", "pygments", "pyyaml", "referencing", "rich", "rpds-py", "typing-extensions"),
 }
+EMULATED = STATE / "emulated-a64fx"
+A64FX_KERNELS = ("stream_triad", "stream_dot")
 
 
 def copy_checkout(root: Path, *names: str) -> Path:
@@ -144,3 +146,29 @@ def locked(spack_ready: None, origin: Path, tmp_path_factory: pytest.TempPathFac
     done = run(set_up(folder) / "setup" / "lock", "release-quick", "host", folder / "lock")
     assert done.returncode == 0, done.stdout
     return folder
+def spack(checkout: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Spack with the checkout's settings."""
+    script = '. "$PAGEWISE_ROOT/setup/spack-env.sh" && "$PAGEWISE_ROOT/.pagewise/spack/bin/spack" "$@"'
+    return run("bash", "-c", script, "spack", *arguments, PAGEWISE_ROOT=str(checkout))
+
+
+@pytest.fixture(scope="session")
+def small(spack_ready: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout of few kernels, with Spack and the emulated A64FX set up."""
+    if not (EMULATED / "packages.yaml").exists():
+        told = "needs cross compilers for aarch64 and qemu-user (make setup-tests)"
+        if os.environ.get("CI"):
+            pytest.fail(told)
+        pytest.skip(told)
+    root = copy_checkout(
+        tmp_path_factory.mktemp("a64fx"), "setup", "envs", "repos", "modulefiles", "kernels", "spack.yaml"
+    )
+    # Enough to see every kind of code: vectors, stores, sums.
+    for kernel in (root / "kernels" / "micro").glob("*/kernel.yaml"):
+        if kernel.parent.name not in A64FX_KERNELS:
+            shutil.rmtree(kernel.parent)
+    shared = ("spack", "spack-packages", "venv", "setup.json", "misc-cache", "stamps/spack", "emulated-a64fx")
+    for name in shared:
+        (root / ".pagewise" / name).symlink_to((STATE / name).resolve())
+    (root / ".pagewise" / "site").symlink_to(EMULATED.resolve())
+    return root

@@ -1,0 +1,96 @@
+"""A64FX under emulation: results with every length of vectors, the code, what is refused elsewhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import A64FX_KERNELS, run, spack
+
+LENGTHS = (128, 256, 512)
+
+
+@pytest.fixture(scope="module")
+def emulated(small: Path) -> Path:
+    """That checkout, with the kernels for vectors of any length built."""
+    done = run(small / "setup" / "stack", "a64fx-agnostic")
+    assert done.returncode == 0, done.stdout
+    return small
+
+
+def prefixes(checkout: Path, environment: str) -> dict[str, Path]:
+    """Of the environment's roots, by their stores."""
+    lock = json.loads((checkout / "envs" / environment / "spack.lock").read_text())
+    found = {}
+    for root in lock["roots"]:
+        stores = lock["concrete_specs"][root["hash"]]["parameters"]["stores"]
+        found[stores] = next((checkout / ".pagewise" / "opt").glob(f"pagewise-micro/*-{root['hash']}"))
+    return found
+
+
+def emulate(program: Path, *arguments: str, bits: int = 512) -> subprocess.CompletedProcess[str]:
+    """Run an installed program as its users would."""
+    launcher = program.parents[1] / "share" / "pagewise" / "emulate"
+    return run(launcher, "--vector-bits", str(bits), program, *arguments)
+
+
+@pytest.mark.parametrize("bits", LENGTHS)
+@pytest.mark.parametrize("stores", ["regular", "zfill"])
+def test_results_are_right_with_vectors_of_any_length(
+    emulated: Path, tmp_path: Path, stores: str, bits: int
+) -> None:
+    prefix = prefixes(emulated, "a64fx-agnostic")[stores]
+    for kernel in A64FX_KERNELS:
+        file = tmp_path / f"{kernel}.jsonl"
+        # Elements that are no whole number of lines, in shares that are none either.
+        arguments = ("--working-set", "401kB", "--repetitions", "2", "--threads", "3", "--record", str(file))
+        done = emulate(prefix / "bin" / f"pw-{kernel}", *arguments, bits=bits)
+        assert done.returncode == 0, done.stdout
+        record = json.loads(file.read_text())
+        assert record["validation"]["passed"]
+        assert record["configuration"]["stores"] == stores
+        assert record["pages"]["huge_coverage"] == 0
+
+
+def test_lines_are_zeroed_at_any_distance_and_never_after_they_were_written(emulated: Path) -> None:
+    program = prefixes(emulated, "a64fx-agnostic")["zfill"] / "bin" / "pw-stream_triad"
+    for sweep in ("zero-distance", "type", "simd"):
+        done = emulate(program, "--working-set", "101kB", "--repetitions", "1", "--sweep", sweep)
+        assert done.returncode == 0, done.stdout
+        assert "FAILED" not in done.stdout
+
+
+def disassembly(checkout: Path, pattern: str) -> str:
+    """Of the library's objects."""
+    objects = list((checkout / ".pagewise" / "opt").glob(f"libpagewise/*/lib*/pagewise/objects-*/{pattern}"))
+    assert objects, pattern
+    done = run("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", *objects)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_loops_are_sve_of_no_certain_length_and_zfill_zeroes_lines(emulated: Path) -> None:
+    plain = disassembly(emulated, "pw-stream_triad-timed-hardware-regular/*.f90.o")
+    assert "whilelo" in plain and "ld1d" in plain and "{z" in plain, "SVE under a predicate"
+    assert "zva" not in plain
+    assert "zva" in disassembly(emulated, "pw-stream_triad-timed-hardware-zfill/*.c.o")
+
+
+def test_a_module_tells_what_was_built(emulated: Path) -> None:
+    tree = emulated / ".pagewise" / "modules" / "a64fx-agnostic"
+    text = next(tree.rglob("none/hardware-zfill.lua")).read_text()
+    assert 'whatis("Target: a64fx")' in text
+    assert 'whatis("Stores: zfill")' in text
+
+
+def test_zfill_is_refused_where_there_is_none(small: Path) -> None:
+    folder = small / "envs" / "refused"
+    folder.mkdir()
+    text = (small / "envs" / "a64fx-agnostic" / "spack.yaml").read_text()
+    (folder / "spack.yaml").write_text(text.replace("target=a64fx", "target=x86_64_v3"))
+    done = spack(small, "-D", folder, "concretize")
+    assert done.returncode != 0
+    assert "DC ZVA" in done.stdout

@@ -7,6 +7,8 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 # No source of ours is preprocessed; and flang-22 -E, which Ninja would compile from, doubles backslashes in strings.
 set(CMAKE_Fortran_PREPROCESS OFF)
+# Compilers other than GCC and LLVM look for Fortran modules in no folder that is given as the system's.
+set(CMAKE_NO_SYSTEM_FROM_IMPORTED ON)
 include(GNUInstallDirs)
 # Building for A64FX elsewhere, what is built is run by QEMU, and whoever tests the installed programs finds how.
 if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")

@@ -1,0 +1,142 @@
+"""A64FX by compilers that are not here: how recipes call them, by stand-ins; modules of libmpg's pages."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conftest import EMULATED, run, spack
+
+STAND_IN = Path(__file__).parent / "stand_ins" / "compiler.py"
+
+
+@pytest.fixture(scope="module")
+def ookami(small: Path) -> Path:
+    """The site ookami with stand-ins for its compilers and libmpg; envs/a64fx concretized, partly built."""
+    root = small
+    folder = root / "stand-ins"
+    folder.mkdir()
+    site = shutil.copytree(root / "envs" / "sites" / "ookami", root / "site-ookami")
+    detected = yaml.safe_load((EMULATED / "packages.yaml").read_text())["packages"]
+    drivers = detected["gcc"]["externals"][0]["extra_attributes"]["compilers"]
+    (folder / "delegates.json").write_text(json.dumps(drivers))
+    packages = yaml.safe_load((site / "packages.yaml").read_text())["packages"]
+    for name in ("cmake", "ninja", "gmake", "glibc"):
+        packages[name] = detected[name]
+    del packages["papi"]
+    for name in ("gcc", "acfl", "fj", "cce", "llvm"):
+        external = packages[name]["externals"][0]
+        external["prefix"] = str(folder)
+        compilers = external["extra_attributes"]["compilers"]
+        compilers.pop("cxx")
+        for language, driver in compilers.items():
+            compilers[language] = str(folder / Path(driver).name)
+            (folder / Path(driver).name).symlink_to(STAND_IN)
+    library = root / "mmm"
+    (library / "lib64").mkdir(parents=True)
+    (library / "util").mkdir()
+    made = run(drivers["c"], "-shared", "-x", "c", "/dev/null", "-o", library / "lib64" / "libmpg.so")
+    assert made.returncode == 0, made.stdout
+    script = run("aarch64-linux-gnu-ld", "-pie", "--verbose").stdout.split("=" * 50)[1]
+    (library / "util" / "bss-2mb.lds").write_text(script)
+    packages["fujitsu-libmpg"]["externals"][0]["prefix"] = str(library)
+    (site / "packages.yaml").write_text(yaml.safe_dump({"packages": packages}))
+    (root / ".pagewise" / "site").unlink()
+    (root / ".pagewise" / "site").symlink_to(site)
+
+    environment = root / "envs" / "a64fx" / "spack.yaml"
+    text = environment.read_text()
+    data = yaml.safe_load(text)["spack"]
+    assert data["definitions"][0] == {
+        "hugepages": [f"hugepages={policy}" for policy in ("none", "thp", "hugetlbfs", "fjmpg")]
+    }
+    pages = "  - hugepages: [hugepages=none, hugepages=fjmpg]\n"
+    head, rest = text.split("  - hugepages:")[0], text[text.index("  specs:") :]
+    accesses = "  - accesses: [prefetch=hardware stores=regular]\n"
+    environment.write_text(head + pages + accesses + rest)
+    install = ("install", "--only-concrete", "--no-cache", "--jobs", "2")
+    for command in (
+        ("concretize", "--force"),
+        (*install, "pagewise-micro%c,fortran=fj"),
+        (*install, "pagewise-micro%c,fortran=acfl"),
+    ):
+        done = spack(root, "-D", environment.parent, *command)
+        assert done.returncode == 0, done.stdout
+    return root
+
+
+def calls(root: Path, program: str, *words: str) -> list[list[str]]:
+    """The arguments of a stand-in's calls that have these words."""
+    lines = (root / "stand-ins" / "calls.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+    return [
+        call["arguments"]
+        for call in found
+        if call["program"] == program
+        and all(any(word in part for part in call["arguments"]) for word in words)
+    ]
+
+
+def test_every_compiler_of_the_site_concretizes_for_a64fx(ookami: Path) -> None:
+    lock = json.loads((ookami / "envs" / "a64fx" / "spack.lock").read_text())
+    specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
+    assert len(specs) == 10
+    assert {spec["arch"]["target"]["name"] for spec in specs} == {"a64fx"}
+    compilers = {
+        lock["concrete_specs"][dependency["hash"]]["name"]
+        for spec in specs
+        for dependency in spec["dependencies"]
+        if "fortran" in dependency["parameters"]["virtuals"]
+    }
+    assert compilers == {"gcc", "acfl", "fj", "cce", "llvm"}
+
+
+def test_fujitsus_compilers_get_the_studies_flags(ookami: Path) -> None:
+    compiled = calls(ookami, "frt", "kernel_hardware_regular.f90", "-c")
+    assert compiled
+    for call in compiled:
+        assert {"-Kfast", "-KSVE,A64FX,ARMV8_3_A", "-Az"} <= set(call)
+    assert any("-Knoprefetch" in call for call in compiled)
+    assert any("-Kprefetch_sequential=soft" in call for call in compiled), "prefetch=compiler"
+    assert all("-Nclang" in call for call in calls(ookami, "fcc", "kernel.c", "-c"))
+
+
+def test_large_pages_are_linked_as_the_policy_says(ookami: Path) -> None:
+    links = calls(ookami, "frt", "pw-stream_triad")
+    links = [call for call in links if "-c" not in call]
+    assert sorted(("-Klargepage" in call, "-Knolargepage" in call) for call in links) == [
+        (False, True),
+        (True, False),
+    ]
+    script = f"-Wl,-T{ookami}/mmm/util/bss-2mb.lds"
+    links = [call for call in calls(ookami, "armflang", "pw-stream_triad") if "-c" not in call]
+    assert sorted((script in call, "-lmpg" in call) for call in links) == [(False, False), (True, True)]
+
+
+def test_arms_compilers_get_the_studies_flags(ookami: Path) -> None:
+    for call in calls(ookami, "armflang", "kernel_hardware_regular.f90", "-c"):
+        assert {"-O3", "-armpl", "-mcpu=a64fx", "-mtune=a64fx"} <= set(call)
+
+
+def test_modules_of_libmpgs_pages_have_its_settings(ookami: Path) -> None:
+    tree = ookami / "module-tree"
+    done = spack(
+        ookami,
+        *("-c", f"modules:default:roots:lmod:{tree}", "-D", ookami / "envs" / "a64fx"),
+        *("module", "lmod", "refresh", "--yes-to-all"),
+    )
+    assert done.returncode == 0, done.stdout
+    text = next(tree.rglob("fj-4.5.0/fjmpg/hardware-regular.lua")).read_text()
+    for setting in (
+        'setenv("XOS_MMM_L_HPAGE_TYPE", "hugetlbfs")',
+        'setenv("XOS_MMM_L_PAGING_POLICY", "demand:demand:demand")',
+        'setenv("XOS_MMM_L_ARENA_FREE", "1")',
+        'setenv("XOS_MMM_L_ARENA_LOCK_TYPE", "1")',
+        f'prepend_path("LD_LIBRARY_PATH", "{ookami}/mmm/lib64")',
+    ):
+        assert setting in text
+    assert "XOS_MMM" not in next(tree.rglob("fj-4.5.0/none/hardware-regular.lua")).read_text()

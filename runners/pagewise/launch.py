@@ -10,7 +10,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -23,7 +24,7 @@ from pagewise.placement import Placement
 from pagewise.plan import Step
 from pagewise.prefetchers import find_control, switched_off
 from pagewise.record import SCHEMA, Record, Skipped, read_records
-from pagewise.signals import interruptible
+from pagewise.signals import interruptible, postponed
 
 TIMED_OUT = 124  # the exit code of coreutils' timeout
 # The exit codes with which a kernel has written what happened (DESIGN.md, Contracts), and the record's
@@ -100,9 +101,9 @@ class Launcher:
         """What the run said, and whether it was ended for taking too long."""
         arguments = [*hyperfine_command(self.hyperfine, exported), "--show-output", shlex.join(command)]
         said = self.scratch / "output.txt"
-        with self.placement.bound():
-            process = start(arguments, said, environment, self.scratch)
-        timed_out = wait(process, self.limit)
+        bound = self.placement.bound()
+        with in_session(arguments, said, environment, self.scratch, bound) as process:
+            timed_out = wait(process, self.limit)
         return said.read_text(encoding="utf-8", errors="replace")[-LONGEST_OUTPUT:], timed_out
 
 
@@ -128,24 +129,41 @@ def hyperfine_command(hyperfine: str, exported: Path) -> list[str]:
     return [hyperfine, "-N", *runs, "--export-json", str(exported)]
 
 
-def start(
-    arguments: Sequence[str], said: Path, environment: Mapping[str, str], folder: Path
-) -> subprocess.Popen[bytes]:
-    """Starts a run in a session of its own: Ctrl-C at the terminal reaches only us; we end the group."""
-    with said.open("wb") as output:
-        return subprocess.Popen(
-            arguments,
-            env=environment,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+@contextmanager
+def in_session(
+    arguments: Sequence[str],
+    said: Path,
+    environment: Mapping[str, str],
+    folder: Path,
+    within: AbstractContextManager[Any],
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that runs, at the longest until the block is left; then what it left is ended too.
+
+    It has a session of its own: Ctrl-C at the terminal reaches only us, and we end the group. It is started
+    `within` a context, whose settings it inherits. What it says goes to `said`. Raises OSError.
+    """
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        # An interrupt between its start and our knowing of it would leave it running.
+        with postponed(), within, said.open("wb") as output:
+            process = subprocess.Popen(
+                arguments,
+                env=environment,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        yield process
+    finally:
+        if process is not None:
+            with postponed():
+                _end_group(process)
 
 
 def wait(process: subprocess.Popen[bytes], limit: float) -> bool:
-    """Waits until a run is over, ends it after `limit` seconds, and what it left; whether it was too long."""
+    """Waits until a run is over, ends it after `limit` seconds; whether it was too long."""
     # A timer and a plain wait: subprocess's own timeout polls, and would add up to 50 ms to every run.
     timed_out = threading.Event()
     timer = threading.Timer(limit, lambda: (timed_out.set(), _signal_group(process, signal.SIGTERM)))
@@ -155,7 +173,6 @@ def wait(process: subprocess.Popen[bytes], limit: float) -> bool:
         process.wait()
     finally:
         timer.cancel()
-        end_group(process)
     return timed_out.is_set()
 
 
@@ -188,7 +205,7 @@ def find_hyperfine() -> str:
     return found
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
+def _end_group(process: subprocess.Popen[bytes]) -> None:
     """Ends what is left of the run's process group, politely first, and waits for it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if not _signal_group(process, number):

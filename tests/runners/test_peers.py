@@ -98,7 +98,7 @@ def test_a_peer_that_does_not_start_is_told(alone: Stage):
     program = alone.folder / "peers" / "likwid-bench"
     program.write_text("#!/nonexistent\n")
     done = peers(alone, "--rounds", "1")
-    assert done.returncode == 1 and "it does not start: No such file or directory" in done.stdout
+    assert done.returncode == 1 and "it cannot be run: No such file or directory" in done.stdout
 
 
 def test_peers_and_kernels_that_are_not_here_are_told_and_no_fault(alone: Stage):

@@ -9,7 +9,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -23,8 +23,8 @@ from pagewise.launch import (
     Outcome,
     about_run,
     hyperfine_command,
+    in_session,
     signal_name,
-    start,
     timing,
     wait,
 )
@@ -141,7 +141,9 @@ class ProgramLauncher:
         if true is not None:
             before = _faults()
             said, exported = self.scratch / "output.txt", self.scratch / "hyperfine.json"
-            wait(start(self._arguments([true], exported), said, os.environ, self.scratch), self.limit)
+            arguments = self._arguments([true], exported)
+            with in_session(arguments, said, os.environ, self.scratch, nullcontext()) as process:
+                wait(process, self.limit)
             self.own_faults = _faults()[0] - before[0]
 
     def _recorded(self, step: Step, policy: Policy, environment: Mapping[str, str], trial: bool) -> Outcome:
@@ -215,16 +217,12 @@ class ProgramLauncher:
             snapshots.mkdir()
             sampler = self._sampler(wanted, env)
             before, began = _faults(), time.time()
-            with refused(policy.refuses_huge_pages), self.placement.bound():
-                process = start(
-                    self._arguments(command, exported),
-                    said,
-                    {**environment, **self.placement.environment},
-                    folder,
-                )
+            arguments = self._arguments(command, exported)
+            environment = {**environment, **self.placement.environment}
             try:
-                sampler.watch(process.pid)
-                timed_out = wait(process, self.limit)
+                with in_session(arguments, said, environment, folder, self._inherited(policy)) as process:
+                    sampler.watch(process.pid)
+                    timed_out = wait(process, self.limit)
             finally:
                 found = sampler.finish()
             faults = [after - ago for after, ago in zip(_faults(), before, strict=True)]
@@ -245,6 +243,12 @@ class ProgramLauncher:
             faults[1],
             fault,
         )
+
+    @contextmanager
+    def _inherited(self, policy: Policy) -> Iterator[None]:
+        """What a run has from the process that starts it."""
+        with refused(policy.refuses_huge_pages), self.placement.bound():
+            yield
 
     def _seen(self, found: Samples, snapshots: Path, wanted: PageRequest) -> Memory | None:
         """From samples, and from what an untimed run wrote itself."""

@@ -15,7 +15,7 @@ from statistics import mean, median
 from pagewise.catalog import Catalog, Entry
 from pagewise.compare.validity import invalid_reason
 from pagewise.kernel import Kernel
-from pagewise.launch import Launcher, end_group
+from pagewise.launch import Launcher, in_session
 from pagewise.lmod import clean_environment
 from pagewise.peers.known import PEERS
 from pagewise.peers.peer import Ask, Call, Peer, Program, Statistic, UnableError, UnreadableError
@@ -144,24 +144,14 @@ class Bench:
                 (Path(folder) / name).write_text(text, encoding="utf-8")
             said = Path(folder) / "output.txt"
             written = said if call.output is None else Path(folder) / call.output
+            arguments = [program.path, *call.arguments]
+            environment = {**clean_environment(), **placement.environment, **call.environment}
             try:
-                with said.open("wb") as stream, placement.bound():
-                    process = subprocess.Popen(
-                        [program.path, *call.arguments],
-                        env={**clean_environment(), **placement.environment, **call.environment},
-                        cwd=folder,
-                        stdin=subprocess.DEVNULL,
-                        stdout=stream,
-                        stderr=subprocess.STDOUT,
-                        start_new_session=True,
-                    )
+                with in_session(arguments, said, environment, Path(folder), placement.bound()) as process:
+                    ended, huge = self._wait(process, written, call.until, look)
             except OSError as fault:
-                raise UnreadableError(f"it does not start: {fault.strerror}") from fault
-            try:
-                ended, huge = self._wait(process, written, call.until, look)
-            finally:
-                end_group(process)
-                code = process.wait()
+                raise UnreadableError(f"it cannot be run: {fault.strerror}") from fault
+            code = process.wait()
             if not ended:
                 raise UnreadableError(f"ended after {self.limit:g} s, the limit of a run")
             text = written.read_text(encoding="utf-8", errors="replace") if written.exists() else ""

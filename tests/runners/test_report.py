@@ -17,6 +17,7 @@ from pagewise.compare.analysis import KernelResult, analyse
 from pagewise.compare.statistics import Ratio
 from pagewise.provenance import provenance
 from pagewise.report import advice, words
+from pagewise.report.draw import draw
 from pagewise.report.figures import _spread, pictures
 from pagewise.report.forest import Axis
 from pagewise.report.latex import escaped, write_tables
@@ -298,3 +299,22 @@ def test_latex_takes_the_tables(tmp_path: Path):
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "paper.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_kernels_drawn_side_by_side_look_as_alone(tmp_path: Path):
+    chosen = [one for one in all_kernels() if one.name in ("pointer_chase", "gather")]
+    made = result_of(tmp_path, chosen, rounds=3, pool=False)
+    found = analyse(made.subjects, made.records, 1)
+    together = draw(tmp_path / "together", found, made.manifest)
+    assert list(together) == ["gather", "pointer_chase", ""]
+    for one in found:
+        alone = draw(tmp_path / "alone", [one], made.manifest)[one.kernel.name]
+        assert alone == together[one.kernel.name] and len(alone) >= 2
+        for picture in alone:
+            for kind in ("svg", "png"):
+                files = [tmp_path / name / f"{picture.stem}.{kind}" for name in ("alone", "together")]
+                assert files[0].read_bytes() == files[1].read_bytes()
+    (tmp_path / "together" / "gather-ratios.svg").unlink()
+    (tmp_path / "together" / "gather-ratios.svg").mkdir()
+    with pytest.raises(IsADirectoryError):
+        draw(tmp_path / "together", found, made.manifest)

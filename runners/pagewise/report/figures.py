@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -75,6 +76,18 @@ STYLE = {
 }
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A picture that was drawn, as a report takes it; see Picture."""
+
+    kind: str
+    stem: str
+    name: str
+    caption: str
+    alternative: str
+    svg: str
+
+
 @dataclass
 class Picture:
     """A figure with its kind (`sweep`, `ratios`, ...), its file's stem, a name, the caption, and a text.
@@ -106,6 +119,13 @@ class Picture:
         with mpl.rc_context(STYLE):
             self.figure.savefig(buffer, format="png", dpi=150)
         return buffer.getvalue()
+
+
+    def written(self, folder: Path) -> Drawn:
+        """Writes SVG and PNG into a folder. Raises OSError."""
+        (folder / f"{self.stem}.svg").write_text(self.svg, encoding="utf-8")
+        (folder / f"{self.stem}.png").write_bytes(self.png())
+        return Drawn(self.kind, self.stem, self.name, self.caption, self.alternative, self.svg)
 
 
 def pictures(results: Sequence[KernelResult], manifest: Mapping[str, Any]) -> dict[str, list[Picture]]:

@@ -15,7 +15,7 @@ from pagewise.compare.counts import counts_by_cell
 from pagewise.kernel import Kernel, Sweep
 from pagewise.report import advice, words
 from pagewise.report.facts import glance, machine_facts, provenance_facts
-from pagewise.report.figures import COLOUR_ROLES, Picture, colour
+from pagewise.report.figures import COLOUR_ROLES, Drawn, colour
 from pagewise.report.forest import Axis
 from pagewise.report.matrix import matrix
 from pagewise.report.policies import tables
@@ -37,7 +37,7 @@ def write_html(
     file: Path,
     result: Result,
     kernels: Sequence[KernelResult],
-    pictures: Mapping[str, Sequence[Picture]],
+    pictures: Mapping[str, Sequence[Drawn]],
     files: Sequence[str],
 ) -> None:
     """Writes the report. `pictures` by kernel, those of all under an empty name; `files` lie beside it.
@@ -131,7 +131,7 @@ def _choices(kernels: Sequence[KernelResult]) -> list[dict[str, Any]]:
 
 
 def _kernel_page(
-    one: KernelResult, bests: Sequence[advice.Best], pictures: Sequence[Picture], alone: bool
+    one: KernelResult, bests: Sequence[advice.Best], pictures: Sequence[Drawn], alone: bool
 ) -> dict[str, Any]:
     """What a kernel's part of the page needs. `columns`: the variants it feels, none without ranks."""
     ranked = [row for group in one.groups for row in group.ranked]
@@ -152,7 +152,7 @@ def _kernel_page(
     }
 
 
-def _of_kind(pictures: Mapping[str, Sequence[Picture]], kind: str) -> list[dict[str, str]]:
+def _of_kind(pictures: Mapping[str, Sequence[Drawn]], kind: str) -> list[dict[str, str]]:
     return [
         {"stem": picture.stem, "name": picture.name}
         for found in pictures.values()
@@ -161,7 +161,7 @@ def _of_kind(pictures: Mapping[str, Sequence[Picture]], kind: str) -> list[dict[
     ]
 
 
-def _inline(picture: Picture) -> dict[str, Any]:
+def _inline(picture: Drawn) -> dict[str, Any]:
     """The picture in the page's colours, with a description for those who cannot see it."""
     svg = _NEEDLESS.sub("", picture.svg)
     # A tenth of a point is finer than any screen.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,8 @@ def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:
     Raises RefusedError when the disk refuses; the records are not touched.
     """
     # Both take long to import (matplotlib, jinja2) and are not needed before.
-    from pagewise.report.figures import pictures
+    from pagewise.report.draw import draw
     from pagewise.report.html import write_html
-    from pagewise.report.matrix_figure import matrix_picture
-    from pagewise.report.policy_figure import policy_picture
 
     try:
         files = [SUMMARY, MARKDOWN, TABLES, POLICIES]
@@ -56,11 +54,7 @@ def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:
         if is_program(result):
             write_program(result.folder, result)
             files += [METRICS, MEMORY]
-        drawn = pictures(kernels, result.manifest)
-        for one in kernels:
-            drawn[one.kernel.name] += filter(None, [policy_picture(one)])
-        drawn[""] = list(filter(None, [matrix_picture(kernels)]))
-        _write_pictures(result.folder / FIGURES, drawn)
+        drawn = draw(result.folder / FIGURES, kernels, result.manifest)
         write_html(result.folder / REPORT, result, kernels, drawn, files)
     except OSError as fault:
         raise RefusedError(
@@ -75,11 +69,3 @@ def is_faulty(kernels: Sequence[KernelResult] | None) -> bool:
     """Whether a result or its pages were wrong or a run crashed; pages not to be had are no fault."""
     rows = [row for one in kernels or () for group in one.groups for row in group.unranked]
     return any(row.is_fault for row in rows)
-
-
-def _write_pictures(folder: Path, drawn: Mapping[str, Sequence]) -> None:
-    folder.mkdir(exist_ok=True)
-    for found in drawn.values():
-        for picture in found:
-            (folder / f"{picture.stem}.svg").write_text(picture.svg, encoding="utf-8")
-            (folder / f"{picture.stem}.png").write_bytes(picture.png())

@@ -17,6 +17,7 @@ from pagewise.schemas import upgraded
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
 SCHEMA = "pagewise.manifest/2"
+_REMEDY = "copy the result anew from where it was made; one of a newer pagewise needs that one to be read"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def create_folder(results: Path, name: str, now: datetime) -> Path:
         raise SelectionError(
             f"{name!r} is no name for a folder",
             where="--name",
-            remedy="letters, digits, dot, dash, underscore",
+            remedy="take letters and digits, and within them dots, dashes and underscores",
         )
     stem = f"{now.strftime('%Y%m%dT%H%M%SZ')}-{name}"
     try:
@@ -54,7 +55,11 @@ def create_folder(results: Path, name: str, now: datetime) -> Path:
             where=results,
             remedy="name another: --results DIR",
         ) from fault
-    raise RefusedError("a hundred results have this name", where=results / stem, remedy="name it: --name")
+    raise RefusedError(
+        "a hundred results of this second have this name",
+        where=results / stem,
+        remedy="give this one another: --name NAME",
+    )
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
@@ -93,14 +98,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise FormatError(
             "this folder holds no result: it has no manifest.json",
             where=folder,
-            remedy="name a results/<utc>-<name>",
+            remedy="name a results/<utc>-<name>; `pagewise results list` lists them",
         ) from fault
     except (OSError, ValueError) as fault:
-        raise FormatError(f"the manifest cannot be read: {fault}", where=file) from fault
+        raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
     read, found = upgraded("manifest", manifest)
     if found:
         text = "the manifest does not follow its schema:\n    " + "\n    ".join(found)
-        raise FormatError(text, where=file)
+        raise FormatError(text, where=file, remedy=_REMEDY)
     return read
 
 
@@ -115,7 +120,7 @@ def read_result(folder: Path, *, records: bool = True) -> Result:
         subjects = [Subject.from_dict(entry, configurations) for entry in manifest["subjects"]]
     except KeyError as fault:
         raise FormatError(
-            f"the manifest names a module that it does not list: {fault}", where=file
+            f"the manifest names a module that it does not list: {fault}", where=file, remedy=_REMEDY
         ) from fault
     there = records and (folder / RECORDS).exists()
     read, skipped = read_records(folder / RECORDS) if there else ([], [])

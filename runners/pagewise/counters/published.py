@@ -47,7 +47,9 @@ class Published:
                     found.append(f"{test['title']}.{name}: {len(row)} counts for {len(columns)} columns")
         if found:
             raise FormatError(
-                "this file does not follow pagewise.published/1:\n    " + "\n    ".join(found), where=where
+                "this file does not follow pagewise.published/1:\n    " + "\n    ".join(found),
+                where=where,
+                remedy="correct these parts; docs/counters.md tells what such a file holds",
             )
         tests = {
             test["title"]: [

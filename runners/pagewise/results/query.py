@@ -32,7 +32,9 @@ def statement(text: str) -> str:
         try:
             return Path(text).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as fault:
-            raise SelectionError(f"the query cannot be read: {fault}", where=text) from fault
+            raise SelectionError(
+                f"the query cannot be read: {fault}", where=text, remedy="name a text file of SQL"
+            ) from fault
     if not text.strip() or " " not in text.strip():
         raise SelectionError(
             f"no question is called {text!r}",

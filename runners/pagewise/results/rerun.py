@@ -28,7 +28,11 @@ def begun(folder: Path) -> tuple[dict[str, Any], str, list[str]]:
     manifest = read_manifest(folder)
     command = manifest["command"][1:]
     if not command:
-        raise SelectionError("this result does not tell the command that began it", where=folder)
+        raise SelectionError(
+            "this result does not tell the command that began it",
+            where=folder,
+            remedy="give the command yourself: pagewise results show tells what was measured",
+        )
     if manifest["started_in"] is not None:
         try:
             os.chdir(manifest["started_in"])

@@ -15,6 +15,7 @@ from pagewise.result import MANIFEST, RECORDS, Result, read_result
 
 PEERS = "peers.json"
 FILES = (MANIFEST, PEERS, RECORDS)
+_REMEDY_PEERS = "copy the result anew from where it was made, or measure again: pagewise peers"
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,11 @@ def read_source(place: Place) -> Source:
         fault = f"not as pagewise writes it: {type(found).__name__}: {found}"
     first = _first_record(records) if records is not None else None
     if first is None:
-        raise FormatError(fault or "none of its records can be read", where=folder)
+        raise FormatError(
+            fault or "none of its records can be read",
+            where=folder,
+            remedy="copy it anew from where it was made, or measure again; other results are not touched",
+        )
     # `pagewise model` and a program's own --record write no manifest: that is no fault of theirs.
     return _records_alone(place, first, [] if fault is None else [f"the manifest was left out: {fault}"])
 
@@ -144,9 +149,11 @@ def _peers(place: Place) -> Source:
     try:
         told = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
-        raise FormatError(f"the peers' figures cannot be read: {fault}", where=file) from fault
+        raise FormatError(
+            f"the peers' figures cannot be read: {fault}", where=file, remedy=_REMEDY_PEERS
+        ) from fault
     if not isinstance(told, Mapping) or told.get("schema") != "pagewise.peers/1":
-        raise FormatError("this is not pagewise.peers/1", where=file)
+        raise FormatError("this is not pagewise.peers/1", where=file, remedy=_REMEDY_PEERS)
     matches = {match["name"]: match for match in told["matches"]}
     samples = [
         {

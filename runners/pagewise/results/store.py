@@ -35,7 +35,9 @@ def writing(file: Path, wait: float) -> Iterator[duckdb.DuckDBPyConnection]:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise RefusedError(
-            f"the store's folder cannot be made: {fault.strerror}", where=file.parent
+            f"the store's folder cannot be made: {fault.strerror}",
+            where=file.parent,
+            remedy="name another place: --store FILE",
         ) from fault
     with _connected(file, wait, read_only=False) as connection:
         _check(connection, file)
@@ -97,7 +99,11 @@ def export(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
             connection.execute(f"COPY {table} TO '{_quoted(aside)}' (FORMAT parquet, COMPRESSION zstd)")
             aside.replace(folder / f"{table}.parquet")
     except (OSError, duckdb.IOException) as fault:
-        raise RefusedError(f"the Parquet files cannot be written: {fault}", where=folder) from fault
+        raise RefusedError(
+            f"the Parquet files cannot be written: {fault}",
+            where=folder,
+            remedy="free some space, or name another folder: --parquet DIR; the store itself is whole",
+        ) from fault
 
 
 @contextmanager
@@ -147,7 +153,11 @@ def _refused(file: Path, fault: duckdb.Error) -> Exception:
     told = str(fault).splitlines()[0]
     if "not a valid DuckDB" in told:
         return FormatError("this file is no store", where=file, remedy="name another: --store FILE")
-    return RefusedError(f"the store cannot be opened: {told}", where=file)
+    return RefusedError(
+        f"the store cannot be opened: {told}",
+        where=file,
+        remedy="allow this user to read and write it, or name another: --store FILE",
+    )
 
 
 def _check(connection: duckdb.DuckDBPyConnection, file: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from pagewise.cli.options import JSON, STORE, WAIT, print_json
+from pagewise.cli.shell import values
 
 
 @click.command()
@@ -20,7 +21,13 @@ from pagewise.cli.options import JSON, STORE, WAIT, print_json
 )
 @WAIT
 @JSON
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
+@click.argument(
+    "folders",
+    nargs=-1,
+    type=click.Path(path_type=Path),
+    metavar="[DIR]...",
+    shell_complete=values.one_of(values.folders_of_results),
+)
 def command(folders: Sequence[Path], store: Path, parquet: Path | None, wait: float, as_json: bool) -> int:
     """Take all results at or below each DIR (by default results) into one store: many nodes, many dates.
 

@@ -9,11 +9,19 @@ from typing import Any
 import click
 
 from pagewise.cli.options import JSON, SEED, make_console, print_json, share
+from pagewise.cli.shell import values
 
 
 @click.command()
-@click.argument("old", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="OLD...")
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument(
+    "old",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="OLD...",
+    shell_complete=values.one_of(values.results),
+)
+@click.argument("new", type=click.Path(path_type=Path), shell_complete=values.one_of(values.results))
 @click.option(
     "--of",
     "quantity",

@@ -10,13 +10,18 @@ import click
 
 from pagewise.cli.measured import carry_out
 from pagewise.cli.options import JSON, PLAN, make_console
+from pagewise.cli.shell import values
 from pagewise.errors import SelectionError
 
 _MEASURING = ("compare", "counters", "run-policies")
 
 
 @click.command()
-@click.argument("result", type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True))
+@click.argument(
+    "result",
+    type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
+    shell_complete=values.one_of(values.results),
+)
 @click.option(
     "--anyway", is_flag=True, help="Go on though modules, programs or kernels are not those of then."
 )
@@ -45,7 +50,11 @@ def command(
 
     manifest, name, arguments = begun(result)
     if name not in _MEASURING:
-        raise SelectionError(f"`pagewise {name}` cannot be repeated by its result", where=result)
+        raise SelectionError(
+            f"`pagewise {name}` cannot be repeated by its result",
+            where=result,
+            remedy=f"give its command again: {' '.join(manifest['command'])}",
+        )
     file = importlib.import_module(f"pagewise.cli.commands.{name.replace('-', '_')}")
     chosen = file.command.make_context(name, arguments).params
     for beside in ("planning", "listing", "as_json"):

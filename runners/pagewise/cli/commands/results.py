@@ -13,6 +13,9 @@ from typing import Any
 import click
 
 from pagewise.cli.options import JSON, STORE, WAIT, make_console, print_json
+from pagewise.cli.shell import values
+
+_ENDLESS = 1 << 20
 
 
 @click.group()
@@ -21,7 +24,13 @@ def command() -> None:
 
 
 @command.command("list")
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
+@click.argument(
+    "folders",
+    nargs=-1,
+    type=click.Path(path_type=Path),
+    metavar="[DIR]...",
+    shell_complete=values.one_of(values.folders_of_results),
+)
 @JSON
 def list_results(folders: Sequence[Path], as_json: bool) -> None:
     """List the results at or below each DIR (by default results), the oldest first."""
@@ -55,7 +64,7 @@ def list_results(folders: Sequence[Path], as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("result", type=click.Path(path_type=Path))
+@click.argument("result", type=click.Path(path_type=Path), shell_complete=values.one_of(values.results))
 @JSON
 def show(result: Path, as_json: bool) -> None:
     """Show what a RESULT folder holds: machine, sources, what was measured and how its runs ended.
@@ -81,7 +90,7 @@ def show(result: Path, as_json: bool) -> None:
 
 
 @command.command("query")
-@click.argument("question", required=False)
+@click.argument("question", required=False, shell_complete=values.one_of(values.questions))
 @STORE
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead of a table.")
 @JSON
@@ -116,6 +125,7 @@ def query(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     from rich import box
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -125,7 +135,11 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         table.add_column(name, justify="right" if numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text("" if value is None else str(value)) for value in row))
-    make_console().print(table if columns else "done")
+    console = make_console()
+    if not console.is_terminal:
+        # Nobody scrolls a file or a pipe sideways, and programs read them: a row is a line.
+        console.width = max(console.width, Console(width=_ENDLESS).measure(table).maximum)
+    console.print(table if columns else "done")
     if columns and not rows:
         click.echo("no rows")
 

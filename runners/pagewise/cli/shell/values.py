@@ -153,6 +153,18 @@ def results(context: click.Context) -> dict[str, str | None]:
     return {str(file.parent): _state(file) for file in found}
 
 
+def folders_of_results(context: click.Context) -> dict[str, str | None]:
+    """The folder where results are made, if there is one, and each of them."""
+    return ({str(_RESULTS): "all results in it"} if _RESULTS.is_dir() else {}) | results(context)
+
+
+def questions(context: click.Context) -> dict[str, str | None]:
+    """The known questions to a store, and files of SQL."""
+    from pagewise.results.query import known
+
+    return known() | {str(file): "a file of SQL" for file in sorted(Path().glob("*.sql"))}
+
+
 def broken_off(context: click.Context) -> dict[str, str | None]:
     """The results that can be gone on with."""
     return {name: state for name, state in results(context).items() if state != "complete"}

@@ -515,9 +515,14 @@ def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path
 
 @needs_qemu
 def test_a_program_without_marks_is_modelled_whole(build: Path, tmp_path: Path) -> None:
-    done = invoked(tmp_path, "--build", str(build), "--", shutil.which("true") or "/bin/true")
+    program = ("--", shutil.which("true") or "/bin/true")
+    done = invoked(tmp_path, "--build", str(build), "--json", *program)
     assert done.exception is None, done.output
-    assert "from its start to its end" in done.output
+    assert "from its start to its end" in done.stderr
+    told = json.loads(done.stdout)
+    assert faults("modelled", told) == [] and told["program"] == "true"
+    (one,) = told["policies"]
+    assert one["modelled"]["geometry"] == told["geometry"] and one["notes"]
 
 
 def test_an_unknown_kernel_is_told_with_the_nearest(build: Path, tmp_path: Path, monkeypatch: Any) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pagewise.schemas import faults
 from stage import TRIAD, Stage
 
 HERE = Path(__file__).parent
@@ -114,9 +115,13 @@ def test_peers_and_kernels_that_are_not_here_are_told_and_no_fault(alone: Stage)
 def test_a_broken_kernel_is_not_compared(alone: Stage):
     install(alone)
     alone.add("nag-7", ("none", "hardware", "regular"), [KERNEL], mode="check_failed")
-    done = peers(alone, "--rounds", "1")
+    done = peers(alone, "--rounds", "1", "--json")
     assert done.returncode == 1 and f"{ONE} (nag): ours has no figure" in done.stderr
-    assert "the result failed its check" in done.stdout
+    assert "the result failed its check" in done.stderr
+    told = json.loads(done.stdout)
+    assert told["schema"] == "pagewise.peer-verdicts/1" and faults("peer-verdicts", told) == []
+    assert Path(told["folder"]) == alone.result() and told["rounds_done"] == 1
+    assert {one["scope"] for one in told["comparisons"] if one["missing"]} == {"nag"}
     rows = {row["scope"]: row for row in csv.DictReader((alone.result() / "peers.csv").open())}
     assert rows["nag"]["missing"] and rows["all"]["speedup"]
 

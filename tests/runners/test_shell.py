@@ -28,6 +28,11 @@ LINES = [
     ("pagewise run-policies --policies none,libh", "none,libhugetlbfs"),
     ("pagewise counters --events a64", "a64fx"),
     ("pagewise report results/2026", "results/20261121T010203Z-mine"),
+    ("pagewise diff results/20261121T010203Z-mine results/2026", "results/20261121T010203Z-mine"),
+    ("pagewise rerun --anyway results/2026", "results/20261121T010203Z-mine"),
+    ("pagewise results show results/2026", "results/20261121T010203Z-mine"),
+    ("pagewise results query slow", "slow-nodes"),
+    ("pagewise collect results/2026", "results/20261121T010203Z-mine"),
 ]
 
 

@@ -268,7 +268,8 @@ def _group(
 def _row(cell: Cell, records: Sequence[Record]) -> Row:
     """A cell's row without comparison. One wrong result or crash spoils it; wrong pages spoil the run."""
     if not records:
-        return Row(cell, 0, invalid="not measured: the comparison ended before its turn")
+        why = "not measured: the comparison ended before its turn"
+        return Row(cell, 0, invalid=why, remedy="go on with it: --resume and this result's folder")
     faults = [(record, reason) for record in records if (reason := invalid_reason(record))]
     valid = _valid(records)
     fatal = [(record, reason) for record, reason in faults if not _only_pages(record)]

@@ -373,4 +373,6 @@ def versus_text(versus: Versus) -> str:
         text = f"{versus.compiler} against {versus.reference}: cannot tell"
     else:
         text = f"{versus.compiler} takes {change(versus.time_ratio)} than {versus.reference}"
-    return f"{text} (at the baseline, {ratio_text(versus.time_ratio)} [{interval_text(versus.time_ratio)}])"
+    interval = interval_text(versus.time_ratio)
+    told = f"{ratio_text(versus.time_ratio)} [{interval}]" if interval else ratio_text(versus.time_ratio)
+    return f"{text} (at the baseline, {told})"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from stage import CHASE, TRIAD, Stage
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_columns() -> None:
+    """Tables are as wide as they are without a terminal: processes of pytest-xdist have the width of one."""
+    os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from pagewise.units import bytes_text, percent_text
 
 State = Literal["good", "note", "lack"]
 _NOISE_SECONDS = 2.0
+_FEWEST_TIMES = 10
 _STEADY = 0.03
 _MARKS: dict[State, tuple[str, str]] = {
     "good": ("✓", "green"),
@@ -94,12 +95,12 @@ def print_findings(console: Console, findings: list[Finding]) -> None:
 
 
 def measure_spread(seconds: float = _NOISE_SECONDS) -> list[float]:
-    """Times of one fixed piece of work, repeated on one core for this long."""
+    """Times of one fixed piece of work, repeated on one core for this long and often enough for a spread."""
     data = np.arange(200_000, dtype=np.float64)
     times: list[float] = []
     with place(1).bound():
         end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
+        while time.perf_counter() < end or len(times) < _FEWEST_TIMES:
             began = time.perf_counter()
             for _ in range(20):
                 np.sqrt(data).sum()

@@ -9,6 +9,9 @@
 {%- if "mathlib" in spec.variants and spec.variants["mathlib"].value != "libm" -%}
 {%- set _ = facts.append(("Library", "LIBRARY", spec.variants["mathlib"].value)) -%}
 {%- endif -%}
+{%- for package, virtual in [("pagewise-blas", "blas"), ("pagewise-fft", "fftw-api")] if package == spec.name -%}
+{%- set _ = facts.append(("Library", "LIBRARY", spec[virtual].name)) -%}
+{%- endfor -%}
 {%- for label, variant in [("OpenMP", "openmp"), ("PAPI", "papi"), ("MPI", "mpi")] if variant in spec.variants -%}
 {%- set _ = facts.append((label, variant | upper, "on" if spec.variants[variant].value else "off")) -%}
 {%- endfor -%}

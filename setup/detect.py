@@ -69,6 +69,7 @@ class External:
     version: str
     prefix: str
     known_to_spack: bool
+    libraries: tuple[str, ...] = ()
 
 
 def output_of(*command: str) -> str:
@@ -288,8 +289,41 @@ def externals(sources: Path) -> list[External]:
     )
     found.append(("hyperfine", version_in(r"(\d[\d.]*)", output_of("hyperfine", "--version")), "/usr", False))
     ours = [External(name, version, prefix, known) for name, version, prefix, known in found if version]
+    ours += numerical_libraries()
     message_passing = mpi(sources)
     return [*ours, message_passing] if message_passing else ours
+
+
+#: Files of numerical libraries below /usr, best first, by Spack's names. What a distribution's links such as
+#: libblas.so lead to may change any day: the files are named themselves.
+NUMERICAL = {
+    "openblas": ("lib/*/openblas-serial/libopenblas.so", "lib/*/openblas-*/libopenblas.so", "lib64/libopenblas.so"),
+    "blis": ("lib/*/blis-serial/libblis.so", "lib/*/blis-*/libblis.so", "lib64/libblis.so"),
+    "netlib-lapack": ("lib/*/blas/libblas.so", "lib64/libblas.so"),
+    "fftw": ("lib/*/libfftw3.so", "lib64/libfftw3.so"),
+}
+
+
+def numerical_libraries(usr: Path = Path("/usr")) -> list[External]:
+    """The libraries of NUMERICAL that the system has, with the version of the package that owns the file."""
+    found = []
+    for name, patterns in NUMERICAL.items():
+        file = next((one for pattern in patterns for one in sorted(usr.glob(pattern))), None)
+        version = owners_version(file) if file else None
+        if version:
+            found.append(External(name, version, str(usr), True, (str(file),)))
+    return found
+
+
+def owners_version(file: Path) -> str | None:
+    """The version, without the distribution's own number, of the package that a file is of."""
+    owner = output_of("dpkg-query", "--search", str(file)).partition(":")[0]
+    queries = (
+        ["dpkg-query", "--show", "--showformat=${Version}\n", owner],
+        ["rpm", "-q", "--qf", "%{VERSION}\n", "-f", str(file)],
+    )
+    told = next((text for text in (output_of(*query) for query in queries) if text[:1].isdigit()), "")
+    return version_in(r"(?:\d+:)?(\d[\d.]*)", told)
 
 
 def packaged_version(name: str) -> str | None:
@@ -328,9 +362,10 @@ def packages_yaml(compilers: list[Compiler], packages: list[External]) -> dict[s
             }
     for package in packages:
         if package.known_to_spack:
-            section[package.name] = {
-                "externals": [{"spec": f"{package.name}@={package.version}", "prefix": package.prefix}]
-            }
+            entry: dict[str, Any] = {"spec": f"{package.name}@={package.version}", "prefix": package.prefix}
+            if package.libraries:
+                entry["extra_attributes"] = {"libraries": list(package.libraries)}
+            section[package.name] = {"externals": [entry]}
     return {"packages": section}
 
 

@@ -18,6 +18,7 @@ module pw_record
         character(:), allocatable :: compiler_options   !< likewise
         character(:), allocatable :: hugepages, prefetch, stores
         character(:), allocatable :: library            !< called in place of the system's own; empty: none
+        character(:), allocatable :: library_file       !< of that library, what is linked and then what computes
         logical :: openmp = .false., papi = .false.
         logical :: finalizers = .false.                 !< objects of a block are finalised once, at its end
     end type configuration_t
@@ -240,6 +241,9 @@ contains
         call json%put('stores', configuration%stores)
         if (allocated(configuration%library)) then
             if (len(configuration%library) > 0) call json%put('library', configuration%library)
+        end if
+        if (allocated(configuration%library_file)) then
+            if (len(configuration%library_file) > 0) call json%put('library_file', configuration%library_file)
         end if
         call json%put('openmp', configuration%openmp)
         call json%put('papi', configuration%papi)

@@ -225,6 +225,36 @@ class ProgramsPackage(LibraryUserPackage):
         return None
 
 
+class LibraryProgramsPackage(ProgramsPackage):
+    """Programs that measure a library: the provider of a virtual package."""
+
+    variant("prefetch", default="hardware", values=("hardware",), multi=False, description="By the hardware")
+
+    #: What kernel.yaml calls the kind of library, and Spack's name of it.
+    needs = ""
+    virtual = ""
+
+    own_parts = ("micro",)
+
+    def cmake_args(self):
+        return [
+            *super().cmake_args(),
+            self.define("PAGEWISE_MICRO", True),
+            self.define("PAGEWISE_NEEDS", self.needs),
+            self.define("PAGEWISE_NEEDED_NAME", self.spec[self.virtual].name),
+            self.define("PAGEWISE_NEEDED_LIBRARIES", self.needed_files()),
+        ]
+
+    def needed_files(self):
+        """The library's files. Distributions switch them by links, so that an external names its own."""
+        library = self.spec[self.virtual]
+        told = library.extra_attributes.get("libraries") if library.external else None
+        return list(told or library.libs)
+
+    def configuration(self):
+        return {**super().configuration(), "library": self.spec[self.virtual].name}
+
+
 class MiniPackage(LibraryUserPackage):
     """A part of kernels/mini: a mini-app, or a tool in the folder of one."""
 

@@ -1,0 +1,57 @@
+!> The driver of kernels that have matrices multiplied by BLAS.
+module pw_blas
+    use, intrinsic :: iso_c_binding, only: c_double, c_int64_t, c_ptr
+    use pw_computed_by, only: prove_library
+    use pw_error, only: error_t
+    use pw_gemm, only: gemm_t
+    use pw_kinds, only: i8, r8
+    implicit none
+    private
+
+    !> The routine is called once a pass and thread, for the columns that the thread has.
+    type, extends(gemm_t), public :: blas_gemm_t
+    contains
+        procedure :: read_options
+        procedure :: multiply
+    end type blas_gemm_t
+
+    interface
+        !> Timed code: c(:, :columns) = c(:, :columns) + alpha a b(:, :columns), a with n rows and columns, `stride` elements
+        !> from column to column.
+        subroutine pw_gemm_call(n, columns, stride, alpha, a, b, c) bind(c)
+            import :: c_double, c_int64_t, c_ptr
+            integer(c_int64_t), intent(in), value :: n, columns, stride
+            real(c_double), intent(in), value :: alpha
+            type(c_ptr), intent(in), value :: a, b, c
+        end subroutine pw_gemm_call
+    end interface
+
+contains
+
+    subroutine read_options(self, error)
+        class(blas_gemm_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+
+        call self%options%get('threads', self%threads)
+        call prove_library(self%configuration, self%name//'_', error)
+    end subroutine read_options
+
+    subroutine multiply(self, passes, alpha, first, last, thread)
+        class(blas_gemm_t), intent(in) :: self
+        integer(i8), intent(in) :: passes, first, last
+        real(r8), intent(in) :: alpha
+        integer, intent(in) :: thread
+        integer(i8) :: pass
+        real(r8) :: signed
+
+        associate (unused => thread)
+        end associate
+        signed = alpha
+        do pass = 1, passes
+            call pw_gemm_call(self%n, last - first + 1, self%stride, signed, self%column_at(1, 1_i8), &
+                              self%column_at(2, first), self%column_at(3, first))
+            signed = -signed
+        end do
+    end subroutine multiply
+
+end module pw_blas

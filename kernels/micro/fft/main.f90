@@ -1,0 +1,224 @@
+!> Complex Fourier transforms in one dimension through FFTW's interface.
+module fft
+    use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int64_t, c_loc, c_null_ptr, c_ptr
+    use pw_computed_by, only: prove_library
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_choice, option_count
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_simd, only: place_of
+    use pw_threads, only: thread_share
+    implicit none
+    private
+
+    integer(i8), parameter :: element_bytes = 16, longest = 2_i8**30
+    character(8), parameter :: efforts(3) = [character(8) :: 'estimate', 'measure', 'patient']     ! as in plan.c
+
+    type, extends(kernel_t), public :: fft_t
+        private
+        integer(i8) :: n = 0, count = 0, effort = 0
+        type(c_ptr) :: made = c_null_ptr
+        complex(r8), pointer, contiguous :: x(:, :) => null(), y(:, :) => null()
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+    end type fft_t
+
+    interface
+        !> See plan.c.
+        type(c_ptr) function pw_fft_plan(n, effort, in, out) bind(c)
+            import :: c_int64_t, c_ptr
+            integer(c_int64_t), intent(in), value :: n, effort
+            type(c_ptr), intent(in), value :: in, out
+        end function pw_fft_plan
+
+        subroutine pw_fft_forget(plan) bind(c)
+            import :: c_ptr
+            type(c_ptr), intent(in), value :: plan
+        end subroutine pw_fft_forget
+
+        !> Timed code: `count` transforms of n numbers each, which follow each other.
+        subroutine pw_fft_run(plan, passes, count, n, in, out) bind(c)
+            import :: c_int64_t, c_ptr
+            type(c_ptr), intent(in), value :: plan, in, out
+            integer(c_int64_t), intent(in), value :: passes, count, n
+        end subroutine pw_fft_run
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(fft_t), intent(inout) :: self
+
+        call self%options%add('length', option_count, '1048576', 'numbers of a transform', lowest=2_i8, &
+                              ladder='1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,1048576')
+        call self%options%add('planning', option_choice, 'measure', 'how the library finds its way: by rules, by trying, or '// &
+                              'by trying much', choices='estimate|measure|patient')
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(fft_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+
+        call self%options%get('length', self%n)
+        call self%options%get('planning', word)
+        self%effort = place_of(word, efforts)
+        if (self%n > longest) then
+            call error%raise(exit_usage, 'a transform is longer than 2**30 numbers', 'fft', 'give a smaller --length')
+            return
+        end if
+        call prove_library(self%configuration, 'fftw_execute_dft', error)
+    end subroutine read_options
+
+    !> As many transforms as the working set holds, from one array into the other.
+    subroutine plan(self, bytes, wanted, error)
+        class(fft_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        self%count = bytes/(2*element_bytes*self%n)
+        if (self%count < 1) then
+            call error%raise(exit_usage, 'the working set does not hold a transform', 'fft', &
+                             'give a --working-set of 32 bytes for each number of --length, or a smaller --length')
+            return
+        end if
+        wanted%elements = self%n*self%count
+        wanted%element_bytes = element_bytes
+        allocate (wanted%name(2), source=[character(16) :: 'x', 'y'])
+        allocate (wanted%bytes(2), source=wanted%elements*element_bytes)
+    end subroutine plan
+
+    !> The library plans, and overwrites both arrays by that; then come the values.
+    subroutine initialise(self, elements)
+        class(fft_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+        integer(i8) :: first, last, i, j
+
+        associate (unused => elements)
+        end associate
+        call c_f_pointer(self%memory(1)%address, self%x, [self%n, self%count])
+        call c_f_pointer(self%memory(2)%address, self%y, [self%n, self%count])
+        call pw_fft_forget(self%made)
+        self%made = pw_fft_plan(self%n, self%effort, c_loc(self%x), c_loc(self%y))
+        !$omp parallel private(first, last, i, j)
+        call thread_share(self%count, 1_i8, first, last)
+        do i = first, last
+            do j = 1, self%n
+                self%x(j, i) = input(j, i)
+                self%y(j, i) = (-7.0_r8, 7.0_r8)
+            end do
+        end do
+        !$omp end parallel
+    end subroutine initialise
+
+    !> Number j of transform i: real and imaginary part between -1 and 1, of no pattern.
+    pure complex(r8) function input(j, i)
+        integer(i8), intent(in) :: j, i
+        integer(i8) :: mix
+
+        mix = iand(j*2654435761_i8 + i*40503_i8, 4294967295_i8)
+        mix = iand(ieor(mix, shiftr(mix, 15))*668265263_i8, 1099511627775_i8)
+        input = cmplx(iand(shiftr(mix, 8), 65535_i8), iand(shiftr(mix, 24), 65535_i8), r8)/32768.0_r8 - (1.0_r8, 1.0_r8)
+    end function input
+
+    subroutine run(self, passes)
+        class(fft_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: first, last
+
+        if (.not. c_associated(self%made)) return      ! the check tells
+        !$omp parallel private(first, last)
+        call thread_share(self%count, 1_i8, first, last)
+        if (last >= first) call pw_fft_run(self%made, passes, last - first + 1, self%n, c_loc(self%x(1, first)), &
+                                           c_loc(self%y(1, first)))
+        !$omp end parallel
+    end subroutine run
+
+    !> Of the first, the middle and the last transform some of the numbers by the sum that defines them; and some of the
+    !> input from all of the output by the inverse sum. The error of a transform grows with the logarithm of its length.
+    subroutine validate(self, outcome)
+        class(fft_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        real(r8), parameter :: two_pi = 6.283185307179586476925286766559_r8
+        integer(i8), parameter :: samples = 4
+        complex(r8), allocatable :: root(:)
+        complex(r8) :: forward, back
+        real(r8) :: scale
+        integer(i8) :: j, k, sample, which, transform, turn
+
+        allocate (root(0:self%n - 1))
+        do j = 0, self%n - 1
+            root(j) = cmplx(cos(two_pi*real(j, r8)/real(self%n, r8)), -sin(two_pi*real(j, r8)/real(self%n, r8)), r8)
+        end do
+        scale = sqrt(2.0_r8*real(self%n, r8)/3.0_r8)     ! the usual size of an output
+        outcome%error = 0.0_r8
+        do which = 0, 2
+            transform = 1 + (self%count - 1)*which/2
+            do sample = 1, samples
+                k = modulo(sample*sample*self%n/samples + 5*sample, self%n)
+                forward = 0.0_r8
+                back = 0.0_r8
+                turn = 0
+                do j = 0, self%n - 1
+                    forward = forward + input(j + 1, transform)*root(turn)
+                    back = back + self%y(j + 1, transform)*conjg(root(turn))
+                    turn = turn + k
+                    if (turn >= self%n) turn = turn - self%n
+                end do
+                outcome%error = max(outcome%error, abs(self%y(k + 1, transform) - forward)/scale, &
+                                    abs(back/real(self%n, r8) - input(k + 1, transform)))
+            end do
+        end do
+        if (.not. c_associated(self%made)) outcome%error = huge(1.0_r8)
+        outcome%method = 'some numbers of three transforms by their defining sum, and back, largest relative difference'
+        outcome%tolerance = 1.0e-13_r8*real(self%n, r8)**0.25_r8*log(real(self%n, r8))
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    !> The source names input and output once a transform; the output's lines are read before they are written.
+    function traffic(self, passes) result(moved)
+        class(fft_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+        real(r8) :: numbers
+
+        numbers = real(self%n*self%count*passes, r8)
+        moved%bytes_stream = 2.0_r8*real(element_bytes, r8)*numbers
+        moved%bytes_hardware = 1.5_r8*moved%bytes_stream
+        moved%flops = 5.0_r8*numbers*log(real(self%n, r8))/log(2.0_r8)
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(fft_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        type(traffic_t) :: done
+
+        done = self%traffic(passes)
+        figures = [metric_t('gflop_per_s', done%flops/seconds*1.0e-9_r8), &
+                   metric_t('microseconds_per_transform', seconds/real(passes*self%count, r8)*1.0e6_r8)]
+    end function metrics
+
+end module fft
+
+program main
+    use fft, only: fft_t
+    use pw_harness, only: run_kernel
+    implicit none
+    type(fft_t) :: kernel
+
+    kernel%name = 'fft'
+    kernel%summary = 'complex Fourier transforms in one dimension, through FFTW''s interface'
+    kernel%default_working_set = '32MiB'
+    call run_kernel(kernel)
+end program main

@@ -1,0 +1,11 @@
+from spack.package import *
+from spack_repo.pagewise.build_systems.kernels import LibraryProgramsPackage
+
+
+class PagewiseBlas(LibraryProgramsPackage):
+    """Matrix multiplications by a BLAS, in one configuration of library, pages and compiler."""
+
+    needs = "blas"
+    virtual = "blas"
+
+    depends_on("blas")

@@ -1,0 +1,11 @@
+from spack.package import *
+from spack_repo.pagewise.build_systems.kernels import LibraryProgramsPackage
+
+
+class PagewiseFft(LibraryProgramsPackage):
+    """Fourier transforms through FFTW's interface, in one configuration of library, pages and compiler."""
+
+    needs = "fftw"
+    virtual = "fftw-api"
+
+    depends_on("fftw-api@3")

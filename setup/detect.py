@@ -69,7 +69,7 @@ class External:
     version: str
     prefix: str
     known_to_spack: bool
-    libraries: tuple[str, ...] = ()
+    library: str | None = None
 
 
 def output_of(*command: str) -> str:
@@ -311,7 +311,7 @@ def numerical_libraries(usr: Path = Path("/usr")) -> list[External]:
         file = next((one for pattern in patterns for one in sorted(usr.glob(pattern))), None)
         version = owners_version(file) if file else None
         if version:
-            found.append(External(name, version, str(usr), True, (str(file),)))
+            found.append(External(name, version, str(usr), True, str(file)))
     return found
 
 
@@ -363,8 +363,8 @@ def packages_yaml(compilers: list[Compiler], packages: list[External]) -> dict[s
     for package in packages:
         if package.known_to_spack:
             entry: dict[str, Any] = {"spec": f"{package.name}@={package.version}", "prefix": package.prefix}
-            if package.libraries:
-                entry["extra_attributes"] = {"libraries": list(package.libraries)}
+            if package.library:
+                entry["extra_attributes"] = {"library": package.library}
             section[package.name] = {"externals": [entry]}
     return {"packages": section}
 

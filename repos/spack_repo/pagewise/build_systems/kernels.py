@@ -248,8 +248,8 @@ class LibraryProgramsPackage(ProgramsPackage):
     def needed_files(self):
         """The library's files. Distributions switch them by links, so that an external names its own."""
         library = self.spec[self.virtual]
-        told = library.extra_attributes.get("libraries") if library.external else None
-        return list(told or library.libs)
+        told = library.extra_attributes.get("library") if library.external else None
+        return [told] if told else list(library.libs)
 
     def configuration(self):
         return {**super().configuration(), "library": self.spec[self.virtual].name}

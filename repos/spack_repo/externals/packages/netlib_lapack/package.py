@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class NetlibLapack(Package):
-    """The reference BLAS of the site; see gcc. Its file is told by `extra_attributes: libraries:`."""
+    """The reference BLAS of the site; see gcc. Its file is told by `extra_attributes: library:`."""
 
     has_code = False
 

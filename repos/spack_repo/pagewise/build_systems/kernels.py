@@ -228,7 +228,13 @@ class ProgramsPackage(LibraryUserPackage):
 class LibraryProgramsPackage(ProgramsPackage):
     """Programs that measure a library: the provider of a virtual package."""
 
-    variant("prefetch", default="hardware", values=("hardware",), multi=False, description="By the hardware")
+    variant(
+        "prefetch",
+        default="hardware",
+        values=("hardware", "compiler"),
+        multi=False,
+        description="Prefetching in what is ours: the library does as it likes",
+    )
 
     #: What kernel.yaml calls the kind of library, and Spack's name of it.
     needs = ""

@@ -297,7 +297,11 @@ def externals(sources: Path) -> list[External]:
 #: Files of numerical libraries below /usr, best first, by Spack's names. What a distribution's links such as
 #: libblas.so lead to may change any day: the files are named themselves.
 NUMERICAL = {
-    "openblas": ("lib/*/openblas-serial/libopenblas.so", "lib/*/openblas-*/libopenblas.so", "lib64/libopenblas.so"),
+    "openblas": (
+        "lib/*/openblas-serial/libopenblas.so",
+        "lib/*/openblas-*/libopenblas.so",
+        "lib64/libopenblas.so",
+    ),
     "blis": ("lib/*/blis-serial/libblis.so", "lib/*/blis-*/libblis.so", "lib64/libblis.so"),
     "netlib-lapack": ("lib/*/blas/libblas.so", "lib64/libblas.so"),
     "fftw": ("lib/*/libfftw3.so", "lib64/libfftw3.so"),

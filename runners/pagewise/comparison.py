@@ -440,25 +440,16 @@ def choose(catalog: Catalog, options: Options) -> list[Subject]:
             "no module here brings a kernel", where=catalog.tree, remedy="build the environment again"
         )
     chosen = catalog.select_entries(options.configurations)
-    labels = {
-        e.configuration.label for e in catalog.entries if fnmatchcase(e.configuration.label, options.baseline)
-    }
-    if len(labels) != 1:
-        found = ", ".join(sorted(labels)) or "none does"
-        raise SelectionError(
-            f"one configuration must fit the baseline {options.baseline!r}; these do: {found}",
-            where="--baseline",
-            remedy="name one as in `pagewise list`: none/hardware-regular",
-        )
+    baselines = {kernel.name: _baseline(kernel, catalog, options.baseline) for kernel in kernels}
     compilers = {entry.configuration.compiler for entry in chosen}
     needed = [
         entry
         for entry in catalog.entries
         if entry in chosen
-        or (entry.configuration.compiler in compilers and entry.configuration.label in labels)
+        or (entry.configuration.compiler in compilers and entry.configuration.label in baselines.values())
     ]
     _check_policies(options.pages)
-    subjects = [_subject(kernel, needed, next(iter(labels)), options.pages) for kernel in kernels]
+    subjects = [_subject(kernel, needed, baselines[kernel.name], options.pages) for kernel in kernels]
     found = [one for one in subjects if one.cells]
     if not found:
         raise SelectionError(
@@ -475,6 +466,24 @@ def choose(catalog: Catalog, options: Options) -> list[Subject]:
                 remedy="choose such configurations, and kernels that feel hugepages; see `pagewise list`",
             )
     return found
+
+
+def _baseline(kernel: Kernel, catalog: Catalog, pattern: str) -> str:
+    """The label of a kernel's baseline: what fits, of several libraries the reference.
+
+    Raises SelectionError.
+    """
+    built = [e.configuration for e in catalog.entries if kernel.name in e.kernels]
+    fits = [one for one in built if fnmatchcase(one.label, pattern)]
+    fits = fits or [one for one in built if fnmatchcase(one.plain, pattern)]
+    if len({one.plain for one in fits}) == 1:
+        return fits[0].label
+    found = ", ".join(sorted({one.label for one in fits})) or "none does"
+    raise SelectionError(
+        f"one configuration of {kernel.name} must fit the baseline {pattern!r}; these do: {found}",
+        where="--baseline",
+        remedy="name one as in `pagewise list`: none/hardware-regular",
+    )
 
 
 def _check_policies(policies: Sequence[str]) -> None:

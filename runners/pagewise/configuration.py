@@ -14,6 +14,8 @@ STORES = ("regular", "nontemporal", "zfill")
 VALUES = {"hugepages": HUGEPAGES, "prefetch": PREFETCH, "stores": STORES}
 VARIANTS = tuple(VALUES)
 BASELINE = "none/hardware-regular"
+# Libraries that others are compared against: none but the system's own, then those that are written for clarity.
+REFERENCES = ("", "netlib-lapack", "fftw")
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -80,10 +82,15 @@ class Configuration:
         return {name: value for name, value in asdict(self).items() if name != "library" or value}
 
     @property
+    def plain(self) -> str:
+        """The variants without a library: `thp/hardware-regular`."""
+        return f"{self.hugepages}/{self.prefetch}-{self.stores}"
+
+    @property
     def label(self) -> str:
         """The variants, as in the module's name: `thp/hardware-regular`, `none/hardware-regular-sleef`."""
         library = f"-{self.library}" if self.library else ""
-        return f"{self.hugepages}/{self.prefetch}-{self.stores}{library}"
+        return f"{self.plain}{library}"
 
     def matches(self, pattern: str) -> bool:
         """Whether a glob fits the module's name, its name from the compiler on, or its variants."""
@@ -91,11 +98,12 @@ class Configuration:
             fnmatchcase(text, pattern) for text in (self.module, f"{self.compiler}/{self.label}", self.label)
         )
 
-    def order(self) -> tuple[str, str, str, int, int, int, int, str]:
+    def order(self) -> tuple[str, str, int, str, int, int, int, int, str]:
         """Sorts by package and compiler, then base pages and hardware prefetch first; named sizes last."""
         return (
             self.package,
             self.compiler,
+            _place(REFERENCES, self.library),
             self.library,
             _place(HUGEPAGES, policy_kind(self.hugepages)),
             policy_size(self.hugepages) or 0,

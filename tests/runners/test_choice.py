@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -127,6 +128,26 @@ def test_another_baseline(catalog: Catalog):
     assert {c.measured.label for one in subjects for c in one.cells if c.is_baseline} == {
         "thp/hardware-regular"
     }
+
+
+def test_the_reference_among_libraries_is_the_baseline(catalog: Catalog):
+    entries = []
+    for entry in catalog.entries:
+        for library in ("blis", "netlib-lapack", "openblas"):
+            named = f"{entry.configuration.module}-{library}"
+            built = replace(entry.configuration, library=library, module=named)
+            entries.append(replace(entry, configuration=built))
+    libraries = replace(catalog, entries=tuple(sorted(entries, key=lambda e: e.configuration.order())))
+
+    def baselines(**changes: object) -> set[str]:
+        subjects = choose(libraries, options(kernels=("gather",), **changes))
+        return {c.measured.label for one in subjects for c in one.cells if c.is_baseline}
+
+    assert baselines() == {"none/hardware-regular-netlib-lapack"}
+    assert baselines(baseline="none/hardware-regular-blis") == {"none/hardware-regular-blis"}
+    assert baselines(baseline="thp/*") == {"thp/hardware-regular-netlib-lapack"}
+    with pytest.raises(SelectionError, match="must fit the baseline"):
+        baselines(baseline="none/*")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ STORES = ("regular", "nontemporal", "zfill")
 VALUES = {"hugepages": HUGEPAGES, "prefetch": PREFETCH, "stores": STORES}
 VARIANTS = tuple(VALUES)
 BASELINE = "none/hardware-regular"
-# Libraries that others are compared against: none but the system's own, then those that are written for clarity.
+# Libraries that others are compared against: the system's own, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 

@@ -10,6 +10,8 @@ QUICK ?=
 BUILDER ?= auto
 SITE ?= $(PAGEWISE_SITE)
 export PAGEWISE_SITE := $(SITE)
+UPSTREAMS ?= $(PAGEWISE_UPSTREAMS)
+export PAGEWISE_UPSTREAMS := $(UPSTREAMS)
 TARGET ?= host
 LOCK ?=
 BUNDLE ?=
@@ -18,11 +20,15 @@ FROM ?= cache
 JOBS ?= 1
 VERSION ?=
 REVISION ?=
+PREFIX ?=
+RELEASE ?=
+GROUP ?=
+DEFAULT ?=
 
 export BUNDLE KEY FROM JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers man check test test-packages dist lock bundle pin clean
+.PHONY: help setup setup-tests stack compare peers man check test test-packages dist lock bundle deploy undeploy pin clean
 
 help:
 	@echo 'make compare    set up, build, compare, report'
@@ -35,12 +41,16 @@ help:
 	@echo '                PEERS=likwid-bench,stream,...  KERNELS=stream_triad,...  ROUNDS=n  QUICK=1'
 	@echo 'make setup      what this machine lacks: system packages, Spack, Python environment, detected compilers'
 	@echo 'make stack      set up, and build the environment ENV with its modules'
+	@echo '                UPSTREAMS=folder: what a deployed release has installed is used and not built (docs/deploy.md)'
 	@echo '                LOCK=folder: exactly what make lock wrote there'
 	@echo 'make man        the manual page: man pagewise, after . setup/activate.sh'
 	@echo 'make dist       the source archive of a release, for Spack (docs/release.md)  VERSION=0.1.0  REVISION=HEAD'
 	@echo 'make lock       lockfile and manifest of a released environment  ENV=release TARGET=host|x86_64_v3|... LOCK=folder'
 	@echo 'make bundle     all that a site without network needs, in one signed archive (docs/air-gap.md)'
 	@echo '                ENV=release TARGET=... OUT=file.tar KEY=fingerprint; there: make stack BUNDLE=file.tar KEY=fingerprint'
+	@echo 'make deploy     a release with its modules for all users of a centre (docs/deploy.md)'
+	@echo '                PREFIX=/apps/pagewise RELEASE=0.1.0 ENV=release GROUP=group DEFAULT=1 REVISION=... LOCK=folder'
+	@echo 'make undeploy   take a release away from there  PREFIX=/apps/pagewise RELEASE=0.1.0'
 	@echo 'make check      kernels with both compilers, the runner, linters'
 	@echo 'make test       check, and Spack, Lmod and the whole way from concretizing to the report'
 	@echo 'make test-packages   the tests in the recipes, on what is installed of ENV'
@@ -92,6 +102,13 @@ lock: setup
 bundle: BUNDLE =
 bundle: setup
 	@LOCK='$(LOCK)' setup/bundle '$(ENV)' '$(TARGET)' $(if $(OUT),'$(OUT)')
+
+deploy: ENV = release
+deploy:
+	@ENV='$(ENV)' GROUP='$(GROUP)' REVISION='$(REVISION)' DEFAULT='$(DEFAULT)' LOCK='$(LOCK)' setup/deploy '$(PREFIX)' '$(RELEASE)'
+
+undeploy:
+	@setup/undeploy '$(PREFIX)' '$(RELEASE)'
 
 # Pin the Python environment anew; needs uv.
 pin:

@@ -47,7 +47,7 @@ endfunction()
 
 # A program of the mini-app `app` from sources that follow; the library of its parts gives what they lack.
 function(pagewise_mini_program target app)
-    pagewise_build_facts(${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} _facts)
+    pagewise_build_facts(${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} "" _facts)
     add_executable(${target} ${ARGN})
     _pagewise_mini_compile(${target})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${_facts}>)

@@ -22,7 +22,7 @@ from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 #: The sha256 of each release's archive, which `make dist` makes of the release's tag.
 RELEASES = {
-    "0.1.0": "3795983c095a9fbe3349387f15c2c6c531bae6d02c08f0618fab12c96e69c78c",
+    "0.1.0": "7aee6c9affa5c16613fe8d0bf63d1402762edab5dc3aa3a366ed4b6013e99bec",
 }
 
 #: Exit code of a kernel whose page policy could not be had.

@@ -24,11 +24,12 @@ PREFIX ?=
 RELEASE ?=
 GROUP ?=
 DEFAULT ?=
+export BASE IMAGE ENGINE PACKAGES TARGET REFERENCE ACCEPT PUBLISH THRESHOLD KERNELS ROUNDS
 
 export BUNDLE KEY FROM JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers man check test test-packages dist lock bundle deploy undeploy pin clean
+.PHONY: help setup setup-tests stack compare peers man check test test-container test-packages dist lock bundle deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@echo 'make compare    set up, build, compare, report'
@@ -51,8 +52,11 @@ help:
 	@echo 'make deploy     a release with its modules for all users of a centre (docs/deploy.md)'
 	@echo '                PREFIX=/apps/pagewise RELEASE=0.1.0 ENV=release GROUP=group DEFAULT=1 REVISION=... LOCK=folder'
 	@echo 'make undeploy   take a release away from there  PREFIX=/apps/pagewise RELEASE=0.1.0'
+	@echo 'make image      an image for running, or STAGE=build for building (docs/containers.md)  BASE=image@sha256:... TARGET=...'
+	@echo 'make regression compare, and hold the result against a stored one, for CI (docs/ci.md)  ENV=... REFERENCE=folder ACCEPT=1'
 	@echo 'make check      kernels with both compilers, the runner, linters'
 	@echo 'make test       check, and Spack, Lmod and the whole way from concretizing to the report'
+	@echo 'make test-container  build images and run them (as root, with buildah and debootstrap)'
 	@echo 'make test-packages   the tests in the recipes, on what is installed of ENV'
 	@echo 'make pin        pin the Python environment anew (needs uv)'
 	@echo 'make clean      remove what was built; Spack and the Python environment stay'
@@ -88,7 +92,11 @@ check: setup-tests
 
 test: check
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m long kernels/mini
-	@.pagewise/venv/bin/python -m pytest tests/stack $(wildcard tests/e2e)
+	@.pagewise/venv/bin/python -m pytest -m 'not container' tests/stack $(wildcard tests/e2e)
+
+test-container:
+	@setup/bootstrap run test container
+	@.pagewise/venv/bin/python -m pytest -m container tests/stack/test_container.py
 
 test-packages: stack
 	@setup/test-packages '$(ENV)'
@@ -109,6 +117,18 @@ deploy:
 
 undeploy:
 	@setup/undeploy '$(PREFIX)' '$(RELEASE)'
+
+image:
+	@ENV='$(ENV)' setup/image $(STAGE)
+
+regression:
+	@ci/regression '$(ENV)'
+
+ci-generate: setup
+	@ci/packages generate '$(ENV)'
+
+ci-rebuild: setup
+	@ci/packages rebuild
 
 # Pin the Python environment anew; needs uv.
 pin:

@@ -11,6 +11,11 @@ import pytest
 STATE = Path(__file__).parents[1] / ".pagewise"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The mark of tests that are no part of `make test`."""
+    config.addinivalue_line("markers", "container: builds images, which takes minutes; `make test-container`")
+
+
 @pytest.fixture(scope="session")
 def spack_ready() -> None:
     """Ends the test where Spack cannot be had: a failure in CI, skipped with the reason elsewhere."""

@@ -88,8 +88,9 @@ class Engine:
 
     @property
     def options(self) -> list[str]:
-        """What tells it where its store is. Copies of whole images (vfs) work on every file system."""
-        driver = os.environ.get("PAGEWISE_TEST_STORAGE", "vfs")
+        """What tells it where its store is. Where there is an overlay already, whole copies it must be."""
+        below = run("stat", "--file-system", "--format", "%T", self.place).stdout.strip()
+        driver = "vfs" if below == "overlayfs" else "overlay"
         return ["--root", f"{self.place}/store", "--runroot", f"{self.place}/run", "--storage-driver", driver]
 
     def __call__(self, *words: str | Path) -> str:
@@ -149,7 +150,7 @@ def images(engine: Engine, spack_ready: None, origin: Path) -> Path:
     settings = {
         "ENGINE": "buildah",
         "ENGINE_OPTIONS": " ".join(engine.options),
-        "IMAGE_OPTIONS": f"--isolation chroot --format oci {mounts}",
+        "IMAGE_OPTIONS": f"--isolation chroot --format oci --layers {mounts}",
         "BASE": "localhost/base",
         "PACKAGES": "containers/quick.tsv",
         "PAGEWISE_SPACK_URL": "file:///seed/spack.git",

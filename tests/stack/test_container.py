@@ -128,7 +128,10 @@ def engine() -> Iterator[Engine]:
         one("commit", "--quiet", "--rm", container, "localhost/base")
         yield one
     finally:
-        shutil.rmtree(place)
+        # What a build that failed left mounted.
+        run("buildah", *Engine(place).options, "rm", "--all")
+        run("umount", place / "store" / "overlay")
+        shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -7,4 +7,15 @@ class Fftw(Package):
 
     has_code = False
 
+    # What recipes of Spack's ask for.
+    variant("mpi", default=False, description="With MPI")
+    variant("openmp", default=False, description="Threads by OpenMP")
+    variant(
+        "precision",
+        values=("float", "double", "long_double", "quad"),
+        default="float,double",
+        multi=True,
+        description="Of numbers",
+    )
+
     provides("fftw-api@3")

@@ -1,14 +1,41 @@
-"""Fixtures: stages with stand-in modules and kernels (see stage.py)."""
+"""Fixtures: stages with stand-in modules and kernels (stage.py); tests that change the machine run alone."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from stage import CHASE, TRIAD, Stage
+
+CHANGES_MACHINE = "changes_machine"
+LOCK = Path(tempfile.gettempdir(), f"pagewise-tests-{os.geteuid()}.lock")
+POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    told = "changes settings of this machine for a moment: needs consent, and no other test beside it"
+    config.addinivalue_line("markers", f"{CHANGES_MACHINE}: {told}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Many tests in other processes at a time, their fixtures too; one alone that changes the machine."""
+    alone = item.get_closest_marker(CHANGES_MACHINE) is not None
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        return (yield)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    agreed = os.environ.get("PAGEWISE_TEST_CHANGES_MACHINE") == "1" and os.geteuid() == 0
+    if item.get_closest_marker(CHANGES_MACHINE) and not (agreed and os.access(POOL, os.W_OK)):
+        pytest.skip("changes settings for a moment; as root, PAGEWISE_TEST_CHANGES_MACHINE=1 agrees")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -130,14 +130,7 @@ def test_who_is_not_root_is_told(monkeypatch, pool: Pool):
         pytest.fail("the block must not run")
 
 
-agreed = os.environ.get("PAGEWISE_TEST_CHANGES_MACHINE") == "1" and os.geteuid() == 0
-changes_machine = pytest.mark.skipif(
-    not agreed or not os.access(MACHINE, os.W_OK),
-    reason="changes the machine's page pool for a moment; as root, PAGEWISE_TEST_CHANGES_MACHINE=1 agrees",
-)
-
-
-@changes_machine
+@pytest.mark.changes_machine
 def test_this_machines_pool_is_put_back():
     before = MACHINE.read_text()
     with reserved(pools_of([min(os.sched_getaffinity(0))]), 2) as reservation:
@@ -145,7 +138,7 @@ def test_this_machines_pool_is_put_back():
     assert MACHINE.read_text() == before
 
 
-@changes_machine
+@pytest.mark.changes_machine
 def test_an_interrupted_comparison_puts_this_machines_pool_back(stage: Stage):
     before = MACHINE.read_text()
     small = {**TRIAD, "compare": {**TRIAD["compare"], "arguments": ["--working-set", "8MiB"]}}

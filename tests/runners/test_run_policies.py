@@ -26,7 +26,6 @@ SOURCE = Path(__file__).with_name("own_programs") / "memory.c"
 THP = Path("/sys/kernel/mm/transparent_hugepage")
 POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 SMALL = THP / "hugepages-64kB/enabled"
-CHANGES = os.environ.get("PAGEWISE_TEST_CHANGES_MACHINE") == "1" and os.geteuid() == 0
 
 needs_thp = pytest.mark.skipif(
     not THP.exists() or chosen((THP / "enabled").read_text()) == "never",
@@ -35,10 +34,6 @@ needs_thp = pytest.mark.skipif(
 needs_madvise = pytest.mark.skipif(
     not THP.exists() or chosen((THP / "enabled").read_text()) != "madvise",
     reason="this machine gives transparent huge pages to all, or to none",
-)
-needs_consent = pytest.mark.skipif(
-    not CHANGES,
-    reason="changes settings of the machine for a moment; as root, PAGEWISE_TEST_CHANGES_MACHINE=1 agrees",
 )
 
 
@@ -391,7 +386,7 @@ def test_an_allocator_inside_is_known_by_its_words(own: Own):
     )
 
 
-@needs_consent
+@pytest.mark.changes_machine
 def test_pages_are_reserved_used_and_given_back(own: Own):
     before = POOL.read_text()
     done = own.run("--policies", "none,hugetlbfs", "--rounds", "1", "--reserve-hugepages", way="large 0.2")
@@ -401,7 +396,7 @@ def test_pages_are_reserved_used_and_given_back(own: Own):
     assert json.loads((own.stage.result() / "manifest.json").read_text())["pool"][0]["needed"] >= 32
 
 
-@needs_consent
+@pytest.mark.changes_machine
 def test_a_pool_that_runs_short_is_not_ranked(own: Own):
     done = own.run(
         *("--policies", "none,hugetlbfs", "--rounds", "1", "--reserve-hugepages", "--pool-memory", "8MiB"),
@@ -414,7 +409,7 @@ def test_a_pool_that_runs_short_is_not_ranked(own: Own):
     )
 
 
-@needs_consent
+@pytest.mark.changes_machine
 def test_multi_size_pages_for_their_runs_alone(own: Own):
     before = {file: file.read_text() for file in THP.glob("hugepages-*kB/enabled")}
     done = own.run("--policies", "none,thp,thp:64k", "--rounds", "1", "--set-thp-sizes", way="large 0.2")
@@ -425,7 +420,7 @@ def test_multi_size_pages_for_their_runs_alone(own: Own):
     assert small["pages"]["page_size_observed_bytes"] == 64 << 10 and small["program"]["given"]["peak"] > 500
 
 
-@needs_consent
+@pytest.mark.changes_machine
 def test_an_interrupt_puts_the_sizes_back(own: Own):
     before = {file: file.read_text() for file in THP.glob("hugepages-*kB/enabled")}
     arguments = ("--policies", "none,thp:64k", "--rounds", "1000", "--set-thp-sizes")

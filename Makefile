@@ -91,6 +91,7 @@ check: setup-tests
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m 'not long' kernels/mini
 
 test: check
+	@tests/kernels long
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m long kernels/mini
 	@.pagewise/venv/bin/python -m pytest -m 'not container' tests/stack $(wildcard tests/e2e)
 

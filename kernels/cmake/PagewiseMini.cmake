@@ -76,9 +76,10 @@ function(pagewise_mini_test name target source)
 endfunction()
 
 # The mini-app in the current folder: a library of its parts, and, where the build wants the mini-app itself, its program and
-# its tests. Arguments: its C sources; USES, the mini-apps whose parts it builds upon.
+# its tests. Arguments: its C sources; USES, the mini-apps whose parts it builds upon; LONG, its tests that take seconds: they
+# have CTest's label `long`, which the everyday tests leave out.
 function(pagewise_mini_app)
-    cmake_parse_arguments(PARSE_ARGV 0 _arg "" "" "USES")
+    cmake_parse_arguments(PARSE_ARGV 0 _arg "" "" "USES;LONG")
     foreach(_used ${_arg_USES})
         if(NOT TARGET ${_used})
             add_subdirectory(${PROJECT_SOURCE_DIR}/mini/${_used} ${PROJECT_BINARY_DIR}/mini/${_used})
@@ -123,6 +124,12 @@ function(pagewise_mini_app)
             string(REGEX REPLACE "^test_" "" _name ${_name})
             pagewise_mini_program(test_${_app}_${_name} ${_app} ${_source} ${_shared})
             pagewise_mini_test(${_app}.${_name} test_${_app}_${_name} ${_source})
+            if(_name IN_LIST _arg_LONG)
+                set_property(TEST ${_app}.${_name} PROPERTY LABELS long)
+                if(TEST ${_app}.${_name}.ranks)
+                    set_property(TEST ${_app}.${_name}.ranks PROPERTY LABELS long)
+                endif()
+            endif()
         endforeach()
 
         foreach(_description ${_descriptions})

@@ -3,7 +3,7 @@ module pw_blas
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t, c_ptr
     use pw_computed_by, only: prove_library
     use pw_error, only: error_t
-    use pw_gemm, only: gemm_t
+    use pw_gemm, only: gemm_t, read_gemm_options
     use pw_kinds, only: i8, r8
     implicit none
     private
@@ -32,7 +32,8 @@ contains
         class(blas_gemm_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
-        call self%options%get('threads', self%threads)
+        call read_gemm_options(self, error)
+        if (error%failed()) return
         call prove_library(self%configuration, self%name//'_', error)
     end subroutine read_options
 
@@ -43,13 +44,16 @@ contains
         integer, intent(in) :: thread
         integer(i8) :: pass
         real(r8) :: signed
+        type(c_ptr) :: a, b, c
 
         associate (unused => thread)
         end associate
         signed = alpha
+        a = self%column_at(1, 1_i8)
+        b = self%column_at(2, first)
+        c = self%column_at(3, first)
         do pass = 1, passes
-            call pw_gemm_call(self%n, last - first + 1, self%stride, signed, self%column_at(1, 1_i8), &
-                              self%column_at(2, first), self%column_at(3, first))
+            call pw_gemm_call(self%n, last - first + 1, self%stride, signed, a, b, c)
             signed = -signed
         end do
     end subroutine multiply

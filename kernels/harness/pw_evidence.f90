@@ -133,6 +133,10 @@ contains
             'stores     '//configuration%stores, &
             'finalizers '//trim(merge('once, at the end of the block: regions may be objects    ', &
                                       'not to be relied on: regions are begun and ended by calls', configuration%finalizers))
+        if (allocated(configuration%library_file)) then
+            if (len(configuration%library_file) > 0) &
+                write (output_unit, '(a)') 'library    '//configuration%library//': '//configuration%library_file
+        end if
     end subroutine print_version
 
     !> A check's result in words.

@@ -7,23 +7,29 @@ module pw_gemm
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r4, r8
+    use pw_options, only: option_count
     use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_text, only: to_text
     use pw_threads, only: thread_number, thread_share
     implicit none
     private
 
+    public :: declare_gemm_options, read_gemm_options
+
     integer, parameter, public :: gemm_fp32 = 1, gemm_fp64 = 2, gemm_complex_fp32 = 3, gemm_complex_fp64 = 4
     integer(i8), parameter :: type_bytes(4) = [4_i8, 8_i8, 8_i8, 16_i8]
     integer(i8), parameter :: matrix_alignment = 64, grain = 8      ! bytes; columns of c
+    integer(i8), parameter :: most_rows = 2_i8**24
 
     !> A kernel of the kind: its type, and how a thread multiplies.
     type, extends(kernel_t), abstract, public :: gemm_t
         integer :: type = gemm_fp64
         integer(i8) :: n = 0, stride = 0        !< rows and columns; elements from column to column
         integer(i8) :: threads = 1
-        integer(i8), private :: passes = 0
+        integer(i8), private :: rows_asked = 0, passes = 0
     contains
-        procedure :: read_options
+        procedure :: declare_options => declare_gemm_options
+        procedure :: read_options => read_gemm_options
         procedure :: plan
         procedure :: initialise
         procedure :: run
@@ -50,14 +56,23 @@ module pw_gemm
 
 contains
 
-    subroutine read_options(self, error)
+    !> The options of all such kernels: one with options of its own calls this and the next too.
+    subroutine declare_gemm_options(self)
+        class(gemm_t), intent(inout) :: self
+
+        call self%options%add('rows', option_count, '0', 'rows and columns of the matrices, in place of --working-set; 0: '// &
+                              'as many as that holds')
+    end subroutine declare_gemm_options
+
+    subroutine read_gemm_options(self, error)
         class(gemm_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
-        associate (unused => error)
-        end associate
         call self%options%get('threads', self%threads)
-    end subroutine read_options
+        call self%options%get('rows', self%rows_asked)
+        if (self%rows_asked > most_rows) call error%raise(exit_usage, 'a matrix has more than '//to_text(most_rows)//' rows', &
+                                                          self%name, 'give fewer --rows')
+    end subroutine read_gemm_options
 
     !> Bytes of further arrays for matrices of n rows, and their names; none by default.
     subroutine no_buffers(self, n, name, bytes)
@@ -71,7 +86,7 @@ contains
         allocate (name(0), bytes(0))
     end subroutine no_buffers
 
-    !> The largest matrices that the working set holds. Columns start at cache lines, an odd number of lines apart, so that
+    !> Matrices of as many rows as asked for, or the largest that the working set holds. Columns start at cache lines, an odd number of lines apart, so that
     !> they do not compete for the same sets of the caches.
     subroutine plan(self, bytes, wanted, error)
         class(gemm_t), intent(inout) :: self
@@ -84,7 +99,8 @@ contains
 
         wanted%element_bytes = type_bytes(self%type)
         of_line = matrix_alignment/wanted%element_bytes
-        self%n = int(sqrt(real(bytes/(3*wanted%element_bytes), r8)), i8)
+        self%n = self%rows_asked
+        if (self%n == 0) self%n = int(sqrt(real(bytes/(3*wanted%element_bytes), r8)), i8)
         do
             if (self%n < 1) then
                 call error%raise(exit_usage, 'the working set does not hold three matrices and their buffers', self%name, &
@@ -95,7 +111,7 @@ contains
             if (modulo(self%stride, 2_i8) == 0) self%stride = self%stride + 1
             self%stride = self%stride*of_line
             call self%buffers(self%n, name, more)
-            if (3*self%stride*self%n*wanted%element_bytes + sum(more) <= bytes) exit
+            if (self%rows_asked > 0 .or. 3*self%stride*self%n*wanted%element_bytes + sum(more) <= bytes) exit
             self%n = self%n - 1
         end do
         wanted%elements = 3*self%n**2

@@ -2,7 +2,7 @@
 module blocked_dgemm
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t, c_loc, c_null_ptr, c_ptr
     use pw_error, only: error_t, exit_usage
-    use pw_gemm, only: gemm_t
+    use pw_gemm, only: declare_gemm_options, gemm_t, read_gemm_options
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count
     use pw_simd, only: place_of
@@ -50,6 +50,7 @@ contains
     subroutine declare_options(self)
         class(blocked_dgemm_t), intent(inout) :: self
 
+        call declare_gemm_options(self)
         call self%options%add('blocking', option_choice, 'packed', 'loops over dot products or over columns (axpy), or '// &
                               'blocks, where they lie or packed', choices='dot|axpy|blocked|packed')
         call self%options%add('block-rows', option_count, '192', 'rows of a block of a, which the second cache holds', &
@@ -65,7 +66,8 @@ contains
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
 
-        call self%options%get('threads', self%threads)
+        call read_gemm_options(self, error)
+        if (error%failed()) return
         call self%options%get('blocking', word)
         self%way = place_of(word, ways)
         call self%options%get('block-rows', self%rows)

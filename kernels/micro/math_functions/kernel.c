@@ -68,6 +68,15 @@ EACH_OF_ONE(DECLARE_VECTORS)
 vector_fp64 _ZGVdN4vv_pow(vector_fp64, vector_fp64);
 vector_fp32 _ZGVdN8vv_powf(vector_fp32, vector_fp32);
 
+/* The instruction, which needs no library. */
+#if defined(__clang__)
+#define SQRT_FP64 __builtin_elementwise_sqrt
+#define SQRT_FP32 __builtin_elementwise_sqrt
+#else
+#define SQRT_FP64 _mm256_sqrt_pd
+#define SQRT_FP32 _mm256_sqrt_ps
+#endif
+
 #define VECTORS(type, lanes, name, ...)                                                                                         \
     case math_##name:                                                                                                           \
         for (int64_t i = 0; i < n; i += lanes) *(memory_##type *)(y + i) = __VA_ARGS__;                                         \
@@ -80,6 +89,7 @@ static int32_t direct_fp64(int32_t function, int64_t n, const double *restrict x
     switch (function) {
         EACH_OF_ONE(VECTORS_FP64)
         VECTORS(fp64, 4, pow, _ZGVdN4vv_pow(*(const memory_fp64 *)(x + i), *(const memory_fp64 *)(z + i)))
+        VECTORS(fp64, 4, sqrt, SQRT_FP64(*(const memory_fp64 *)(x + i)))
     default: return math_none;
     }
 }
@@ -89,6 +99,7 @@ static int32_t direct_fp32(int32_t function, int64_t n, const float *restrict x,
     switch (function) {
         EACH_OF_ONE(VECTORS_FP32)
         VECTORS(fp32, 8, pow, _ZGVdN8vv_powf(*(const memory_fp32 *)(x + i), *(const memory_fp32 *)(z + i)))
+        VECTORS(fp32, 8, sqrt, SQRT_FP32(*(const memory_fp32 *)(x + i)))
     default: return math_none;
     }
 }

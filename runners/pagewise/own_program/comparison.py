@@ -17,6 +17,7 @@ from rich.console import Console
 
 import pagewise
 from pagewise import hugepages
+from pagewise.c_code import find_compiler
 from pagewise.catalog import Entry
 from pagewise.comparison import Comparison, Options
 from pagewise.configuration import Configuration
@@ -41,7 +42,7 @@ from pagewise.own_program.policy import (
     parse_policy,
     preloaded_actions,
 )
-from pagewise.own_program.preload import Libraries, compiled, find_compiler
+from pagewise.own_program.preload import Libraries, compiled
 from pagewise.own_program.proof import Memory
 from pagewise.own_program.transparent import pmd_bytes
 from pagewise.paths import setup_facts

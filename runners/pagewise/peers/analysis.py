@@ -102,7 +102,8 @@ def rows(match: Match, samples: Sequence[Sample], missing: str | None, seed: int
                 for name in sorted(names, key=str)
             ]
         for scope, those in scopes:
-            row = Row(match, scope, target, best(those, match), theirs, floor=floor, notes=_left_out(samples))
+            notes = (*((match.remark,) if match.remark else ()), *_left_out(samples))
+            row = Row(match, scope, target, best(those, match), theirs, floor=floor, notes=notes)
             found.append(_compared(row, missing, seed))
     return found
 

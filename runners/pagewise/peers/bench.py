@@ -26,7 +26,7 @@ from pagewise.plan import Cell, Step, subject
 from pagewise.record import Record
 from pagewise.units import percent_text
 
-_LOOK_SECONDS = 0.02
+_LOOK_SECONDS, _VERSION_SECONDS = 0.02, 20
 # In memory as many passes as the peers make that tell their best, fewer where all count; a repetition in a
 # cache takes 10 ms, a peer some tenths of a second.
 _REPETITIONS, _REPETITIONS_IN_CACHE = {"best": "10", "mean": "5", "worst": "5"}, "30"
@@ -62,15 +62,25 @@ Run = OwnRun | PeerRun
 
 
 def candidates(
-    match: Match, catalog: Catalog, programs: Mapping[str, Sequence[Program]]
+    match: Match,
+    catalog: Catalog,
+    programs: Mapping[str, Sequence[Program]],
+    libraries: Mapping[str, str | None] | None = None,
 ) -> tuple[list[Run], str | None]:
-    """What is run for a match, and None; or nothing, and what is missing for it."""
+    """What is run for a match, and None; or nothing, and what is missing for it.
+
+    libraries: the files of those that peers call, by name.
+    """
     statistic: Statistic = "best"
     if isinstance(match.other, Theirs):
         statistic = PEERS[match.other.peer].statistic(match.other.tests[0])
         if not programs[match.other.peer]:
             return [], f"{match.other.peer} is not here"
-        theirs: list[Run] = list(_peer_runs(match, match.other, programs[match.other.peer]))
+        name = match.other.library
+        library = (libraries or {}).get(name) if name else ""
+        if library is None:
+            return [], f"the library {name} is not here"
+        theirs: list[Run] = list(_peer_runs(match, match.other, programs[match.other.peer], library))
         if not theirs:
             return [], f"{match.other.peer} is here, but not one built with {match.compiler}"
     else:
@@ -217,7 +227,7 @@ def _own_runs(match: Match, spec: Ours, catalog: Catalog, side: Side, statistic:
     return runs
 
 
-def _peer_runs(match: Match, spec: Theirs, programs: Sequence[Program]) -> list[Run]:
+def _peer_runs(match: Match, spec: Theirs, programs: Sequence[Program], library: str) -> list[Run]:
     peer = PEERS[spec.peer]
     runs: list[Run] = []
     for program in programs:
@@ -229,10 +239,34 @@ def _peer_runs(match: Match, spec: Theirs, programs: Sequence[Program]) -> list[
         names = names or spec.tests[:1]
         for name in names:
             for pages in spec.pages:
-                label = f"{Path(program.path).name} {name}" + (" thp" if pages == "thp" else "")
-                ask = Ask(name, match.working_set, match.threads, pages)
+                shown = peer.name if peer.code is not None else Path(program.path).name
+                label = f"{shown} {name}" + (" thp" if pages == "thp" else "")
+                ask = Ask(name, match.working_set, match.threads, pages, library)
                 runs.append(PeerRun(Candidate("theirs", label, program.compiler), peer, program, ask))
     return runs
+
+
+def called_file(entry: Entry) -> str | None:
+    """The file of the library that the programs of a build call, as they tell it; None where they do not."""
+    for kernel in entry.kernels.values():
+        program = entry.program(kernel.executable)
+        if program is None:
+            continue
+        try:
+            told = subprocess.run(
+                [program, "--version"],
+                env=entry.environment,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_VERSION_SECONDS,
+                check=False,
+            ).stdout
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if found := re.search(r"^library +[^:]+: (.+)$", told, re.MULTILINE):
+            return found[1]
+    return None
 
 
 def family(entry: Entry) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pagewise.peers.direct import Cblas, Fftw
 from pagewise.peers.hpcc import Hpcc
 from pagewise.peers.likwid import Likwid
 from pagewise.peers.multichase import Multichase
@@ -10,5 +11,14 @@ from pagewise.peers.streams import BabelStream, BandwidthBenchmark, Stream
 
 PEERS: dict[str, Peer] = {
     peer.name: peer
-    for peer in (Likwid(), Stream(), BabelStream(), BandwidthBenchmark(), Multichase(), Hpcc())
+    for peer in (
+        Likwid(),
+        Stream(),
+        BabelStream(),
+        BandwidthBenchmark(),
+        Multichase(),
+        Hpcc(),
+        Cblas(),
+        Fftw(),
+    )
 }

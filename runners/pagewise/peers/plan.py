@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any, Literal
 
 from pagewise.errors import SelectionError
+from pagewise.peers.direct import element_bytes
 from pagewise.peers.hpcc import matrix_order
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
@@ -18,9 +19,18 @@ CACHES = ("L1", "L2", "L3")
 QUICK_ROUNDS, QUICK_LEVELS = 3, ("L1", "memory")
 _HIGHER: tuple[str, Literal["higher"]] = ("GB/s, stream", "higher")
 
-# What vector libraries have of functions; sqrt is an instruction.
-_FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "pow", "cbrt", "erf")
+# The last but two is an instruction, directly too.
+_FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "pow", "sqrt", "cbrt", "erf")
 _LIBRARIES = ("libmvec", "sleef")
+# What a compiler makes no vector calls of, whatever library is linked.
+_ONE_BY_ONE = {"llvm": ("cbrt", "erf")}
+# Libraries of linear algebra and transforms where none is built: they are then told as missing.
+PROVIDERS: Mapping[str, Sequence[str]] = {"blas": ("openblas",), "fftw": ("fftw",)}
+# What the own matrix multiplication is held against, and where. The reference BLAS would take a minute.
+_BEST_BLAS, _ROWS_OF_OWN, _ROWS = "openblas", (1000, 1536), 1000
+_ROWS_OF_SLOW = {"netlib-lapack": 250}
+# Transforms fill four MiB, one at least.
+_LENGTHS, _NUMBERS = (2**10, 2**16, 2**20), 2**17
 # Configurations and options of ours that are tried, by level. Wide vectors win in L1 and lose in memory.
 _WIDTHS = ((), ("--simd", "256"), ("--simd", "512"))
 # A loop of loads does no arithmetic: of sums, those of integers come nearest, for wide floating-point
@@ -50,12 +60,16 @@ class Ours:
 
 @dataclass(frozen=True)
 class Theirs:
-    """The peer's side: its tests by glob, those that are not meant, and the page policies it is given."""
+    """The peer's side: its tests by glob, those that are not meant, and the page policies it is given.
+
+    library: the one that it calls, by the name which our configurations have it by, if it calls any.
+    """
 
     peer: str
     tests: tuple[str, ...]
     without: tuple[str, ...] = ()
     pages: tuple[str, ...] = ("none",)
+    library: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,7 @@ class Match:
     """Ours against theirs at one size; `other` is a kernel of ours or a peer.
 
     `compiler` limits both sides; `details` are pages and compiler, where a name needs them; `other_name` is
-    that of a kernel of ours as the other side.
+    that of a kernel of ours as the other side. `remark` is to be known of it.
     """
 
     level: str
@@ -93,6 +107,7 @@ class Match:
     targets: tuple[Target, ...]
     compiler: str | None = None
     other_name: str = ""
+    remark: str = ""
 
     @property
     def against(self) -> str:
@@ -143,8 +158,10 @@ def sizes(host: Mapping[str, Any]) -> Sizes:
     )
 
 
-def matches(size: Sizes, compilers: Sequence[str], cores: int) -> list[Match]:
-    """All comparisons. `compilers` are those of our builds by family (gcc, llvm)."""
+def matches(
+    size: Sizes, compilers: Sequence[str], cores: int, providers: Mapping[str, Sequence[str]] = PROVIDERS
+) -> list[Match]:
+    """All comparisons. `compilers` are those of our builds by family, `providers` their libraries."""
     levels = {**size.caches, "memory": size.memory}
     return [
         *_loops(levels, cores),
@@ -152,6 +169,7 @@ def matches(size: Sizes, compilers: Sequence[str], cores: int) -> list[Match]:
         *_latencies(levels),
         *_others(size),
         *_arithmetic(levels, compilers),
+        *_libraries(providers),
     ]
 
 
@@ -257,7 +275,46 @@ def _arithmetic(levels: Mapping[str, int], compilers: Sequence[str]) -> Iterable
         loops = Ours("math_functions", "gcalls_per_s", where, calls)
         direct = Ours("math_functions", "gcalls_per_s", where, ((*asked, "--call", "direct"),))
         details = (function, compiler)
-        yield Match("L1", details, working_set, 1, "10^9/s", "higher", loops, direct, aims, compiler, library)
+        one_by_one = function in _ONE_BY_ONE.get(compiler, ())
+        remark = f"{compiler} makes no vector calls of {function}" if one_by_one else ""
+        unit = "10^9/s"
+        yield Match(
+            "L1", details, working_set, 1, unit, "higher", loops, direct, aims, compiler, library, remark
+        )
+
+
+def _libraries(providers: Mapping[str, Sequence[str]]) -> Iterable[Match]:
+    """The own matrix multiplication against a library's; kernels that call libraries against direct calls."""
+    unit: tuple[str, Literal["higher"]] = ("Gflop/s", "higher")
+    aims = (Target("all", 0.85), Target("compiler", 0.85))
+    for rows in _ROWS_OF_OWN:
+        own = Ours(
+            "blocked_dgemm",
+            "gflop_per_s",
+            ("none/hardware-regular", "thp/hardware-regular"),
+            (("--rows", str(rows)),),
+        )
+        theirs = Theirs("cblas", ("dgemm", "dgemm padded"), pages=("none", "thp"), library=_BEST_BLAS)
+        yield _multiplication("dgemm", rows, own, theirs, aims)
+    aims = (Target("compiler", 1.0),)
+    for kernel, provider in product(("sgemm", "dgemm", "cgemm", "zgemm"), providers["blas"]):
+        rows = _ROWS_OF_SLOW.get(provider, _ROWS)
+        where = (f"none/hardware-regular-{provider}",)
+        ours = Ours(kernel, "gflop_per_s", where, (("--rows", str(rows)),))
+        theirs = Theirs("cblas", (kernel, f"{kernel} padded"), library=provider)
+        yield _multiplication(kernel, rows, ours, theirs, aims)
+    for length, provider in product(_LENGTHS, providers["fftw"]):
+        where = (f"none/hardware-regular-{provider}",)
+        ours = Ours("fft", "gflop_per_s", where, (("--length", str(length)),))
+        theirs = Theirs("fftw", (str(length),), library=provider)
+        working_set = 32 * max(length, _NUMBERS)
+        yield Match(f"{length} numbers", (provider,), working_set, 1, *unit, ours, theirs, aims)
+
+
+def _multiplication(routine: str, rows: int, ours: Ours, theirs: Theirs, aims: tuple[Target, ...]) -> Match:
+    working_set = 3 * rows**2 * element_bytes(routine)
+    details = (theirs.library,)
+    return Match(f"{rows} rows", details, working_set, 1, "Gflop/s", "higher", ours, theirs, aims)
 
 
 def _power_of_two(size: int) -> int:

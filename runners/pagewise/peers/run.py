@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from pagewise import lmod
-from pagewise.catalog import Catalog, read_catalog
+from pagewise.catalog import Catalog, Entry, read_catalog
 from pagewise.errors import Interrupted, PagewiseError, SelectionError, SetupError
 from pagewise.host import read_host
 from pagewise.launch import find_hyperfine
@@ -24,10 +24,10 @@ from pagewise.near import choose_of
 from pagewise.paths import module_tree, project_root, setup_facts
 from pagewise.peers import plan
 from pagewise.peers.analysis import Row, carried_on, rows
-from pagewise.peers.bench import Bench, Run, candidates, family
+from pagewise.peers.bench import Bench, Run, called_file, candidates, family
 from pagewise.peers.known import PEERS
-from pagewise.peers.peer import Program, find
-from pagewise.peers.plan import Match
+from pagewise.peers.peer import Program, find, find_library
+from pagewise.peers.plan import Match, Theirs
 from pagewise.peers.sample import Candidate, Sample, Series
 from pagewise.placement import place
 from pagewise.provenance import provenance, software
@@ -205,9 +205,13 @@ def prepare(options: Options, console: Console) -> PeerComparison:
     host = read_host()
     size = plan.sizes(host)
     chosen = plan.select(
-        plan.matches(size, compilers, _cores()), options.kernels, options.peers or None, options.quick
+        plan.matches(size, compilers, _cores(), _providers(catalog)),
+        options.kernels,
+        options.peers or None,
+        options.quick,
     )
-    runs, missing = _runs(chosen, catalog, programs)
+    libraries = _libraries(chosen, catalog, options.peer_path)
+    runs, missing = _runs(chosen, catalog, programs, libraries)
     now = datetime.now(timezone.utc)
     environment = options.environment if options.modules is None else None
     told = {
@@ -216,6 +220,7 @@ def prepare(options: Options, console: Console) -> PeerComparison:
         "seed": options.seed,
         "sizes": asdict(size),
         "peers": {name: [_told(program) for program in found] for name, found in programs.items()},
+        "libraries": libraries,
         "modules": str(tree),
         "software": software(hyperfine, init),
         "provenance": provenance(project_root(), environment, facts),
@@ -263,28 +268,53 @@ def _programs(options: Options, compilers: Sequence[str], console: Console) -> d
             where = ", ".join(program.path for program in found[name])
             console.print(f"found:   {name:<14} {where}", highlight=False, soft_wrap=True)
             continue
-        names = " or ".join(f"{peer.program}-{c}" for c in compilers) if peer.by_compiler else peer.program
+        lacking = peer.lacking(compilers)
         if options.peers:
             raise SetupError(
-                f"the peer {name} is not here: no program {names}",
+                f"the peer {name} is not here: {lacking}",
                 where="--peer-path, PAGEWISE_PEERS, PATH",
                 remedy=f"{DOCS} says how to get and build it ({peer.source})",
             )
         console.print(
-            f"[yellow]missing:[/] {name:<14} no program {names}; {DOCS} says how to get it ({peer.source})",
+            f"[yellow]missing:[/] {name:<14} {lacking}; {DOCS} says how to get it ({peer.source})",
             highlight=False,
             soft_wrap=True,
         )
     return found
 
 
+def _providers(catalog: Catalog) -> Mapping[str, Sequence[str]]:
+    """The libraries that builds of ours have, by what they are for."""
+    kernels = {"blas": "dgemm", "fftw": "fft"}
+    found = {kind: sorted(_called_by(kernel, catalog)) for kind, kernel in kernels.items()}
+    return {kind: names or plan.PROVIDERS[kind] for kind, names in found.items()}
+
+
+def _called_by(kernel: str, catalog: Catalog) -> dict[str, Entry]:
+    """A build for each library that a kernel calls in some build."""
+    return {e.configuration.library: e for e in catalog.entries if kernel in e.kernels}
+
+
+def _libraries(chosen: Sequence[Match], catalog: Catalog, folders: Sequence[Path]) -> dict[str, str | None]:
+    """The files of the libraries that peers shall call: those that our builds call, else as found by name."""
+    names = {match.other.library for match in chosen if isinstance(match.other, Theirs)} - {""}
+    ours = {**_called_by("dgemm", catalog), **_called_by("fft", catalog)}
+    return {
+        name: (called_file(ours[name]) if name in ours else None) or find_library(name, folders)
+        for name in sorted(names)
+    }
+
+
 def _runs(
-    chosen: Sequence[Match], catalog: Catalog, programs: Mapping[str, Sequence[Program]]
+    chosen: Sequence[Match],
+    catalog: Catalog,
+    programs: Mapping[str, Sequence[Program]],
+    libraries: Mapping[str, str | None],
 ) -> tuple[dict[str, list[Run]], dict[str, str]]:
     runs: dict[str, list[Run]] = {}
     missing: dict[str, str] = {}
     for match in chosen:
-        runs[match.name], lacks = candidates(match, catalog, programs)
+        runs[match.name], lacks = candidates(match, catalog, programs, libraries)
         if lacks is not None:
             missing[match.name] = lacks
     return runs, missing

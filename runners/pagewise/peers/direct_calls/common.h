@@ -1,0 +1,96 @@
+/* What the programs of direct calls share: a library by its file, the clock, repetitions, and how they end. */
+#ifndef PAGEWISE_DIRECT_COMMON_H
+#define PAGEWISE_DIRECT_COMMON_H
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Exit codes: 1: the result is wrong; 2: wrong arguments; 3: library, function or memory are not to be had. */
+enum { WRONG = 1, USAGE = 2, LACKING = 3 };
+
+_Noreturn static void fail(int code, const char *what, const char *why)
+{
+    fprintf(stderr, "%s: %s\n", what, why);
+    exit(code);
+}
+
+/* A number from the command line, from 1 to `most`. */
+static int64_t count_of(const char *text, int64_t most)
+{
+    char *end;
+    const long long number = strtoll(text, &end, 10);
+    if (*end != '\0' || number < 1 || number > most) fail(USAGE, text, "not a number that can be");
+    return number;
+}
+
+static void *opened(const char *file)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) fail(LACKING, "library", dlerror());
+    return library;
+}
+
+/* A function of the library, into the pointer at `function`. */
+static void find(void *library, const char *name, void *function)
+{
+    void *address = dlsym(library, name);
+    if (address == NULL) fail(LACKING, "function", dlerror());
+    memcpy(function, &address, sizeof address);
+}
+
+/* Tells the file that a function is in: what was opened by name may have led elsewhere. */
+static void tell_file(const void *function)
+{
+    char path[PATH_MAX];
+    void *address;
+    Dl_info found;
+    memcpy(&address, function, sizeof address);
+    if (dladdr(address, &found) == 0) fail(LACKING, "function", "in no file");
+    printf("library %s\n", realpath(found.dli_fname, path) != NULL ? path : found.dli_fname);
+}
+
+/* Memory by malloc, so that its settings decide on pages; at a cache line. */
+static void *memory(size_t bytes)
+{
+    void *found;
+    if (posix_memalign(&found, 64, bytes) != 0) fail(LACKING, "memory", "not enough");
+    memset(found, 0, bytes);
+    return found;
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Seconds of a pass in the fastest of the repetitions. A repetition takes at least 10 ms, and an even number of passes: what
+ * one does, the next takes back. Two go ahead. */
+static double fastest_pass(int64_t repetitions, void (*pass)(void *work, int64_t number), void *work)
+{
+    int64_t passes = 2;
+    double seconds = 0.0;
+    for (;; passes *= 2) {
+        const double start = seconds_now();
+        for (int64_t i = 0; i < passes; i++) pass(work, i);
+        seconds = seconds_now() - start;
+        if (seconds >= 0.01) break;
+    }
+    double best = seconds;
+    for (int64_t repetition = 0; repetition < repetitions; repetition++) {
+        const double start = seconds_now();
+        for (int64_t i = 0; i < passes; i++) pass(work, i);
+        seconds = seconds_now() - start;
+        if (repetition == 0 || seconds < best) best = seconds;
+    }
+    return best / (double)passes;
+}
+
+#endif

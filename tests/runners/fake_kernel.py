@@ -4,8 +4,8 @@ Its configuration comes from the PAGEWISE_* variables of the module, as does how
 PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, crash, hang, usage, silent), PW_FAKE_FACTOR (slowness),
 PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (a page policy that cannot be had), PW_FAKE_REFUSED (events that
 cannot be counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_NODES (a folder: see
-take_after_node). With PAPI on, it counts PAGEWISE_EVENTS:
-with huge pages a tenth of the TLB misses.
+take_after_node), PW_FAKE_LIBRARY_FILE (of the library PAGEWISE_LIBRARY). With PAPI on, it counts
+PAGEWISE_EVENTS: with huge pages a tenth of the TLB misses.
 """
 
 import datetime
@@ -73,6 +73,7 @@ def record(size: int, factor: float, **options: object) -> dict:
             "bandwidth_stream_gb_per_s": size / median / 1e9,
             "bandwidth_hardware_gb_per_s": 1.25 * size / median / 1e9,
             "latency_ns": 1e9 * median / 1e3,
+            "gflop_per_s": size / 16 / median / 1e9,
         },
         "validation": {"passed": True, "method": "closed form", "error": 0.0, "tolerance": 0.0},
         "pages": {
@@ -153,6 +154,11 @@ def take_after_node() -> None:
         os.environ["PW_FAKE_MODE"] = "wrong_pages"
 
 
+def tell_version() -> int:
+    print(f"library    {os.environ.get('PAGEWISE_LIBRARY')}: {os.environ.get('PW_FAKE_LIBRARY_FILE')}")
+    return 0
+
+
 def main() -> int:
     lacks = option("--pages", "as built") == os.environ.get("PW_FAKE_WITHOUT", "")
     mode = "pages" if lacks else os.environ.get("PW_FAKE_MODE", "ok")
@@ -216,4 +222,4 @@ def main() -> int:
 
 
 take_after_node()
-sys.exit(main())
+sys.exit(tell_version() if "--version" in sys.argv else main())

@@ -124,10 +124,12 @@ class Stage:
     ) -> str:
         """A configuration with module, prefix and kernels, PW_FAKE_* as behaviour; the module's name.
 
-        `papi="on"`: built with PAPI.
+        `papi="on"`: built with PAPI. `library`: the name of the one that it calls.
         """
         hugepages, prefetch, stores = label
-        name = f"pagewise-micro/0.1.0/{compiler}/{hugepages}/{prefetch}-{stores}"
+        library = behaviour.pop("library", "")
+        suffix = f"-{library}" if library else ""
+        name = f"pagewise-micro/0.1.0/{compiler}/{hugepages}/{prefetch}-{stores}{suffix}"
         prefix = self.folder / "opt" / name.replace("/", "-")
         (prefix / "bin").mkdir(parents=True)
         (prefix / "share/pagewise/kernels").mkdir(parents=True)
@@ -147,6 +149,7 @@ class Stage:
             "OPENMP": "on",
             "PAPI": behaviour.pop("papi", "off"),
             "TARGET": "x86_64",
+            **({"LIBRARY": library} if library else {}),
             "HASH": f"{abs(hash(name)):x}",
             "BUILDER": "cmake",
             "PREFIX": str(prefix),

@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from pagewise.peers.known import PEERS
-from pagewise.peers.peer import Ask, UnableError, UnreadableError, find
+from pagewise.peers.peer import Ask, UnableError, UnreadableError, find, find_library
 
 OUTPUTS = Path(__file__).with_name("peer_outputs")
 STREAM_BYTES = 22369621 * 24
 TABLE = 128 * 1024**2
 MATRICES = 4096**2 * 16
+
+OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas-r0.3.21.so"
+LIBFFTW = "/usr/lib/x86_64-linux-gnu/libfftw3.so.3.6.10"
 
 TRUE = [
     ("likwid-bench", Ask("triad_mem_avx_fma", 512_000_000), "likwid-bench.txt", 10.93591),
@@ -25,6 +28,8 @@ TRUE = [
     ("hpcc", Ask("SingleRandomAccess", TABLE), "hpcc-random_access.txt", 24.426e6),
     ("hpcc", Ask("PTRANS", MATRICES), "hpcc-ptrans.txt", 0.645),
     ("likwid-bench", Ask("peakflops_avx_fma", 16_000), "likwid-bench-peak.txt", 6.10558),
+    ("cblas", Ask("zgemm padded", 3 * 200**2 * 16, library=OPENBLAS), "cblas-zgemm.txt", 4.98623),
+    ("fftw", Ask("1024", 4 * 32768, library="libfftw3.so.3"), "fftw.txt", 38.8014),
 ]
 
 
@@ -55,6 +60,10 @@ def test_outputs_that_are_cut_are_refused(name, ask, file, value):
         ("hpcc", Ask("SingleRandomAccess", 4096), "hpcc-random_access.txt", ("x", "x"), "asked for 512"),
         ("hpcc", TRUE[7][1], "hpcc-ptrans.txt", ("PASSED", "FAILED"), "failed its check"),
         ("hpcc", Ask("PTRANS", 5000**2 * 16), "hpcc-ptrans.txt", ("x", "x"), "no transpose of order 5000"),
+        ("cblas", TRUE[9][1], "cblas-zgemm.txt", ("openblas-serial", "blis"), "it called /usr/lib"),
+        ("cblas", TRUE[9][1], "cblas-zgemm.txt", ("check passed", "check"), "zgemm 200 rows, check passed"),
+        ("cblas", Ask("zgemm", 480), "cblas-zgemm.txt", ("x", "x"), "does not tell of zgemm 3 rows"),
+        ("fftw", Ask("2048", 65536), "fftw.txt", ("x", "x"), "does not tell of transform 2048 numbers"),
     ],
 )
 def test_wrong_results_are_refused_with_the_reason(name, ask, file, change, told):
@@ -83,9 +92,32 @@ def test_what_a_peer_cannot_do_is_said():
         ("hpcc", Ask("PTRANS", MATRICES, threads=2)),
         ("hpcc", Ask("HPL", MATRICES)),
         ("babelstream", Ask("Triad", STREAM_BYTES, pages="hugetlbfs")),
+        ("cblas", Ask("dgemm", MATRICES, threads=2)),
+        ("fftw", Ask("1024", MATRICES, pages="hugetlbfs")),
     ):
         with pytest.raises(UnableError):
             PEERS[name].call(ask)
+
+
+def test_libraries_are_called_with_one_thread_on_matrices_and_transforms_of_the_size_asked_for():
+    call = PEERS["cblas"].call(Ask("dgemm", 3 * 1536**2 * 8, library=OPENBLAS))
+    assert call.arguments == (OPENBLAS, "dgemm", "1536", "1536", "10")
+    assert call.environment["OPENBLAS_NUM_THREADS"] == call.environment["BLIS_NUM_THREADS"] == "1"
+    # An odd number of lines: 193 of 8 numbers, 251 of 4.
+    assert PEERS["cblas"].call(Ask("dgemm padded", 3 * 1536**2 * 8)).arguments[3] == str(193 * 8)
+    assert PEERS["cblas"].call(Ask("zgemm padded", 3 * 1000**2 * 16)).arguments[2:4] == ("1000", "1004")
+    call = PEERS["fftw"].call(Ask("1024", 32768 * 7, pages="thp", library=LIBFFTW))
+    assert call.arguments == (LIBFFTW, "1024", "7", "10")
+    assert call.environment["GLIBC_TUNABLES"] == "glibc.malloc.hugetlb=1"
+
+
+def test_a_library_is_found_in_folders_first(tmp_path: Path):
+    environ = {"PAGEWISE_PEERS": str(tmp_path / "b")}
+    assert find_library("no-such-library", [tmp_path], environ) is None
+    named = program(tmp_path / "b", "libopenblas.so.0")
+    assert find_library("openblas", [tmp_path / "a"], environ) == named
+    first = program(tmp_path / "a", "libopenblas.so")
+    assert find_library("openblas", [tmp_path / "a"], environ) == first
 
 
 def test_hpcc_is_given_sizes_and_ended_after_its_section():

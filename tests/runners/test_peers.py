@@ -19,6 +19,12 @@ from stage import TRIAD, Stage
 HERE = Path(__file__).parent
 KERNEL = {**TRIAD, "name": "schoenauer_triad", "executable": "pw-schoenauer_triad"}
 ONE = "schoenauer_triad/memory/likwid-bench"
+DGEMM = {
+    **{key: TRIAD[key] for key in ("schema", "group", "title", "summary", "feels", "compare")},
+    "name": "dgemm",
+    "executable": "pw-dgemm",
+    "metrics": [{"field": "gflop_per_s", "label": "Arithmetic", "unit": "Gflop/s", "better": "higher"}],
+}
 
 
 @pytest.fixture
@@ -161,3 +167,36 @@ def test_an_interrupt_keeps_what_was_measured_and_ends_the_peer(alone: Stage):
     assert "schoenauer_triad against likwid-bench" in said
     told = json.loads((alone.result() / "peers.json").read_text())
     assert told["state"] == "interrupted" and told["rounds_done"] >= 2
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_kernel_stands_against_direct_calls_of_the_library_that_it_tells(alone: Stage, found: bool):
+    """A stand-in kernel; the true program of direct calls, compiled on the way, and the true library."""
+    for name in ("cc", "as", "ld"):
+        (alone.folder / "tools" / name).symlink_to(shutil.which(name))
+    library = next(Path("/usr").glob("lib*/**/blas/libblas.so")).resolve()
+    file = str(library) if found else str(alone.folder / "libblas.so")
+    where = ("none", "hardware", "regular")
+    alone.add("gcc-12.2.0", where, [DGEMM], library="netlib-lapack", library_file=file)
+    chosen = ("--kernels", "dgemm", "--rounds", "2")
+    done = alone.run("peers", "--results", str(alone.results), *chosen)
+    told = json.loads((alone.result() / "peers.json").read_text())
+    assert told["libraries"] == {"netlib-lapack": file}
+    (row,) = csv.DictReader((alone.result() / "peers.csv").open())
+    assert row["comparison"] == "dgemm/250 rows/cblas/netlib-lapack" and row["unit"] == "Gflop/s"
+    if not found:
+        assert done.returncode == 1 and "theirs has no figure" in row["missing"]
+        assert "cannot open shared object file" in done.stdout
+        return
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert float(row["speedup"]) > 0 and row["theirs_candidate"].startswith("cblas dgemm")
+    ours, theirs = (
+        [s for s in told["samples"] if s["candidate"]["side"] == one] for one in ("ours", "theirs")
+    )
+    assert all("--rows" in s["command"] for s in ours) and all(file in s["command"] for s in theirs)
+
+
+def test_a_library_that_is_not_here_is_told_and_no_fault(alone: Stage):
+    done = alone.run("peers", "--results", str(alone.results), "--kernels", "fft", "--rounds", "1")
+    assert done.returncode == 0 and "fftw is not here" in done.stdout
+    assert "missing: fftw           no C compiler" in done.stdout

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import yaml
 
+from forked import run_module
+
 ROOT = Path(__file__).parents[2]
 RUNNERS = ROOT / "runners"
 sys.path.insert(0, str(RUNNERS))
@@ -185,14 +187,7 @@ class Stage:
         }
 
     def run(self, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*arguments),
-            env=self.variables(),
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
+        return run_module("pagewise", arguments, self.variables(), self.folder, timeout)
 
     def compare(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.run("compare", "--results", str(self.results), *arguments)

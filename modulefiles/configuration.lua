@@ -6,12 +6,12 @@
 {%- for label, variant, plain in [("Hugepages", "hugepages", "none"), ("Prefetch", "prefetch", "hardware"), ("Stores", "stores", "regular")] -%}
 {%- set _ = facts.append((label, variant | upper, spec.variants[variant].value if variant in spec.variants else plain)) -%}
 {%- endfor -%}
-{%- if "mathlib" in spec.variants and spec.variants["mathlib"].value != "libm" -%}
-{%- set _ = facts.append(("Library", "LIBRARY", spec.variants["mathlib"].value)) -%}
+{%- if "hugepages" in spec.variants and spec.package.library_name() -%}
+{%- set _ = facts.append(("Library", "LIBRARY", spec.package.library_name())) -%}
 {%- endif -%}
-{%- for package, virtual in [("pagewise-blas", "blas"), ("pagewise-fft", "fftw-api")] if package == spec.name -%}
-{%- set _ = facts.append(("Library", "LIBRARY", spec[virtual].name)) -%}
-{%- endfor -%}
+{%- if "simd" in spec.variants and spec.variants["simd"].value != "compiler" -%}
+{%- set _ = facts.append(("SIMD", "SIMD", spec.variants["simd"].value)) -%}
+{%- endif -%}
 {%- for label, variant in [("OpenMP", "openmp"), ("PAPI", "papi"), ("MPI", "mpi")] if variant in spec.variants -%}
 {%- set _ = facts.append((label, variant | upper, "on" if spec.variants[variant].value else "off")) -%}
 {%- endfor -%}
@@ -41,6 +41,8 @@ prepend_path("PATH", "{{ spec.prefix.bin }}")
 setenv("PAGEWISE_{{ variable }}", "{{ value }}")
 {% endfor %}
 setenv("PAGEWISE_PREFIX", "{{ spec.prefix }}")
+{# The targets whose programs this one's processor runs too, by archspec: tells which of two is the more specific. #}
+setenv("PAGEWISE_TARGET_ANCESTORS", "{{ spec.target.ancestors | join(" ") }}")
 {# Fujitsu's libmpg reads these when a program starts. Pages on demand, so that whoever writes them first places them
    (Feldman et al., PEARC '23, appendix A); freed memory goes back, and economical use of it, as without the library. #}
 {%- set libmpg = {"fjmpg": "hugetlbfs", "fjmpg-thp": "thp", "fjmpg-none": "none"} -%}

@@ -58,7 +58,7 @@ foreach(_option OPENMP PAPI FINALIZERS)
 endforeach()
 
 message(STATUS "pagewise ${PROJECT_VERSION}: ${PAGEWISE_COMPILER}, hugepages=${PAGEWISE_HUGEPAGES} "
-               "prefetch=${PAGEWISE_PREFETCH} stores=${PAGEWISE_STORES} openmp=${PAGEWISE_OPENMP} papi=${PAGEWISE_PAPI}"
+               "prefetch=${PAGEWISE_PREFETCH} stores=${PAGEWISE_STORES} simd=${PAGEWISE_SIMD} openmp=${PAGEWISE_OPENMP} papi=${PAGEWISE_PAPI}"
 )
 
 # CMake 3.25 sees neither the modules that object libraries use nor those of an installed library: an object that uses the
@@ -151,6 +151,7 @@ function(pagewise_timed_code target prefetch stores)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/harness)
     string(TOUPPER "PW_PREFETCH_${prefetch};PW_STORES_${stores}" _variant)
     target_compile_definitions(${target} PRIVATE ${_variant})
+    pagewise_simd(${target} ${PAGEWISE_SIMD})
     if(prefetch STREQUAL "compiler")
         target_compile_options(${target} PRIVATE ${pagewise_compiler_prefetch})
     else()

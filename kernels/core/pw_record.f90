@@ -17,6 +17,7 @@ module pw_record
         character(:), allocatable :: compiler_version   !< the Fortran compiler's own words
         character(:), allocatable :: compiler_options   !< likewise
         character(:), allocatable :: hugepages, prefetch, stores
+        character(:), allocatable :: simd               !< width of vectors; empty: as the compiler's flags say
         character(:), allocatable :: library            !< called in place of the system's own; empty: none
         character(:), allocatable :: library_file       !< of that library, what is linked and then what computes
         logical :: openmp = .false., papi = .false.
@@ -239,6 +240,9 @@ contains
         call json%put('hugepages', configuration%hugepages)
         call json%put('prefetch', configuration%prefetch)
         call json%put('stores', configuration%stores)
+        if (allocated(configuration%simd)) then
+            if (len(configuration%simd) > 0) call json%put('simd', configuration%simd)
+        end if
         if (allocated(configuration%library)) then
             if (len(configuration%library) > 0) call json%put('library', configuration%library)
         end if

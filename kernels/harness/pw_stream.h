@@ -226,12 +226,14 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
 
 /* Every width for a type, and what runs the one that is asked for. */
 #define PW_DEFINE_WIDTHS(name, T)                                                                                               \
+    PW_IF_SCALAR(PW_DEFINE_STREAM(name##_8, T, 8, 8, ))                                                                         \
     PW_DEFINE_STREAM(name##_16, T, 16, 8, )                                                                                     \
     PW_IF_256(PW_DEFINE_STREAM(name##_32, T, 32, 8, ))                                                                          \
     PW_IF_512(PW_DEFINE_STREAM(name##_64, T, 64, 8, PW_WIDE))                                                                   \
     static int32_t name##_of_width(struct pw_stream_call *call)                                                                 \
     {                                                                                                                           \
         switch (call->simd) {                                                                                                   \
+            PW_IF_SCALAR(case PW_SIMD_SCALAR : return name##_8(call), PW_STREAM_OK;)                                            \
         case PW_SIMD_128: return name##_16(call), PW_STREAM_OK;                                                                 \
             PW_IF_256(case PW_SIMD_256 : return name##_32(call), PW_STREAM_OK;)                                                 \
             PW_IF_512(case PW_SIMD_512 : return name##_64(call), PW_STREAM_OK;)                                                 \
@@ -337,14 +339,13 @@ static void pw_fp64_fortran(struct pw_stream_call *call)
 
 static int32_t pw_stream_fp64(struct pw_stream_call *call)
 {
-    if (call->simd == PW_SIMD_SCALAR) return pw_fp64_scalar(call), PW_STREAM_OK;
-    if (call->simd != PW_SIMD_COMPILER) return pw_fp64_of_width(call);
 #if defined(PW_FORTRAN_LOOP)
-    return pw_fp64_fortran(call), PW_STREAM_OK;
+    if (call->simd == PW_SIMD_COMPILER) return pw_fp64_fortran(call), PW_STREAM_OK;
 #else
-    call->simd = PW_BUILD_SIMD;
-    return pw_fp64_of_width(call);
+    if (call->simd == PW_SIMD_COMPILER) call->simd = PW_BUILD_SIMD;
 #endif
+    if (call->simd == PW_SIMD_SCALAR) return pw_fp64_scalar(call), PW_STREAM_OK;
+    return pw_fp64_of_width(call);
 }
 
 static int32_t pw_stream_int64(struct pw_stream_call *call)

@@ -1,7 +1,8 @@
 /* Explicit vectors, streaming stores and prefetches, the same for GCC and Clang.
  *
  * The width follows the instruction set but stays at 256 bits on x86 unless PW_VECTOR_BITS asks for more, as the compilers
- * are told for the loops that they vectorise themselves (-mprefer-vector-width in the toolchain). */
+ * are told for the loops that they vectorise themselves (-mprefer-vector-width in the toolchain). At 64 bits, simd=scalar, a
+ * vector is one double. */
 #ifndef PAGEWISE_VECTOR_H
 #define PAGEWISE_VECTOR_H
 
@@ -26,7 +27,9 @@
 #define PW_VECTOR_BITS 256
 #endif
 
-#if defined(__AVX512F__) && PW_VECTOR_BITS >= 512
+#if PW_VECTOR_BITS == 64
+#define PW_VECTOR_BYTES 8
+#elif defined(__AVX512F__) && PW_VECTOR_BITS >= 512
 #define PW_VECTOR_BYTES 64
 #elif defined(__AVX__) && PW_VECTOR_BITS >= 256
 #define PW_VECTOR_BYTES 32
@@ -88,8 +91,12 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
     _mm512_stream_pd(p, v);
 #elif defined(__x86_64__) && PW_VECTOR_BYTES == 32
     _mm256_stream_pd(p, v);
+#elif defined(__x86_64__) && PW_VECTOR_BYTES == 8
+    _mm_stream_si64((long long *)p, (long long)v);
 #elif defined(__x86_64__)
     _mm_stream_pd(p, v);
+#elif PW_VECTOR_BYTES == 8
+    *p = v; /* aarch64 stores pairs past the caches, and no single words */
 #elif defined(PW_SVE_BYTES)
     svstnt1_f64(svptrue_b64(), p, v);
 #elif defined(__aarch64__)
@@ -105,12 +112,14 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
 #elif defined(__x86_64__)
 #define PW_STREAM_BYTES(V, bytes, p, v) PW_STREAM_(bytes)(p, v)
 #define PW_STREAM_(bytes) PW_STREAM_##bytes
+#define PW_STREAM_8(p, v) _mm_stream_si64((long long *)(p), (long long)(v))
 #define PW_STREAM_16(p, v) _mm_stream_si128((__m128i *)(p), (__m128i)(v))
 #define PW_STREAM_32(p, v) _mm256_stream_si256((__m256i *)(p), (__m256i)(v))
 #define PW_STREAM_64(p, v) _mm512_stream_si512((__m512i *)(p), (__m512i)(v))
 #else
 #define PW_STREAM_BYTES(V, bytes, p, v) PW_STREAM_(bytes)((double *)(p), v)
 #define PW_STREAM_(bytes) PW_STREAM_##bytes
+#define PW_STREAM_8(p, v) (*(p) = (double)(v))
 #define PW_STREAM_16(p, v) pw_stream_pair(p, (pw_pair)(v))
 #define PW_STREAM_32(p, v) pw_stream(p, (pw_vector)(v))
 #define PW_STREAM_64(p, v) pw_stream(p, (pw_vector)(v))

@@ -17,6 +17,12 @@
 #define PW_SCALAR_LOOP
 #endif
 
+/* In a build without vectors what takes them otherwise takes single elements. */
+#if PW_VECTOR_BYTES == 8
+#define PW_IF_SCALAR(...) __VA_ARGS__
+#else
+#define PW_IF_SCALAR(...)
+#endif
 #if defined(PW_HAS_256)
 #define PW_IF_256(...) __VA_ARGS__
 #else
@@ -28,7 +34,9 @@
 #define PW_IF_512(...)
 #endif
 
-#if PW_VECTOR_BYTES == 64
+#if PW_VECTOR_BYTES == 8
+#define PW_BUILD_SIMD PW_SIMD_SCALAR
+#elif PW_VECTOR_BYTES == 64
 #define PW_BUILD_SIMD PW_SIMD_512
 #elif PW_VECTOR_BYTES == 32
 #define PW_BUILD_SIMD PW_SIMD_256

@@ -5,8 +5,10 @@
  * ACM TOMS 41 (2015), for the loops. */
 #include "blocked_dgemm.h"
 
-/* Here the widest vectors pay: nothing waits for memory. */
+/* Here the widest vectors pay, unless others are asked for: nothing waits for memory. */
+#ifndef PW_VECTOR_BITS
 #define PW_VECTOR_BITS 512
+#endif
 #include "pw_widths.h"
 
 /* A tile of c is three vectors by so many columns: it fills most registers, of which there are 32 or 16. */

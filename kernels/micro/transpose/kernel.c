@@ -32,8 +32,10 @@ PW_INLINE void transpose_registers(pw_vector v[width])
 #elif PW_VECTOR_BYTES == 32
     exchange(1, list(0, 4, 2, 6), list(1, 5, 3, 7))
     exchange(2, list(0, 1, 4, 5), list(2, 3, 6, 7))
-#else
+#elif PW_VECTOR_BYTES == 16
     exchange(1, list(0, 2), list(1, 3))
+#else
+    (void)v;
 #endif
 }
 

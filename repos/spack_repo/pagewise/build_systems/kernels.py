@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import spack.environment
 import spack.platforms
 import spack.store
 import spack.util.spack_yaml as syaml
@@ -34,8 +35,41 @@ LIBMPG_TYPES = {"fjmpg": "hugetlbfs", "fjmpg-thp": "thp", "fjmpg-none": "none"}
 #: Kernels whose check does not hold under an emulator, and why.
 NOT_EMULATED = {"page_faults": "the emulator's own page faults are counted with the program's"}
 
+#: Values of `simd`, and the processors that have vectors of such a width: None is every one.
+SIMD_TARGETS = {
+    "compiler": None,
+    "scalar": None,
+    "128": ("x86_64:", "aarch64:", "power8le:"),
+    "256": ("sandybridge:", "bulldozer:", "x86_64_v3:", "neoverse_v1:"),
+    "512": ("mic_knl:", "cannonlake:", "x86_64_v4:", "a64fx:"),
+    "vla": ("a64fx:", "neoverse_v1:", "armv9.0a:"),
+}
+
 #: Folders of kernels/ that concern only the packages which name them.
 OF_SOME_PACKAGES = ("hdf5", "micro", "mini")
+
+
+def variant_simd():
+    """The width of vectors in timed code, for packages that compile or link it.
+
+    A processor that lacks the width is refused when the specification is solved.
+    """
+    variant(
+        "simd",
+        default="compiler",
+        values=tuple(SIMD_TARGETS),
+        multi=False,
+        description="Vectors: as the toolchain's flags say, none, so many bits, or of any length (SVE)",
+    )
+    for value, targets in SIMD_TARGETS.items():
+        if targets is not None:
+            requires(
+                *(f"target={one}" for one in targets),
+                policy="any_of",
+                when=f"simd={value}",
+                msg=f"simd={value}: this target has no such vectors; target={', '.join(targets)} has "
+                "(a colon: and those that descend from it)",
+            )
 
 
 class KernelsPackage(CMakePackage):
@@ -160,6 +194,29 @@ class ProgramsPackage(LibraryUserPackage):
             *self.libmpg_args(),
         ]
 
+    @property
+    def module_tail(self):
+        """The last part of a module's name: prefetch and stores; library, width and target where they tell apart."""
+        variants = self.spec.variants
+        stores = variants["stores"].value if "stores" in variants else "regular"
+        told = [f"{variants['prefetch'].value}-{stores}", self.library_name()]
+        if "simd" in variants and variants["simd"].value != "compiler":
+            told.append(f"simd-{variants['simd'].value}")
+        if self.environment_has_targets():
+            told.append(str(self.spec.target))
+        return "-".join(filter(None, told))
+
+    def library_name(self):
+        """What the programs call in place of the system's own; empty for none."""
+        variants = self.spec.variants
+        named = variants["mathlib"].value if "mathlib" in variants else "libm"
+        return "" if named == "libm" else named
+
+    def environment_has_targets(self):
+        """Whether the roots of the environment are for several targets."""
+        environment = spack.environment.active_environment()
+        return environment is not None and len({str(one.target) for one in environment.concrete_roots()}) > 1
+
     def libmpg_args(self):
         """Where Fujitsu's library of large pages is, for the policies that are its."""
         if self.spec.variants["hugepages"].value not in LIBMPG_TYPES:
@@ -257,8 +314,11 @@ class LibraryProgramsPackage(ProgramsPackage):
         told = library.extra_attributes.get("library") if library.external else None
         return [told] if told else list(library.libs)
 
+    def library_name(self):
+        return self.spec[self.virtual].name
+
     def configuration(self):
-        return {**super().configuration(), "library": self.spec[self.virtual].name}
+        return {**super().configuration(), "library": self.library_name()}
 
 
 class MiniPackage(LibraryUserPackage):

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from spack.package import *
-from spack_repo.pagewise.build_systems.kernels import KernelsPackage
+from spack_repo.pagewise.build_systems.kernels import KernelsPackage, variant_simd
 
 
 class Libpagewise(KernelsPackage):
@@ -10,6 +10,8 @@ class Libpagewise(KernelsPackage):
     With them, the objects of its micro-kernels, drivers and timed code: each is compiled once a compiler,
     and not with every configuration.
     """
+
+    variant_simd()
 
     depends_on("papi", when="+papi")
 
@@ -20,6 +22,7 @@ class Libpagewise(KernelsPackage):
             *super().cmake_args(),
             self.define("PAGEWISE_LIBRARY", True),
             self.define("PAGEWISE_MICRO", False),
+            self.define_from_variant("PAGEWISE_SIMD", "simd"),
         ]
 
     def test_package(self):

@@ -1,5 +1,5 @@
 from spack.package import *
-from spack_repo.pagewise.build_systems.kernels import ProgramsPackage
+from spack_repo.pagewise.build_systems.kernels import SIMD_TARGETS, ProgramsPackage, variant_simd
 
 
 class PagewiseMicro(ProgramsPackage):
@@ -35,6 +35,10 @@ class PagewiseMicro(ProgramsPackage):
     )
     depends_on("sleef", when="mathlib=sleef")
 
+    variant_simd()
+    for _width in SIMD_TARGETS:
+        depends_on(f"libpagewise simd={_width}", when=f"simd={_width}")
+
     own_parts = ("micro",)
 
     def cmake_args(self):
@@ -43,4 +47,9 @@ class PagewiseMicro(ProgramsPackage):
             self.define("PAGEWISE_MICRO", True),
             self.define_from_variant("PAGEWISE_STORES", "stores"),
             self.define_from_variant("PAGEWISE_MATHLIB", "mathlib"),
+            self.define_from_variant("PAGEWISE_SIMD", "simd"),
         ]
+
+    def configuration(self):
+        width = self.spec.variants["simd"].value
+        return {**super().configuration(), **({} if width == "compiler" else {"simd": width})}

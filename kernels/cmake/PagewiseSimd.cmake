@@ -1,0 +1,106 @@
+# The width of vectors in timed code, of the compiler's loops and of explicit vectors alike.
+#
+# simd=compiler leaves it to the flags of the toolchain; scalar has no vectors of doubles, 128, 256 and 512 have those of so
+# many bits, and vla those of a length that only the processor knows (SVE). A row a width and kind of processor: the macro
+# that tells whether the build's instruction set has it, and the options that make each compiler take it.
+set(PAGEWISE_SIMD compiler CACHE STRING "Width of vectors in timed code: compiler (by its flags), scalar, 128, 256, 512, vla")
+set(pagewise_all_simd compiler scalar 128 256 512 vla)
+
+# Loops that the source declares to be `omp simd` are not the vectoriser's choice: -fno-tree-vectorize and -fno-vectorize
+# leave them as they are.
+set(_no_vectors_GNU -fno-tree-vectorize -fdisable-tree-vect)
+set(_no_vectors_LLVM -fno-vectorize -fno-slp-vectorize "SHELL:-mllvm -force-vector-width=1")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    set(pagewise_simd_scalar_GNU ${_no_vectors_GNU})
+    set(pagewise_simd_scalar_LLVM ${_no_vectors_LLVM})
+    set(pagewise_simd_128_HAS __SSE2__)
+    set(pagewise_simd_256_HAS __AVX__)
+    set(pagewise_simd_512_HAS __AVX512F__)
+    foreach(_width 128 256 512)
+        set(pagewise_simd_${_width}_GNU -mprefer-vector-width=${_width})
+        set(pagewise_simd_${_width}_LLVM $<$<COMPILE_LANGUAGE:C>:-mprefer-vector-width=${_width}>)
+    endforeach()
+    # flang-22 ignores that option; these are what clang makes of it, and the last of each counts.
+    foreach(_feature 128:+128:+256 256:-128:+256 512:-128:-256)
+        string(REPLACE ":" ";" _words ${_feature})
+        list(POP_FRONT _words _width)
+        foreach(_word ${_words})
+            string(REGEX REPLACE "^(.)(.*)" "\\1prefer-\\2-bit" _word ${_word})
+            list(APPEND pagewise_simd_${_width}_LLVM
+                "$<$<COMPILE_LANGUAGE:Fortran>:SHELL:-Xflang -target-feature -Xflang ${_word}>"
+            )
+        endforeach()
+    endforeach()
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    set(pagewise_simd_scalar_GNU ${_no_vectors_GNU})
+    set(pagewise_simd_scalar_LLVM ${_no_vectors_LLVM})
+    # NEON alone, also where there is SVE.
+    set(pagewise_simd_128_HAS __ARM_NEON)
+    set(pagewise_simd_128_GNU -msve-vector-bits=scalable --param=aarch64-autovec-preference=1)
+    set(pagewise_simd_128_LLVM -msve-vector-bits=scalable "SHELL:-mllvm -scalable-vectorization=off")
+    foreach(_width 256 512)
+        set(pagewise_simd_${_width}_HAS __ARM_FEATURE_SVE)
+        set(pagewise_simd_${_width}_GNU -msve-vector-bits=${_width})
+        set(pagewise_simd_${_width}_LLVM -msve-vector-bits=${_width})
+    endforeach()
+    set(pagewise_simd_vla_HAS __ARM_FEATURE_SVE)
+    set(pagewise_simd_vla_GNU -msve-vector-bits=scalable)
+    set(pagewise_simd_vla_LLVM -msve-vector-bits=scalable "SHELL:-mllvm -scalable-vectorization=preferred")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^ppc64")
+    set(pagewise_simd_scalar_GNU ${_no_vectors_GNU})
+    set(pagewise_simd_scalar_LLVM ${_no_vectors_LLVM})
+    set(pagewise_simd_128_HAS __VSX__)
+    set(pagewise_simd_128_GNU -mvsx)
+    set(pagewise_simd_128_LLVM -mvsx)
+endif()
+
+# Set `result` to the widths that this compiler and instruction set have.
+function(_pagewise_simd_had result)
+    set(_had compiler)
+    separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
+    execute_process(
+        COMMAND ${CMAKE_C_COMPILER} ${_flags} -dM -E -x c /dev/null
+        OUTPUT_VARIABLE _macros
+        ERROR_QUIET
+    )
+    foreach(_width scalar 128 256 512 vla)
+        if(DEFINED pagewise_simd_${_width}_${pagewise_compiler_family}
+           AND (_width STREQUAL "scalar" OR _macros MATCHES "#define ${pagewise_simd_${_width}_HAS} ")
+        )
+            list(APPEND _had ${_width})
+        endif()
+    endforeach()
+    set(${result} ${_had} PARENT_SCOPE)
+endfunction()
+_pagewise_simd_had(pagewise_simds)
+if(NOT PAGEWISE_SIMD IN_LIST pagewise_simds)
+    message(FATAL_ERROR "PAGEWISE_SIMD=${PAGEWISE_SIMD}: for ${PAGEWISE_TARGET}, ${PAGEWISE_COMPILER} can make one of "
+                        "${pagewise_simds}; take one of them, or a processor that has it (-march, -mcpu)"
+    )
+endif()
+if(NOT PAGEWISE_LIBRARY AND NOT PAGEWISE_SIMD STREQUAL pagewise_built_simd)
+    message(FATAL_ERROR "PAGEWISE_SIMD=${PAGEWISE_SIMD}: the installed library has timed code of simd=${pagewise_built_simd}; "
+                        "name that, or another library in pagewise_ROOT"
+    )
+endif()
+
+# As builds tell it; what the flags say is not told.
+set(PAGEWISE_TOLD_SIMD "")
+if(NOT PAGEWISE_SIMD STREQUAL "compiler")
+    set(PAGEWISE_TOLD_SIMD ${PAGEWISE_SIMD})
+endif()
+
+# Timed code of a target with vectors of one width. PW_VECTOR_BITS is that of explicit vectors; 64: a double, and no vector.
+function(pagewise_simd target width)
+    if(width STREQUAL "compiler")
+        return()
+    endif()
+    target_compile_options(${target} PRIVATE ${pagewise_simd_${width}_${pagewise_compiler_family}})
+    set(_bits ${width})
+    if(width STREQUAL "scalar")
+        set(_bits 64)
+    elseif(width STREQUAL "vla")
+        set(_bits 256)
+    endif()
+    target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:PW_VECTOR_BITS=${_bits}>)
+endfunction()

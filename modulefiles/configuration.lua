@@ -15,7 +15,7 @@
 {%- for label, variant in [("OpenMP", "openmp"), ("PAPI", "papi"), ("MPI", "mpi")] if variant in spec.variants -%}
 {%- set _ = facts.append((label, variant | upper, "on" if spec.variants[variant].value else "off")) -%}
 {%- endfor -%}
-{%- set _ = facts.append(("Target", "TARGET", spec.target)) -%}
+{%- set _ = facts.append(("Target", "TARGET", spec.package.built_for if "hugepages" in spec.variants else spec.target)) -%}
 {%- set _ = facts.append(("Hash", "HASH", spec.dag_hash())) -%}
 {%- set _ = facts.append(("Builder", "BUILDER", "spack")) -%}
 -- {{ spec.name }}, built by Spack.
@@ -41,8 +41,10 @@ prepend_path("PATH", "{{ spec.prefix.bin }}")
 setenv("PAGEWISE_{{ variable }}", "{{ value }}")
 {% endfor %}
 setenv("PAGEWISE_PREFIX", "{{ spec.prefix }}")
-{# The targets whose programs this one's processor runs too, by archspec: tells which of two is the more specific. #}
-setenv("PAGEWISE_TARGET_ANCESTORS", "{{ spec.target.ancestors | join(" ") }}")
+{%- if "hugepages" in spec.variants %}
+
+setenv("PAGEWISE_TARGET_ANCESTORS", "{{ spec.package.built_for_ancestors }}")
+{%- endif %}
 {# Fujitsu's libmpg reads these when a program starts. Pages on demand, so that whoever writes them first places them
    (Feldman et al., PEARC '23, appendix A); freed memory goes back, and economical use of it, as without the library. #}
 {%- set libmpg = {"fjmpg": "hugetlbfs", "fjmpg-thp": "thp", "fjmpg-none": "none"} -%}

@@ -72,6 +72,18 @@ def variant_simd():
             )
 
 
+def built_for(spec):
+    """What a package's code is for: the target's name; `native` where its flags leave that to the compiler."""
+    flags = spec.compiler_flags.get("cflags", ())
+    return "native" if {"-march=native", "-mcpu=native"} & set(flags) else spec.target.name
+
+
+def environment_has_targets():
+    """Whether the roots of the environment are for several targets: only then a module's name tells its own."""
+    environment = spack.environment.active_environment()
+    return environment is not None and len({built_for(one) for one in environment.concrete_roots()}) > 1
+
+
 class KernelsPackage(CMakePackage):
     """A part of kernels/: one CMake project, of which each package builds its own targets.
 
@@ -202,20 +214,27 @@ class ProgramsPackage(LibraryUserPackage):
         told = [f"{variants['prefetch'].value}-{stores}", self.library_name()]
         if "simd" in variants and variants["simd"].value != "compiler":
             told.append(f"simd-{variants['simd'].value}")
-        if self.environment_has_targets():
-            told.append(str(self.spec.target))
+        if environment_has_targets():
+            told.append(built_for(self.spec))
         return "-".join(filter(None, told))
+
+    @property
+    def built_for(self):
+        """What its code is for, for the module."""
+        return built_for(self.spec)
+
+    @property
+    def built_for_ancestors(self):
+        """The targets, by archspec, whose code can run wherever this one's can: they tell the more specific of two."""
+        target = self.spec.target
+        own = [target.name] if self.built_for != target.name else []
+        return " ".join([*own, *(one.name for one in target.ancestors)])
 
     def library_name(self):
         """What the programs call in place of the system's own; empty for none."""
         variants = self.spec.variants
         named = variants["mathlib"].value if "mathlib" in variants else "libm"
         return "" if named == "libm" else named
-
-    def environment_has_targets(self):
-        """Whether the roots of the environment are for several targets."""
-        environment = spack.environment.active_environment()
-        return environment is not None and len({str(one.target) for one in environment.concrete_roots()}) > 1
 
     def libmpg_args(self):
         """Where Fujitsu's library of large pages is, for the policies that are its."""

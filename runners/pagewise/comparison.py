@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
-from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from pagewise import hugepages, lmod, memory, prefetchers, thp
 from pagewise.catalog import Catalog, Entry, read_catalog
 from pagewise.compare.analysis import analyse
 from pagewise.compare.until import too_wide
-from pagewise.configuration import policy_kind, policy_size
+from pagewise.configuration import Configuration, policy_kind, policy_size
 from pagewise.errors import Interrupted, PagewiseError, SelectionError, SetupError
 from pagewise.host import read_host
 from pagewise.kernel import Kernel
@@ -27,7 +26,7 @@ from pagewise.launch import Launcher, Outcome, find_hyperfine
 from pagewise.manifest import new_manifest
 from pagewise.paths import module_tree, setup_facts
 from pagewise.placement import Placement, place
-from pagewise.plan import Step, Subject, order_of_round, order_of_sweeps, subject
+from pagewise.plan import Step, Subject, baselines, fitting, order_of_round, order_of_sweeps, subject
 from pagewise.progress import Teller
 from pagewise.provenance import software
 from pagewise.record import Record, RecordWriter, Skipped
@@ -440,16 +439,16 @@ def choose(catalog: Catalog, options: Options) -> list[Subject]:
             "no module here brings a kernel", where=catalog.tree, remedy="build the environment again"
         )
     chosen = catalog.select_entries(options.configurations)
-    baselines = {kernel.name: _baseline(kernel, catalog, options.baseline) for kernel in kernels}
+    compared = {one.module for kernel in kernels for one in _baselines(kernel, catalog, options.baseline)}
     compilers = {entry.configuration.compiler for entry in chosen}
     needed = [
         entry
         for entry in catalog.entries
         if entry in chosen
-        or (entry.configuration.compiler in compilers and entry.configuration.label in baselines.values())
+        or (entry.configuration.compiler in compilers and entry.configuration.module in compared)
     ]
     _check_policies(options.pages)
-    subjects = [_subject(kernel, needed, baselines[kernel.name], options.pages) for kernel in kernels]
+    subjects = [_subject(kernel, needed, options.baseline, options.pages) for kernel in kernels]
     found = [one for one in subjects if one.cells]
     if not found:
         raise SelectionError(
@@ -468,16 +467,15 @@ def choose(catalog: Catalog, options: Options) -> list[Subject]:
     return found
 
 
-def _baseline(kernel: Kernel, catalog: Catalog, pattern: str) -> str:
-    """The label of a kernel's baseline: what fits, of several libraries the reference.
+def _baselines(kernel: Kernel, catalog: Catalog, pattern: str) -> list[Configuration]:
+    """A kernel's baselines, one a compiler: of several libraries, widths or targets the first in order.
 
     Raises SelectionError.
     """
     built = [e.configuration for e in catalog.entries if kernel.name in e.kernels]
-    fits = [one for one in built if fnmatchcase(one.label, pattern)]
-    fits = fits or [one for one in built if fnmatchcase(one.plain, pattern)]
+    fits = fitting(built, pattern)
     if len({one.plain for one in fits}) == 1:
-        return fits[0].label
+        return list(baselines(built, pattern))
     found = ", ".join(sorted({one.label for one in fits})) or "none does"
     raise SelectionError(
         f"one configuration of {kernel.name} must fit the baseline {pattern!r}; these do: {found}",

@@ -11,11 +11,14 @@ from typing import Any
 HUGEPAGES = ("none", "thp", "hugetlbfs", "fjmpg", "fjmpg-thp", "fjmpg-none")
 PREFETCH = ("hardware", "compiler", "software", "block")
 STORES = ("regular", "nontemporal", "zfill")
+SIMD = ("", "scalar", "128", "256", "512", "vla")
 VALUES = {"hugepages": HUGEPAGES, "prefetch": PREFETCH, "stores": STORES}
 VARIANTS = tuple(VALUES)
 BASELINE = "none/hardware-regular"
 # Libraries that others are compared against: the system's own, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")
+# Fields of which an empty value is not told.
+_EMPTY = ("library", "simd", "ancestors")
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -46,7 +49,9 @@ class Configuration:
     """What one module stands for. `digest` is the sha256 of the module file, `hash` that of the build.
 
     `library` is what its programs call in place of the system's own: of mathematical functions libmvec or
-    sleef; empty where they call none.
+    sleef; empty where they call none. `simd` is the width of vectors, empty where it is what the toolchain's
+    flags ask for. `ancestors` are the targets whose code its processor runs too: of two targets the one with
+    more of them is the more specific.
     """
 
     module: str
@@ -64,13 +69,19 @@ class Configuration:
     prefix: str
     digest: str
     library: str = ""
+    simd: str = ""
+    ancestors: str = ""
 
     @classmethod
     def from_environment(cls, module: str, environment: Mapping[str, str], digest: str) -> Configuration:
         """Reads PAGEWISE_* of a loaded module. Raises KeyError naming the variable that is not set."""
         values = {name: environment[f"PAGEWISE_{name.upper()}"] for name in cls._told()}
-        library = environment.get("PAGEWISE_LIBRARY", "")
-        return cls(module=module, digest=digest, library=library, **values)
+        told = {
+            "library": environment.get("PAGEWISE_LIBRARY", ""),
+            "simd": environment.get("PAGEWISE_SIMD", ""),
+            "ancestors": environment.get("PAGEWISE_TARGET_ANCESTORS", ""),
+        }
+        return cls(module=module, digest=digest, **values, **told)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Configuration:
@@ -78,19 +89,28 @@ class Configuration:
         return cls(**data)
 
     def to_dict(self) -> dict[str, str]:
-        """The fields, for the manifest; an empty library is none."""
-        return {name: value for name, value in asdict(self).items() if name != "library" or value}
+        """The fields, for the manifest, without those that are empty and optional."""
+        return {name: value for name, value in asdict(self).items() if name not in _EMPTY or value}
 
     @property
     def plain(self) -> str:
-        """The variants without a library: `thp/hardware-regular`."""
+        """The variants that every configuration has: `thp/hardware-regular`."""
         return f"{self.hugepages}/{self.prefetch}-{self.stores}"
 
     @property
     def label(self) -> str:
-        """The variants, as in the module's name: `thp/hardware-regular`, `none/hardware-regular-sleef`."""
-        library = f"-{self.library}" if self.library else ""
-        return f"{self.plain}{library}"
+        """The variants, as in the module's name: `thp/hardware-regular`, `none/hardware-regular-sleef`.
+
+        A width of vectors and a target are named last: `none/hardware-regular-simd-512-x86_64_v4`.
+        """
+        simd = f"simd-{self.simd}" if self.simd else ""
+        target = self.target if self.names_target else ""
+        return "-".join(filter(None, (self.plain, self.library, simd, target)))
+
+    @property
+    def names_target(self) -> bool:
+        """Whether the module's name tells the target: so it does where an environment has several."""
+        return self.module.endswith(f"-{self.target}")
 
     def matches(self, pattern: str) -> bool:
         """Whether a glob fits the module's name, its name from the compiler on, or its variants."""
@@ -98,13 +118,20 @@ class Configuration:
             fnmatchcase(text, pattern) for text in (self.module, f"{self.compiler}/{self.label}", self.label)
         )
 
-    def order(self) -> tuple[str, str, int, str, int, int, int, int, str]:
-        """Sorts by package and compiler, then base pages and hardware prefetch first; named sizes last."""
+    def order(self) -> tuple[str | int, ...]:
+        """Sorts by package and compiler, and then what is the rule comes first.
+
+        That is the system's library, no width of vectors, the most specific target, base pages, prefetch by
+        the hardware; named sizes of pages come last.
+        """
         return (
             self.package,
             self.compiler,
             _place(REFERENCES, self.library),
             self.library,
+            _place(SIMD, self.simd),
+            -len(self.ancestors.split()),
+            self.target,
             _place(HUGEPAGES, policy_kind(self.hugepages)),
             policy_size(self.hugepages) or 0,
             _place(STORES, self.stores),

@@ -15,6 +15,8 @@ from pagewise.errors import FormatError
 from pagewise.schemas import upgraded
 
 SCHEMA = "pagewise.kernel/2"
+# What decides on a compiler's code besides the compiler.
+_OF_CODE = ("simd", "target")
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ class Sweep:
 class Kernel:
     """A kernel: what it is, what it feels, how it is measured.
 
+    What feels the compiler feels all that its code depends on: `simd` and `target`.
+
     `default`: it is compared when no kernel is named. `data` is the file's content.
     """
 
@@ -119,7 +123,7 @@ class Kernel:
             title=data["title"],
             summary=data["summary"],
             executable=data["executable"],
-            feels=tuple(data["feels"]),
+            feels=(*data["feels"], *(_OF_CODE if "compiler" in data["feels"] else ())),
             metrics=metrics,
             arguments=tuple(data["compare"]["arguments"]),
             default=data["compare"].get("default", False),

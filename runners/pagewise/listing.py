@@ -58,9 +58,8 @@ def print_kernels(console: Console, kernels: Sequence[Kernel]) -> None:
     for group in sorted(groups):
         table.add_row(Text(f"{group}/*", style="bold"))
         for kernel in groups[group]:
-            table.add_row(
-                f"  {kernel.name}", kernel.title, ", ".join(kernel.feels), "yes" if kernel.default else ""
-            )
+            felt, default = ", ".join(kernel.data["feels"]), "yes" if kernel.default else ""
+            table.add_row(f"  {kernel.name}", kernel.title, felt, default)
     console.print(table)
     console.print(
         Text("Compare others by name or glob: pagewise compare --kernels NAME,'GROUP/*'"), soft_wrap=True

@@ -108,15 +108,18 @@ def subject(
     """Merges the configurations that the kernel cannot tell apart.
 
     Configurations are equal when they agree in all that the kernel feels and come from one package, version
-    and build of the rest; `baseline` is a glob over `hugepages/prefetch-stores`. Of equals, the baseline is
-    measured, else the first in order. Each policy in `pages` (`thp:64k`) adds a cell to each of its kind.
+    and build of the rest; `baseline` is a glob over `hugepages/prefetch-stores` (see `baselines`). Of equals,
+    the baseline is measured, else the first in order. Each policy in `pages` (`thp:64k`) adds a cell to each
+    of its kind.
     """
     groups: dict[tuple[str, ...], list[Configuration]] = {}
-    for configuration in sorted(configurations, key=Configuration.order):
+    ordered = sorted(configurations, key=Configuration.order)
+    for configuration in ordered:
         groups.setdefault(_what_it_feels(kernel, configuration), []).append(configuration)
+    compared = set(baselines(ordered, baseline))
     cells = []
     for equal in groups.values():
-        named = [configuration for configuration in equal if fnmatchcase(configuration.label, baseline)]
+        named = [configuration for configuration in equal if configuration in compared]
         cells.append(Cell((named or equal)[0], tuple(equal), bool(named)))
     if "hugepages" in kernel.feels:
         cells += [
@@ -183,6 +186,22 @@ def _numbered(planned: Sequence[tuple[Kernel, Cell, Series]], number: int) -> It
         yield Step(kernel, cell, series, number, position)
 
 
+def fitting(configurations: Iterable[Configuration], baseline: str) -> list[Configuration]:
+    """Those whose label fits the glob; where none does, those that fit without library, width and target."""
+    known = list(configurations)
+    fits = [one for one in known if fnmatchcase(one.label, baseline)]
+    return fits or [one for one in known if fnmatchcase(one.plain, baseline)]
+
+
+def baselines(configurations: Iterable[Configuration], baseline: str) -> Iterator[Configuration]:
+    """The baseline of each package and compiler that has one: of those that fit, the first in order."""
+    of: dict[tuple[str, str], list[Configuration]] = {}
+    for one in sorted(configurations, key=Configuration.order):
+        of.setdefault((one.package, one.compiler), []).append(one)
+    for those in of.values():
+        yield from fitting(those, baseline)[:1]
+
+
 def _with_pages(cell: Cell, policy: str) -> Cell:
     """The cell, told another page policy; no baseline."""
     equal = tuple(replace(configuration, hugepages=policy) for configuration in cell.stands_for)
@@ -191,5 +210,5 @@ def _with_pages(cell: Cell, policy: str) -> Cell:
 
 def _what_it_feels(kernel: Kernel, configuration: Configuration) -> tuple[str, ...]:
     felt = tuple(getattr(configuration, name) for name in kernel.feels)
-    build = (configuration.package, configuration.version, configuration.target, configuration.builder)
+    build = (configuration.package, configuration.version, configuration.builder)
     return (*felt, *build, configuration.openmp, configuration.papi)

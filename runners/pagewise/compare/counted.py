@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pagewise.compare.statistics import Ratio, ratio
 from pagewise.compare.validity import invalid_reason
 from pagewise.counters.events import EventFile
+from pagewise.dimensions import BY_NAME
 from pagewise.kernel import Kernel
 from pagewise.plan import Cell, Subject
 
@@ -331,5 +332,5 @@ def _policy(one: Counts) -> str:
 
 def _alike(one: Counts, other: Counts, but: str) -> bool:
     """Whether two cells differ in this at most."""
-    names = [name for name in ("compiler", "hugepages", "prefetch", "stores") if name != but]
+    names = [name for name in BY_NAME if name != but]
     return all(getattr(one.cell.measured, name) == getattr(other.cell.measured, name) for name in names)

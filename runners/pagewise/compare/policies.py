@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from pagewise.compare.statistics import Ratio, against, ratio
+from pagewise.dimensions import DIMENSIONS, PAGES
 from pagewise.kernel import Kernel
 from pagewise.plan import Cell
 
@@ -82,7 +83,7 @@ def _pairs(
 
 def _differs_in_pages(cell: Cell, bases: Mapping[str, Cell]) -> bool:
     base = bases[cell.compiler].measured
-    return (cell.measured.prefetch, cell.measured.stores) == (base.prefetch, base.stores)
+    return all(one.of(cell.measured) == one.of(base) for one in DIMENSIONS if one is not PAGES)
 
 
 def _by_round(kernel: Kernel, records: Sequence[Record]) -> dict[str, dict[int, float]]:

@@ -126,6 +126,23 @@ def ratio(ratios: Sequence[float] | Sequence[Sequence[float]], seed: int) -> Rat
     return Ratio(count, math.exp(median), low, high, p, math.exp(centre))
 
 
+def geometric_mean(ratios: Sequence[Ratio]) -> Ratio | None:
+    """The geometric mean of several comparisons' medians, as independent of each other; None without any.
+
+    It speaks of these comparisons alone: half the width of its interval, in log, is the root of the sum of
+    squares of theirs, over their number. Without an interval of each it has none.
+    """
+    if not ratios:
+        return None
+    middle = math.exp(float(np.mean([math.log(one.median) for one in ratios])))
+    pairs = min(one.pairs for one in ratios)
+    if any(one.low is None or one.high is None for one in ratios):
+        return Ratio(pairs, middle, None, None)
+    halves = [math.log(one.high / one.low) / 2.0 for one in ratios if one.low and one.high]
+    half = math.sqrt(sum(one**2 for one in halves)) / len(ratios)
+    return Ratio(pairs, middle, middle * math.exp(-half), middle * math.exp(half))
+
+
 def noise_floor(*repeated: Ratio | None) -> float | None:
     """How far from 1 a ratio may lie without meaning anything, as a share (0.02: from 1/1.02 to 1.02).
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from pagewise.compare.analysis import Group, KernelResult, Row
-from pagewise.compare.statistics import FEWEST_ROUNDS, Ratio, Verdict
-from pagewise.configuration import VARIANTS
+from pagewise.compare.statistics import FEWEST_ROUNDS, Ratio, Verdict, geometric_mean
+from pagewise.dimensions import BY_NAME, COMPILER, DIMENSIONS, Dimension, feels
 from pagewise.report import words
 from pagewise.report.matrix import fastest
 from pagewise.units import count_text
@@ -19,6 +19,8 @@ _FEW = 3
 # Of two choices the one that asks less of the machine is named, if it is faster in this share of the cases
 # and its times are no more than this longer.
 _NEARLY, _NEXT_TO_NOTHING = 0.9, 0.02
+# Between two compilers.
+_AGAINST = " : "
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice by itself and its effects: a value of a variant, or of `compiler` one against another.
+    """A choice by itself and its effects: a value of a dimension, or of `compiler` one against another.
 
     `missing` counts those that were planned and could not be ranked.
     """
@@ -52,6 +54,16 @@ class Choice:
         """The median of all its ratios, told or not; None without any."""
         return median(effect.ratio.median for effect in self.effects) if self.effects else None
 
+    @property
+    def mean(self) -> Ratio | None:
+        """The geometric mean of all its ratios; None without any."""
+        return geometric_mean([effect.ratio for effect in self.effects])
+
+    @property
+    def text(self) -> str:
+        """Its value in a sentence; of compilers the one that is compared with the other."""
+        return BY_NAME[self.factor].text(self.value.partition(_AGAINST)[0])
+
 
 @dataclass(frozen=True)
 class Best:
@@ -66,12 +78,28 @@ class Best:
     as_good: tuple[Row, ...]
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a comparison says of one dimension: yes, no or neither, what to do, and what `more` was seen."""
+
+    factor: str
+    question: str
+    lead: str
+    text: str
+    more: str
+
+    @property
+    def whole(self) -> str:
+        """All of it."""
+        return f"{self.lead}{self.text} {self.more}".rstrip()
+
+
 def choices(kernels: Sequence[KernelResult]) -> list[Choice]:
-    """Every choice that was planned, in the order of variants; compilers last."""
+    """Every choice that was planned, in the order of dimensions; compilers last."""
     found = [
-        _choice(kernels, variant, value)
-        for variant in VARIANTS
-        for value in dict.fromkeys(value for one in kernels for value in _felt_values(one, variant))
+        _choice(kernels, dimension, value)
+        for dimension in DIMENSIONS
+        for value in dict.fromkeys(value for one in kernels for value in _felt_values(one, dimension))
     ]
     return [*found, *_compilers(kernels)]
 
@@ -87,43 +115,94 @@ def bests(kernels: Sequence[KernelResult]) -> list[Best]:
 
 
 def headline(kernels: Sequence[KernelResult]) -> str:
-    """The sentence that comes first: what to do about pages on this machine, or why it cannot be said."""
-    pages = [one for one in choices(kernels) if one.factor == "hugepages" and one.effects]
-    if not pages:
+    """The sentence that comes first: what to do on this machine about pages, else about what was compared."""
+    found = answers(kernels)
+    if not found:
         return (
             "Nothing can be said of huge pages: no configuration with them was measured beside its baseline."
         )
-    if all(effect.ratio.low is None for one in pages for effect in one.effects):
-        return (
-            f"Too few rounds to tell what huge pages do: a verdict takes at least {FEWEST_ROUNDS}, and small "
-            "differences take 7 or more."
+    return found[0].text
+
+
+def answers(kernels: Sequence[KernelResult]) -> list[Answer]:
+    """What a comparison says of each dimension in which something was compared; pages first."""
+    found = [one for one in choices(kernels) if one.effects]
+    by_dimension = {
+        one: [choice for choice in found if choice.factor == one.name] for one in (*DIMENSIONS, COMPILER)
+    }
+    return [_answer(one, those, _base(one, those)) for one, those in by_dimension.items() if those]
+
+
+def _base(dimension: Dimension, found: Sequence[Choice]) -> str:
+    """The baselines' value in words."""
+    if dimension is COMPILER:
+        return found[0].value.partition(_AGAINST)[2]
+    rows = (group.baseline for choice in found for one in choice.effects for group in one.kernel.groups)
+    return dimension.text(next(dimension.of(row.cell.measured) for row in rows if row is not None))
+
+
+def _answer(dimension: Dimension, found: Sequence[Choice], base: str) -> Answer:
+    if all(effect.ratio.low is None for one in found for effect in one.effects):
+        text = (
+            f"Too few rounds to tell what {dimension.does or f'{dimension.noun} does'}: a verdict takes at "
+            f"least {FEWEST_ROUNDS}, and small differences take 7 or more."
         )
-    return _advised(pages)
+        return Answer(dimension.name, dimension.question, "", text, "")
+    outcome, told, text = _advised(dimension, found, base)
+    lead = ("Yes. " if outcome == dimension.yes else "No. ") if dimension.yes and outcome != "choose" else ""
+    slower = [_more_time(one) for one in found if one not in told and one.told("slower")]
+    more = [f"{_capital('; '.join(slower))}."] if slower else []
+    return Answer(dimension.name, dimension.question, lead, text, " ".join([*more, *_means(found, base)]))
 
 
-def _advised(pages: Sequence[Choice]) -> str:
-    """What to do, of page policies that have intervals."""
-    most = min(pages, key=_worth)
-    alike = [one for one in pages if one is most or _about_as_good(one, most)]
+def _advised(dimension: Dimension, found: Sequence[Choice], base: str) -> tuple[str, list[Choice], str]:
+    """What to do, and what choices that tells of.
+
+    It is to `use` a value, to `keep` that of the baseline, to `choose` by kernel, or all are the `same`.
+    """
+    most = min(found, key=_worth)
+    alike = [one for one in found if one is most or _about_as_good(one, most)]
     # Choices come in the order of how little they ask of the machine.
     best, *others = alike
-    name = words.policy_text(best.value)
     faster, slower = best.told("faster"), best.told("slower")
-    same = ", ".join(words.policy_text(one.value) for one in others)
+    same = ", ".join(one.text for one in others)
     also = f" As much comes of {same}." if same and faster and not slower else ""
     if faster and slower:
         gain, loss = _where(best, faster), _where(best, slower)
-        return f"Choose the pages by kernel. {_capital(name)}: {gain}; but {loss}."
+        text = f"Choose {dimension.noun} by kernel. {_capital(best.text)}: {gain}; but {loss}."
+        return "choose", [best], text
     rest = len(best.effects) - len(faster)
-    if faster and not rest:
-        return f"Use {name}: {_where(best, faster)}.{also}"
+    if faster and rest == 0:
+        return "use", [best], f"Use {best.text}: {_where(best, faster)}.{also}"
     if faster:
         unclear = count_text(rest, "other comparison")
         gain = f"{_where(best, faster)}; in {unclear} no difference can be told, in none a loss"
-        return f"Use {name}: {gain}.{also}"
-    if all(one.told("slower") and not one.told("faster") for one in pages):
-        return f"Keep base pages: with {name} {_where(best, slower)}."
-    return "Huge pages make no difference that can be told on this node."
+        return "use", [best], f"Use {best.text}: {gain}.{also}"
+    worse = [one for one in found if one.told("slower")]
+    if worse:
+        told = "; ".join(map(_more_time, worse))
+        unclear = " and ".join(one.text for one in found if one not in worse)
+        same = f"; with {unclear} no difference can be told" if unclear else ""
+        return "keep", worse, f"Keep {base}: {told}{same}."
+    return "same", [], dimension.nothing
+
+
+def _more_time(choice: Choice) -> str:
+    """`with non-temporal stores 12 % more time in Triad`."""
+    return f"with {choice.text} {_where(choice, choice.told('slower'))}"
+
+
+def _means(found: Sequence[Choice], base: str) -> list[str]:
+    """The geometric means over several kernels and compilers, as a sentence."""
+    told = []
+    for one in found:
+        if len(one.effects) > 1 and one.mean is not None:
+            interval = words.interval_text(one.mean)
+            told.append(f"{one.text} {words.ratio_text(one.mean)}{f' [{interval}]' if interval else ''}")
+    if not told:
+        return []
+    count = count_text(max(len(one.effects) for one in found), "comparison")
+    return [f"Geometric mean of the time ratios to {base}, over up to {count}: {', '.join(told)}."]
 
 
 def largest(kernels: Sequence[KernelResult]) -> str:
@@ -144,33 +223,31 @@ def label_of(best: Best) -> str:
     return "" if row is None else words.label(best.kernel.kernel, row.cell.measured)
 
 
-def _felt_values(result: KernelResult, variant: str) -> list[str]:
-    return words.values_of(result, variant) if variant in result.kernel.feels else []
+def _felt_values(result: KernelResult, dimension: Dimension) -> list[str]:
+    return words.values_of(result, dimension) if feels(result.kernel, dimension.name) else []
 
 
-def _choice(kernels: Sequence[KernelResult], variant: str, value: str) -> Choice:
+def _choice(kernels: Sequence[KernelResult], dimension: Dimension, value: str) -> Choice:
     effects, missing = [], 0
-    for one in (kernel for kernel in kernels if variant in kernel.kernel.feels):
-        for row in words.alone(one, variant, value):
+    for one in (kernel for kernel in kernels if feels(kernel.kernel, dimension.name)):
+        for row in words.alone(one, dimension, value):
             if row.time_ratio is not None:
                 effects.append(Effect(one, row.cell.compiler, row.time_ratio, row.verdict))
         for group in one.groups:
-            planned = [row for row in group.unranked if getattr(row.cell.measured, variant) == value]
-            missing += any(_plain(row, variant) for row in planned)
-    return Choice(variant, value, tuple(effects), missing)
-
-
-def _plain(row: Row, variant: str) -> bool:
-    """Whether all variants but this one are as they are by default."""
-    others = {"hugepages": "none", "prefetch": "hardware", "stores": "regular"}
-    return all(getattr(row.cell.measured, name) == value for name, value in others.items() if name != variant)
+            planned = [row for row in group.unranked if dimension.of(row.cell.measured) == value]
+            base = next((row for row in (*group.ranked, *group.unranked) if row.cell.is_baseline), None)
+            missing += any(
+                base is not None and words.differs_alone(one, row.cell, base.cell, dimension)
+                for row in planned
+            )
+    return Choice(dimension.name, value, tuple(effects), missing)
 
 
 def _compilers(kernels: Sequence[KernelResult]) -> Iterator[Choice]:
     effects: dict[str, list[Effect]] = {}
     for one in kernels:
         for found in one.versus:
-            name = f"{found.compiler} : {found.reference}"
+            name = f"{found.compiler}{_AGAINST}{found.reference}"
             effects.setdefault(name, []).append(
                 Effect(one, found.compiler, found.time_ratio, found.verdict)
             )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pagewise.compare.analysis import Group, KernelResult, Row
 from pagewise.configuration import Configuration
+from pagewise.dimensions import DIMENSIONS
 
 _COLUMNS = (
     "kernel",
@@ -17,6 +18,9 @@ _COLUMNS = (
     "hugepages",
     "prefetch",
     "stores",
+    "library",
+    "simd",
+    "target",
     "builder",
     "hash",
     "is_baseline",
@@ -74,8 +78,8 @@ def _rows(result: KernelResult, group: Group, row: Row) -> Iterator[dict[str, ob
 
 
 def _who(result: KernelResult, row: Row, configuration: Configuration) -> dict[str, object]:
-    names = ("module", "compiler", "hugepages", "prefetch", "stores", "builder", "hash")
-    told = {name: getattr(configuration, name) for name in names}
+    names = ("module", "compiler", *(one.name for one in DIMENSIONS), "builder", "hash")
+    told = {name: getattr(configuration, name) or None for name in names}
     baseline = row.cell.is_baseline
     return {
         "kernel": result.kernel.name,

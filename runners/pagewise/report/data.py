@@ -9,7 +9,7 @@ from typing import Any
 from pagewise.compare.analysis import KernelResult
 from pagewise.compare.statistics import Ratio
 from pagewise.report import words
-from pagewise.report.advice import headline
+from pagewise.report.advice import answers, headline
 from pagewise.report.csv import summary_rows
 from pagewise.report.program import is_program, memory_rows, metric_rows
 from pagewise.result import Result
@@ -38,6 +38,7 @@ def verdicts(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]:
         "schema": "pagewise.verdicts/1",
         **about(result),
         "headline": headline(kernels),
+        "answers": [asdict(one) for one in answers(kernels)],
         "notes": words.notes(result.manifest, kernels),
         "kernels": [_kernel(one) for one in kernels],
     }

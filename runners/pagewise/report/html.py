@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from pagewise.compare.analysis import Curve, KernelResult
 from pagewise.compare.counts import counts_by_cell
+from pagewise.dimensions import PAGES, feels
 from pagewise.kernel import Kernel, Sweep
 from pagewise.report import advice, words
 from pagewise.report.facts import glance, machine_facts, provenance_facts
@@ -50,6 +51,7 @@ def write_html(
         title=f"pagewise: {result.manifest['name']} on {result.manifest['host']['hostname']}",
         headline=advice.headline(kernels),
         largest=advice.largest(kernels) if several else "",
+        answers=advice.answers(kernels)[1:],
         facts=glance(result.manifest, kernels),
         notes=words.notes(result.manifest, kernels),
         manifest=result.manifest,
@@ -117,12 +119,15 @@ def _choices(kernels: Sequence[KernelResult]) -> list[dict[str, Any]]:
         ratios = [effect.ratio.median for effect in one.effects]
         texts = [f"{value:.2f}" for value in (min(ratios), max(ratios))] if ratios else ["", ""]
         middle = "" if one.middle is None else f"{one.middle:.2f}"
+        mean = "" if one.mean is None else f"{one.mean.median:.3f}"
         lines.append(
             {
                 "name": words.choice_text(one.factor, one.value),
                 "shares": shares,
                 **counts,
                 "middle": middle,
+                "mean": mean,
+                "interval": words.interval_text(one.mean),
                 "smallest": texts[0],
                 "largest": texts[1],
             }
@@ -133,15 +138,15 @@ def _choices(kernels: Sequence[KernelResult]) -> list[dict[str, Any]]:
 def _kernel_page(
     one: KernelResult, bests: Sequence[advice.Best], pictures: Sequence[Drawn], alone: bool
 ) -> dict[str, Any]:
-    """What a kernel's part of the page needs. `columns`: the variants it feels, none without ranks."""
+    """What a kernel's part of the page needs. `columns`: the dimensions it feels, none without ranks."""
     ranked = [row for group in one.groups for row in group.ranked]
-    felt = [name for name in words.shown_variants(one.kernel) if name in one.kernel.feels]
+    felt = [dimension for dimension in words.shown_dimensions(one) if feels(one.kernel, dimension.name)]
     return {
         "result": one,
         "level": "h2" if alone else "h3",
         "answers": [best for best in bests if best.kernel is one],
-        "compilers": [words.versus_text(versus) + "." for versus in one.versus],
-        "columns": (felt or ["hugepages"]) if ranked else [],
+        "sentences": words.factor_sentences(one),
+        "columns": (felt or [PAGES]) if ranked else [],
         "axis": Axis.over(row.time_ratio for row in ranked),
         "missing": words.missing_texts(one) if not ranked else [],
         "ratio_pictures": [picture.stem for picture in pictures if picture.kind == "ratios"],

@@ -25,6 +25,8 @@ def _lines(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
     manifest = result.manifest
     yield f"**{_escaped(advice.headline(kernels))}**"
     yield ""
+    for answer in advice.answers(kernels)[1:]:
+        yield from (f"**{_escaped(answer.question)}** {_escaped(answer.whole)}", "")
     facts = [f"{name}: {value}" for name, value in glance(manifest, kernels, linked=False)]
     yield f"{_escaped('; '.join(facts))}."
     for note in words.notes(manifest, kernels):
@@ -43,14 +45,16 @@ def _lines(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
 
 
 def _choices(kernels: Sequence[KernelResult]) -> Iterator[str]:
-    heads = ("choice by itself", "faster", "cannot tell", "slower", "not ranked", "time ratio, median")
-    yield from ("", *_table(heads, "lrrrrr", (_choice(one) for one in advice.choices(kernels))))
+    counts = ("faster", "cannot tell", "slower", "not ranked")
+    heads = ("choice by itself", *counts, "time ratio, median", "geometric mean")
+    yield from ("", *_table(heads, "lrrrrrr", (_choice(one) for one in advice.choices(kernels))))
 
 
 def _choice(one: advice.Choice) -> list[str]:
     counts = [len(one.told("faster")), len(one.told("cannot tell")), len(one.told("slower")), one.missing]
     middle = "" if one.middle is None else f"{one.middle:.2f}"
-    return [words.choice_text(one.factor, one.value), *map(str, counts), middle]
+    mean = f"{words.ratio_text(one.mean)} {words.interval_text(one.mean)}".strip()
+    return [words.choice_text(one.factor, one.value), *map(str, counts), middle, mean]
 
 
 def _matrix(kernels: Sequence[KernelResult]) -> Iterator[str]:
@@ -104,6 +108,8 @@ def _kernel(one: KernelResult) -> Iterator[str]:
     ]
     if floors:
         yield from ("", f"Noise floor: {', '.join(floors)}.")
+    for title, sentence in words.factor_sentences(one):
+        yield from ("", f"{title}: {_escaped(sentence)}")
     for text in words.missing_texts(one):
         yield from ("", f"× {_escaped(text)}")
 

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pagewise.compare.analysis import Group, KernelResult, Row
-from pagewise.configuration import VARIANTS
+from pagewise.dimensions import DIMENSIONS, PAGES
 from pagewise.report.words import named
 
 # At this ratio or its inverse a colour is full.
 _FULL = 1.6
 _STEPS = 5
+# A column is a page policy and, below it, all the rest.
+_BELOW = [one for one in DIMENSIONS if one is not PAGES]
 
 
 @dataclass(frozen=True)
@@ -63,18 +65,19 @@ class Matrix:
 
 
 def matrix(kernels: Sequence[KernelResult]) -> Matrix:
-    """The matrix of a result; a column is a combination of variants, of which a kernel may not feel some."""
+    """The matrix of a result; a column is a combination of values, of which a kernel may not feel some."""
     rows = [row for one in kernels for group in one.groups for row in _rows(group)]
     rows.sort(key=lambda row: row.cell.measured.order()[2:])
-    keys = list(dict.fromkeys(map(_variants, rows)))
+    columns = {key: row.cell.measured for row in reversed(rows) for key in [_values(row)]}
+    keys = list(dict.fromkeys(map(_values, rows)))
     heads: dict[str, list[str]] = {}
-    for policy, *others in keys:
-        heads.setdefault(policy, []).append(named(others) or "hardware")
-    keys.sort(key=lambda key: list(heads).index(key[0]))
+    for key in keys:
+        heads.setdefault(PAGES.of(columns[key]), []).append(named(columns[key], _BELOW) or "hardware")
+    keys.sort(key=lambda key: list(heads).index(PAGES.of(columns[key])))
     lines = []
     for one in kernels:
         for place, group in enumerate(one.groups):
-            at = {_variants(row): row for row in _rows(group)}
+            at = {_values(row): row for row in _rows(group)}
             best = fastest(group)
             cells = tuple(Cell(at.get(key), best is not None and at.get(key) is best) for key in keys)
             lines.append(Line(one, group.compiler, cells, 0 if place else len(one.groups)))
@@ -91,5 +94,5 @@ def _rows(group: Group) -> tuple[Row, ...]:
     return (*group.ranked, *group.unranked)
 
 
-def _variants(row: Row) -> tuple[str, ...]:
-    return tuple(getattr(row.cell.measured, name) for name in VARIANTS)
+def _values(row: Row) -> tuple[str, ...]:
+    return tuple(one.of(row.cell.measured) for one in DIMENSIONS)

@@ -31,6 +31,8 @@ def print_result(console: Console, result: Result, kernels: Sequence[KernelResul
     print_policies(console, kernels)
     console.print()
     console.print(Text(advice.headline(kernels), style="bold"))
+    for answer in advice.answers(kernels)[1:]:
+        console.print(Text.assemble((answer.question, "bold"), f" {answer.whole}"))
     for note in words.notes(result.manifest, kernels):
         console.print(Text("note: " + note, style="yellow"))
     if result.skipped:
@@ -63,7 +65,7 @@ def _print_kernel(console: Console, result: KernelResult) -> None:
     for group in result.groups:
         if group.ranked:
             console.print()
-            console.print(_table(kernel, group, console.width >= _WIDE and not kernel.is_program))
+            console.print(_table(result, group, console.width >= _WIDE and not kernel.is_program))
             console.print(Text(words.floor_text(group), style="dim"))
             for sentence in (*words.reasons(kernel, group), *words.findings(kernel, group)):
                 console.print(Text(sentence, style="dim"))
@@ -80,7 +82,8 @@ def _print_kernel(console: Console, result: KernelResult) -> None:
         console.print(Text.assemble((f"{factor + ':':<10}", "bold"), sentence))
 
 
-def _table(kernel: Kernel, group: Group, wide: bool) -> Table:
+def _table(result: KernelResult, group: Group, wide: bool) -> Table:
+    kernel, dimensions = result.kernel, words.shown_dimensions(result)
     metric = kernel.headline
     units = "\n".join(filter(None, (metric.unit, metric.convention)))
     table = Table(
@@ -92,8 +95,8 @@ def _table(kernel: Kernel, group: Group, wide: bool) -> Table:
         collapse_padding=True,
         padding=(0, 1),
     )
-    for name in words.shown_variants(kernel):
-        table.add_column(name, no_wrap=True)
+    for one in dimensions:
+        table.add_column(one.name, no_wrap=True)
     table.add_column("time\na run" if kernel.is_program else "time\na pass", justify="right", no_wrap=True)
     table.add_column(f"{metric.label}\n{units}", justify="right", no_wrap=True)
     if wide:
@@ -102,13 +105,16 @@ def _table(kernel: Kernel, group: Group, wide: bool) -> Table:
     table.add_column("time ratio,\n95 % interval", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for row in group.ranked:
-        table.add_row(*_cells(kernel, row, wide))
+        values = [words.shown(kernel, row.cell, one) for one in dimensions]
+        table.add_row(*values, *_cells(kernel, row, wide))
     return table
 
 
 def _cells(kernel: Kernel, row: Row, wide: bool) -> list[str | Text]:
-    cells: list[str | Text] = [words.shown(kernel, row.cell, name) for name in words.shown_variants(kernel)]
-    cells += [seconds_text(row.seconds or 0.0), words.metric_text(row, kernel.headline.field)]
+    cells: list[str | Text] = [
+        seconds_text(row.seconds or 0.0),
+        words.metric_text(row, kernel.headline.field),
+    ]
     if wide:
         cells.append(seconds_text(row.populate or 0.0))
     cells.append(words.pages_text(row))

@@ -7,20 +7,13 @@ from typing import Any
 
 from pagewise.compare.analysis import Group, KernelResult, Row, Versus, X, words_of
 from pagewise.compare.statistics import Ratio, Reason, Verdict
-from pagewise.configuration import VARIANTS, Configuration, policy_kind, policy_size
+from pagewise.configuration import Configuration
+from pagewise.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, feels, felt
 from pagewise.kernel import Kernel, Sweep
 from pagewise.memory import scaled_text
 from pagewise.plan import Cell
 from pagewise.units import bytes_text, clock_text, count_text, number_text, percent_text
 
-POLICY_NAMES = {
-    "none": "base pages",
-    "thp": "transparent huge pages",
-    "hugetlbfs": "huge pages of the reserved pool",
-    "fjmpg": "huge pages of the reserved pool, by libmpg",
-    "fjmpg-thp": "transparent huge pages, by libmpg",
-    "fjmpg-none": "base pages, by libmpg",
-}
 # A noise floor above this hides most of what page sizes do.
 _UNSTEADY = 0.1
 _REASONS: dict[Reason, str] = {
@@ -31,43 +24,44 @@ _REASONS: dict[Reason, str] = {
     "bimodal": "runs have two speeds",
     "drift": "the ratio changed over the rounds",
 }
-_FACTORS = {"hugepages": "Pages", "prefetch": "Prefetch", "stores": "Stores", "compiler": "Compiler"}
 
 
-def shown(kernel: Kernel, cell: Cell, variant: str) -> str:
-    """A variant's value in a cell, or `any` where the kernel does not feel it."""
-    return str(getattr(cell.measured, variant) or "system's") if variant in kernel.feels else "any"
+def shown(kernel: Kernel, cell: Cell, dimension: Dimension) -> str:
+    """A dimension's value in a cell, or `any` where the kernel does not feel it."""
+    return dimension.cell(cell.measured) if feels(kernel, dimension.name) else "any"
 
 
-def shown_variants(kernel: Kernel) -> tuple[str, ...]:
-    """The variants that have a column: pages alone of a program, libraries too of kernels that call some."""
-    library = ("library",) if "library" in kernel.feels else ()
-    return VARIANTS[:1] if kernel.is_program else (*VARIANTS, *library)
+def shown_dimensions(result: KernelResult) -> tuple[Dimension, ...]:
+    """The dimensions that have a column: those that always have, and those in which something differs.
+
+    Of a program pages alone have one always.
+    """
+    kernel = result.kernel
+    cells = [row.cell for group in result.groups for row in (*group.ranked, *group.unranked)]
+    varied = {one.name for one in felt(kernel) if len({one.of(cell.measured) for cell in cells}) > 1}
+    return tuple(
+        one
+        for one in DIMENSIONS
+        if one.name in varied or one is PAGES or (one.always and not kernel.is_program)
+    )
 
 
 def label(kernel: Kernel, configuration: Configuration) -> str:
-    """A configuration in as few words as it needs: `none`, `thp`, `thp software`, `thp nontemporal`.
+    """A configuration in as few words as it needs: `none`, `thp software`, `thp nontemporal x86_64_v3`.
 
-    Prefetch by the hardware and regular stores are the rule: only what differs is named.
+    What is the rule is not named, as prefetch by the hardware and regular stores.
     """
-    felt = [name for name in (*VARIANTS, "library") if name in kernel.feels]
-    return named(getattr(configuration, name) for name in felt) or "as built"
+    return named(configuration, felt(kernel)) or "as built"
 
 
-def named(values: Iterable[str]) -> str:
-    """Values of variants without those that are the rule: `thp software`."""
-    return " ".join(value for value in values if value not in ("hardware", "regular", ""))
-
-
-def policy_text(policy: str) -> str:
-    """A page policy in words: `transparent huge pages of 64 KiB`."""
-    name, size = POLICY_NAMES.get(policy_kind(policy), policy_kind(policy)), policy_size(policy)
-    return name if size is None else f"{name} of {bytes_text(size)}"
+def named(configuration: Configuration, dimensions: Iterable[Dimension]) -> str:
+    """A configuration's values in these dimensions, without those that are the rule: `thp software`."""
+    return " ".join(filter(None, (one.brief(configuration) for one in dimensions)))
 
 
 def choice_text(factor: str, value: str) -> str:
     """A choice by itself: `Pages: thp`."""
-    return f"{_FACTORS[factor]}: {value}"
+    return f"{BY_NAME[factor].title}: {value or BY_NAME[factor].empty}"
 
 
 def ratio_text(measured: Ratio | None) -> str:
@@ -225,12 +219,12 @@ def _more(change: float) -> str:
 
 
 def factor_sentences(result: KernelResult) -> list[tuple[str, str]]:
-    """What each single variant does to the kernel, all else as in the baseline: (factor, sentence)."""
+    """What each choice does to the kernel by itself, all else as in the baseline: (dimension, sentence)."""
     sentences = []
-    for variant in (name for name in VARIANTS if name in result.kernel.feels):
-        parts = [text for value in values_of(result, variant) if (text := _effect(result, variant, value))]
+    for one in felt(result.kernel):
+        parts = [text for value in values_of(result, one) if (text := _effect(result, one, value))]
         if parts:
-            sentences.append((_FACTORS[variant], "; ".join(parts) + "."))
+            sentences.append((one.title, "; ".join(parts) + "."))
     if result.versus:
         sentences.append(("Compiler", "; ".join(versus_text(one) for one in result.versus) + "."))
     return sentences
@@ -332,31 +326,37 @@ def verdict_class(row_verdict: Verdict) -> str:
     return "unclear" if row_verdict == "cannot tell" else row_verdict
 
 
-def values_of(result: KernelResult, variant: str) -> list[str]:
-    """The variant's values other than the baseline's, in the order of rows."""
+def values_of(result: KernelResult, dimension: Dimension) -> list[str]:
+    """A dimension's values other than the baseline's, in the order of rows."""
     cells = [row.cell for group in result.groups for row in (*group.ranked, *group.unranked)]
-    found = dict.fromkeys(getattr(cell.measured, variant) for cell in cells)
-    baselines = {getattr(cell.measured, variant) for cell in cells if cell.is_baseline}
+    cells.sort(key=lambda cell: cell.measured.order()[2:])
+    found = dict.fromkeys(dimension.of(cell.measured) for cell in cells)
+    baselines = {dimension.of(cell.measured) for cell in cells if cell.is_baseline}
     return [value for value in found if value not in baselines]
 
 
-def alone(result: KernelResult, variant: str, value: str) -> list[Row]:
-    """The ranked rows that differ from their baseline in this variant only."""
-    rows = []
-    for group in result.groups:
-        base = group.baseline
-        for row in group.ranked if base is not None else ():
-            others = [name for name in VARIANTS if name != variant and name in result.kernel.feels]
-            same = all(getattr(row.cell.measured, n) == getattr(base.cell.measured, n) for n in others)
-            if same and getattr(row.cell.measured, variant) == value:
-                rows.append(row)
-    return rows
+def alone(result: KernelResult, dimension: Dimension, value: str) -> list[Row]:
+    """The ranked rows that differ from their baseline in this dimension only."""
+    return [
+        row
+        for group in result.groups
+        if (base := group.baseline) is not None
+        for row in group.ranked
+        if dimension.of(row.cell.measured) == value and differs_alone(result, row.cell, base.cell, dimension)
+    ]
 
 
-def _effect(result: KernelResult, variant: str, value: str) -> str:
-    rows = [row for row in alone(result, variant, value) if row.time_ratio is not None]
+def differs_alone(result: KernelResult, cell: Cell, base: Cell, dimension: Dimension) -> bool:
+    """Whether a cell is as another one in all dimensions that the kernel feels but this one."""
+    others = [one for one in felt(result.kernel) if one.name != dimension.name]
+    return all(one.of(cell.measured) == one.of(base.measured) for one in others)
+
+
+def _effect(result: KernelResult, dimension: Dimension, value: str) -> str:
+    rows = [row for row in alone(result, dimension, value) if row.time_ratio is not None]
+    value = value or dimension.empty
     if not rows:
-        return f"{value} was not measured" if variant == "hugepages" else ""
+        return f"{value} was not measured" if dimension is PAGES else ""
     if all(row.verdict == "cannot tell" for row in rows):
         return f"{value}: cannot tell"
     told = []

@@ -1,0 +1,13 @@
+!> A loop that the compiler makes vectors of by itself.
+subroutine width_loop(n, a, b, c, d)
+    use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
+    implicit none
+    integer(c_int64_t), intent(in) :: n
+    real(c_double), intent(inout) :: a(n)
+    real(c_double), intent(in) :: b(n), c(n), d(n)
+    integer(c_int64_t) :: i
+
+    do i = 1, n
+        a(i) = b(i) + c(i)*d(i)
+    end do
+end subroutine width_loop

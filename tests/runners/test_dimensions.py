@@ -1,0 +1,186 @@
+"""Dimensions in which configurations differ: labels, baselines, and what reports say of each."""
+
+from __future__ import annotations
+
+import csv
+import math
+
+import pytest
+
+from builders import chase, configuration, kernel, record
+from pagewise.compare.analysis import KernelResult, analyse
+from pagewise.compare.statistics import Ratio, geometric_mean
+from pagewise.configuration import Configuration
+from pagewise.kernel import Kernel
+from pagewise.plan import baselines, subject
+from pagewise.report import advice, words
+from pagewise.report.csv import write_csv
+from pagewise.report.matrix import matrix
+
+COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
+ANCESTORS = {
+    "native": "x86_64_v4 x86_64_v3 x86_64_v2 x86_64",
+    "x86_64_v4": "x86_64_v3 x86_64_v2 x86_64",
+    "x86_64_v3": "x86_64_v2 x86_64",
+    "x86_64_v2": "x86_64",
+}
+NOISE = [1.0, 1.002, 0.998, 1.001, 0.999, 1.0, 1.0004]
+
+
+def variant(compiler: str = COMPILERS[0], pages: str = "none", **told: str) -> Configuration:
+    """A configuration as its module tells it; a target is named last in the module's name."""
+    simd = [f"simd-{told['simd']}"] if told.get("simd") else []
+    tail = "-".join(["hardware-regular", *([told["library"]] if "library" in told else []), *simd])
+    if "target" in told:
+        tail += f"-{told['target']}"
+        told["ancestors"] = ANCESTORS.get(told["target"], "")
+    module = f"pagewise-micro/0.1.0/{compiler}/{pages}/{tail}"
+    return configuration(compiler, (pages, "hardware", "regular"), module=module, **told)
+
+
+def compared(times: dict[Configuration, float], one: Kernel | None = None) -> KernelResult:
+    """Seven rounds of these times, the baseline twice in each."""
+    one = one or kernel()
+    planned = subject(one, times, "none/hardware-regular")
+    records = []
+    for place, cell in enumerate(planned.cells):
+        for number in range(1, 8):
+            for series, shift in (("compare", place), *((("aa", place + 2),) if cell.is_baseline else ())):
+                seconds = times[cell.measured] * NOISE[(number + shift) % 7]
+                name = {"number": number, "series": series, "kernel": one.name}
+                records.append(record(cell.measured, seconds, **name))
+    return analyse([planned], records, seed=1)[0]
+
+
+def by_targets(factors: dict[str, float], one: Kernel | None = None) -> KernelResult:
+    """Both compilers, each at these times by target."""
+    times = {variant(who, target=name): time for who in COMPILERS for name, time in factors.items()}
+    return compared(times, one)
+
+
+def answer(result: KernelResult, factor: str) -> advice.Answer:
+    return next(one for one in advice.answers([result]) if one.factor == factor)
+
+
+def test_a_module_tells_library_width_and_target():
+    told = {f"PAGEWISE_{name.upper()}": "x" for name in Configuration._told()}
+    told |= {"PAGEWISE_HUGEPAGES": "thp", "PAGEWISE_PREFETCH": "hardware", "PAGEWISE_STORES": "regular"}
+    more = {"PAGEWISE_TARGET": "x86_64_v3", "PAGEWISE_SIMD": "128", "PAGEWISE_LIBRARY": "sleef"}
+    name = "pagewise-micro/0.1.0/gcc-12.2.0/thp/hardware-regular-sleef-simd-128-x86_64_v3"
+    read = Configuration.from_environment(name, told | more | {"PAGEWISE_TARGET_ANCESTORS": "x86_64"}, "d")
+    assert name.endswith(f"/{read.label}") and read.plain == "thp/hardware-regular"
+    assert Configuration.from_dict(read.to_dict()) == read
+    plain = Configuration.from_environment("p/1/gcc/thp/hardware-regular", told, "d")
+    assert plain.label == "thp/hardware-regular"
+    assert not {"simd", "ancestors", "library"} & set(plain.to_dict())
+    assert words.label(kernel(), read) == "thp simd=128 x86_64_v3"
+    assert words.label(kernel(), plain) == "thp"
+
+
+def test_each_compiler_has_one_baseline_the_most_specific_target():
+    names = ("x86_64_v2", "native", "x86_64_v4")
+    both = [(who, pages) for who in COMPILERS for pages in ("thp", "none")]
+    found = [variant(who, pages, target=name) for who, pages in both for name in names]
+    # A compiler that knows less of the processor has a baseline of its own.
+    found = [one for one in found if (one.compiler, one.target) != (COMPILERS[1], "native")]
+    chosen = [(one.compiler, one.hugepages, one.target) for one in baselines(found, "none/hardware-regular")]
+    assert chosen == [(COMPILERS[0], "none", "native"), (COMPILERS[1], "none", "x86_64_v4")]
+    (other,) = baselines(found[:6], "none/hardware-regular-x86_64_v2")
+    assert other.target == "x86_64_v2"
+    widths = [variant(simd=width) for width in ("512", "", "scalar")]
+    assert [one.simd for one in baselines(widths, "none/hardware-regular")] == [""]
+
+
+def test_what_does_not_feel_the_compiler_does_not_feel_its_target():
+    found = [variant(target=name) for name in ("native", "x86_64_v2")]
+    assert len(subject(kernel(feels=["hugepages"]), found, "none/*").cells) == 1
+    assert len(subject(kernel(), found, "none/hardware-regular").cells) == 2
+
+
+def test_a_tuned_build_that_pays():
+    found = by_targets({"native": 1.0, "x86_64_v4": 1.0, "x86_64_v3": 1.1, "x86_64_v2": 1.5})
+    told = answer(found, "target")
+    assert told.question == "Does a tuned build pay?" and told.lead == "Yes. "
+    assert told.text == (
+        "Keep the build for this processor: with the build for x86_64_v3 10 % more time; with the build for "
+        "x86_64_v2 50 % more time; with the build for x86_64_v4 no difference can be told."
+    )
+    assert "the build for x86_64_v2 1.5" in told.more and "over up to 2 comparisons" in told.more
+    assert advice.headline([found]) == told.text
+    sentences = dict(words.factor_sentences(found))
+    assert sentences["Target"] == (
+        "x86_64_v4: cannot tell; x86_64_v3: 10 % more time (gcc-12.2.0), 10 % more time (llvm-22.1.8); "
+        "x86_64_v2: 50 % more time (gcc-12.2.0), 50 % more time (llvm-22.1.8)."
+    )
+
+
+def test_a_tuned_build_that_does_not_pay():
+    assert answer(by_targets({"native": 1.0, "x86_64_v2": 1.0}), "target").whole.startswith(
+        "No. The target makes no difference that can be told on this node."
+    )
+    slower = answer(by_targets({"native": 1.0, "x86_64_v3": 1.2, "x86_64_v2": 0.8}), "target")
+    assert slower.lead == "No. " and slower.text == "Use the build for x86_64_v2: 20 % less time."
+    assert slower.more.startswith("With the build for x86_64_v3 20 % more time.")
+
+
+def test_a_choice_by_kernel_is_neither_yes_nor_no():
+    one = by_targets({"native": 1.0, "x86_64_v2": 1.5})
+    two = by_targets({"native": 1.0, "x86_64_v2": 0.7}, chase())
+    told = next(found for found in advice.answers([one, two]) if found.factor == "target")
+    assert told.lead == "" and told.text.startswith("Choose the target by kernel. The build for x86_64_v2: ")
+
+
+@pytest.mark.parametrize(
+    ("told", "factor", "label", "text"),
+    [
+        ({"library": "openblas"}, "library", "none openblas", "Use openblas: 50 % less time."),
+        ({"simd": "512"}, "simd", "none simd=512", "Use vectors of 512 bits: 50 % less time."),
+        ({"simd": "scalar"}, "simd", "none simd=scalar", "Use scalar code: 50 % less time."),
+    ],
+)
+def test_other_dimensions_are_told_in_the_same_way(told, factor, label, text):
+    felt = kernel(feels=["compiler", "hugepages", "library"])
+    found = compared({variant(): 1.0, variant(**told): 0.5}, felt)
+    assert answer(found, factor).text == text
+    (best,) = advice.bests([found])
+    assert advice.label_of(best) == label
+    assert matrix([found]).columns == ("none", label)
+    assert [one.name for one in words.shown_dimensions(found)][-1] == factor
+    assert [one.factor for one in advice.choices([found])] == [factor]
+
+
+def test_pages_are_told_for_the_baselines_target_alone():
+    times = {
+        variant(pages=pages, target=name): time
+        for pages, time in (("none", 1.0), ("thp", 0.8))
+        for name in ("native", "x86_64_v2")
+    }
+    found = compared(times)
+    assert [one.policy for one in found.by_policy if one.quantity == "time"] == ["thp"]
+    first, second = advice.answers([found])
+    assert first.text == "Use transparent huge pages: 20 % less time." and second.factor == "target"
+    assert matrix([found]).columns == ("none native", "none x86_64_v2", "thp native", "thp x86_64_v2")
+
+
+def test_compilers_are_a_dimension_too():
+    found = compared({variant(COMPILERS[0]): 1.0, variant(COMPILERS[1]): 0.5})
+    assert answer(found, "compiler").text == "Use llvm-22.1.8: 50 % less time."
+
+
+def test_tables_for_programs_have_every_dimension(tmp_path):
+    found = by_targets({"native": 1.0, "x86_64_v2": 1.5})
+    write_csv(tmp_path / "summary.csv", [found])
+    with (tmp_path / "summary.csv").open() as stream:
+        rows = {(row["compiler"], row["target"]): row for row in csv.DictReader(stream)}
+    ratio = rows[COMPILERS[0], "x86_64_v2"]
+    assert float(ratio["time_ratio"]) == pytest.approx(1.5, rel=0.02) and ratio["verdict"] == "slower"
+    assert rows[COMPILERS[0], "native"]["is_baseline"] == "True" and ratio["simd"] == ""
+
+
+def test_the_geometric_mean_has_the_interval_of_independent_ones():
+    found = geometric_mean([Ratio(7, 2.0, 1.9, 2.1), Ratio(9, 0.5, 0.45, 0.55)])
+    assert (found.pairs, found.median) == (7, pytest.approx(1.0))
+    half = math.hypot(math.log(2.1 / 1.9) / 2, math.log(0.55 / 0.45) / 2) / 2
+    assert (math.log(found.high), math.log(found.low)) == (pytest.approx(half), pytest.approx(-half))
+    assert geometric_mean([]) is None
+    assert geometric_mean([Ratio(2, 2.0, None, None)]) == Ratio(2, pytest.approx(2.0), None, None)

@@ -73,13 +73,13 @@ def variant_simd():
 
 
 def built_for(spec):
-    """What a package's code is for: the target's name; `native` where its flags leave that to the compiler."""
+    """What a package's code is for: its target; `native` where the flags leave that to the compiler."""
     flags = spec.compiler_flags.get("cflags", ())
     return "native" if {"-march=native", "-mcpu=native"} & set(flags) else spec.target.name
 
 
 def environment_has_targets():
-    """Whether the roots of the environment are for several targets: only then a module's name tells its own."""
+    """Whether the roots of the environment are for several targets: only then modules' names tell them."""
     environment = spack.environment.active_environment()
     return environment is not None and len({built_for(one) for one in environment.concrete_roots()}) > 1
 
@@ -208,7 +208,7 @@ class ProgramsPackage(LibraryUserPackage):
 
     @property
     def module_tail(self):
-        """The last part of a module's name: prefetch and stores; library, width and target where they tell apart."""
+        """The last part of a module's name: prefetch and stores; library, width, target as far as needed."""
         variants = self.spec.variants
         stores = variants["stores"].value if "stores" in variants else "regular"
         told = [f"{variants['prefetch'].value}-{stores}", self.library_name()]
@@ -225,7 +225,7 @@ class ProgramsPackage(LibraryUserPackage):
 
     @property
     def built_for_ancestors(self):
-        """The targets, by archspec, whose code can run wherever this one's can: they tell the more specific of two."""
+        """The targets, by archspec, whose code runs wherever this one's does: they tell the more specific."""
         target = self.spec.target
         own = [target.name] if self.built_for != target.name else []
         return " ".join([*own, *(one.name for one in target.ancestors)])

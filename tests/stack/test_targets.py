@@ -1,0 +1,139 @@
+"""Targets and widths of vectors: what environments ask for on this machine, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from test_spack import environment, spack
+
+from conftest import ROOT, run
+
+#: The levels that a processor of a level runs, by archspec's names.
+LEVELS = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
+#: Prints the name and what the module of each root tells, as JSON.
+MODULES = """
+import json
+import spack.environment
+import spack.spec
+projections = json.loads(PROJECTIONS)
+told = {}
+for root in spack.environment.active_environment().concrete_roots():
+    name = root.format_path(projections[root.name])
+    told[name] = [root.package.built_for, root.package.built_for_ancestors.split()]
+print(json.dumps(told))
+"""
+
+
+def target_of(spec: dict[str, Any]) -> str:
+    target = spec["arch"]["target"]
+    return target["name"] if isinstance(target, dict) else target
+
+
+def lock_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "spack.lock").read_text())
+
+
+def roots(folder: Path) -> list[dict[str, Any]]:
+    lock = lock_of(folder)
+    return [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
+
+
+def modules(checkout: Path, folder: Path) -> dict[str, tuple[str, list[str]]]:
+    """What the environment's modules are called, and the target and its ancestors that they tell."""
+    settings = yaml.safe_load((checkout / "modulefiles" / "modules.yaml").read_text())
+    projections = settings["modules"]["default"]["lmod"]["projections"]
+    script = folder / "modules.py"
+    script.write_text(f"PROJECTIONS = {json.dumps(projections)!r}\n{MODULES}")
+    done = spack(checkout, folder, "python", script)
+    assert done.returncode == 0, done.stdout
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def targets(checkout: Path) -> Path:
+    folder = checkout / "envs" / "targets"
+    done = run(checkout / "setup" / "solve", "targets")
+    assert done.returncode == 0, done.stdout
+    return folder
+
+
+@pytest.fixture(scope="module")
+def host() -> str:
+    """This machine's processor as Spack knows it."""
+    arch = subprocess.run(
+        [ROOT / ".pagewise" / "spack" / "bin" / "spack", "arch", "--target"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    name = arch.stdout.strip()
+    if not name.startswith("x86_64") and "x86" not in name:
+        pytest.skip(f"the levels in these tests are those of x86, and this is {name}")
+    return name
+
+
+def test_each_level_that_runs_here_and_this_processor(targets: Path, host: str) -> None:
+    found = roots(targets)
+    by_target: dict[str, list[dict[str, Any]]] = {}
+    for spec in found:
+        native = "-march=native" in spec["parameters"]["cflags"]
+        assert native == ("-march=native" in spec["parameters"]["fflags"])
+        by_target.setdefault("native" if native else target_of(spec), []).append(spec)
+    runs = LEVELS if host not in LEVELS else LEVELS[: LEVELS.index(host) + 1]
+    assert by_target.pop("native") and list(by_target) == list(runs)
+    for those in by_target.values():
+        assert {spec["parameters"]["hugepages"] for spec in those} == {"none", "thp"}
+
+
+def test_the_library_is_for_the_same_target_with_the_same_flags(targets: Path) -> None:
+    specs = lock_of(targets)["concrete_specs"]
+    for spec in roots(targets):
+        (library,) = (specs[one["hash"]] for one in spec["dependencies"] if one["name"] == "libpagewise")
+        assert target_of(library) == target_of(spec)
+        for flags in ("cflags", "fflags"):
+            assert library["parameters"][flags] == spec["parameters"][flags]
+
+
+def test_modules_name_their_target_where_there_are_several(checkout: Path, targets: Path, host: str) -> None:
+    told = modules(checkout, targets)
+    assert len(told) == len(roots(targets)), "no two modules have one name"
+    assert all(name.endswith(f"/hardware-regular-{target}") for name, (target, _) in told.items())
+    ancestors = {target: known for target, known in told.values()}
+    assert ancestors["x86_64_v2"] == ["x86_64"]
+    assert ancestors["native"][0] == host and "x86_64_v2" in ancestors["native"]
+    assert all(len(known) < len(ancestors["native"]) for target, known in told.values() if target != "native")
+
+
+def test_modules_name_a_width_and_no_target_where_there_is_one(checkout: Path) -> None:
+    folder = environment(
+        checkout, "width", "pagewise-micro@develop simd=128 stores=nontemporal %pagewise-gcc"
+    )
+    done = spack(checkout, folder, "concretize")
+    assert done.returncode == 0, done.stdout
+    ((name, (target, _)),) = modules(checkout, folder).items()
+    assert name.endswith("/none/hardware-nontemporal-simd-128") and target == target_of(roots(folder)[0])
+    specs = lock_of(folder)["concrete_specs"].values()
+    assert {spec["parameters"]["simd"] for spec in specs if spec["name"] == "libpagewise"} == {"128"}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "told"),
+    [
+        ("vla-on-x86", "simd=vla", "simd=vla: this target has no such vectors"),
+        ("wide-on-v3", "simd=512 target=x86_64_v3", "x86_64_v3"),
+        ("level-unknown", "target=x86_64_v9", "x86_64_v9"),
+        ("other-family", "target=a64fx", "a64fx"),
+    ],
+)
+def test_what_the_target_lacks_is_refused(
+    checkout: Path, host: str, name: str, asked: str, told: str
+) -> None:
+    folder = environment(checkout, name, f"pagewise-micro@develop {asked} %pagewise-gcc")
+    done = spack(checkout, folder, "concretize")
+    assert done.returncode != 0
+    assert told in done.stdout and "Traceback" not in done.stdout

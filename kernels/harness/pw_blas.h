@@ -1,0 +1,34 @@
+/* The timed code of a kernel that has matrices multiplied by BLAS: a call of one of its four GEMM routines.
+ *
+ * A kernel defines, and then includes this file:
+ *   PW_GEMM               the routine, by the name that Fortran compilers give it: dgemm_
+ *   PW_ELEMENT            the type of the matrices' elements
+ *   PW_BROKEN             the last column is left out: for the test that the check finds this
+ *
+ * Source: Dongarra et al., A set of level 3 basic linear algebra subprograms, ACM TOMS 16 (1990). */
+#ifndef PAGEWISE_BLAS_H
+#define PAGEWISE_BLAS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(PW_BROKEN)
+#define PW_LEFT_OUT 1
+#else
+#define PW_LEFT_OUT 0
+#endif
+
+/* Last come the lengths of both characters, as Fortran compilers pass them. */
+void PW_GEMM(const char *transa, const char *transb, const int *m, const int *n, const int *k, const PW_ELEMENT *alpha,
+             const PW_ELEMENT *a, const int *lda, const PW_ELEMENT *b, const int *ldb, const PW_ELEMENT *beta, PW_ELEMENT *c,
+             const int *ldc, size_t transa_length, size_t transb_length);
+
+/* c = c + alpha a b for the columns of b and c that a thread has; see pw_blas.f90. */
+void pw_gemm_call(int64_t n, int64_t columns, int64_t stride, double alpha, const PW_ELEMENT *a, const PW_ELEMENT *b, PW_ELEMENT *c)
+{
+    const int rows = (int)n, width = (int)columns - PW_LEFT_OUT, step = (int)stride;
+    const PW_ELEMENT factor = (PW_ELEMENT)alpha, one = 1;
+    PW_GEMM("N", "N", &rows, &width, &rows, &factor, a, &step, b, &step, &one, c, &step, 1, 1);
+}
+
+#endif

@@ -2,8 +2,9 @@
 !>
 !> A kernel is its facts (`streams_t`), the closed form of an element, and timed code made by pw_stream.h.
 module pw_streams
-    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_intptr_t, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr
     use pw_ahead, only: ahead_t, declare_ahead, read_ahead
+    use pw_elements, only: element_at, element_bytes, element_types, first_integer_type, pw_elements_get, pw_elements_put
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -14,10 +15,6 @@ module pw_streams
     implicit none
     private
 
-    ! In the order of the numbers in pw_stream_call.h.
-    character(5), parameter :: types(8) = ['fp64 ', 'fp32 ', 'fp16 ', 'bf16 ', 'int64', 'int32', 'int16', 'int8 ']
-    integer(i8), parameter :: type_bytes(8) = [8, 4, 2, 2, 8, 4, 2, 1]
-    integer, parameter :: first_integer_type = 5
     integer(i8), parameter :: grain = 64           ! elements; whole lines of every type, so that threads share none
     integer(i8), parameter :: chunk = 512
     integer(i8), parameter :: sign_period = 4096   ! in reductions, so that sums stay small and exact in every type
@@ -69,22 +66,6 @@ module pw_streams
             import :: c_int32_t, call_t
             type(call_t), intent(inout) :: request
         end function pw_stream_run
-
-        integer(c_int32_t) function pw_stream_put(type, array, first, n, values) bind(c)
-            import :: c_double, c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: type
-            type(c_ptr), intent(in), value :: array
-            integer(c_int64_t), intent(in), value :: first, n
-            real(c_double), intent(in) :: values(*)
-        end function pw_stream_put
-
-        integer(c_int32_t) function pw_stream_get(type, array, first, n, values) bind(c)
-            import :: c_double, c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: type
-            type(c_ptr), intent(in), value :: array
-            integer(c_int64_t), intent(in), value :: first, n
-            real(c_double), intent(inout) :: values(*)
-        end function pw_stream_get
     end interface
 
 contains
@@ -94,7 +75,7 @@ contains
 
         associate (options => self%options)
             call options%add('type', option_choice, 'fp64', 'type of the elements, of those that this build has', &
-                             choices=words_had(types, type_status))
+                             choices=words_had(element_types, type_status))
             call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits, of fp64 and of sums of '// &
                              'int64: as the build makes it, none, or so many', choices=words_had(simd_names, width_status))
             call declare_ahead(options, self%configuration, 'input', least=1536_i8)
@@ -111,7 +92,7 @@ contains
         self%request = call_t()
         self%request%scalar = self%scalar
         call self%options%get('type', type_name)
-        self%request%type = place_of(type_name, types)
+        self%request%type = place_of(type_name, element_types)
         call self%options%get('simd', width)
         self%request%simd = place_of(width, simd_names)
         call read_ahead(self%options, self%configuration, ahead, error)
@@ -151,7 +132,7 @@ contains
 
         associate (unused => error)
         end associate
-        wanted%element_bytes = type_bytes(self%request%type)
+        wanted%element_bytes = element_bytes(self%request%type)
         wanted%elements = bytes/(self%arrays*wanted%element_bytes)
         allocate (wanted%name(self%arrays))
         do i = 1, self%arrays
@@ -179,7 +160,7 @@ contains
                 do k = i, min(i + chunk - 1, last)
                     values(k - i + 1) = self%initial(j, k)
                 end do
-                status = pw_stream_put(self%request%type, self%memory(j)%address, i - 1, min(chunk, last - i + 1), values)
+                status = pw_elements_put(self%request%type, self%memory(j)%address, i - 1, min(chunk, last - i + 1), values)
             end do
         end do
         !$omp end parallel
@@ -224,7 +205,7 @@ contains
             request%elements = last - first + 1
             if (self%flips .and. modulo(self%passes, 2_i8) == 1) request%scalar = -self%scalar
             do j = 1, self%arrays
-                request%array(j) = moved(self%memory(j)%address, (first - 1)*type_bytes(request%type))
+                request%array(j) = element_at(self%memory(j)%address, request%type, first)
             end do
             status = pw_stream_run(request)
             self%sums(thread_number()) = request%sum
@@ -232,13 +213,6 @@ contains
         !$omp end parallel
         self%passes = self%passes + passes
     end subroutine run
-
-    pure type(c_ptr) function moved(address, bytes)
-        type(c_ptr), intent(in) :: address
-        integer(i8), intent(in) :: bytes
-
-        moved = transfer(transfer(address, 0_c_intptr_t) + bytes, c_null_ptr)
-    end function moved
 
     !> Every element, or of a reduction every thread's sum, against the closed form. An update is undone by every second
     !> pass; an even number of passes would look like work left undone, and gets another one.
@@ -254,13 +228,13 @@ contains
         error = 0.0_r8
         modulus = 0.0_r8    ! integers wrap
         if (self%request%type >= first_integer_type) &
-            modulus = 2.0_r8**(8*type_bytes(self%request%type))
+            modulus = 2.0_r8**(8*element_bytes(self%request%type))
         !$omp parallel private(first, last, i, j, k, values, expected, status) reduction(max: error)
         call thread_share(self%elements, grain, first, last)
         expected = 0.0_r8
         do i = first, last, chunk
             if (.not. self%reduces) &
-                status = pw_stream_get(self%request%type, self%memory(1)%address, i - 1, min(chunk, last - i + 1), values)
+                status = pw_elements_get(self%request%type, self%memory(1)%address, i - 1, min(chunk, last - i + 1), values)
             do k = i, min(i + chunk - 1, last)
                 associate (once => self%element([(self%initial(j, k), j=1, 4)], self%scalar))
                     if (self%reduces) then
@@ -292,7 +266,7 @@ contains
         real(r8) :: elements, bytes
 
         elements = real(self%elements*passes, r8)
-        bytes = elements*real(type_bytes(self%request%type), r8)
+        bytes = elements*real(element_bytes(self%request%type), r8)
         moved%bytes_stream = (self%loads + self%stores)*bytes
         moved%bytes_hardware = moved%bytes_stream
         if (self%configuration%stores == 'regular' .and. .not. self%updates) &

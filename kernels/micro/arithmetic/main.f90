@@ -2,8 +2,9 @@
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), performance of basic kernels.
 module arithmetic
-    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_intptr_t, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr
     use pw_cycles, only: clock_hertz
+    use pw_elements, only: element_at, element_bytes, element_types, first_integer_type, pw_elements_get, pw_elements_put
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r4, r8
@@ -14,14 +15,11 @@ module arithmetic
     implicit none
     private
 
-    ! In the order of the numbers in arithmetic.h, and those of the types in pw_stream_call.h.
+    ! In the order of the numbers in arithmetic.h.
     character(8), parameter :: operations(13) = ['add     ', 'sub     ', 'mul     ', 'div     ', 'sqrt    ', 'fma     ', &
         'min     ', 'max     ', 'abs     ', 'sign    ', 'to_fp32 ', 'to_int64', 'to_int32']
     integer, parameter :: add = 1, sub = 2, mul = 3, div = 4, root = 5, fma = 6, min_of = 7, max_of = 8, abs_of = 9, sign_of = 10, &
         to_fp32 = 11, to_int64 = 12, to_int32 = 13
-    character(5), parameter :: types(6) = ['fp64 ', 'fp32 ', '     ', '     ', 'int64', 'int32']
-    integer(i8), parameter :: type_bytes(6) = [8_i8, 4_i8, 0_i8, 0_i8, 8_i8, 4_i8]
-    integer, parameter :: first_integer_type = 5
     integer(i8), parameter :: steps = 63, grain = 320     ! as in arithmetic.h
     real(r8), parameter :: dividend = 720720.0_r8         ! of 1 to 16 a multiple
 
@@ -56,23 +54,6 @@ module arithmetic
             import :: c_int32_t, call_t
             type(call_t), intent(inout) :: request
         end function pw_arithmetic_run
-
-        !> See stream_values.h.
-        integer(c_int32_t) function pw_stream_put(type, array, first, n, values) bind(c)
-            import :: c_double, c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: type
-            type(c_ptr), intent(in), value :: array
-            integer(c_int64_t), intent(in), value :: first, n
-            real(c_double), intent(in) :: values(*)
-        end function pw_stream_put
-
-        integer(c_int32_t) function pw_stream_get(type, array, first, n, values) bind(c)
-            import :: c_double, c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: type
-            type(c_ptr), intent(in), value :: array
-            integer(c_int64_t), intent(in), value :: first, n
-            real(c_double), intent(inout) :: values(*)
-        end function pw_stream_get
     end interface
 
 contains
@@ -119,7 +100,7 @@ contains
         call self%options%get('operation', operation)
         self%request%operation = place_of(operation, operations)
         call self%options%get('type', type_name)
-        self%request%type = place_of(type_name, types)
+        self%request%type = place_of(type_name, element_types)
         call self%options%get('simd', width)
         self%request%simd = place_of(width, simd_names)
         call self%options%get('measure', word)
@@ -145,7 +126,7 @@ contains
                              'sign and conversions')
             return
         end if
-        self%lanes = max(1_i8, width_bytes(self%request%simd)/type_bytes(self%request%type))
+        self%lanes = max(1_i8, width_bytes(self%request%simd)/element_bytes(self%request%type))
     end subroutine read_options
 
     !> The working set only feeds the registers: at least a piece a thread.
@@ -157,7 +138,7 @@ contains
 
         associate (unused => error)
         end associate
-        wanted%element_bytes = type_bytes(self%request%type)
+        wanted%element_bytes = element_bytes(self%request%type)
         wanted%elements = max(self%threads, bytes/(wanted%element_bytes*grain))*grain
         allocate (wanted%name(1), source=[character(16) :: 'x'])
         allocate (wanted%bytes(1), source=wanted%elements*wanted%element_bytes)
@@ -171,7 +152,7 @@ contains
 
         self%elements = elements
         self%passes = 0
-        status = pw_stream_put(self%request%type, self%memory(1)%address, 0_i8, elements, [(self%initial(i), i=1, elements)])
+        status = pw_elements_put(self%request%type, self%memory(1)%address, 0_i8, elements, [(self%initial(i), i=1, elements)])
     end subroutine initialise
 
     !> What element i is at first: so that the operation changes it, and that results are exact but for roots and quotients.
@@ -242,7 +223,7 @@ contains
         request%passes = passes
         request%elements = last - first + 1
         if (request%flips == 1 .and. modulo(self%passes, 2_i8) == 1) request%a = -request%a
-        request%x = transfer(transfer(self%memory(1)%address, 0_c_intptr_t) + (first - 1)*type_bytes(request%type), c_null_ptr)
+        request%x = element_at(self%memory(1)%address, request%type, first)
         status = pw_arithmetic_run(request)
         !$omp end parallel
         self%passes = self%passes + passes
@@ -260,7 +241,7 @@ contains
 
         if (modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
         allocate (values(self%elements))
-        status = pw_stream_get(self%request%type, self%memory(1)%address, 0_i8, self%elements, values)
+        status = pw_elements_get(self%request%type, self%memory(1)%address, 0_i8, self%elements, values)
         outcome%error = 0.0_r8
         do i = 1, self%elements
             wanted = self%expected(self%initial(i))
@@ -277,7 +258,7 @@ contains
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
 
-        moved%bytes_stream = 2*real(self%elements*passes*type_bytes(self%request%type), r8)
+        moved%bytes_stream = 2*real(self%elements*passes*element_bytes(self%request%type), r8)
         moved%bytes_hardware = moved%bytes_stream
         if (self%request%type < first_integer_type .and. self%request%operation <= fma) &
             moved%flops = merge(2, 1, self%request%operation == fma)*results(self, passes)

@@ -2,8 +2,9 @@
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), performance of basic kernels.
 module math_functions
-    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t, c_intptr_t, c_loc, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr
     use pw_cycles, only: clock_hertz
+    use pw_elements, only: element_at, element_bytes, element_types
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -17,9 +18,8 @@ module math_functions
 
     ! In the order of the numbers in math_functions.h.
     character(4), parameter :: functions(9) = ['exp ', 'log ', 'sin ', 'cos ', 'tan ', 'pow ', 'sqrt', 'cbrt', 'erf ']
-    character(4), parameter :: types(2) = ['fp64', 'fp32']
     character(7), parameter :: calls(3) = ['fortran', 'c      ', 'direct ']
-    integer(i8), parameter :: type_bytes(2) = [8_i8, 4_i8], grain = 16, chunk = 1024
+    integer(i8), parameter :: grain = 16, chunk = 1024
     !> What libraries promise of their vector functions: 4 units in the last place.
     real(r8), parameter :: tolerance = 4.0_r8
 
@@ -94,7 +94,7 @@ contains
         call self%options%get('function', name)
         self%function = place_of(name, functions)
         call self%options%get('type', type_name)
-        self%type = place_of(type_name, types)
+        self%type = place_of(type_name, element_types)
         call self%options%get('call', call_name)
         self%call = place_of(call_name, calls)
         if (pw_math(self%function, self%type, self%call, 0_i8, c_null_ptr, c_null_ptr, c_null_ptr) /= 0) &
@@ -110,7 +110,7 @@ contains
 
         associate (unused => error)
         end associate
-        wanted%element_bytes = type_bytes(self%type)
+        wanted%element_bytes = element_bytes(self%type)
         wanted%elements = max(self%threads, bytes/(3*wanted%element_bytes*grain))*grain
         allocate (wanted%name(3), source=['x               ', 'z               ', 'y               '])
         allocate (wanted%bytes(3), source=wanted%elements*wanted%element_bytes)
@@ -146,24 +146,14 @@ contains
         call thread_share(self%elements, grain, first, last)
         if (last >= first) then
             ! Once, and not every pass: with LLVM they take as long as a hundred values of exp.
-            x = element(1, first)
-            z = element(2, first)
-            y = element(3, first)
+            x = element_at(self%memory(1)%address, self%type, first)
+            z = element_at(self%memory(2)%address, self%type, first)
+            y = element_at(self%memory(3)%address, self%type, first)
             do pass = 1, passes
                 status = pw_math(self%function, self%type, self%call, last - first + 1, x, z, y)
             end do
         end if
         !$omp end parallel
-
-    contains
-
-        type(c_ptr) function element(array, i)
-            integer, intent(in) :: array
-            integer(i8), intent(in) :: i
-
-            element = transfer(transfer(self%memory(array)%address, 0_c_intptr_t) + (i - 1)*type_bytes(self%type), c_null_ptr)
-        end function element
-
     end subroutine run
 
     !> All results that were timed, and the samples.
@@ -184,7 +174,7 @@ contains
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
 
-        moved%bytes_stream = real(merge(3, 2, functions(self%function) == 'pow')*type_bytes(self%type)*self%elements*passes, r8)
+        moved%bytes_stream = real(merge(3, 2, functions(self%function) == 'pow')*element_bytes(self%type)*self%elements*passes, r8)
         moved%bytes_hardware = moved%bytes_stream
     end function traffic
 

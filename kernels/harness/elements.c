@@ -1,5 +1,5 @@
-/* Elements of any type that streaming kernels have, as doubles and back; for the driver, outside the timed part. */
-#include "stream_values.h"
+/* Elements of any type that kernels have, as doubles and back; for the driver, outside the timed part. */
+#include "elements.h"
 
 #define PUT(T) for (int64_t i = 0; i < n; i++) ((T *)array)[first + i] = PW_NARROWED(T, values[i])
 #define GET(T) for (int64_t i = 0; i < n; i++) values[i] = (double)((const T *)array)[first + i]
@@ -29,12 +29,12 @@
     }                                                                                                                           \
     return PW_STREAM_OK
 
-int32_t pw_stream_put(int32_t type, void *array, int64_t first, int64_t n, const double *values)
+int32_t pw_elements_put(int32_t type, void *array, int64_t first, int64_t n, const double *values)
 {
     FOR_TYPE(PUT);
 }
 
-int32_t pw_stream_get(int32_t type, const void *array, int64_t first, int64_t n, double *values)
+int32_t pw_elements_get(int32_t type, const void *array, int64_t first, int64_t n, double *values)
 {
     FOR_TYPE(GET);
 }

@@ -4,12 +4,12 @@
 module pw_peak
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr
     use pw_kinds, only: i8, r8
+    use pw_registers, only: register_grain
     use pw_timer, only: wall_seconds
     implicit none
     private
 
     integer(i8), parameter, public :: peak_steps = 256_i8     !< multiply-adds of each element in a pass; as in pw_peak_call.h
-    integer(i8), parameter, public :: peak_grain = 320_i8     !< elements are a multiple of these
 
     !> struct pw_peak_call.
     type, bind(c), public :: peak_call_t
@@ -36,7 +36,7 @@ contains
         integer(c_int32_t), intent(in) :: simd
         integer, parameter :: runs = 15
         integer(i8), parameter :: passes = 8
-        real(r8), target :: x(peak_grain)
+        real(r8), target :: x(register_grain)
         type(peak_call_t) :: request
         real(r8) :: start, seconds
         integer(c_int32_t) :: status

@@ -10,7 +10,6 @@ enum { PW_PEAK_FP64 = 1, PW_PEAK_FP32 };
 
 enum {
     PW_PEAK_STEPS = 256, /* multiply-adds of each element in a pass */
-    PW_PEAK_GRAIN = 320, /* elements: whole groups of every width up to 512 bits */
     PW_PEAK_OK = 0,
     PW_PEAK_NONE = 1 /* this build has no such vectors */
 };

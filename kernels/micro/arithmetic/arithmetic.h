@@ -12,7 +12,6 @@ enum {
 
 enum {
     arithmetic_steps = 63,  /* operations on each element in a pass */
-    arithmetic_grain = 320, /* elements: whole groups of every width up to 512 bits */
     arithmetic_ok = 0,
     arithmetic_none = 1     /* the processor or this build has it not */
 };

@@ -4,14 +4,13 @@
 module arithmetic
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr
     use pw_cycles, only: clock_hertz
-    use pw_elements, only: element_at, element_bytes, element_types, first_integer_type, pw_elements_get, pw_elements_put
+    use pw_elements, only: element_bytes, element_types, first_integer_type
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r4, r8
     use pw_options, only: option_choice
-    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_record, only: metric_t
+    use pw_registers, only: registers_t
     use pw_simd, only: place_of, simd_names, words_had
-    use pw_threads, only: thread_share
     implicit none
     private
 
@@ -20,7 +19,7 @@ module arithmetic
         'min     ', 'max     ', 'abs     ', 'sign    ', 'to_fp32 ', 'to_int64', 'to_int32']
     integer, parameter :: add = 1, sub = 2, mul = 3, div = 4, root = 5, fma = 6, min_of = 7, max_of = 8, abs_of = 9, sign_of = 10, &
         to_fp32 = 11, to_int64 = 12, to_int32 = 13
-    integer(i8), parameter :: steps = 63, grain = 320     ! as in arithmetic.h
+    integer(i8), parameter :: steps = 63                  ! as in arithmetic.h
     real(r8), parameter :: dividend = 720720.0_r8         ! of 1 to 16 a multiple
 
     !> struct arithmetic_call.
@@ -31,21 +30,17 @@ module arithmetic
         integer(c_int32_t) :: operation = 1, type = 1, simd = 1, one_chain = 0, flips = 0
     end type call_t
 
-    type, extends(kernel_t), public :: arithmetic_t
+    type, extends(registers_t), public :: arithmetic_t
         private
         type(call_t) :: request
-        integer(i8) :: elements = 0, passes = 0, threads = 1, lanes = 1
+        integer(i8) :: lanes = 1
     contains
         procedure :: declare_options
         procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
+        procedure :: initial
+        procedure :: expected
+        procedure :: work
         procedure :: metrics
-        procedure, private :: initial
-        procedure, private :: expected
     end type arithmetic_t
 
     interface
@@ -100,7 +95,8 @@ contains
         call self%options%get('operation', operation)
         self%request%operation = place_of(operation, operations)
         call self%options%get('type', type_name)
-        self%request%type = place_of(type_name, element_types)
+        self%type = place_of(type_name, element_types)
+        self%request%type = self%type
         call self%options%get('simd', width)
         self%request%simd = place_of(width, simd_names)
         call self%options%get('measure', word)
@@ -126,34 +122,15 @@ contains
                              'sign and conversions')
             return
         end if
-        self%lanes = max(1_i8, width_bytes(self%request%simd)/element_bytes(self%request%type))
+        self%lanes = max(1_i8, width_bytes(self%request%simd)/element_bytes(self%type))
+        self%flops = 0
+        self%tolerance = 0.0_r8
+        if (self%type >= first_integer_type) return
+        if (self%request%operation <= fma) self%flops = int(merge(2, 1, self%request%operation == fma)*steps)
+        ! Quotients and roots are rounded at each step.
+        if (any(self%request%operation == [div, root])) &
+            self%tolerance = 16*merge(epsilon(1.0_r8), real(epsilon(1.0_r4), r8), element_bytes(self%type) == 8)
     end subroutine read_options
-
-    !> The working set only feeds the registers: at least a piece a thread.
-    subroutine plan(self, bytes, wanted, error)
-        class(arithmetic_t), intent(inout) :: self
-        integer(i8), intent(in) :: bytes
-        type(plan_t), intent(out) :: wanted
-        type(error_t), intent(inout) :: error
-
-        associate (unused => error)
-        end associate
-        wanted%element_bytes = element_bytes(self%request%type)
-        wanted%elements = max(self%threads, bytes/(wanted%element_bytes*grain))*grain
-        allocate (wanted%name(1), source=[character(16) :: 'x'])
-        allocate (wanted%bytes(1), source=wanted%elements*wanted%element_bytes)
-    end subroutine plan
-
-    subroutine initialise(self, elements)
-        class(arithmetic_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: i
-        integer(c_int32_t) :: status
-
-        self%elements = elements
-        self%passes = 0
-        status = pw_elements_put(self%request%type, self%memory(1)%address, 0_i8, elements, [(self%initial(i), i=1, elements)])
-    end subroutine initialise
 
     !> What element i is at first: so that the operation changes it, and that results are exact but for roots and quotients.
     pure real(r8) function initial(self, i)
@@ -167,7 +144,7 @@ contains
         case (abs_of)
             initial = -initial
         case (div, root)
-            if (self%request%type < first_integer_type) initial = initial + 0.375_r8
+            if (self%type < first_integer_type) initial = initial + 0.375_r8
         case (to_fp32)
             initial = initial + 2.0_r8**(-40)
         case (to_int32, to_int64)
@@ -210,59 +187,20 @@ contains
         end select
     end function expected
 
-    subroutine run(self, passes)
-        class(arithmetic_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last
+    subroutine work(self, before, passes, n, x)
+        class(arithmetic_t), intent(in) :: self
+        integer(i8), intent(in) :: before, passes, n
+        type(c_ptr), intent(in) :: x
         integer(c_int32_t) :: status
         type(call_t) :: request
 
-        !$omp parallel private(first, last, request, status)
-        call thread_share(self%elements, grain, first, last)
         request = self%request
         request%passes = passes
-        request%elements = last - first + 1
-        if (request%flips == 1 .and. modulo(self%passes, 2_i8) == 1) request%a = -request%a
-        request%x = element_at(self%memory(1)%address, request%type, first)
+        request%elements = n
+        request%x = x
+        if (request%flips == 1 .and. modulo(before, 2_i8) == 1) request%a = -request%a
         status = pw_arithmetic_run(request)
-        !$omp end parallel
-        self%passes = self%passes + passes
-    end subroutine run
-
-    !> Every element against what an odd number of steps makes of it; after an even number of passes one more is made, for
-    !> many operations take back every second step. Quotients and roots are rounded at each step.
-    subroutine validate(self, outcome)
-        class(arithmetic_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
-        real(r8), allocatable :: values(:)
-        real(r8) :: wanted
-        integer(i8) :: i
-        integer(c_int32_t) :: status
-
-        if (modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
-        allocate (values(self%elements))
-        status = pw_elements_get(self%request%type, self%memory(1)%address, 0_i8, self%elements, values)
-        outcome%error = 0.0_r8
-        do i = 1, self%elements
-            wanted = self%expected(self%initial(i))
-            outcome%error = max(outcome%error, abs(values(i) - wanted)/abs(wanted))
-        end do
-        outcome%method = 'every element against its closed form, largest relative difference'
-        if (any(self%request%operation == [div, root]) .and. self%request%type < first_integer_type) &
-            outcome%tolerance = merge(16*epsilon(1.0_r8), 16*real(epsilon(1.0_r4), r8), self%request%type == 1)
-        outcome%passed = outcome%error <= outcome%tolerance
-    end subroutine validate
-
-    function traffic(self, passes) result(moved)
-        class(arithmetic_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-
-        moved%bytes_stream = 2*real(self%elements*passes*element_bytes(self%request%type), r8)
-        moved%bytes_hardware = moved%bytes_stream
-        if (self%request%type < first_integer_type .and. self%request%operation <= fma) &
-            moved%flops = merge(2, 1, self%request%operation == fma)*results(self, passes)
-    end function traffic
+    end subroutine work
 
     !> Results of all threads; a conversion there and back makes two.
     pure real(r8) function results(self, passes)

@@ -1,35 +1,27 @@
 !> Independent multiply-adds: x(i) = x(i)*a + b, many times each, in registers.
 module peak_flops
-    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_loc
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_ptr
     use pw_cycles, only: clock_hertz
+    use pw_elements, only: element_types
     use pw_error, only: error_t
-    use pw_harness, only: kernel_t, plan_t
-    use pw_kinds, only: i8, r4, r8
+    use pw_kinds, only: i8, r8
     use pw_options, only: option_choice
-    use pw_peak, only: peak_call_t, peak_grain, peak_steps, pw_peak_run
-    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_peak, only: peak_call_t, peak_steps, pw_peak_run
+    use pw_record, only: metric_t, traffic_t
+    use pw_registers, only: registers_t
     use pw_simd, only: place_of, simd_names, words_had
-    use pw_threads, only: thread_share
     implicit none
     private
 
-    character(4), parameter :: types(2) = ['fp64', 'fp32']
-    integer(i8), parameter :: type_bytes(2) = [8_i8, 4_i8]
-
-    type, extends(kernel_t), public :: peak_flops_t
+    type, extends(registers_t), public :: peak_flops_t
         private
-        type(peak_call_t) :: request
-        integer(i8) :: elements = 0, passes = 0, threads = 1
-        real(r8), pointer, contiguous :: x(:) => null()
-        real(r4), pointer, contiguous :: single(:) => null()
+        integer(c_int32_t) :: simd = 1
     contains
         procedure :: declare_options
         procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
+        procedure :: initial
+        procedure :: expected
+        procedure :: work
         procedure :: metrics
     end type peak_flops_t
 
@@ -58,109 +50,49 @@ contains
 
         associate (unused => error)
         end associate
-        self%request = peak_call_t()
-        call self%options%get('type', word)
-        self%request%type = place_of(word, types)
-        call self%options%get('simd', word)
-        self%request%simd = place_of(word, simd_names)
         call self%options%get('threads', self%threads)
+        call self%options%get('type', word)
+        self%type = place_of(word, element_types)
+        call self%options%get('simd', word)
+        self%simd = place_of(word, simd_names)
+        self%flops = 2*int(peak_steps)
     end subroutine read_options
 
-    !> The working set only feeds the registers: at least a piece a thread.
-    subroutine plan(self, bytes, wanted, error)
-        class(peak_flops_t), intent(inout) :: self
-        integer(i8), intent(in) :: bytes
-        type(plan_t), intent(out) :: wanted
-        type(error_t), intent(inout) :: error
-
-        associate (unused => error)
-        end associate
-        wanted%element_bytes = type_bytes(self%request%type)
-        wanted%elements = max(self%threads, bytes/(wanted%element_bytes*peak_grain))*peak_grain
-        allocate (wanted%name(1), source=[character(16) :: 'x'])
-        allocate (wanted%bytes(1), source=wanted%elements*wanted%element_bytes)
-    end subroutine plan
-
     !> Small whole numbers, so that all results are exact: a pass adds or takes away as much as it has steps.
-    subroutine initialise(self, elements)
-        class(peak_flops_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: i
-
-        self%elements = elements
-        self%passes = 0
-        nullify (self%x, self%single)
-        if (self%request%type == 1) then
-            call c_f_pointer(self%memory(1)%address, self%x, [elements])
-            self%x = [(initial(i), i=1, elements)]
-        else
-            call c_f_pointer(self%memory(1)%address, self%single, [elements])
-            self%single = [(real(initial(i), r4), i=1, elements)]
-        end if
-    end subroutine initialise
-
-    pure real(r8) function initial(i)
+    pure real(r8) function initial(self, i)
+        class(peak_flops_t), intent(in) :: self
         integer(i8), intent(in) :: i
 
+        associate (unused => self)
+        end associate
         initial = real(iand(i, 63_i8), r8)
     end function initial
 
-    subroutine run(self, passes)
-        class(peak_flops_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
+    pure real(r8) function expected(self, x)
+        class(peak_flops_t), intent(in) :: self
+        real(r8), intent(in) :: x
+
+        associate (unused => self)
+        end associate
+        expected = x + real(peak_steps, r8)
+    end function expected
+
+    !> Every second pass takes back what the one before it did.
+    subroutine work(self, before, passes, n, x)
+        class(peak_flops_t), intent(in) :: self
+        integer(i8), intent(in) :: before, passes, n
+        type(c_ptr), intent(in) :: x
         type(peak_call_t) :: request
-        integer(i8) :: first, last
         integer(c_int32_t) :: status
 
-        !$omp parallel private(first, last, request, status)
-        call thread_share(self%elements, peak_grain, first, last)
-        request = self%request
+        request%type = self%type
+        request%simd = self%simd
         request%passes = passes
-        request%elements = last - first + 1
-        if (modulo(self%passes, 2_i8) == 1) request%summand = -request%summand
-        if (associated(self%x)) then
-            request%x = c_loc(self%x(first))
-        else
-            request%x = c_loc(self%single(first))
-        end if
+        request%elements = n
+        request%x = x
+        if (modulo(before, 2_i8) == 1) request%summand = -request%summand
         status = pw_peak_run(request)
-        !$omp end parallel
-        self%passes = self%passes + passes
-    end subroutine run
-
-    !> Every element against its closed form. Every second pass takes back what the one before it did: of an even number
-    !> nothing would be seen, and another one is made.
-    subroutine validate(self, outcome)
-        class(peak_flops_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
-        real(r8) :: found
-        integer(i8) :: i
-
-        if (modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
-        outcome%error = 0.0_r8
-        do i = 1, self%elements
-            if (associated(self%x)) then
-                found = self%x(i)
-            else
-                found = real(self%single(i), r8)
-            end if
-            outcome%error = max(outcome%error, abs(found - (initial(i) + real(peak_steps, r8))))
-        end do
-        outcome%method = 'every element against its closed form, largest absolute difference'
-        outcome%passed = outcome%error <= outcome%tolerance
-    end subroutine validate
-
-    function traffic(self, passes) result(moved)
-        class(peak_flops_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-        real(r8) :: elements
-
-        elements = real(self%elements*passes, r8)
-        moved%bytes_stream = 2*elements*real(type_bytes(self%request%type), r8)
-        moved%bytes_hardware = moved%bytes_stream
-        moved%flops = real(2*peak_steps, r8)*elements
-    end function traffic
+    end subroutine work
 
     function metrics(self, passes, seconds) result(figures)
         class(peak_flops_t), intent(in) :: self

@@ -26,6 +26,8 @@ PACKAGES = {
     "pagewise-helmholtz": ("hugepages", "prefetch"),
     "pagewise-ember": ("hugepages", "prefetch"),
 }
+#: What every preset is besides; another value takes Spack.
+PLAIN = {"simd": "compiler", "mathlib": "libm", "stores": "regular"}
 #: What is built once a compiler before these packages, besides the library.
 NEEDS = {"pagewise-helmholtz": "eos-table", "pagewise-ember": "eos-table"}
 
@@ -81,6 +83,9 @@ def configuration(spec: str) -> Configuration:
     missing = set(variants) - values.keys()
     if missing:
         raise ValueError(f"'{spec}' does not name {' and '.join(sorted(missing))}")
+    lacking = [f"{k}={v}" for k, v in values.items() if k not in variants and PLAIN.get(k) != v]
+    if lacking:
+        raise ValueError(f"'{spec}': no preset has {' and '.join(lacking)}; that takes Spack (BUILDER=spack)")
     return Configuration(package, compiler.group(1), tuple(values[name] for name in variants))
 
 

@@ -234,11 +234,22 @@ def timing(exported: Path) -> tuple[float | None, int]:
         return None, 4
 
 
+# What a signal tells besides its name, and what to do.
+_WHY = {
+    "SIGILL": (
+        ": an instruction that this processor has not",
+        "build for this machine, or leave that target out with --configurations",
+    )
+}
+
+
 def _failure(exit_code: int, said: str, limit: float, skipped: list[Skipped]) -> dict[str, Any]:
     if exit_code == TIMED_OUT:
         message, remedy = f"ended after {limit:g} s, the limit of a run", "allow more with --limit"
     elif exit_code > SIGNAL_BASE:
-        message, remedy = f"crashed by {signal_name(exit_code - SIGNAL_BASE)}", None
+        name = signal_name(exit_code - SIGNAL_BASE)
+        why, remedy = _WHY.get(name, ("", None))
+        message = f"crashed by {name}{why}"
     elif exit_code == 0:
         reason = f": {skipped[0].reason}" if skipped else ""
         message, remedy = f"ended well but wrote no valid record{reason}", None

@@ -270,6 +270,7 @@ def test_wrong_usage(small: Stage, arguments, told):
 
 INVALID = {
     "crash": "crashed by SIGSEGV",
+    "illegal": "crashed by SIGILL: an instruction that this processor has not",
     "check_failed": "the result failed its check: sum is 3, not 4",
     "wrong_pages": "wrong pages: 50.0% on huge pages",
     "usage": "unknown option --repetitions",
@@ -298,6 +299,7 @@ def test_invalid_configurations_are_shown_and_never_ranked(stage: Stage):
         if mode == "crash":
             assert "about to crash" in (stage.result() / tried[0]["run"]["log"]).read_text()
     assert "remedy: sysctl vm.nr_hugepages=32" in done.stdout
+    assert "remedy: build for this machine, or leave that target out" in done.stdout
 
 
 def test_pages_that_cannot_be_had_are_no_failure(stage: Stage):

@@ -80,6 +80,19 @@ def test_the_quick_environment_is_part_of_the_default_one() -> None:
     assert set(quick) <= set(configurations_of_presets())
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("targets", "no preset has target=x86_64_v2"),
+        ("simd", "no preset has simd="),
+        ("math", "mathlib=libmvec"),
+    ],
+)
+def test_what_no_preset_builds_is_refused(name: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        configurations_of(f"envs/{name}")
+
+
 @pytest.mark.parametrize("wanted", configurations_of("", "envs/mini-apps"), ids=lambda one: one.preset)
 def test_a_preset_sets_what_its_name_says(wanted: SimpleNamespace) -> None:
     values = resolved(wanted.preset)

@@ -125,7 +125,7 @@ def test_modules_name_a_width_and_no_target_where_there_is_one(checkout: Path) -
     ("name", "asked", "told"),
     [
         ("vla-on-x86", "simd=vla", "simd=vla: this target has no such vectors"),
-        ("wide-on-v3", "simd=512 target=x86_64_v3", "x86_64_v3"),
+        ("wide-on-v3", "simd=512 target=x86_64_v3", "simd=512: this target has no such vectors"),
         ("level-unknown", "target=x86_64_v9", "x86_64_v9"),
         ("other-family", "target=a64fx", "a64fx"),
     ],

@@ -45,6 +45,13 @@ SIMD_TARGETS = {
     "vla": ("a64fx:", "neoverse_v1:", "armv9.0a:"),
 }
 
+#: Levels that lack a width, and processors: those that are named most.
+SIMD_LACKING = {
+    "256": (":x86_64_v2",),
+    "512": (":x86_64_v3", ":haswell", ":zen3"),
+    "vla": ("x86_64:", "ppc64le:"),
+}
+
 #: Folders of kernels/ that concern only the packages which name them.
 OF_SOME_PACKAGES = ("hdf5", "micro", "mini")
 
@@ -63,13 +70,16 @@ def variant_simd():
     )
     for value, targets in SIMD_TARGETS.items():
         if targets is not None:
-            requires(
-                *(f"target={one}" for one in targets),
-                policy="any_of",
-                when=f"simd={value}",
-                msg=f"simd={value}: this target has no such vectors; target={', '.join(targets)} has "
-                "(a colon: and those that descend from it)",
+            told = (
+                f"simd={value}: this target has no such vectors; target={', '.join(targets)} has "
+                "(a colon: and those that descend from it)"
             )
+            requires(
+                *(f"target={one}" for one in targets), policy="any_of", when=f"simd={value}", msg=told
+            )
+            # Of a target that is named, the solver tells of a conflict more clearly than of what is required.
+            for lacking in SIMD_LACKING.get(value, ()):
+                conflicts(f"target={lacking}", when=f"simd={value}", msg=told)
 
 
 def built_for(spec):

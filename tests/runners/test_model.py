@@ -498,7 +498,7 @@ def invoked(folder: Path, *arguments: str) -> Any:
 
 @needs_qemu
 def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path: Path) -> None:
-    options = ("--build", str(build), "--geometry", "zen4", "--policies", "none,fjmpg")
+    options = ("--build", str(build), "--geometry", "zen4", "--policies", "fjmpg")
     done = invoked(tmp_path, *options, "--", str(build / "walk"), "cyclic", "80", "800")
     assert done.exception is None, done.output
     assert "modelled on AMD Zen 4" in done.output
@@ -523,6 +523,14 @@ def test_a_program_without_marks_is_modelled_whole(build: Path, tmp_path: Path) 
     assert faults("modelled", told) == [] and told["program"] == "true"
     (one,) = told["policies"]
     assert one["modelled"]["geometry"] == told["geometry"] and one["notes"]
+
+
+@needs_qemu
+def test_a_program_of_ones_own_is_told_no_policy(build: Path, tmp_path: Path) -> None:
+    for policies, told in (("fjmpg,thp", "policy thp"), ("hug", "did you mean huge?")):
+        done = invoked(tmp_path, "--build", str(build), "--policies", policies, "--", str(build / "walk"))
+        assert isinstance(done.exception, SelectionError) and told in str(done.exception)
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_unknown_kernel_is_told_with_the_nearest(build: Path, tmp_path: Path, monkeypatch: Any) -> None:

@@ -25,19 +25,20 @@ from pagewise.model.tracer import (
     find_tracer,
     trace,
 )
-from pagewise.near import nearest
+from pagewise.near import choose_of, nearest
 from pagewise.paths import project_root, setup_facts
 from pagewise.record import SCHEMA, Record
 
 #: Policies that no program is told: which pages addresses lie on is then assumed.
 ASSUMED = PAGES[1:]
 AS_IT_IS = "as it is"
+_DEFAULT = ("none", "thp")
 _UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asked for; see its help."""
+    """What the command line asked for; see its help. No policies: those that the subject has by default."""
 
     geometry: str
     policies: tuple[str, ...]
@@ -58,19 +59,14 @@ class Subject:
 
 @dataclass(frozen=True)
 class Modelling:
-    """A subject, the machine that it is modelled on, and with what."""
+    """A subject, the machine that it is modelled on, with what, and the runs to make: one a policy."""
 
     options: Options
     geometry: Geometry
     subject: Subject
     tracer: Tracer
     plugin: Path
-
-    def policies(self) -> tuple[str, ...]:
-        """The runs to make: a program that is not ours knows no policies but those that are assumed."""
-        if self.subject.ours:
-            return self.options.policies
-        return (AS_IT_IS, *(policy for policy in self.options.policies if policy in ASSUMED))
+    policies: tuple[str, ...]
 
     def record(self, policy: str) -> Record:
         """Runs the subject under one policy. Raises PagesUnavailableError and other errors of ours."""
@@ -134,20 +130,35 @@ def prepare(options: Options, command: Sequence[str], console: Console) -> Model
     ours = not foreign or (program.marked and program.file.name.startswith("pw-"))
     name = program.file.name.removeprefix("pw-") if ours else program.file.name
     subject = Subject(name, program, tuple(arguments), ours)
-    return Modelling(options, geometry, subject, find_tracer(program.machine), build.plugin)
+    tracer = find_tracer(program.machine)
+    return Modelling(options, geometry, subject, tracer, build.plugin, _runs(options.policies, ours))
 
 
 def model(modelling: Modelling, console: Console) -> tuple[dict[str, Record], dict[str, PagewiseError]]:
     """The record of each policy; and why others could not be had, which is no fault of the program."""
     records: dict[str, Record] = {}
     missing: dict[str, PagewiseError] = {}
-    for policy in modelling.policies():
+    for policy in modelling.policies:
         try:
             with console.status(f"{modelling.subject.name}: {policy} ..."):
                 records[policy] = modelling.record(policy)
         except PagesUnavailableError as fault:
             missing[policy] = fault
     return records, missing
+
+
+def _runs(policies: Sequence[str], ours: bool) -> tuple[str, ...]:
+    """The policies to run under: a program that is not ours can be told none, they are only assumed."""
+    if ours:
+        return tuple(policies) or _DEFAULT
+    for policy in policies:
+        if policy not in ASSUMED:
+            raise SelectionError(
+                f"a program of your own is modelled as it runs, and cannot be told the page policy {policy}",
+                where="--policies",
+                remedy=f"{choose_of(policy, ASSUMED)}; or measure it under others: pagewise run-policies",
+            )
+    return (AS_IT_IS, *policies)
 
 
 def _foreign(name: str) -> dict[str, Any]:

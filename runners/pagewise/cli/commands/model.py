@@ -31,11 +31,10 @@ from pagewise.cli.shell import values
 @click.option(
     "--policies",
     multiple=True,
-    default=("none,thp",),
-    show_default=True,
     metavar="NAMES",
-    help="Page policies, the baseline first; several with commas. Assumed ones too: fjmpg (heap, stack and "
-    "static data on huge pages, as by Fujitsu's libmpg), huge and base (everything).",
+    help="Page policies, the baseline first; several with commas. A kernel has none,thp by default. Assumed "
+    "ones, for any program: fjmpg (heap, stack and static data on huge pages, as by Fujitsu's libmpg), huge "
+    "and base (everything).",
 )
 @click.option("--compiler", default="gcc", show_default=True, help="Whose build is traced: gcc, llvm.")
 @click.option(

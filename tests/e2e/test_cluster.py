@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from private_slurm import Slurm, lacks, private_slurm, until
 
-sys.path.append(str(Path(__file__).parents[1] / "runners"))
+sys.path += [str(Path(__file__).parents[number] / "runners") for number in (1, 2)]
 
+from pagewise.schemas import faults
 from stage import CHASE, TRIAD, Stage
 
 ROOT = Path(__file__).parents[2]
@@ -116,6 +117,7 @@ def test_nodes_are_listed_with_what_is_wrong_with_them(cluster: tuple[Slurm, Sta
     _, stage = cluster
     done = stage.run("cluster", "nodes", "--json")
     assert done.returncode == 0, done.stderr
+    assert faults("nodes", json.loads(done.stdout)) == []
     told = {node["name"]: node for node in json.loads(done.stdout)["nodes"]}
     assert set(told) == set(NODES)
     assert told["n1"]["usable"]
@@ -181,7 +183,7 @@ def test_a_requeued_job_is_counted_once_and_its_first_attempt_is_told(swept: Swe
 def test_the_report_is_made_again_and_says_the_same(swept: Swept) -> None:
     done = swept.stage.run("cluster", "report", str(swept.folder), "--json")
     assert done.returncode == 1
-    assert json.loads(done.stdout) == swept.found
+    assert json.loads(done.stdout) == swept.found and faults("cluster-report", swept.found) == []
     told = swept.stage.run("cluster", "report", str(swept.folder)).stdout
     assert "7 of 10 nodes complete, dies,down,late not; unlike the others: " in told
     text = (swept.folder / "report.md").read_text()

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
+
+from pagewise.cli import commands
 from stage import ROOT, RUNNERS
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -50,3 +54,28 @@ def test_the_commands_and_options_in_the_documents_are_there():
             if not section or missing:
                 wrong.append((file.name, command, missing))
     assert wrong == []
+
+
+def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    """The commands below a group, with what is typed for each."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        if isinstance(found, click.Group):
+            yield from leaves(found, f"{path} {name}")
+        else:
+            yield f"{path} {name}", found
+
+
+def test_every_command_with_json_is_told_with_its_schema():
+    """And the schemas that are told are files."""
+    table = (ROOT / "docs" / "json.md").read_text()
+    have = [
+        path
+        for path, command in leaves(commands, "pagewise")
+        if any("--json" in one.opts for one in command.params)
+    ]
+    assert [path for path in have if not re.search(rf"`{path}(?: [^`]+)? --json", table)] == []
+    assert len(have) > 10
+    for name, version in re.findall(r"pagewise\.([a-z-]+)/(\d)", table):
+        assert (RUNNERS / "pagewise" / "schema" / f"{name}-{version}.json").is_file()

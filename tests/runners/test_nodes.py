@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pagewise.cluster.campaign import NodeOutcome
+from pagewise.cluster.findings import Findings, Invalid
 from pagewise.cluster.schedulers import parse_flux, parse_job, parse_pbsnodes, parse_sinfo
 from pagewise.compare.facts import differences, host_facts
 from pagewise.compare.nodes import Measured, Quantity, away, measured, population, spread_of
+from pagewise.report.cluster import as_json
+from pagewise.schemas import faults
 
 TIME = Quantity("triad", "gcc-12.2.0/none/hardware-regular", "time")
 
@@ -175,3 +180,24 @@ def test_pbsnodes_and_flux_are_read() -> None:
         ("f2", True),
         ("f3", False),
     ]
+
+
+def test_what_is_found_follows_its_schema(tmp_path: Path) -> None:
+    pytest.importorskip("ClusterShell", reason="comes with ReFrame")
+    times = {f"n{number}": Measured(1.0 if number else 1.2, 0.01) for number in range(12)}
+    nodes = [NodeOutcome(name, None, 1, "7", "no result") for name in times]
+    found = Findings(
+        folder=tmp_path,
+        told={},
+        nodes=tuple(nodes),
+        quantities={TIME: times},
+        populations=(population(TIME, times),),
+        away=tuple(away({TIME: times})),
+        invalid=(Invalid("n3", "triad", "gcc-12.2.0/thp", "wrong pages"),),
+        differences=tuple(differences({"n1": {"SMT": "on"}, "n2": {"SMT": "off"}})),
+        unreadable={"n4": "no manifest.json"},
+    )
+    told = as_json(found)
+    assert faults("cluster-report", told) == []
+    assert [(one["node"], one["factor"]) for one in told["away"]] == [("n0", pytest.approx(1.2))]
+    assert told["differences"][0]["usual"] is None and told["nodes"][0]["state"] == "missing"

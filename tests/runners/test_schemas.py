@@ -16,6 +16,7 @@ from pagewise.kernel import Kernel
 from pagewise.schemas import faults
 from stage import CHASE, ROOT, TRIAD
 
+SCHEMAS = ROOT / "runners" / "pagewise" / "schema"
 GOOD = record(configuration(), 1.0)
 
 
@@ -35,10 +36,12 @@ def changed(data: dict, path: str, value: object) -> dict:
 DELETED = object()
 
 
-@pytest.mark.parametrize("name", ["record", "kernel", "manifest"])
-def test_the_schemas_are_schemas(name):
-    file = ROOT / "runners" / "pagewise" / "schema" / f"{name}-1.json"
-    Draft202012Validator.check_schema(json.loads(file.read_text()))
+@pytest.mark.parametrize("file", sorted(SCHEMAS.glob("*.json")), ids=lambda file: file.stem)
+def test_the_schemas_are_schemas(file):
+    schema = json.loads(file.read_text())
+    Draft202012Validator.check_schema(schema)
+    name = "pagewise." + "/".join(file.stem.rsplit("-", 1))
+    assert schema["title"].split(":")[0] == name and schema["properties"]["schema"] == {"const": name}
 
 
 def test_good_records_are_good():

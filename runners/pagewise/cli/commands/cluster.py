@@ -62,7 +62,8 @@ def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
         chosen = _partition(files, partition)
     found = nodes_of(chosen.scheduler, chosen.access)
     if as_json:
-        print_json({"partition": chosen.fullname, "nodes": [vars(node) for node in found]})
+        told = [vars(node) for node in found]
+        print_json({"schema": "pagewise.nodes/1", "partition": chosen.fullname, "nodes": told})
         return
     click.echo(
         f"{chosen.fullname} ({chosen.scheduler}): {sum(node.usable for node in found)} of {len(found)} usable"

@@ -12,10 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pagewise.catalog import Catalog, Entry
+from pagewise.dimensions import DIMENSIONS
 from pagewise.kernel import Kernel
-
-# The compiler stands in the module's name, which must not be broken: it is what people copy.
-_COLUMNS = ("hugepages", "prefetch", "stores", "builder")
 
 
 def to_dict(catalog: Catalog, entries: Sequence[Entry], kernels: Sequence[Kernel]) -> dict[str, Any]:
@@ -32,12 +30,14 @@ def to_dict(catalog: Catalog, entries: Sequence[Entry], kernels: Sequence[Kernel
 def print_configurations(console: Console, catalog: Catalog, entries: Sequence[Entry]) -> None:
     """Prints a table of configurations, and the modules of the tree that are broken."""
     table = _table(f"Configurations in {catalog.tree}")
+    # The compiler stands in the module's name, which must not be broken: it is what people copy.
     table.add_column("module", overflow="fold")
-    for name in _COLUMNS:
+    configurations = [entry.configuration for entry in entries]
+    shown = [one for one in DIMENSIONS if one.always or len({*map(one.of, configurations)}) > 1]
+    for name in (*(one.name for one in shown), "builder"):
         table.add_column(name, no_wrap=True, min_width=len(name))
-    for entry in entries:
-        one = entry.configuration
-        table.add_row(one.module, *(Text(getattr(one, name)) for name in _COLUMNS))
+    for one in configurations:
+        table.add_row(one.module, *(Text(dimension.cell(one)) for dimension in shown), one.builder)
     console.print(table)
     for broken in catalog.broken:
         console.print(

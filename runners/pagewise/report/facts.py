@@ -29,6 +29,9 @@ def glance(
         ("Threads", str(manifest["threads"])),
         ("Measured", f"{words.moment_text(manifest['created'])}, {words.rounds_text(manifest)}"),
     ]
+    targets = dict.fromkeys(one["target"] for one in manifest["configurations"] if one["builder"] != "own")
+    if targets:
+        told.append(("Built for", ", ".join(targets)))
     floors = [group.floor for one in kernels for group in one.groups if group.floor is not None]
     if floors:
         ends = [percent_text(end) for end in (min(floors), max(floors))]

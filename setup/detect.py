@@ -2,8 +2,9 @@
 
     detect.py ROOT
 
-Writes setup.json in ROOT/.pagewise, which `pagewise doctor` reads, and detected/packages.yaml there, the site
-that environments include. JSON is YAML, so that the standard library does for both.
+Writes setup.json in ROOT/.pagewise, which `pagewise doctor` reads, and detected/ there, the site that
+environments include: packages.yaml, and definitions.yaml with the toolchains of the compilers. JSON is
+YAML, so that the standard library does for both.
 """
 
 from __future__ import annotations
@@ -221,9 +222,9 @@ def version_in(pattern: str, text: str) -> str | None:
     return match.group(1) if match else None
 
 
-def defined(header: str, *names: str) -> str | None:
-    """A version that a system header defines: one string, or numbers to be joined by dots."""
-    file = next(iter(sorted(Path("/usr/include").glob(header))), None)
+def defined(header: str, *names: str, include: Path = Path("/usr/include")) -> str | None:
+    """A version that a header defines: one string, or numbers to be joined by dots."""
+    file = next(iter(sorted(include.glob(header))), None)
     text = file.read_text(encoding="utf-8", errors="replace") if file else ""
     values = [version_in(rf"#\s*define\s+{name}\s+\D*?(\d[\d.]*)", text) for name in names]
     return None if None in values else ".".join(value for value in values if value)
@@ -436,6 +437,8 @@ def main(root: Path) -> None:
     sources = root / "setup" / "proof"
     compilers = proved_compilers(sources)
     packages = externals(sources)
+    toolchains = [f"%pagewise-{compiler.name}" for compiler in compilers if compiler.entered]
+    write(state / "detected" / "definitions.yaml", {"definitions": [{"toolchains": toolchains}]})
     write(state / "detected" / "packages.yaml", packages_yaml(compilers, packages))
     write(
         state / "setup.json",

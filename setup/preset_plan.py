@@ -1,10 +1,11 @@
 """Which CMake presets make up an environment, and with which proved compilers.
 
-    preset_plan.py ENVIRONMENT_FILE SETUP_FILE
+    preset_plan.py ENVIRONMENT_FILE SITE_FOLDER SETUP_FILE
 
-Prints a line `<preset> <C compiler> <Fortran compiler> <version>` each, in stages with a blank line between
-them: the libraries, what else is built once a compiler, the configurations that need these. Configurations
-without a proved compiler are named on standard error, with the reason.
+The site's definitions.yaml says which toolchains there are. Prints a line `<preset> <C compiler> <Fortran
+compiler> <version>` each, in stages with a blank line between them: the libraries, what else is built once a
+compiler, the configurations that need these. Configurations without a proved compiler are named on standard
+error, with the reason.
 """
 
 from __future__ import annotations
@@ -89,11 +90,13 @@ def configuration(spec: str) -> Configuration:
     return Configuration(package, compiler.group(1), tuple(values[name] for name in variants))
 
 
-def configurations(environment_file: Path) -> list[Configuration]:
-    """The configurations of an environment, in its order."""
+def configurations(environment_file: Path, site: Path) -> list[Configuration]:
+    """The configurations of an environment on a site, in the environment's order."""
     content = yaml.safe_load(environment_file.read_text())["spack"]
+    file = site / "definitions.yaml"
+    of_site = yaml.safe_load(file.read_text())["definitions"] if file.exists() else []
     definitions: dict[str, list[Any]] = {}
-    for definition in content.get("definitions", []):
+    for definition in [*of_site, *content.get("definitions", [])]:
         for name, entries in definition.items():
             if name != "when":
                 definitions.setdefault(name, []).extend(entries)
@@ -114,11 +117,11 @@ def compilers(setup_file: Path) -> tuple[dict[str, str], dict[str, str]]:
     return proved, refused
 
 
-def main(environment_file: Path, setup_file: Path) -> int:
+def main(environment_file: Path, site: Path, setup_file: Path) -> int:
     """Print the plan; exit code 4 if there is none, or nothing of it can be built."""
     proved, refused = compilers(setup_file)
     try:
-        wanted = configurations(environment_file)
+        wanted = configurations(environment_file, site)
     except ValueError as error:
         print(f"presets: {environment_file}: {error}", file=sys.stderr)
         return 4
@@ -137,4 +140,4 @@ def main(environment_file: Path, setup_file: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import yaml
 
 from pagewise.errors import FormatError, RefusedError, SelectionError, SetupError
 from pagewise.site.folder import read_site, site_names, toolchain_compilers
-from pagewise.site.new import detect, write
+from pagewise.site.new import Scheduler, detect, write
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,11 +40,16 @@ def edit(file: Path, before: str, after: str) -> None:
     file.write_text(text.replace(before, after))
 
 
+def environment(checkout: Path) -> dict[str, str]:
+    """Of the command line."""
+    return {**os.environ, "PAGEWISE_ROOT": str(checkout), "PYTHONPATH": str(ROOT / "runners")}
+
+
 def pagewise(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command line."""
     return subprocess.run(
         [sys.executable, "-m", "pagewise", *arguments],
-        env={**os.environ, "PAGEWISE_ROOT": str(checkout), "PYTHONPATH": str(ROOT / "runners")},
+        env=environment(checkout),
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
@@ -61,13 +67,6 @@ def test_a64fx_has_the_five_compilers_of_its_toolchains() -> None:
     known = toolchain_compilers(ROOT)
     needed = set().union(*(known[name] for name in read_site("ookami", ROOT).data["toolchains"]))
     assert needed == {"gcc", "acfl", "fj", "cce", "llvm"}
-
-
-@pytest.mark.parametrize("name", ["ookami", "fugaku"])
-def test_the_toolchains_for_spack_are_those_of_the_site(name: str) -> None:
-    site = read_site(name, ROOT)
-    told = yaml.safe_load((site.folder / "definitions.yaml").read_text())
-    assert told == {"definitions": [{"toolchains": [f"%{one}" for one in site.data["toolchains"]]}]}
 
 
 def test_all_faults_are_told_at_once(checkout: Path) -> None:
@@ -96,6 +95,10 @@ def test_all_faults_are_told_at_once(checkout: Path) -> None:
         ("debian", "packages.yaml", "  ninja:", "  meson:", "ninja is missing"),
         ("debian", "packages.yaml", "prefix: /usr/lib/llvm-22", "prefix: llvm-22", "no full path"),
         ("ookami", "packages.yaml", "  fujitsu-libmpg:", "  libmpg:", "the policies fjmpg need it"),
+        ("ookami", "packages.yaml", "[a64fx]", "[zen4]", "`all: {target: [a64fx]}` is missing"),
+        ("debian", "packages.yaml", "  gcc:", "  all: {target: [zen4]}\n  gcc:", "site.yaml has none"),
+        ("debian", "definitions.yaml", "llvm", "nag", '[{"toolchains": ["%pagewise-gcc", "%pagewise-llvm"]'),
+        ("rocky", "site.yaml", "kind: slurm", "kind: none", "scheduler"),
         ("ookami", "packages.yaml", "  acfl:", "  arm:", "acfl is missing; the toolchain pagewise-arm-a64fx"),
     ],
 )
@@ -126,16 +129,21 @@ def test_a_new_site_is_what_was_detected_and_said(checkout: Path) -> None:
     done = pagewise(
         checkout,
         *("site", "new", "ours", "--yes", "--summary", 'a "quoted": machine', "--target", "zen4"),
-        *("--scheduler", "slurm", "--module", "gcc/13"),
+        *("--scheduler", "slurm", "--partition", "batch", "--account", "perf", "--module", "gcc/13"),
     )
     assert done.returncode == 0, done.stderr
     site = read_site("ours", checkout)
     assert site.data["summary"] == 'a "quoted": machine'
     assert site.data["target"] == "zen4"
-    assert site.data["scheduler"] == {"kind": "slurm", "options": ["--nodes=1", "--exclusive"]}
+    assert site.data["scheduler"] == {
+        **{"kind": "slurm", "partition": "batch", "account": "perf"},
+        "options": ["--nodes=1", "--exclusive"],
+    }
     assert site.data["modules"] == {"init": "/usr/share/lmod/lmod/init/bash", "load": ["gcc/13"]}
     assert site.data["toolchains"] == ["pagewise-gcc", "pagewise-llvm"]
     assert site.packages == read_site("debian", checkout).packages
+    assert site.of_all == {"target": ["zen4"]}
+    assert site.definitions == {"definitions": [{"toolchains": ["%pagewise-gcc", "%pagewise-llvm"]}]}
     assert "ours" in pagewise(checkout, "site", "list").stdout
     assert pagewise(checkout, "site", "check", "ours").returncode == 0
     again = pagewise(checkout, "site", "new", "ours", "--yes", "--summary", "other")
@@ -143,14 +151,93 @@ def test_a_new_site_is_what_was_detected_and_said(checkout: Path) -> None:
     assert "there already" in again.stderr
 
 
+class Conversation:
+    """`pagewise site new` in a terminal of its own."""
+
+    def __init__(self, checkout: Path, *arguments: str) -> None:
+        self.ours, theirs = pty.openpty()
+        self.said = ""
+        self.process = subprocess.Popen(
+            ["setsid", "--ctty", sys.executable, "-m", "pagewise", "site", "new", *arguments],
+            env=environment(checkout),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+
+    def answer(self, question: str, line: str) -> None:
+        """Wait for a question that was not answered yet, and answer it."""
+        start = len(self.said)
+        while question not in self.said[start:]:
+            self.said += self._read() or pytest.fail(f"{question!r} is not asked: {self.said}")
+        os.write(self.ours, line.encode())
+
+    def end(self) -> int:
+        """The exit code, after all was said."""
+        while text := self._read():
+            self.said += text
+        os.close(self.ours)
+        return self.process.wait(60)
+
+    def _read(self) -> str:
+        try:
+            return os.read(self.ours, 4096).decode()
+        except OSError:  # Linux: the other side is closed
+            return ""
+
+
+def test_what_is_not_detected_is_asked_and_wrong_answers_are_asked_again(checkout: Path) -> None:
+    talk = Conversation(checkout, "asked")
+    talk.answer("What the machine is", "x" * 111 + "\n")
+    talk.answer("What the machine is", "two sockets\n")
+    talk.answer("Processor", "Zen 4\n")
+    talk.answer("Processor", "zen4\n")
+    talk.answer("Scheduler", "lsf\n")
+    talk.answer("Scheduler", "slurm\n")
+    talk.answer("Partition", "two words\n")
+    talk.answer("Partition", "batch\n")
+    talk.answer("Account", "\n")
+    assert talk.end() == 0, talk.said
+    assert talk.said.count("Error: ") == 4
+    assert "'lsf' is not one of ['none', 'slurm', 'pbs', 'pjm']" in talk.said
+    site = read_site("asked", checkout)
+    assert (site.data["summary"], site.data["target"]) == ("two sockets", "zen4")
+    assert site.data["scheduler"] == {
+        **{"kind": "slurm", "partition": "batch"},
+        "options": ["--nodes=1", "--exclusive"],
+    }
+
+
+def test_an_empty_answer_takes_what_was_detected(checkout: Path) -> None:
+    found = detect(checkout)
+    talk = Conversation(checkout, "asked", "--summary", "given is not asked", "--scheduler", "none")
+    talk.answer("Processor by archspec's name; native: where it is built [native]", "\n")
+    assert talk.end() == 0, talk.said
+    site = read_site("asked", checkout)
+    assert site.data["target"] is None and site.data["toolchains"] == found.toolchains
+    assert site.data["scheduler"] == {"kind": "none"}
+
+
+@pytest.mark.parametrize("ends", ["\x03", "\x04"], ids=["interrupt", "end of file"])
+def test_nothing_is_written_when_the_questions_are_left(checkout: Path, ends: str) -> None:
+    before = sorted((checkout / "envs").rglob("*"))
+    talk = Conversation(checkout, "left")
+    talk.answer("What the machine is", "two sockets\n")
+    talk.answer("Processor", ends)
+    assert talk.end() != 0
+    assert "Traceback" not in talk.said and "written" not in talk.said
+    assert sorted((checkout / "envs").rglob("*")) == before
+
+
 def test_a_site_that_would_have_faults_is_not_written(checkout: Path) -> None:
     found = detect(checkout)
     found.packages.pop("ninja")
     with pytest.raises(FormatError, match="ninja is missing"):
-        write("bad", "x", found, target=None, scheduler="none", options=(), modules=(), root=checkout)
+        write("bad", "x", found, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
     assert not (checkout / "envs" / "sites" / "bad").exists()
     with pytest.raises(RefusedError, match="there already"):
-        write("rocky", "x", found, target=None, scheduler="none", options=(), modules=(), root=checkout)
+        write("rocky", "x", found, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
 
 
 def test_what_can_be_neither_detected_nor_asked_is_an_error(checkout: Path) -> None:

@@ -111,7 +111,11 @@ def test_without_spack_the_set_up_goes_on_and_says_why(without_spack: tuple[Path
     assert facts["spack"]["available"] is False
     assert "cannot be cloned" in facts["spack"]["reason"]
     assert "PAGEWISE_SPACK_URL" in facts["spack"]["remedy"]
-    assert any(compiler["entered"] for compiler in facts["compilers"])
+    entered = [compiler["name"] for compiler in facts["compilers"] if compiler["entered"]]
+    definitions = json.loads((checkout / ".pagewise" / "site" / "definitions.yaml").read_text())
+    assert entered and definitions == {
+        "definitions": [{"toolchains": [f"%pagewise-{name}" for name in entered]}]
+    }
 
 
 def test_activation_brings_the_command_its_completion_and_its_page(

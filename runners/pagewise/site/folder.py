@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,10 @@ class Site:
     folder: Path
     data: dict[str, Any]
     packages: dict[str, Any]
+    #: What packages.yaml says of all packages.
+    of_all: dict[str, Any]
+    #: Spack's definitions.yaml.
+    definitions: dict[str, Any]
 
     @property
     def name(self) -> str:
@@ -68,7 +74,9 @@ def read_site(name: str, root: Path | None = None, *, here: bool = False) -> Sit
     if not isinstance(packages, dict):
         found.append("packages.yaml: it has no section `packages`")
         packages = {}
-    site = Site(folder, data, packages)
+    of_all = packages.pop("all", {})
+    definitions = folder / "definitions.yaml"
+    site = Site(folder, data, packages, of_all, _read(definitions) if definitions.is_file() else {})
     found += [
         f"packages.yaml: {one}: {fault}" for one in packages for fault in _external_faults(packages[one])
     ]
@@ -91,6 +99,11 @@ def toolchain_compilers(root: Path) -> dict[str, set[str]]:
             specs = " ".join(entry["spec"] for entry in entries)
             compilers[name] = set(re.findall(r"%(?:c|cxx|fortran)=([a-z0-9-]+)", specs))
     return compilers
+
+
+def spack_toolchains(toolchains: Sequence[str]) -> dict[str, Any]:
+    """What definitions.yaml says of a site's toolchains: environments take them by `$toolchains`."""
+    return {"toolchains": [f"%{one}" for one in toolchains]}
 
 
 def _external_faults(entry: Any) -> list[str]:
@@ -122,6 +135,13 @@ def _faults_between(site: Site, root: Path) -> list[str]:
             found.append(f"site.yaml: toolchains: {toolchain!r} is none of {', '.join(known)}")
         for compiler in sorted(known.get(toolchain, ())):
             found += [f"packages.yaml: {fault}" for fault in _compiler_faults(site, compiler, toolchain)]
+    wanted = spack_toolchains(site.data["toolchains"])
+    if [one for one in site.definitions.get("definitions", []) if "toolchains" in one] != [wanted]:
+        found.append(f"definitions.yaml: as in site.yaml, it must be `definitions: [{json.dumps(wanted)}]`")
+    target = site.data["target"]
+    if site.of_all.get("target", []) != ([target] if target else []):
+        told = f"`all: {{target: [{target}]}}` is missing" if target else "all: target: site.yaml has none"
+        found.append(f"packages.yaml: {told}")
     for tool in _TOOLS:
         if tool not in site.packages:
             found.append(f"packages.yaml: {tool} is missing; every build needs it")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import yaml
 
 from pagewise.errors import RefusedError, SetupError
 from pagewise.paths import project_root
-from pagewise.site.folder import Site, read_site, sites_folder, toolchain_compilers
+from pagewise.schemas import validator
+from pagewise.site.folder import Site, read_site, sites_folder, spack_toolchains, toolchain_compilers
 
 _SCHEDULERS = {"slurm": "sbatch", "pjm": "pjsub", "pbs": "qsub"}
 _WHOLE_NODE = {"slurm": ["--nodes=1", "--exclusive"], "pjm": ["-L node=1"], "pbs": ["-l place=excl"]}
@@ -31,6 +33,31 @@ class Detected:
     base_kib: int
     scheduler: str
     module_init: str | None
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """Who runs jobs, and what every job needs."""
+
+    kind: str
+    options: Sequence[str] = field(default=())
+    partition: str | None = None
+    account: str | None = None
+
+    def data(self) -> dict[str, Any]:
+        """As site.yaml has it; without options, those of a job with a node of its own."""
+        options = list(self.options) or _WHOLE_NODE.get(self.kind, [])
+        said = {"kind": self.kind, "partition": self.partition, "account": self.account, "options": options}
+        return {name: value for name, value in said.items() if value}
+
+
+def fault(place: Sequence[str], answer: str) -> str | None:
+    """What is wrong with an answer by the schema of site.yaml at this place; None when nothing is."""
+    checked = validator("site", 1)
+    part = checked.schema
+    for name in place:
+        part = part["properties"][name]
+    return next((error.message for error in checked.evolve(schema=part).iter_errors(answer)), None)
 
 
 def detect(root: Path | None = None) -> Detected:
@@ -65,23 +92,28 @@ def detect(root: Path | None = None) -> Detected:
     )
 
 
+def new_folder(name: str, root: Path | None = None) -> Path:
+    """Where a new site's files go. Raises RefusedError where one is there already."""
+    folder = sites_folder(root) / name
+    if folder.exists():
+        raise RefusedError(
+            "this site is there already", where=folder, remedy="remove it, or take another name"
+        )
+    return folder
+
+
 def write(
     name: str,
     summary: str,
     detected: Detected,
     *,
     target: str | None,
-    scheduler: str,
-    options: Sequence[str],
+    scheduler: Scheduler,
     modules: Sequence[str],
     root: Path | None = None,
 ) -> Site:
-    """Writes the folder of a site and checks it. Raises RefusedError where one is there already."""
-    folder = sites_folder(root) / name
-    if folder.exists():
-        raise RefusedError(
-            "this site is there already", where=folder, remedy="remove it, or take another name"
-        )
+    """Writes the folder of a site, checked before it is in its place. Raises as new_folder and read_site."""
+    folder = new_folder(name, root)
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("pagewise.site", "."),
         trim_blocks=True,
@@ -94,16 +126,20 @@ def write(
         summary=summary,
         target=target,
         detected=detected,
-        scheduler=scheduler,
-        options=list(options) or _WHOLE_NODE.get(scheduler, []),
+        scheduler=scheduler.data(),
         modules=list(modules),
     )
-    folder.mkdir(parents=True)
-    try:
-        (folder / "site.yaml").write_text(text, encoding="utf-8")
-        packages = yaml.safe_dump({"packages": detected.packages}, sort_keys=False)
-        (folder / "packages.yaml").write_text(packages, encoding="utf-8")
-        return read_site(name, root)
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
+    of_all = {"all": {"target": [target]}} if target else {}
+    files = {
+        "packages": {"packages": {**of_all, **detected.packages}},
+        "definitions": {"definitions": [spack_toolchains(detected.toolchains)]},
+    }
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as aside:
+        made = Path(aside, name)
+        made.mkdir()
+        (made / "site.yaml").write_text(text, encoding="utf-8")
+        for section, content in files.items():
+            (made / f"{section}.yaml").write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        read_site(str(made), root)
+        made.rename(folder)
+    return read_site(name, root)

@@ -48,6 +48,8 @@ def check(name: str, here: bool) -> None:
 @click.option(
     "--option", "options", multiple=True, help="Of the scheduler, for a job with a node of its own."
 )
+@click.option("--partition", metavar="NAME", help="Partition or queue of jobs.")
+@click.option("--account", metavar="NAME", help="Account that jobs are charged to.")
 @click.option("--module", "modules", multiple=True, help="To be loaded before anything is built or run.")
 @click.option("--yes", is_flag=True, help="Ask nothing: what is not given is as detected.")
 def new(
@@ -57,36 +59,50 @@ def new(
     target: str | None,
     scheduler: str | None,
     options: Sequence[str],
+    partition: str | None,
+    account: str | None,
     modules: Sequence[str],
     yes: bool,
 ) -> None:
     """Write the folder of a new site from what is detected here; what is not, is asked."""
-    from pagewise.site.new import detect, write
+    from pagewise.site.new import Scheduler, detect, fault, new_folder, write
 
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
         raise SelectionError(
             f"{name!r} is no name of a site", remedy="small letters, digits, - and _, beginning with a letter"
         )
+    new_folder(name)
     asks = not yes and sys.stdin.isatty()
     if not asks and summary is None:
         raise SelectionError("the site has no summary", remedy="give --summary 'what the machine is'")
     found = detect()
 
-    def wanted(given: str | None, question: str, default: str | None) -> str:
+    def wanted(given: str | None, default: str | None, question: str, *place: str) -> str:
+        """What was given, else the default where nothing is asked, else an answer that the schema takes."""
         if given is not None or not asks:
             return given if given is not None else str(default)
-        return str(click.prompt(question, default=default))
 
-    summary = wanted(summary, "What the machine is, in a line", None)
-    target = wanted(target, "Processor by archspec's name", "native")
-    kind = wanted(scheduler, "Scheduler: none, slurm, pbs or pjm", found.scheduler)
+        def checked(answer: str) -> str:
+            wrong = fault(place, answer) if answer != default else None
+            if wrong:
+                raise click.BadParameter(wrong)
+            return answer
+
+        return str(click.prompt(question, default=default, value_proc=checked, show_default=bool(default)))
+
+    summary = wanted(summary, None, "What the machine is, in a line", "summary")
+    target = wanted(target, "native", "Processor by archspec's name; native: where it is built", "target")
+    kind = wanted(scheduler, found.scheduler, "Scheduler: none, slurm, pbs or pjm", "scheduler", "kind")
+    if kind != "none":
+        chosen = "the scheduler's own choice"
+        partition = wanted(partition, "", f"Partition or queue (empty: {chosen})", "scheduler", "partition")
+        account = wanted(account, "", f"Account (empty: {chosen})", "scheduler", "account")
     site = write(
         name,
         summary,
         found,
         target=None if target == "native" else target,
-        scheduler=kind,
-        options=options,
+        scheduler=Scheduler(kind, options, partition or None, account or None),
         modules=modules,
     )
     click.echo(f"{site.folder}: written; make compare SITE={name}")

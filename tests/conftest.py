@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -17,13 +19,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def spack_ready() -> None:
-    """Ends the test where Spack cannot be had: a failure in CI, skipped with the reason elsewhere."""
+def lacking() -> Callable[[str], NoReturn]:
+    """Ends a test that cannot be made here, with the reason: a failure in CI, skipped elsewhere."""
+    return pytest.fail if os.environ.get("CI") else pytest.skip
+
+
+@pytest.fixture(scope="session")
+def spack_ready(lacking: Callable[[str], NoReturn]) -> None:
+    """Ends the test where Spack cannot be had."""
     spack = {"available": False, "reason": "the checkout is not set up", "remedy": "make setup"}
     if (STATE / "setup.json").exists():
         spack = json.loads((STATE / "setup.json").read_text())["spack"]
     if not spack["available"]:
-        told = f"needs Spack: {spack['reason']} ({spack['remedy']})"
-        if os.environ.get("CI"):
-            pytest.fail(told)
-        pytest.skip(told)
+        lacking(f"needs Spack: {spack['reason']} ({spack['remedy']})")

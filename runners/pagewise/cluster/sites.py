@@ -1,11 +1,8 @@
-"""The cluster's configuration for ReFrame: a site's own file, or what is found here."""
+"""The cluster's configuration for ReFrame: a site's own file, its site.yaml, or what is found here."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import socket
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,13 +12,13 @@ from typing import Any
 
 import yaml
 
+from pagewise.cluster.systems import found_here, of_site
 from pagewise.errors import FormatError, SelectionError, SetupError
 from pagewise.paths import project_root
+from pagewise.site.folder import read_site
 
 FILE = "reframe.yaml"
 SETTINGS = Path(__file__).parents[2] / "reframe" / "settings.py"
-# ReFrame holds back jobs beyond so many; a sweep submits all its nodes.
-_JOBS = 10_000
 _LOCAL = ("local",)
 
 
@@ -40,58 +37,31 @@ class Partition:
         return f"{self.system}:{self.name}"
 
 
-def site_file(root: Path, site: str | None, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """ReFrame's configuration of a site: the one named, else that of PAGEWISE_SITE; None without one.
-
-    A site is a folder of envs/sites, or a path. Raises SelectionError when the named one has no such file.
-    """
+def site_folder(root: Path, site: str | None, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The folder of the site named, else of PAGEWISE_SITE: one of envs/sites, or a path. None without one."""
     named = site or environ.get("PAGEWISE_SITE")
     if not named:
         return None
-    folder = Path(named) if "/" in named else root / "envs" / "sites" / named
-    file = folder if folder.is_file() else folder / FILE
-    if file.is_file():
-        return file
-    if site is None:
-        return None
-    raise SelectionError(
-        f"the site {site} has no configuration for ReFrame",
-        where=file,
-        remedy=f"pagewise cluster configure {site}",
-    )
+    return Path(named) if "/" in named else root / "envs" / "sites" / named
 
 
-def found_here() -> dict[str, Any]:
-    """A configuration for ReFrame from the scheduler that is found on this machine, to begin with."""
-    if shutil.which("sinfo"):
-        scheduler = "slurm" if _works(["sacct", "-n", "-X", "-j", "1"]) else "squeue"
-        told = _lines(["sinfo", "-h", "-o", "%R"])
-        partitions = [_partition(name, scheduler, [f"--partition={name}"]) for name in dict.fromkeys(told)]
-    elif shutil.which("pbsnodes"):
-        partitions = [_partition("default", "pbs", [])]
-    elif shutil.which("flux"):
-        partitions = [_partition("default", "flux", [])]
-    else:
-        partitions = [_partition("local", "local", [])]
-    return {
-        "systems": [
-            {
-                "name": "here",
-                "descr": f"What was found on {socket.gethostname()}",
-                "hostnames": [".*"],
-                "partitions": partitions,
-            }
-        ]
-    }
+def system_of(folder: Path | None, partition: str | None = None) -> dict[str, Any]:
+    """ReFrame's configuration from what a site's folder says, or without one from what is found here.
+
+    `partition` goes before the site's. Raises as read_site and of_site.
+    """
+    if folder is None or not (folder / "site.yaml").is_file():
+        return found_here()
+    return of_site(read_site(str(folder)), partition)
 
 
-def write_site(folder: Path, found: Mapping[str, Any], name: str) -> Path:
+def write_site(folder: Path, system: Mapping[str, Any], name: str | None = None) -> Path:
     """Writes a configuration to begin with. Raises SelectionError when there is one."""
     file = folder / FILE
     if file.exists():
         raise SelectionError("this site has one already", where=file, remedy="edit it, or name another site")
     folder.mkdir(parents=True, exist_ok=True)
-    named = {"systems": [{**found["systems"][0], "name": name}]}
+    named = {"systems": [{**one, "name": name or one["name"]} for one in system["systems"]]}
     head = (
         "# This site for ReFrame (https://reframe-hpc.readthedocs.io, Configuration Reference).\n"
         "# access: options that every job needs (account, reservation); time_limit, env_vars and\n"
@@ -102,13 +72,26 @@ def write_site(folder: Path, found: Mapping[str, Any], name: str) -> Path:
 
 
 @contextmanager
-def located(site: str | None) -> Iterator[list[Path]]:
-    """ReFrame's configuration files, while the block lasts: ours, and the site's or what is found here."""
-    with tempfile.TemporaryDirectory(prefix="pagewise-site-") as folder:
+def located(site: str | None, partition: str | None = None) -> Iterator[list[Path]]:
+    """ReFrame's configuration files, while the block lasts: ours, and the site's.
+
+    That is its reframe.yaml, else what its site.yaml says, else what is found here. Raises SelectionError for
+    a named site with neither file, and as system_of.
+    """
+    with tempfile.TemporaryDirectory(prefix="pagewise-site-") as aside:
         # Without it, reading the settings would make a folder where the user is.
-        os.environ.setdefault("PAGEWISE_CLUSTER_WORK", folder)
-        file = site_file(project_root(), site)
-        yield [SETTINGS, file or write_site(Path(folder), found_here(), "here")]
+        os.environ.setdefault("PAGEWISE_CLUSTER_WORK", aside)
+        folder = site_folder(project_root(), site)
+        file = folder if folder is None or folder.is_file() else folder / FILE
+        if file is None or not file.is_file():
+            if site and not (file.with_name("site.yaml").is_file()):
+                raise SelectionError(
+                    f"the site {site} has neither site.yaml nor {FILE}",
+                    where=folder,
+                    remedy=f"pagewise site new {site}; or pagewise cluster configure {site}",
+                )
+            file = write_site(Path(aside), system_of(folder, partition))
+        yield [SETTINGS, file]
 
 
 def partitions_of(files: Sequence[Path]) -> list[Partition]:
@@ -154,23 +137,3 @@ def _reframe_config() -> Any:
     except ImportError as fault:
         raise SetupError("ReFrame is not here", remedy="make setup (or: pip install reframe-hpc)") from fault
     return config
-
-
-def _partition(name: str, scheduler: str, access: list[str]) -> dict[str, Any]:
-    told = {"name": name, "scheduler": scheduler, "launcher": "local", "environs": ["builtin"]}
-    return told | {"max_jobs": _JOBS} | ({"access": access} if access else {})
-
-
-def _works(command: list[str]) -> bool:
-    return shutil.which(command[0]) is not None and _run(command).returncode == 0
-
-
-def _lines(command: list[str]) -> list[str]:
-    answer = _run(command)
-    if answer.returncode != 0:
-        raise SetupError(f"{command[0]} failed: {answer.stderr.strip()}", where=" ".join(command))
-    return answer.stdout.split()
-
-
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False)

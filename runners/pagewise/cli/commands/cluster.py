@@ -15,11 +15,11 @@ _INCOMPLETE = 1
 SITE = click.option(
     "--site",
     metavar="NAME",
-    help="Site whose reframe.yaml is used: a folder of envs/sites, or a path. PAGEWISE_SITE by default; "
-    "without one, the scheduler that is found here.",
+    help="Site whose reframe.yaml, or else site.yaml, tells of the scheduler: a folder of envs/sites, or a "
+    "path. PAGEWISE_SITE by default; without one, the scheduler that is found here.",
 )
 PARTITION = click.option(
-    "--partition", metavar="NAME", help="Partition of that file; needed where it has several."
+    "--partition", metavar="NAME", help="Partition, in place of the site's; needed where there are several."
 )
 AT_LEAST = click.option(
     "--at-least",
@@ -39,14 +39,14 @@ def command() -> None:
 @command.command()
 @click.argument("site")
 def configure(site: str) -> None:
-    """Write envs/sites/SITE/reframe.yaml from the scheduler that is found here, to be edited."""
-    from pagewise.cluster.sites import found_here, write_site
+    """Write envs/sites/SITE/reframe.yaml, to be edited: from its site.yaml, else from what is found here."""
+    from pagewise.cluster.sites import site_folder, system_of, write_site
     from pagewise.paths import project_root
 
-    folder = Path(site) if "/" in site else project_root() / "envs" / "sites" / site
-    click.echo(
-        f"{write_site(folder, found_here(), folder.name)}: look through it, then: pagewise cluster nodes"
-    )
+    folder = site_folder(project_root(), site)
+    assert folder is not None
+    file = write_site(folder, system_of(folder), folder.name)
+    click.echo(f"{file}: look through it, then: pagewise cluster nodes")
 
 
 @command.command()
@@ -58,7 +58,7 @@ def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
     from pagewise.cluster.schedulers import nodes_of
     from pagewise.cluster.sites import located
 
-    with located(site) as files:
+    with located(site, partition) as files:
         chosen = _partition(files, partition)
     found = nodes_of(chosen.scheduler, chosen.access)
     if as_json:
@@ -111,7 +111,7 @@ def run(as_json: bool, **chosen: Any) -> int:
     from pagewise.cluster import engine
     from pagewise.cluster.sites import located
 
-    with located(chosen["site"]) as files:
+    with located(chosen["site"], chosen["partition"]) as files:
         partition = _partition(files, chosen["partition"])
         request = engine.Request(
             name=chosen["name"],

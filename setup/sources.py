@@ -1,7 +1,8 @@
 """Run by `spack --env-dir ENVIRONMENT python`: the sources of what it builds, by URL and checksum.
 
 Prints a line of package, version, kind (archive, resource, patch, git), URL and sha256 or commit each, with
-tabs. What comes with Spack and its packages (wrappers, patches in files) has no line.
+tabs. What comes with Spack and its packages (wrappers, patches in files) has no line; what a package's build
+fetches by itself, past Spack and any mirror, has a comment.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import spack.patch
 import spack.spec
 
 Row = tuple[str, str, str, str, str]
+#: Build systems that fetch what a package is made of while they build it.
+FETCHING = {"cargo": "crates", "go": "modules"}
 
 
 def fetched(spec: spack.spec.Spec, kind: str, fetcher: Any) -> Row:
@@ -47,6 +50,9 @@ def main() -> None:
     for row in sorted({row for spec in specs for row in rows(spec)}):
         if not row[3].startswith("file:"):
             print("\t".join(row))
+    for spec in sorted(specs):
+        if what := FETCHING.get(spec.variants["build_system"].value):
+            print(f"# {spec.name}\t{spec.version}\tits {what} are not among these: building it fetches them")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from conftest import VERSION, run, set_up
+from conftest import VERSION, run, set_up, spack
 
 
 def test_all_but_compiler_and_libc_is_built(spack_ready: None, clone: Callable[..., Path]) -> None:
@@ -44,3 +44,22 @@ def test_all_but_compiler_and_libc_is_built(spack_ready: None, clone: Callable[.
     assert built.keys() - without_sources == archives.keys()
     assert "papi" in archives and any(row[2] == "patch" for row in rows)
     assert any("mirror create --directory" in line for line in lines)
+    assert not any("fetches them" in line for line in lines)
+
+
+def test_what_a_build_fetches_past_every_mirror_is_told(checkout: Path) -> None:
+    folder = checkout / "envs" / "crates"
+    folder.mkdir()
+    rust = {"externals": [{"spec": "rust@1.80.0", "prefix": "/usr"}], "buildable": False}
+    content = {
+        "include": ["../../.pagewise/site", "../common"],
+        "packages": {"rust": rust},
+        "specs": ["hyperfine"],
+        "view": False,
+    }
+    (folder / "spack.yaml").write_text(json.dumps({"spack": content}))
+    solved = spack(checkout, "-D", folder, "concretize")
+    assert solved.returncode == 0, solved.stdout
+    told = spack(checkout, "-D", folder, "python", checkout / "setup" / "sources.py")
+    version = re.search(r"^hyperfine\t([\d.]+)\tarchive\t", told.stdout, re.MULTILINE)[1]
+    assert f"# hyperfine\t{version}\tits crates are not among these" in told.stdout

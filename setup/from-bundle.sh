@@ -23,6 +23,7 @@ if [[ -n ${BUNDLE:-} ]]; then
         "export PAGEWISE_PYTHON=<a Python ${wanted}>, or have a bundle made by Python ${got}"
     export BUNDLE="${bundle}" PAGEWISE_OFFLINE=1
     export PAGEWISE_SPACK_URL="file://${bundle}/spack.git" PAGEWISE_SPACK_PACKAGES_URL="file://${bundle}/spack-packages.git"
+    export PAGEWISE_SPACK_INDEX="${bundle}/spack-index"
     export PIP_NO_INDEX=1 PIP_FIND_LINKS="${bundle}/wheels"
     unset PAGEWISE_USE_SPACK PIP_INDEX_URL PIP_EXTRA_INDEX_URL
 fi

@@ -47,11 +47,24 @@ def media(locked: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return archive, re.search(r"signed by ([0-9A-F]{40}):", done.stdout)[1]
 
 
+@pytest.fixture(scope="session")
+def content(media: tuple[Path, str]) -> Path:
+    """The bundle's content, which stays as it was made."""
+    subprocess.run(["tar", "-x", "-C", media[0].parent, "-f", media[0]], check=True)
+    return media[0].parent / "pagewise"
+
+
 @pytest.fixture
-def unpacked(media: tuple[Path, str], tmp_path: Path) -> Path:
-    """The bundle's content, to be tampered with."""
-    subprocess.run(["tar", "-x", "-C", tmp_path, "-f", media[0]], check=True)
-    return tmp_path / "pagewise"
+def unpacked(content: Path, tmp_path: Path) -> Path:
+    """The same files in folders of a test's own, to be tampered with by `put` alone."""
+    subprocess.run(["cp", "--archive", "--link", content, tmp_path], check=True)
+    return tmp_path / content.name
+
+
+def put(file: Path, told: str | bytes) -> None:
+    """Another file in the place of one."""
+    file.unlink(missing_ok=True)
+    file.write_bytes(told.encode() if isinstance(told, str) else told)
 
 
 @pytest.fixture(scope="session")
@@ -110,14 +123,14 @@ def test_others_run_the_read_only_installation_with_results_of_their_own(
 
 
 def test_the_sources_of_a_bundle_build_the_same(
-    media: tuple[Path, str], unpacked: Path, locked: Path, clone: Callable[..., Path]
+    media: tuple[Path, str], content: Path, locked: Path, clone: Callable[..., Path]
 ) -> None:
     site = set_up(clone("site"))
     without_network = ("unshare", "--map-root-user", "--net")
     if run(*without_network, "true").returncode != 0:
         pytest.skip("this user may not make a network namespace")
     stack = (site / "setup" / "stack", "release-quick")
-    done = run(*without_network, *stack, BUNDLE=str(unpacked), KEY=media[1], FROM="sources")
+    done = run(*without_network, *stack, BUNDLE=str(content), KEY=media[1], FROM="sources")
     assert done.returncode == 0, done.stdout
     log = (site / ".pagewise" / "logs" / "install-release-quick.log").read_text()
     assert "libpagewise: Executing phase: 'build'" in log
@@ -137,25 +150,25 @@ def name_anew(bundle: Path, name: str) -> None:
     """Make the checksums tell of a file as it is."""
     digest = hashlib.sha256((bundle / name).read_bytes()).hexdigest()
     sums = bundle / "SHA256SUMS"
-    sums.write_text(re.sub(rf"^\w+(?=  \./{name}$)", digest, sums.read_text(), flags=re.MULTILINE))
+    put(sums, re.sub(rf"^\w+(?=  \./{name}$)", digest, sums.read_text(), flags=re.MULTILINE))
 
 
-def test_a_bundle_as_it_was_made_is_accepted(media: tuple[Path, str], unpacked: Path) -> None:
+def test_a_bundle_as_it_was_made_is_accepted(media: tuple[Path, str], content: Path) -> None:
     for key in (media[1], media[1].lower(), " ".join(re.findall("....", media[1]))):
-        done = run(ROOT / "setup" / "verify-bundle", unpacked, key)
+        done = run(ROOT / "setup" / "verify-bundle", content, key)
         assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_a_changed_file_is_refused(media: tuple[Path, str], unpacked: Path) -> None:
     blob = max((unpacked / "buildcache").rglob("*"), key=lambda file: file.stat().st_size)
-    content = bytearray(blob.read_bytes())
-    content[len(content) // 2] ^= 1
-    blob.write_bytes(content)
+    told = bytearray(blob.read_bytes())
+    told[len(told) // 2] ^= 1
+    put(blob, bytes(told))
     assert f"./{blob.relative_to(unpacked)}: FAILED" in told_by_verifying(unpacked, media[1])
 
 
 def test_changed_checksums_are_refused(media: tuple[Path, str], unpacked: Path) -> None:
-    (unpacked / "install").write_text("#!/bin/sh\n")
+    put(unpacked / "install", "#!/bin/sh\n")
     name_anew(unpacked, "install")
     assert "the signature of the bundle's checksums is wrong" in told_by_verifying(unpacked, media[1])
 
@@ -165,7 +178,7 @@ def test_a_bundle_signed_by_another_key_is_refused(
 ) -> None:
     home = tmp_path / "keys"
     gpg(home, "--passphrase", "", "--quick-generate-key", "mallory", "ed25519", "sign")
-    (unpacked / "key.asc").write_text(gpg(home, "--armor", "--export"))
+    put(unpacked / "key.asc", gpg(home, "--armor", "--export"))
     (unpacked / "SHA256SUMS.asc").unlink()
     name_anew(unpacked, "key.asc")
     gpg(home, "--armor", "--detach-sign", str(unpacked / "SHA256SUMS"))

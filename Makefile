@@ -41,6 +41,7 @@ help:
 	@echo 'make peers      set up, build, and compare our kernels with peer benchmarks that are installed (docs/peers.md)'
 	@echo '                PEERS=likwid-bench,stream,...  KERNELS=stream_triad,...  ROUNDS=n  QUICK=1'
 	@echo 'make setup      what this machine lacks: system packages, Spack, Python environment, detected compilers'
+	@echo 'make setup-tests     and what tests need: Slurm, browser, cross compilers with HDF5 for A64FX (docs/a64fx.md)'
 	@echo 'make stack      set up, and build the environment ENV with its modules'
 	@echo '                UPSTREAMS=folder: what a deployed release has installed is used and not built (docs/deploy.md)'
 	@echo '                LOCK=folder: exactly what make lock wrote there'

@@ -3,7 +3,8 @@
 detect_emulated.py ROOT
 
 Writes .pagewise/emulated-a64fx: packages.yaml, which envs/a64fx-emulated includes, and what stands between
-Spack and the compilers. Nothing is written where they or QEMU lack.
+Spack and the compilers. Nothing is written where they or QEMU lack. HDF5 is entered where aarch64-hdf5 has
+fetched it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from detect import (
     PROGRAMS,
+    SUM_OF_SQUARES,
     Compiler,
+    Program,
     compilers_of,
+    defined,
     gcc_version,
     output_of,
     packages_yaml,
@@ -40,9 +45,13 @@ exec {qemu} -L /usr/{triplet} /usr/{triplet}/lib/{linker} "$@"
 TOOLS = ("cmake", "ninja", "gmake")
 
 
+def emulator(root: Path) -> tuple[str, ...]:
+    """The command that runs programs of the processor."""
+    return (str(root / "kernels" / "cmake" / "emulate"),)
+
+
 def cross_compiler(root: Path) -> Compiler | None:
     """The newest cross compiler whose programs print the right answers under the emulator."""
-    emulate = (str(root / "kernels" / "cmake" / "emulate"),)
     for compiler in compilers_of(
         "gcc",
         f"{TRIPLET}-gcc",
@@ -51,7 +60,7 @@ def cross_compiler(root: Path) -> Compiler | None:
     ):
         drivers = {"c": compiler.c, "fortran": compiler.fortran}
         found = [
-            prove_program(driver, program, root / "setup" / "proof", emulate)
+            prove_program(driver, program, root / "setup" / "proof", emulator(root))
             if (driver := drivers[program.language])
             else (False, f"there is no compiler of {program.language}")
             for program in PROGRAMS
@@ -62,6 +71,22 @@ def cross_compiler(root: Path) -> Compiler | None:
         if compiler.entered:
             return compiler
     return None
+
+
+def hdf5(root: Path, driver: str) -> dict[str, Any]:
+    """HDF5 for Spack's packages section, if a program with it runs; empty without."""
+    prefix = root / ".pagewise" / "aarch64" / "hdf5"
+    names = ("H5_VERS_MAJOR", "H5_VERS_MINOR", "H5_VERS_RELEASE")
+    version = defined("H5public.h", *names, include=prefix / "include")
+    if version is None:
+        return {}
+    # RPATH, not RUNPATH: libraries that HDF5 needs are found by it too.
+    link = (f"-L{prefix}/lib", f"-Wl,--no-as-needed,--disable-new-dtags,-rpath,{prefix}/lib", "-lhdf5")
+    program = Program("HDF5", "hdf5.c", "c", SUM_OF_SQUARES, (f"-I{prefix}/include", *link))
+    proved, detail = prove_program(driver, program, root / "setup" / "proof", emulator(root))
+    print(f"setup: emulated a64fx: hdf5 {version} ({prefix}): {'entered' if proved else detail}")
+    external = {"spec": f"hdf5@={version} target=aarch64", "prefix": str(prefix)}
+    return {"hdf5": {"externals": [external]}} if proved else {}
 
 
 def script(file: Path, text: str) -> str:
@@ -80,6 +105,7 @@ def main(root: Path) -> None:
     if qemu is None or compiler is None or compiler.fortran is None:
         shutil.rmtree(folder, ignore_errors=True)
         return
+    libraries = hdf5(root, compiler.c)
     linker = script(folder / "lib" / LINKER, DYNAMIC_LINKER.format(qemu=qemu, triplet=TRIPLET, linker=LINKER))
 
     def wrapped(driver: str) -> str:
@@ -96,7 +122,7 @@ def main(root: Path) -> None:
     # Spack would take the one it finds by itself to be this machine's.
     libc = {"externals": [{"spec": f"glibc@={version} target=aarch64", "prefix": str(folder)}]}
     section = packages_yaml([compiler], [])["packages"]
-    write(folder / "packages.yaml", {"packages": {**section, **tools, "glibc": libc}})
+    write(folder / "packages.yaml", {"packages": {**section, **tools, **libraries, "glibc": libc}})
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -25,6 +27,8 @@ PYTHON_PACKAGES = {
 }
 EMULATED = STATE / "emulated-a64fx"
 A64FX_KERNELS = ("stream_triad", "stream_dot")
+#: Bits of SVE vectors that the processor can be set to.
+A64FX_LENGTHS = (128, 256, 512)
 
 
 def copy_checkout(root: Path, *names: str) -> Path:
@@ -146,20 +150,35 @@ def locked(spack_ready: None, origin: Path, tmp_path_factory: pytest.TempPathFac
     done = run(set_up(folder) / "setup" / "lock", "release-quick", "host", folder / "lock")
     assert done.returncode == 0, done.stdout
     return folder
+
+
 def spack(checkout: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Spack with the checkout's settings."""
     script = '. "$PAGEWISE_ROOT/setup/spack-env.sh" && "$PAGEWISE_ROOT/.pagewise/spack/bin/spack" "$@"'
     return run("bash", "-c", script, "spack", *arguments, PAGEWISE_ROOT=str(checkout))
 
 
+def installed(checkout: Path, environment: str) -> dict[Path, dict[str, Any]]:
+    """An environment's roots as its lock has them, by where they are installed."""
+    lock = json.loads((checkout / "envs" / environment / "spack.lock").read_text())
+    specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
+    opt = checkout / ".pagewise" / "opt"
+    return {opt / one["name"] / f"{one['version']}-{one['hash']}": one for one in specs}
+
+
+def emulate(program: Path, *arguments: str, bits: int = 512) -> subprocess.CompletedProcess[str]:
+    """Run an installed program for A64FX as its users would."""
+    launcher = program.parents[1] / "share" / "pagewise" / "emulate"
+    return run(launcher, "--vector-bits", str(bits), program, *arguments)
+
+
 @pytest.fixture(scope="session")
-def small(spack_ready: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(
+    spack_ready: None, lacking: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A checkout of few kernels, with Spack and the emulated A64FX set up."""
     if not (EMULATED / "packages.yaml").exists():
-        told = "needs cross compilers for aarch64 and qemu-user (make setup-tests)"
-        if os.environ.get("CI"):
-            pytest.fail(told)
-        pytest.skip(told)
+        lacking("needs cross compilers for aarch64 and qemu-user (make setup-tests)")
     root = copy_checkout(
         tmp_path_factory.mktemp("a64fx"), "setup", "envs", "repos", "modulefiles", "kernels", "spack.yaml"
     )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import A64FX_KERNELS, run, spack
-
-LENGTHS = (128, 256, 512)
+from conftest import A64FX_KERNELS, A64FX_LENGTHS, emulate, installed, run, spack
 
 
 @pytest.fixture(scope="module")
@@ -21,28 +18,18 @@ def emulated(small: Path) -> Path:
     return small
 
 
-def prefixes(checkout: Path, environment: str) -> dict[str, Path]:
+def prefixes(checkout: Path) -> dict[str, Path]:
     """Of the environment's roots, by their stores."""
-    lock = json.loads((checkout / "envs" / environment / "spack.lock").read_text())
-    found = {}
-    for root in lock["roots"]:
-        stores = lock["concrete_specs"][root["hash"]]["parameters"]["stores"]
-        found[stores] = next((checkout / ".pagewise" / "opt").glob(f"pagewise-micro/*-{root['hash']}"))
-    return found
+    roots = installed(checkout, "a64fx-agnostic").items()
+    return {root["parameters"]["stores"]: prefix for prefix, root in roots}
 
 
-def emulate(program: Path, *arguments: str, bits: int = 512) -> subprocess.CompletedProcess[str]:
-    """Run an installed program as its users would."""
-    launcher = program.parents[1] / "share" / "pagewise" / "emulate"
-    return run(launcher, "--vector-bits", str(bits), program, *arguments)
-
-
-@pytest.mark.parametrize("bits", LENGTHS)
+@pytest.mark.parametrize("bits", A64FX_LENGTHS)
 @pytest.mark.parametrize("stores", ["regular", "zfill"])
 def test_results_are_right_with_vectors_of_any_length(
     emulated: Path, tmp_path: Path, stores: str, bits: int
 ) -> None:
-    prefix = prefixes(emulated, "a64fx-agnostic")[stores]
+    prefix = prefixes(emulated)[stores]
     for kernel in A64FX_KERNELS:
         file = tmp_path / f"{kernel}.jsonl"
         # Elements that are no whole number of lines, in shares that are none either.
@@ -56,7 +43,7 @@ def test_results_are_right_with_vectors_of_any_length(
 
 
 def test_lines_are_zeroed_at_any_distance_and_never_after_they_were_written(emulated: Path) -> None:
-    program = prefixes(emulated, "a64fx-agnostic")["zfill"] / "bin" / "pw-stream_triad"
+    program = prefixes(emulated)["zfill"] / "bin" / "pw-stream_triad"
     for sweep in ("zero-distance", "type", "simd"):
         done = emulate(program, "--working-set", "101kB", "--repetitions", "1", "--sweep", sweep)
         assert done.returncode == 0, done.stdout

@@ -185,6 +185,13 @@ def test_missing_packages_are_listed_with_what_they_are_for(fresh: Path, tmp_pat
     assert missing == "abacus\tcounting beads\tapt-get install abacus\n"
 
 
+def test_without_network_there_is_no_hdf5_for_aarch64_and_that_is_told(fresh: Path) -> None:
+    done = run(fresh / "setup" / "aarch64-hdf5", PAGEWISE_OFFLINE="1")
+    assert done.returncode == 4
+    assert "no HDF5 for aarch64, needed for the mini-apps" in done.stdout and "remedy:" in done.stdout
+    assert not (fresh / ".pagewise" / "aarch64").exists()
+
+
 def test_a_site_that_does_not_exist_is_refused(without_spack: tuple[Path, dict[str, str]]) -> None:
     checkout, settings = without_spack
     done = run(checkout / "setup" / "bootstrap", PAGEWISE_SITE="nonesuch", **settings)

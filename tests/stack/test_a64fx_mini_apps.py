@@ -1,0 +1,66 @@
+"""The mini-apps for A64FX under emulation: right with every length of vectors, and their sweeps are SVE."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+import yaml
+
+from conftest import A64FX_LENGTHS, emulate, installed, run, spack
+
+#: Small enough for an emulator.
+ARGUMENTS = {
+    "ember": ("--problem", "sedov", "--lowest-level", "0", "--highest-level", "1", "--steps", "2"),
+    "helmholtz": ("--points", "stellar", "--mode", "re", "--zones", "500", "--repetitions", "1"),
+}
+
+
+@pytest.fixture(scope="module")
+def minis(small: Path, built: Path, lacking: Callable[[str], NoReturn]) -> dict[str, Path]:
+    """Where the mini-apps of one configuration are installed, for vectors of any length."""
+    packages = small / ".pagewise" / "emulated-a64fx" / "packages.yaml"
+    if "hdf5" not in yaml.safe_load(packages.read_text())["packages"]:
+        lacking("needs HDF5 for aarch64 (make setup-tests)")
+    # The table is the same wherever it is made; emulated that takes a minute.
+    table = "pagewise-eos-table@develop"
+    made = spack(built, "-D", built / "envs" / "mini-apps", "install", "--add", f"{table} %pagewise-gcc")
+    assert made.returncode == 0, made.stdout
+    (prefix,) = (built / ".pagewise" / "opt" / "pagewise-eos-table").iterdir()
+    external = {"externals": [{"spec": f"{table} target=aarch64", "prefix": str(prefix)}]}
+    environment = small / "envs" / "a64fx-mini-apps" / "spack.yaml"
+    content = yaml.safe_load(environment.read_text())
+    content["spack"]["packages"] = {"pagewise-eos-table": {**external, "buildable": False}}
+    content["spack"]["definitions"][1] = {"accesses": ["prefetch=software"]}
+    environment.write_text(yaml.safe_dump(content))
+    done = run(small / "setup" / "stack", "a64fx-mini-apps")
+    assert done.returncode == 0, done.stdout
+    prefixes = installed(small, "a64fx-mini-apps")
+    return {prefix.parent.name.removeprefix("pagewise-"): prefix for prefix in prefixes}
+
+
+@pytest.mark.parametrize("bits", A64FX_LENGTHS)
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_results_are_right_with_vectors_of_any_length(
+    minis: dict[str, Path], tmp_path: Path, name: str, bits: int
+) -> None:
+    record = tmp_path / "record.jsonl"
+    program = minis[name] / "bin" / f"pw-{name}"
+    done = emulate(program, *ARGUMENTS[name], "--threads", "2", "--record", str(record), bits=bits)
+    assert done.returncode == 0, done.stdout
+    told = json.loads(record.read_text())
+    assert told["status"] == "ok" and told["validation"]["passed"]
+    assert told["configuration"]["prefetch"] == "software"
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arithmetic_is_sve_of_no_certain_length(minis: dict[str, Path], name: str) -> None:
+    done = run("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", minis[name] / "bin" / f"pw-{name}")
+    assert done.returncode == 0, done.stdout
+    vectors = re.findall(r"\tf(?:add|sub|mul|div|sqrt|mla|mls|mad|msb|nmsb)\tz\d+\.d", done.stdout)
+    assert "whilelo" in done.stdout and len(vectors) > 500, len(vectors)
+    assert "prfm" in done.stdout

@@ -217,6 +217,8 @@ def test_what_a_site_says_of_jobs_reaches_the_scheduler_and_options_go_before_it
     cluster: tuple[Slurm, Stage],
 ) -> None:
     slurm, stage = cluster
+    # Its toolchains are held against those of the checkout.
+    shutil.copytree(ROOT / "envs" / "toolchains", stage.folder / "envs" / "toolchains")
     site = stage.folder / "debian"
     shutil.copytree(ROOT / "envs" / "sites" / "debian", site)
     told = yaml.safe_load((site / "site.yaml").read_text())

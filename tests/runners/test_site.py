@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pagewise.site.folder import read_site, site_names, toolchain_compilers
 from pagewise.site.new import Scheduler, detect, write
 
 ROOT = Path(__file__).parents[2]
+_SECONDS = 60
 
 
 @pytest.fixture
@@ -173,18 +175,24 @@ class Conversation:
             self.said += self._read() or pytest.fail(f"{question!r} is not asked: {self.said}")
         os.write(self.ours, line.encode())
 
-    def end(self) -> int:
-        """The exit code, after all was said."""
-        while text := self._read():
+    def end(self, pressed: str = "") -> int:
+        """The exit code, after all was said; a key is pressed until it is heeded."""
+        while text := self._read(pressed):
             self.said += text
         os.close(self.ours)
-        return self.process.wait(60)
+        return self.process.wait(_SECONDS)
 
-    def _read(self) -> str:
-        try:
-            return os.read(self.ours, 4096).decode()
-        except OSError:  # Linux: the other side is closed
-            return ""
+    def _read(self, pressed: str = "") -> str:
+        """What is said next; empty when that was all."""
+        for _ in range(_SECONDS):
+            if select.select([self.ours], [], [], 1)[0]:
+                try:
+                    return os.read(self.ours, 4096).decode()
+                except OSError:  # Linux: the other side is closed
+                    return ""
+            os.write(self.ours, pressed.encode())
+        self.process.kill()
+        pytest.fail(f"nothing more is said: {self.said}")
 
 
 def test_what_is_not_detected_is_asked_and_wrong_answers_are_asked_again(checkout: Path) -> None:
@@ -225,7 +233,7 @@ def test_nothing_is_written_when_the_questions_are_left(checkout: Path, ends: st
     talk = Conversation(checkout, "left")
     talk.answer("What the machine is", "two sockets\n")
     talk.answer("Processor", ends)
-    assert talk.end() != 0
+    assert talk.end(ends) != 0
     assert "Traceback" not in talk.said and "written" not in talk.said
     assert sorted((checkout / "envs").rglob("*")) == before
 

@@ -112,7 +112,11 @@ def _lines(command: list[str]) -> list[str]:
         raise SetupError(f"{command[0]} is not here", remedy="call pagewise where jobs are submitted")
     answer = _run(command)
     if answer.returncode != 0:
-        raise SetupError(f"{command[0]} failed: {answer.stderr.strip()}", where=" ".join(command))
+        raise SetupError(
+            f"{command[0]} failed: {answer.stderr.strip()}",
+            where=" ".join(command),
+            remedy="call pagewise where jobs are submitted, or name a site with another scheduler: --site",
+        )
     return answer.stdout.split()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,9 @@ from pagewise.paths import project_root
 from pagewise.schemas import validator
 from pagewise.site.folder import Site, read_site, sites_folder, spack_toolchains, toolchain_compilers
 
-_SCHEDULERS = {"slurm": "sbatch", "pjm": "pjsub", "pbs": "qsub"}
+#: Commands that end well where the scheduler runs; that one is installed tells nothing.
+_SCHEDULERS = {"slurm": ("sinfo", "-h"), "pjm": ("pjstat",), "pbs": ("qstat", "-B")}
+_SECONDS = 20
 _WHOLE_NODE = {"slurm": ["--nodes=1", "--exclusive"], "pjm": ["-L node=1"], "pbs": ["-l place=excl"]}
 
 
@@ -33,6 +36,14 @@ class Detected:
     base_kib: int
     scheduler: str
     module_init: str | None
+
+
+def _answers(command: Sequence[str]) -> bool:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
 
 
 @dataclass(frozen=True)
@@ -77,17 +88,19 @@ def detect(root: Path | None = None) -> Detected:
     }
     processor = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     a64fx = "0x46" in processor and "0x001" in processor  # as pagewise.prefetchers has them
+    # Each compiler's plain flag set; others are for whoever asks for them.
+    plain = re.compile("pagewise-[a-z]+" + ("-a64fx" if a64fx else ""))
     toolchains = [
         name
         for name, compilers in toolchain_compilers(root).items()
-        if compilers <= packages.keys() and ("a64fx" in name) == a64fx
+        if compilers <= packages.keys() and plain.fullmatch(name)
     ]
     return Detected(
         packages,
         toolchains,
         ["none", *(policy for policy, place in facilities.items() if Path(place).exists())],
         os.sysconf("SC_PAGE_SIZE") // 1024,
-        next((kind for kind, command in _SCHEDULERS.items() if shutil.which(command)), "none"),
+        next((kind for kind, command in _SCHEDULERS.items() if _answers(command)), "none"),
         setup["lmod"]["init"],
     )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -437,7 +438,9 @@ def main(root: Path) -> None:
     sources = root / "setup" / "proof"
     compilers = proved_compilers(sources)
     packages = externals(sources)
-    toolchains = [f"%pagewise-{compiler.name}" for compiler in compilers if compiler.entered]
+    # The flag sets of envs/toolchains: those named after a compiler alone are for x86-64.
+    kind = "" if platform.machine() == "x86_64" else "-other"
+    toolchains = [f"%pagewise-{compiler.name}{kind}" for compiler in compilers if compiler.entered]
     write(state / "detected" / "definitions.yaml", {"definitions": [{"toolchains": toolchains}]})
     write(state / "detected" / "packages.yaml", packages_yaml(compilers, packages))
     write(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from conftest import STATE, copy_checkout, run
+
+#: What the names of toolchains end in where the processor is not x86.
+OF_PROCESSOR = "" if platform.machine() == "x86_64" else "-other"
 
 
 @pytest.fixture
@@ -114,7 +118,7 @@ def test_without_spack_the_set_up_goes_on_and_says_why(without_spack: tuple[Path
     entered = [compiler["name"] for compiler in facts["compilers"] if compiler["entered"]]
     definitions = json.loads((checkout / ".pagewise" / "site" / "definitions.yaml").read_text())
     assert entered and definitions == {
-        "definitions": [{"toolchains": [f"%pagewise-{name}" for name in entered]}]
+        "definitions": [{"toolchains": [f"%pagewise-{name}{OF_PROCESSOR}" for name in entered]}]
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import subprocess
 import tempfile
@@ -88,12 +89,13 @@ def detect(root: Path | None = None) -> Detected:
     }
     processor = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     a64fx = "0x46" in processor and "0x001" in processor  # as pagewise.prefetchers has them
-    # Each compiler's plain flag set; others are for whoever asks for them.
-    plain = re.compile("pagewise-[a-z]+" + ("-a64fx" if a64fx else ""))
+    # Each compiler's usual flag set for such a processor; others are for whoever asks for them.
+    kind = "-a64fx" if a64fx else "" if platform.machine() == "x86_64" else "-other"
+    usual = re.compile(f"pagewise-[a-z]+{kind}")
     toolchains = [
         name
         for name, compilers in toolchain_compilers(root).items()
-        if compilers <= packages.keys() and plain.fullmatch(name)
+        if compilers <= packages.keys() and usual.fullmatch(name)
     ]
     return Detected(
         packages,

@@ -96,7 +96,7 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
 #elif defined(__x86_64__)
     _mm_stream_pd(p, v);
 #elif PW_VECTOR_BYTES == 8
-    *p = v; /* aarch64 stores pairs past the caches, and no single words */
+    *p = v[0]; /* aarch64 stores pairs past the caches, and no single words */
 #elif defined(PW_SVE_BYTES)
     svstnt1_f64(svptrue_b64(), p, v);
 #elif defined(__aarch64__)
@@ -119,7 +119,11 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
 #else
 #define PW_STREAM_BYTES(V, bytes, p, v) PW_STREAM_(bytes)((double *)(p), v)
 #define PW_STREAM_(bytes) PW_STREAM_##bytes
-#define PW_STREAM_8(p, v) (*(p) = (double)(v))
+#define PW_STREAM_8(p, v)                      \
+    do {                                       \
+        const __typeof__(v) pw_one = (v);      \
+        __builtin_memcpy((p), &pw_one, 8);     \
+    } while (0)
 #define PW_STREAM_16(p, v) pw_stream_pair(p, (pw_pair)(v))
 #define PW_STREAM_32(p, v) pw_stream(p, (pw_vector)(v))
 #define PW_STREAM_64(p, v) pw_stream(p, (pw_vector)(v))

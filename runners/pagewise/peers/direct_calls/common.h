@@ -71,24 +71,29 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Seconds of a pass in the fastest of the repetitions. A repetition takes at least 10 ms, and an even number of passes: what
- * one does, the next takes back. Two go ahead. */
-static double fastest_pass(int64_t repetitions, void (*pass)(void *work, int64_t number), void *work)
+/* Timed passes: `pass` is called with `work` and the number of those before. */
+struct timed {
+    void (*pass)(void *work, int64_t number);
+    void *work;
+    int64_t done;
+};
+
+static double seconds_of(struct timed *timed, int64_t passes)
 {
-    int64_t passes = 2;
-    double seconds = 0.0;
-    for (;; passes *= 2) {
-        const double start = seconds_now();
-        for (int64_t i = 0; i < passes; i++) pass(work, i);
-        seconds = seconds_now() - start;
-        if (seconds >= 0.01) break;
-    }
-    double best = seconds;
-    for (int64_t repetition = 0; repetition < repetitions; repetition++) {
-        const double start = seconds_now();
-        for (int64_t i = 0; i < passes; i++) pass(work, i);
-        seconds = seconds_now() - start;
-        if (repetition == 0 || seconds < best) best = seconds;
+    const double start = seconds_now();
+    for (int64_t i = 0; i < passes; i++) timed->pass(timed->work, timed->done++);
+    return seconds_now() - start;
+}
+
+/* Seconds of a pass in the fastest of the repetitions, of 10 ms at least, after a warm-up. */
+static double fastest_pass(int64_t repetitions, struct timed *timed)
+{
+    int64_t passes = 1;
+    while (seconds_of(timed, passes) < 0.01) passes *= 2;
+    double best = seconds_of(timed, passes);
+    for (int64_t repetition = 1; repetition < repetitions; repetition++) {
+        const double seconds = seconds_of(timed, passes);
+        if (seconds < best) best = seconds;
     }
     return best / (double)passes;
 }

@@ -21,7 +21,7 @@ struct work {
     void *a, *b, *c;
 };
 
-/* The first pass adds a b to c, the next takes it away again. */
+/* The first pass adds a b to c, the next takes it away again, and so on. */
 static void multiply(void *given, int64_t number)
 {
     const struct work *work = given;
@@ -103,8 +103,10 @@ int main(int count, char **words)
     work.a = memory(bytes), work.b = memory(bytes), work.c = memory(bytes);
     put(&work, 1, work.a), put(&work, 2, work.b), put(&work, 3, work.c);
 
-    const double seconds = fastest_pass(repetitions, multiply, &work);
-    multiply(&work, 0);
+    struct timed timed = {.pass = multiply, .work = &work};
+    const double seconds = fastest_pass(repetitions, &timed);
+    /* An even number of passes would look like work left undone. */
+    if (timed.done % 2 == 0) multiply(&work, timed.done);
     if (!is_right(&work)) fail(WRONG, words[2], "its result is wrong");
     const double n = work.rows;
     printf("%s %d rows, check passed\n", words[2], work.rows);

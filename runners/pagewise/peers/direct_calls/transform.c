@@ -65,7 +65,8 @@ int main(int count, char **words)
     if (work.plan == NULL) fail(LACKING, "fftw_plan_dft_1d", "made no plan");
     for (int64_t i = 0; i < all; i++) work.in[i][0] = value(2 * i), work.in[i][1] = value(2 * i + 1);
 
-    const double seconds = fastest_pass(repetitions, transform, &work);
+    struct timed timed = {.pass = transform, .work = &work};
+    const double seconds = fastest_pass(repetitions, &timed);
     const double error = error_of(&work);
     if (!(error < 1e-11)) fail(WRONG, "fftw_execute_dft", "its result is wrong");
     const double n = (double)work.length;

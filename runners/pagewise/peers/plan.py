@@ -27,7 +27,8 @@ _ONE_BY_ONE = {"llvm": ("cbrt", "erf")}
 # Libraries of linear algebra and transforms where none is built: they are then told as missing.
 PROVIDERS: Mapping[str, Sequence[str]] = {"blas": ("openblas",), "fftw": ("fftw",)}
 # What the own matrix multiplication is held against, and where. The reference BLAS would take a minute.
-_BEST_BLAS, _ROWS_OF_OWN, _ROWS = "openblas", (1000, 1536), 1000
+_BEST_BLAS, _ROWS_OF_OWN = "openblas", (1000, 1536)
+_ROWS = {"sgemm": 1000, "dgemm": 1000, "cgemm": 500, "zgemm": 500}
 _ROWS_OF_SLOW = {"netlib-lapack": 250}
 # Transforms fill four MiB, one at least.
 _LENGTHS, _NUMBERS = (2**10, 2**16, 2**20), 2**17
@@ -297,8 +298,8 @@ def _libraries(providers: Mapping[str, Sequence[str]]) -> Iterable[Match]:
         theirs = Theirs("cblas", ("dgemm", "dgemm padded"), pages=("none", "thp"), library=_BEST_BLAS)
         yield _multiplication("dgemm", rows, own, theirs, aims)
     aims = (Target("compiler", 1.0),)
-    for kernel, provider in product(("sgemm", "dgemm", "cgemm", "zgemm"), providers["blas"]):
-        rows = _ROWS_OF_SLOW.get(provider, _ROWS)
+    for kernel, provider in product(_ROWS, providers["blas"]):
+        rows = _ROWS_OF_SLOW.get(provider, _ROWS[kernel])
         where = (f"none/hardware-regular-{provider}",)
         ours = Ours(kernel, "gflop_per_s", where, (("--rows", str(rows)),))
         theirs = Theirs("cblas", (kernel, f"{kernel} padded"), library=provider)

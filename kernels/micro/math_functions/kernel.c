@@ -28,8 +28,16 @@ KNOWN_AS_VECTOR float powf(float, float);
 void pw_math_fortran_fp64(int32_t function, int64_t n, const double *x, const double *z, double *y);
 void pw_math_fortran_fp32(int32_t function, int64_t n, const float *x, const float *z, float *y);
 
+/* LLVM would make four calls of vectors at a time and keep what they take and give on the stack, which takes 5 % longer. */
+#if defined(__clang__)
+#define CALL_AFTER_CALL _Pragma("clang loop interleave(disable)")
+#else
+#define CALL_AFTER_CALL
+#endif
+
 #define LOOP(name, ...)                                                                                                         \
     case math_##name:                                                                                                           \
+        CALL_AFTER_CALL                                                                                                         \
         for (int64_t i = 0; i < n; i++) y[i] = __VA_ARGS__;                                                                     \
         return math_ok;
 #define LOOP_FP64(name) LOOP(name, name(x[i]))

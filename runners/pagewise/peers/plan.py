@@ -30,8 +30,8 @@ PROVIDERS: Mapping[str, Sequence[str]] = {"blas": ("openblas",), "fftw": ("fftw"
 _BEST_BLAS, _ROWS_OF_OWN = "openblas", (1000, 1536)
 _ROWS = {"sgemm": 1000, "dgemm": 1000, "cgemm": 500, "zgemm": 500}
 _ROWS_OF_SLOW = {"netlib-lapack": 250}
-# Transforms fill four MiB, one at least.
-_LENGTHS, _NUMBERS = (2**10, 2**16, 2**20), 2**17
+# Transforms fill four MiB, one at least; a longer one is planned for seconds by each run.
+_LENGTHS, _NUMBERS = (2**10, 2**14, 2**18), 2**17
 # Configurations and options of ours that are tried, by level. Wide vectors win in L1 and lose in memory.
 _WIDTHS = ((), ("--simd", "256"), ("--simd", "512"))
 # A loop of loads does no arithmetic: of sums, those of integers come nearest, for wide floating-point

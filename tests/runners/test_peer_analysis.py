@@ -209,3 +209,27 @@ def test_the_table_for_docs_tells_machine_answers_and_what_is_missing():
 )
 def test_a_peer_on_other_pages_than_asked_for_is_left_out(share, ask, wrong):
     assert (wrong_pages(share, ask) is not None) == wrong
+
+
+def test_libraries_stand_against_direct_calls_of_the_same_library():
+    providers = {"blas": ["netlib-lapack", "openblas"], "fftw": ["fftw"]}
+    found = {one.name: one for one in plan.matches(plan.sizes(HOST), ["gcc", "llvm"], 1, providers)}
+    direct = {name: one for name, one in found.items() if one.against in ("cblas", "fftw")}
+    assert len(direct) == 2 + 4 * 2 + 3
+    for one in direct.values():
+        assert one.details == (one.other.library,) and one.name.endswith(f"/{one.other.library}")
+    own = found["blocked_dgemm/1536 rows/cblas/openblas"]
+    assert [target.least for target in own.targets] == [0.85, 0.85]
+    assert own.working_set == 3 * 1536**2 * 8 and own.ours.alternatives == (("--rows", "1536"),)
+    called = found["zgemm/500 rows/cblas/openblas"]
+    assert called.ours.configurations == ("none/hardware-regular-openblas",)
+    assert [target.least for target in called.targets] == [1.0]
+    assert "zgemm/250 rows/cblas/netlib-lapack" in found
+
+
+def test_what_a_compiler_cannot_vectorise_is_said_beside_its_figure():
+    found = {one.name: one for one in plan.matches(plan.sizes(HOST), ["gcc", "llvm"], 1)}
+    match = found["math_functions/L1/sleef/erf/llvm"]
+    assert match.remark == "llvm makes no vector calls of erf"
+    assert rows(match, [], None, 0)[0].notes == (match.remark,)
+    assert not found["math_functions/L1/sleef/erf/gcc"].remark

@@ -39,6 +39,7 @@ def minis(small: Path, built: Path, lacking: Callable[[str], NoReturn]) -> dict[
     environment = small / "envs" / "a64fx-mini-apps" / "spack.yaml"
     content = yaml.safe_load(environment.read_text())
     content["spack"]["packages"] = {"pagewise-eos-table": {**external, "buildable": False}}
+    del content["spack"]["develop"]["pagewise-eos-table"]
     content["spack"]["definitions"][1] = {"accesses": ["prefetch=software"]}
     environment.write_text(yaml.safe_dump(content))
     done = run(small / "setup" / "stack", "a64fx-mini-apps")

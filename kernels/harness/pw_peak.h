@@ -7,19 +7,8 @@
 #define PAGEWISE_PEAK_H
 
 #include "pw_fma.h"
+#include "pw_group.h"
 #include "pw_peak_call.h"
-
-#define PW_TEN(DO, name) DO(0, name) DO(1, name) DO(2, name) DO(3, name) DO(4, name) DO(5, name) DO(6, name) DO(7, name) DO(8, name) DO(9, name)
-#if defined(__AVX512VL__) || defined(__aarch64__)
-#define PW_GROUP(DO, name)                                                                                                      \
-    PW_TEN(DO, name)                                                                                                            \
-    DO(10, name) DO(11, name) DO(12, name) DO(13, name) DO(14, name) DO(15, name) DO(16, name) DO(17, name) DO(18, name)        \
-    DO(19, name)
-enum { pw_group = 20 };
-#else
-#define PW_GROUP(DO, name) PW_TEN(DO, name)
-enum { pw_group = 10 };
-#endif
 
 #define PW_PEAK_TAKE(u, name) name##_vector x##u = name##_load(x + i + u * lanes);
 #define PW_PEAK_STEP(u, name) x##u = name##_fma(x##u, factor, summand);

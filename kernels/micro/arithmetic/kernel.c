@@ -1,6 +1,7 @@
 /* Each operation in every type and width. What it makes is opaque to the compiler, so that each is carried out as written. */
 #include "arithmetic.h"
 
+#include "pw_group.h"
 #include "pw_stream_call.h"
 #include "pw_widths.h"
 
@@ -14,19 +15,6 @@ enum { left_out = 1 };
 enum { left_out = 0 };
 #endif
 
-/* Chains at a time: of vectors as many as 32 or 16 registers hold, of integers in general registers 8. */
-#define EIGHT(DO, STEP) DO(0, STEP) DO(1, STEP) DO(2, STEP) DO(3, STEP) DO(4, STEP) DO(5, STEP) DO(6, STEP) DO(7, STEP)
-#define TEN(DO, STEP) EIGHT(DO, STEP) DO(8, STEP) DO(9, STEP)
-#if defined(__AVX512VL__) || defined(__aarch64__)
-#define MANY(DO, STEP)                                                                                                          \
-    TEN(DO, STEP)                                                                                                               \
-    DO(10, STEP) DO(11, STEP) DO(12, STEP) DO(13, STEP) DO(14, STEP) DO(15, STEP) DO(16, STEP) DO(17, STEP) DO(18, STEP)        \
-    DO(19, STEP)
-enum { many = 20 };
-#else
-#define MANY TEN
-enum { many = 10 };
-#endif
 #define ONE(DO, STEP) DO(0, STEP)
 
 #define TAKE(u, STEP) x[u] = *(const VL *)(p + i + u * lanes);

@@ -102,12 +102,12 @@ typedef float VF __attribute__((vector_size(LANES * 4)));
 
 #if BYTES == 0 && !FLOATING
 #define HIDE(v) __asm__ volatile("" : "+r"(v))
-#define CHAINS 8
-#define GROUP_OF EIGHT
+#define CHAINS 8 /* of integers in general registers */
+#define GROUP_OF PW_EIGHT
 #else
 #define HIDE(v) PW_OPAQUE(v)
-#define CHAINS many
-#define GROUP_OF MANY
+#define CHAINS pw_group
+#define GROUP_OF PW_GROUP
 #endif
 
 #if BYTES == 64

@@ -25,8 +25,8 @@ from pagewise.kernel import Kernel
 from pagewise.launch import Launcher, Outcome, find_hyperfine
 from pagewise.manifest import new_manifest
 from pagewise.paths import module_tree, setup_facts
-from pagewise.placement import Placement, place
-from pagewise.plan import Step, Subject, baselines, fitting, order_of_round, order_of_sweeps, subject
+from pagewise.placement import Placement, Where, placements
+from pagewise.plan import Step, Subject, baselines, fitting, order_of_round, order_of_sweeps, placed, subject
 from pagewise.progress import Teller
 from pagewise.provenance import software
 from pagewise.record import Record, RecordWriter, Skipped
@@ -45,7 +45,7 @@ class Options:
     kernels: tuple[str, ...]
     configurations: tuple[str, ...]
     rounds: int
-    threads: int
+    threads: int | None
     reserve: bool
     baseline: str
     sweep: bool
@@ -60,6 +60,7 @@ class Options:
     until: float | None = None
     budget: float = 600.0
     resume: Path | None = None
+    where: Where = field(default_factory=Where)
 
 
 @dataclass
@@ -74,7 +75,7 @@ class Comparison:
     began: float
     entries: dict[str, Entry]
     subjects: list[Subject]
-    placement: Placement
+    placements: list[Placement]
     hyperfine: str
     manifest: dict[str, Any]
     control: prefetchers.Control | None
@@ -150,7 +151,16 @@ class Comparison:
 
     def _launcher(self, scratch: Path) -> Launcher:
         prefix = self.control.program if self.control else ()
-        return Launcher(self.hyperfine, self.placement, self.options.limit, scratch, prefix)
+        return Launcher(self.hyperfine, self.places, self.options.limit, scratch, prefix)
+
+    @property
+    def places(self) -> dict[str | None, Placement]:
+        """The placements by the names that cells have; by None the first, for cells without."""
+        return {None: self.placements[0], **{one.name: one for one in self.placements}}
+
+    def pools(self, size: int) -> list[hugepages.Pool]:
+        """The pools of pages of such a size that runs take pages from."""
+        return hugepages.pools_of({node for one in self.placements for node in one.nodes}, page_bytes=size)
 
     @contextmanager
     def _settings(self) -> Iterator[None]:
@@ -163,8 +173,7 @@ class Comparison:
                 self.manifest["pool"] = []
                 # The largest pages first: they need the most memory in one piece.
                 for size, pages in sorted(self.pool_pages().items(), reverse=True):
-                    pools = hugepages.pools_of(self.placement.cpus, page_bytes=size)
-                    reservation = stack.enter_context(hugepages.reserved(pools, pages))
+                    reservation = stack.enter_context(hugepages.reserved(self.pools(size), pages))
                     self.manifest["pool"].append(asdict(reservation))
             if self.control is not None:
                 self.manifest["prefetchers"] = stack.enter_context(prefetchers.switched_off(self.control))
@@ -302,7 +311,7 @@ class Arrangement:
     hyperfine: str
     init: Path
     catalog: Catalog
-    placement: Placement
+    placements: list[Placement]
     control: prefetchers.Control | None
     subjects: list[Subject]
     scaled: list[memory.Scaled]
@@ -317,14 +326,16 @@ class Arrangement:
 
     def parts(
         self, options: Options, **more: Any
-    ) -> tuple[dict[str, Entry], list[Subject], Placement, str, dict[str, Any], prefetchers.Control | None]:
+    ) -> tuple[
+        dict[str, Entry], list[Subject], list[Placement], str, dict[str, Any], prefetchers.Control | None
+    ]:
         """What a Comparison is made of beside its options; `more` stands in its manifest."""
         environment = options.environment if options.modules is None else None
         manifest = new_manifest(
             options,
             entries=self.entries.values(),
             subjects=self.subjects,
-            placement=self.placement,
+            placements=self.placements,
             tree=self.catalog.tree,
             environment=environment,
             host=read_host(),
@@ -334,7 +345,7 @@ class Arrangement:
             scaled=[asdict(one) for one in self.scaled],
             **more,
         )
-        return self.entries, self.subjects, self.placement, self.hyperfine, manifest, self.control
+        return self.entries, self.subjects, self.placements, self.hyperfine, manifest, self.control
 
 
 def arrange(options: Options, console: Console) -> Arrangement:
@@ -350,15 +361,25 @@ def arrange(options: Options, console: Console) -> Arrangement:
         console.print(
             f"[yellow]left out:[/] {broken.module}: {broken.reason}", highlight=False, soft_wrap=True
         )
-    placement = place(options.threads)
-    control = prefetchers.find_control(options.prefetchers, placement.cpus) if options.prefetchers else None
-    subjects, scaled = fit(choose(catalog, options), options, memory.available())
+    found = placements(options.threads, options.where)
+    tell_placements(console, found)
+    cpus = tuple(sorted({cpu for one in found for cpu in one.cpus}))
+    control = prefetchers.find_control(options.prefetchers, cpus) if options.prefetchers else None
+    chosen = placed(choose(catalog, options), [one.name for one in found])
+    subjects, scaled = fit(chosen, options, memory.available())
     for one in scaled:
         console.print(
             f"[yellow]smaller:[/] {memory.scaled_text(asdict(one))}", highlight=False, soft_wrap=True
         )
     _check_programs(catalog, subjects)
-    return Arrangement(facts, hyperfine, init, catalog, placement, control, subjects, scaled)
+    return Arrangement(facts, hyperfine, init, catalog, found, control, subjects, scaled)
+
+
+def tell_placements(console: Console, found: Sequence[Placement]) -> None:
+    """Tells each of several placements, and what was asked for and is the same here."""
+    for one in found if len(found) > 1 or found[0].also else ():
+        also = f"; here the same as {', '.join(one.also)}, which is not measured" if one.also else ""
+        console.print(f"Placement {one.text}{also}.", highlight=False, markup=False, soft_wrap=True)
 
 
 def fit(

@@ -18,7 +18,7 @@ BASELINE = "none/hardware-regular"
 # Libraries that others are compared against: the system's own, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")
 # Fields of which an empty value is not told.
-_EMPTY = ("library", "simd", "ancestors")
+_EMPTY = ("library", "simd", "ancestors", "placement")
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -51,7 +51,7 @@ class Configuration:
     `library` is what its programs call in place of the system's own: of mathematical functions libmvec or
     sleef; empty where they call none. `simd` is the width of vectors, empty where it is what the toolchain's
     flags ask for. `ancestors` are the targets whose code its processor runs too: of two targets the one with
-    more of them is the more specific.
+    more of them is the more specific. `placement` is that of its runs where several are compared, else empty.
     """
 
     module: str
@@ -71,6 +71,7 @@ class Configuration:
     library: str = ""
     simd: str = ""
     ancestors: str = ""
+    placement: str = ""
 
     @classmethod
     def from_environment(cls, module: str, environment: Mapping[str, str], digest: str) -> Configuration:
@@ -101,11 +102,13 @@ class Configuration:
     def label(self) -> str:
         """The variants, as in the module's name: `thp/hardware-regular`, `none/hardware-regular-sleef`.
 
-        A width of vectors and a target are named last: `none/hardware-regular-simd-512-x86_64_v4`.
+        A width of vectors and a target are named last: `none/hardware-regular-simd-512-x86_64_v4`, and where it
+        runs if there are several places: `thp/hardware-regular@scatter`.
         """
         simd = f"simd-{self.simd}" if self.simd else ""
         target = self.target if self.names_target else ""
-        return "-".join(filter(None, (self.plain, self.library, simd, target)))
+        label = "-".join(filter(None, (self.plain, self.library, simd, target)))
+        return f"{label}@{self.placement}" if self.placement else label
 
     @property
     def names_target(self) -> bool:

@@ -153,13 +153,20 @@ DIMENSIONS = (
         said={"native": "the build for this processor"},
         other="the build for {}",
     ),
+    Dimension(
+        "placement",
+        "Placement",
+        "the placement",
+        "Which placement of threads and memory?",
+        other="the placement {}",
+    ),
 )
 BY_NAME = {one.name: one for one in (*DIMENSIONS, COMPILER)}
 
 
 def feels(kernel: Kernel, name: str) -> bool:
-    """Whether the kernel's configurations may differ in it."""
-    return name in kernel.feels
+    """Whether the kernel's configurations may differ in it: each runs somewhere."""
+    return name == "placement" or name in kernel.feels
 
 
 def felt(kernel: Kernel) -> list[Dimension]:

@@ -21,7 +21,8 @@ from pagewise.host import read_host
 from pagewise.paths import module_tree, project_root, setup_facts
 from pagewise.placement import place
 from pagewise.prefetchers import ALL, find_control
-from pagewise.units import bytes_text, percent_text
+from pagewise.topology import read_topology
+from pagewise.units import bytes_text, count_text, percent_text
 
 State = Literal["good", "note", "lack"]
 _NOISE_SECONDS = 2.0
@@ -142,8 +143,17 @@ def _tools(facts: Mapping[str, Any] | None, environment: str, modules: Path | No
         yield Finding(
             "Tools", "hyperfine", "lack", "not here, and it times every run", "apt-get install hyperfine"
         )
+    yield _attempt("hwloc", _topology_text)
     yield _attempt("Lmod", lambda: str(lmod.find_init(facts)))
     yield _attempt("modules", lambda: str(module_tree(environment, modules)))
+
+
+def _topology_text() -> str:
+    """The tree of the machine in a few words."""
+    found = read_topology()
+    cpus = [len(core.cpus) for core in found.cores()]
+    nodes = count_text(len(found.nodes), "NUMA node")
+    return f"{count_text(len(cpus), 'core')} with {count_text(sum(cpus), 'hardware thread')}, {nodes}"
 
 
 def _attempt(name: str, find: Callable[[], str]) -> Finding:

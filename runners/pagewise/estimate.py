@@ -12,7 +12,7 @@ from typing import Any
 from pagewise.errors import PagewiseError
 from pagewise.kernel import swept_name
 from pagewise.migrations import newest
-from pagewise.plan import Step
+from pagewise.plan import Step, key_of
 from pagewise.progress import TimeLeft
 from pagewise.result import MANIFEST, RECORDS, read_manifest
 
@@ -51,7 +51,7 @@ def known_times(results: Path, manifest: Mapping[str, Any], steps: Sequence[Step
         found = False
         for run in _runs(folder):
             swept = run.get("sweep", _first_sweep(told, run["kernel"])) if run["series"] == "sweep" else None
-            key = (run["kernel"], run["module"], run.get("pages"), swept)
+            key = (run["kernel"], *key_of(run), swept)
             if (run["kernel"], swept) in alike and key in wanted:
                 left.add(wanted[key], run["wall_seconds"])
                 seen.add(key)

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,17 @@ def cpu_list(text: str) -> list[int]:
     return numbers
 
 
+def list_text(numbers: Iterable[int]) -> str:
+    """Numbers in the kernel's list notation: 0, 1, 2, 7 is `0-2,7`."""
+    ends: list[list[int]] = []
+    for number in sorted(numbers):
+        if ends and number == ends[-1][1] + 1:
+            ends[-1][1] = number
+        else:
+            ends.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
+
+
 def numa_nodes(root: Path = Path("/")) -> list[dict[str, Any]]:
     """The NUMA nodes with their CPUs and memory in bytes; empty on a kernel without them."""
     nodes = []
@@ -71,11 +83,6 @@ def numa_nodes(root: Path = Path("/")) -> list[dict[str, Any]]:
             }
         )
     return nodes
-
-
-def core_of(cpu: int, root: Path = Path("/")) -> tuple[int, ...]:
-    """The CPUs which share a physical core with this one, itself included."""
-    return tuple(cpu_list(read(root / _CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list") or str(cpu)))
 
 
 def chosen(text: str | None) -> str | None:

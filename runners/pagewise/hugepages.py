@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.errors import RefusedError
-from pagewise.host import numa_nodes, read
+from pagewise.host import read
 from pagewise.settings import kept
 from pagewise.units import bytes_text, parse_bytes
 
@@ -93,14 +93,10 @@ def pages_needed(argument_lists: Iterable[Sequence[str]], page_bytes: int = PAGE
     return -(-largest // page_bytes) + (MARGIN_PAGES if page_bytes <= PAGE_BYTES else _LARGE_MARGIN_PAGES)
 
 
-def pools_of(cpus: Iterable[int], root: Path = Path("/"), page_bytes: int = PAGE_BYTES) -> list[Pool]:
-    """The pools that processes on these CPUs take pages from first: those of their NUMA nodes."""
-    wanted, name = set(cpus), f"hugepages/hugepages-{page_bytes // 1024}kB"
-    folders = [
-        root / "sys/devices/system/node" / f"node{node['node']}" / name
-        for node in numa_nodes(root)
-        if wanted & set(node["cpus"])
-    ]
+def pools_of(nodes: Iterable[int], root: Path = Path("/"), page_bytes: int = PAGE_BYTES) -> list[Pool]:
+    """The pools of these NUMA nodes; where the kernel has none by node, the one of the machine."""
+    name = f"hugepages/hugepages-{page_bytes // 1024}kB"
+    folders = [root / "sys/devices/system/node" / f"node{node}" / name for node in sorted(set(nodes))]
     there = [Pool(folder) for folder in folders if folder.is_dir()]
     return there or [Pool(root / "sys/kernel/mm" / name)]
 

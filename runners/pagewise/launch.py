@@ -20,7 +20,7 @@ from typing import Any
 from pagewise.catalog import Entry
 from pagewise.configuration import Configuration
 from pagewise.errors import SetupError
-from pagewise.placement import Placement
+from pagewise.placement import Placement, had_by
 from pagewise.plan import Step
 from pagewise.prefetchers import find_control, switched_off
 from pagewise.record import SCHEMA, Record, Skipped, read_records
@@ -54,11 +54,12 @@ class Outcome:
 class Launcher:
     """Launches steps. `scratch` is a folder for files in passing; `limit` the seconds a run may take.
 
-    `prefix` is a program with options that starts the kernel.
+    `placements` are by the name that cells have, None for those without; `prefix` is a program with options
+    that starts the kernel.
     """
 
     hyperfine: str
-    placement: Placement
+    placements: Mapping[str | None, Placement]
     limit: float
     scratch: Path
     prefix: tuple[str, ...] = ()
@@ -73,8 +74,9 @@ class Launcher:
             file.unlink(missing_ok=True)
         started = datetime.now(timezone.utc)
         command = self.command(step, entry, written)
-        environment = {**entry.environment, **self.placement.environment, **dict(step.settings)}
-        said, timed_out = self._hyperfine(command, exported, environment)
+        placement = self.placements[step.cell.placement]
+        environment = {**entry.environment, **placement.environment, **dict(step.settings)}
+        said, timed_out, had = self._hyperfine(command, exported, environment, placement)
         wall, exit_code = timing(exported)
         if timed_out:
             exit_code = TIMED_OUT
@@ -83,8 +85,7 @@ class Launcher:
             failure = _failure(exit_code, said, self.limit, skipped)
             records.append(_failed_record(step, entry.configuration, started, failure))
         run = about_run(step, wall, exit_code, [Path(command[0]).name, *command[1:-2]])
-        if step.cell.pages is not None:
-            run["pages"] = step.cell.pages
+        run |= {"bound": placement.told(had)}
         if step.sweep is not None:
             run["sweep"] = step.sweep.name
         if step.group is not None:
@@ -94,22 +95,26 @@ class Launcher:
     def command(self, step: Step, entry: Entry, written: Path) -> list[str]:
         """The kernel's command line; the program's path as the module's PATH finds it."""
         program = entry.program(step.kernel.executable) or step.kernel.executable
-        threads = ["--threads", str(self.placement.threads)]
+        threads = ["--threads", str(self.placements[step.cell.placement].threads)]
         return [*self.prefix, program, *step.arguments, *threads, "--record", str(written)]
 
-    def _hyperfine(self, command: list[str], exported: Path, environment: dict[str, str]) -> tuple[str, bool]:
-        """What the run said, and whether it was ended for taking too long."""
+    def _hyperfine(
+        self, command: list[str], exported: Path, environment: dict[str, str], placement: Placement
+    ) -> tuple[str, bool, dict[str, Any]]:
+        """What the run said, whether it was ended for taking too long, and where it was bound to."""
         arguments = [*hyperfine_command(self.hyperfine, exported), "--show-output", shlex.join(command)]
         said = self.scratch / "output.txt"
-        bound = self.placement.bound()
-        with in_session(arguments, said, environment, self.scratch, bound) as process:
+        with in_session(arguments, said, environment, self.scratch, placement.bound()) as process:
+            had = had_by(process.pid)
             timed_out = wait(process, self.limit)
-        return said.read_text(encoding="utf-8", errors="replace")[-LONGEST_OUTPUT:], timed_out
+        return said.read_text(encoding="utf-8", errors="replace")[-LONGEST_OUTPUT:], timed_out, had
 
 
 def about_run(step: Step, wall: float | None, exit_code: int, command: Sequence[str]) -> dict[str, Any]:
     """What a record tells of the run that it is of; `wall` are its seconds."""
+    of_cell = {"pages": step.cell.pages, "placement": step.cell.placement}
     return {
+        **{name: value for name, value in of_cell.items() if value is not None},
         "kernel": step.kernel.name,
         "module": step.cell.measured.module,
         "hash": step.cell.measured.hash,

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pagewise.configuration import Configuration, policy_kind
 from pagewise.kernel import Kernel, Sweep
@@ -14,23 +14,29 @@ from pagewise.kernel import Kernel, Sweep
 Series = Literal["compare", "aa", "sweep", "trial", "counters"]
 
 
+# See Cell.key.
+CellKey: TypeAlias = tuple[str, str | None, str | None]
+
+
 @dataclass(frozen=True)
 class Cell:
     """A distinct configuration of a kernel: the one measured, and all it stands for (itself too).
 
     `pages` is the page policy that its runs are told, None where they take the one that they were built for.
-    The configurations then have it as their `hugepages`.
+    The configurations then have it as their `hugepages`. `placement` names that of its runs where there are
+    several, and the configurations have it too.
     """
 
     measured: Configuration
     stands_for: tuple[Configuration, ...]
     is_baseline: bool
     pages: str | None = None
+    placement: str | None = None
 
     @property
-    def key(self) -> tuple[str, str | None]:
-        """What tells it from the other cells of its kernel: the module and the policy told."""
-        return self.measured.module, self.pages
+    def key(self) -> CellKey:
+        """What tells it from the other cells of its kernel: the module, the policy told, the placement."""
+        return self.measured.module, self.pages, self.placement
 
     @property
     def compiler(self) -> str:
@@ -57,6 +63,7 @@ class Subject:
                 "stands_for": [configuration.module for configuration in cell.stands_for],
                 "is_baseline": cell.is_baseline,
                 **({} if cell.pages is None else {"pages": cell.pages}),
+                **({} if cell.placement is None else {"placement": cell.placement}),
             }
             for cell in self.cells
         ]
@@ -69,7 +76,9 @@ class Subject:
         for told in data["cells"]:
             equal = tuple(configurations[module] for module in told["stands_for"])
             cell = Cell(configurations[told["measured"]], equal, told["is_baseline"])
-            cells.append(_with_pages(cell, told["pages"]) if "pages" in told else cell)
+            cell = _with_pages(cell, told["pages"]) if "pages" in told else cell
+            baseline = told["is_baseline"]
+            cells.append(_placed(cell, told["placement"], baseline) if "placement" in told else cell)
         return cls(Kernel.from_dict(data["kernel"], "manifest.json"), tuple(cells))
 
 
@@ -130,6 +139,28 @@ def subject(
         ]
         cells.sort(key=lambda cell: cell.measured.order())
     return Subject(kernel, tuple(cells))
+
+
+def placed(subjects: Sequence[Subject], names: Sequence[str]) -> list[Subject]:
+    """The subjects with each cell once in each placement, baselines in the first; with one as they are."""
+    if len(names) < 2:
+        return list(subjects)
+    return [
+        replace(
+            one,
+            cells=tuple(
+                _placed(cell, name, cell.is_baseline and name == names[0])
+                for name in names
+                for cell in one.cells
+            ),
+        )
+        for one in subjects
+    ]
+
+
+def key_of(run: Mapping[str, Any]) -> CellKey:
+    """The key of the cell that a record's run is of."""
+    return run["module"], run.get("pages"), run.get("placement")
 
 
 def order_of_round(subjects: Sequence[Subject], number: int, seed: int, pairs: int = 1) -> list[Step]:
@@ -206,6 +237,13 @@ def _with_pages(cell: Cell, policy: str) -> Cell:
     """The cell, told another page policy; no baseline."""
     equal = tuple(replace(configuration, hugepages=policy) for configuration in cell.stands_for)
     return Cell(replace(cell.measured, hugepages=policy), equal, False, policy)
+
+
+def _placed(cell: Cell, name: str, is_baseline: bool) -> Cell:
+    """The cell in a placement that has a name."""
+    equal = tuple(replace(configuration, placement=name) for configuration in cell.stands_for)
+    measured = replace(cell.measured, placement=name)
+    return Cell(measured, equal, is_baseline, cell.pages, name)
 
 
 def _what_it_feels(kernel: Kernel, configuration: Configuration) -> tuple[str, ...]:

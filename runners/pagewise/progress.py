@@ -9,11 +9,11 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from pagewise.plan import Step
+from pagewise.plan import CellKey, Step
 from pagewise.units import clock_text
 
 # Runs that take about the same: kernel, key of the cell, what is swept.
-_Alike = tuple[str, tuple[str, str | None], str | None]
+_Alike = tuple[str, CellKey, str | None]
 
 
 class TimeLeft:

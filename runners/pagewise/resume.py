@@ -11,14 +11,14 @@ from typing import Any
 
 from pagewise.errors import RefusedError, SelectionError
 from pagewise.migrations import newest
-from pagewise.plan import Step
+from pagewise.plan import CellKey, Step, key_of
 from pagewise.record import Record, Skipped, dumped, lock, parse_record
 from pagewise.result import Result, read_result, utc_text
 
 #: The series of runs that were begun before a break and are measured again.
 ASIDE = "aside"
 # What must be as it was; of the host, the settings that are put on purpose and the parts that decide times.
-_ASKED = ("seed", "rounds", "aa", "threads", "baseline", "sweep", "limit_seconds", "placement")
+_ASKED = ("seed", "rounds", "aa", "threads", "baseline", "sweep", "limit_seconds")
 _HOST = (
     "hostname",
     "cpu",
@@ -33,9 +33,9 @@ _HOST = (
 _PROGRAM = ("command", "sha256", "policies", "metrics", "checks", "enough_coverage")
 _BUILD = ("hash", "digest", "prefix")
 _LONGEST = 160
-# A run by kernel, module, pages told, series, round, group of events, and what is swept; A/A runs of a round
-# are alike.
-_Key = tuple[str, str, str | None, str, int, str | None, str | None]
+# A run by kernel, key of the cell, series, round, group of events, and what is swept; A/A runs of a round are
+# alike.
+_Key = tuple[str, CellKey, str, int, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Earlier:
     @property
     def rounds(self) -> int:
         """The last round of which there are runs."""
-        return max((key[4] for key in self.done if key[3] != "sweep"), default=0)
+        return max((key[3] for key in self.done if key[2] != "sweep"), default=0)
 
     @property
     def run_seconds(self) -> float:
@@ -162,6 +162,7 @@ def program_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> It
     """What is another of what is measured: what was asked, modules, programs, kernels; a line each."""
     for name in _ASKED:
         yield from _changed(name, before.get(name), now.get(name))
+    yield from _changed("the placement", _placements(before), _placements(now))
     builds = [{one["module"]: one for one in manifest["configurations"]} for manifest in (before, now)]
     for module, one in builds[0].items():
         if module not in builds[1]:
@@ -184,6 +185,12 @@ def program_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> It
         pair = [manifest.get(part) or {} for manifest in (before, now)]
         for name in names:
             yield from _changed(f"the {part}'s {name}", pair[0].get(name), pair[1].get(name))
+
+
+def _placements(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """CPUs by thread and the policy of memory; older manifests have one placement, with memory as found."""
+    found = manifest.get("placements") or [manifest["placement"]]
+    return [{"cpus": one["cpus"], "memory": one.get("memory", "default")} for one in found]
 
 
 def _kernels(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -250,11 +257,11 @@ def _runs(records: Iterable[Record]) -> dict[tuple[_Key, int], dict[str, Any]]:
 def _told(record: Mapping[str, Any]) -> _Key:
     run = record["run"]
     kernel, told = run.get("kernel", record["kernel"]), (run.get("group"), run.get("sweep"))
-    return kernel, run["module"], run.get("pages"), run["series"], run["round"], *told
+    return kernel, key_of(run), run["series"], run["round"], *told
 
 
 def _key(step: Step) -> _Key:
-    return step.kernel.name, *step.cell.key, step.series, step.round, step.group, step.swept
+    return step.kernel.name, step.cell.key, step.series, step.round, step.group, step.swept
 
 
 def _block(step: Step) -> tuple[Any, ...]:

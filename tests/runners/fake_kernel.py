@@ -1,8 +1,9 @@
 """A stand-in for a kernel: writes records as pw-<kernel> does, after a moment's sleep.
 
 Its configuration comes from the PAGEWISE_* variables of the module, as does how it behaves:
-PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, crash, illegal, hang, usage, silent), PW_FAKE_FACTOR
-(slowness), PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (a page policy that cannot be had), PW_FAKE_REFUSED
+PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, wrong_cpu, crash, illegal, hang, usage, silent), PW_FAKE_FACTOR
+(slowness), PW_FAKE_SLEEP (seconds), PW_FAKE_INTERLEAVED (how often as slow when
+its memory is interleaved), PW_FAKE_WITHOUT (a page policy that cannot be had), PW_FAKE_REFUSED
 (events that cannot be counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_NODES (a folder:
 see take_after_node), PW_FAKE_LIBRARY_FILE (of the library PAGEWISE_LIBRARY). With PAPI on, it counts
 PAGEWISE_EVENTS: with huge pages a tenth of the TLB misses.
@@ -17,6 +18,7 @@ import time
 
 MIB = 1024 * 1024
 HUGE = 2 * MIB
+WRONG = {"wrong_pages": {"pages": {"huge_coverage": 0.5}}, "wrong_cpu": {"placement": {"cpus": [4095]}}}
 LADDERS = {"stride": ["1", "2", "4", "8"], "type": ["fp64", "fp32"]}
 
 
@@ -164,10 +166,18 @@ def tell_version() -> int:
     return 0
 
 
+def slower_by_memory() -> float:
+    if "PW_FAKE_INTERLEAVED" not in os.environ:
+        return 1.0
+    with open("/proc/self/numa_maps", encoding="ascii") as file:  # noqa: PTH123 pathlib takes long to import
+        interleaved = " interleave:" in file.read()
+    return float(os.environ["PW_FAKE_INTERLEAVED"]) if interleaved else 1.0
+
+
 def main() -> int:
     lacks = option("--pages", "as built") == os.environ.get("PW_FAKE_WITHOUT", "")
     mode = "pages" if lacks else os.environ.get("PW_FAKE_MODE", "ok")
-    factor = float(os.environ.get("PW_FAKE_FACTOR", "1"))
+    factor = float(os.environ.get("PW_FAKE_FACTOR", "1")) * slower_by_memory()
     size = bytes_of(option("--working-set", "64MiB"))
     time.sleep(float(os.environ.get("PW_FAKE_SLEEP", "0.002")))
     crash_on = os.environ.get("PW_FAKE_CRASH_ON")
@@ -221,9 +231,9 @@ def main() -> int:
         ]
     else:
         records = [record(size, factor)]
-    if mode == "wrong_pages":
-        for one in records:
-            one["pages"] |= {"huge_coverage": 0.5}
+    for one in records:
+        for part, told in WRONG.get(mode, {}).items():
+            one[part] |= told
     file = os.open(option("--record", "/dev/stdout"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.write(file, "".join(json.dumps(one) + "\n" for one in records).encode())
     os.close(file)

@@ -13,7 +13,6 @@ from pagewise.catalog import Catalog, read_catalog
 from pagewise.comparison import Options, choose, intended
 from pagewise.errors import RefusedError, SelectionError
 from pagewise.lmod import find_init, load_each
-from pagewise.placement import place
 from pagewise.plan import Subject
 from pagewise.result import create_folder
 from stage import CHASE, GATHER, TRIAD, Stage
@@ -182,33 +181,6 @@ def test_a_module_that_does_not_load_says_why(stage: Stage):
     assert needs.environment is None and "nowhere/1.0" in needs.message
     assert fine.environment is not None and fine.environment["VALUE"] == "a=b; $c"
     assert absent.environment is None and "absent" in absent.message
-
-
-def fake_machine(root: Path, nodes: list[str], siblings: dict[int, str]) -> Path:
-    for number, cpus in enumerate(nodes):
-        folder = root / f"sys/devices/system/node/node{number}"
-        folder.mkdir(parents=True)
-        (folder / "cpulist").write_text(cpus)
-    for cpu, text in siblings.items():
-        folder = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
-        folder.mkdir(parents=True)
-        (folder / "thread_siblings_list").write_text(text)
-    return root
-
-
-def test_threads_get_a_core_each_on_one_node(tmp_path: Path):
-    """Two nodes of two cores with two hardware threads each: CPUs 0-3 first threads, 4-7 their siblings."""
-    root = fake_machine(
-        tmp_path, ["0-1,4-5", "2-3,6-7"], {cpu: f"{cpu % 4},{cpu % 4 + 4}" for cpu in range(8)}
-    )
-    everything = set(range(8))
-    assert place(1, everything, root).cpus == (1,)
-    assert place(2, everything, root).cpus == (0, 1)
-    assert place(3, everything, root).cpus == (1, 2, 3)
-    assert place(2, {2, 3, 6, 7}, root).cpus == (2, 3)
-    assert place(1, {5}, root).cpus == (5,)
-    with pytest.raises(SelectionError, match="may use 1 physical cores"):
-        place(2, {1, 5}, root)
 
 
 def test_folders_of_one_second_do_not_meet(tmp_path: Path):

@@ -224,7 +224,8 @@ def test_doctor_tells_lacks_with_remedies(small: Stage):
     assert lacking.returncode == 1
     assert (
         "remedy: apt-get install hyperfine" in lacking.stdout
-        and "Lacking for a comparison: 1." in lacking.stdout
+        and "remedy: apt-get install hwloc" in lacking.stdout
+        and "Lacking for a comparison: 2." in lacking.stdout
     )
 
 
@@ -273,6 +274,7 @@ INVALID = {
     "illegal": "crashed by SIGILL: an instruction that this processor has not",
     "check_failed": "the result failed its check: sum is 3, not 4",
     "wrong_pages": "wrong pages: 50.0% on huge pages",
+    "wrong_cpu": "wrong placement: a thread ran on CPU 4095, asked for",
     "usage": "unknown option --repetitions",
     "silent": "ended well but wrote no valid record",
     "hang": "ended after 1 s, the limit of a run",
@@ -295,7 +297,7 @@ def test_invalid_configurations_are_shown_and_never_ranked(stage: Stage):
         assert (row["verdict"], row["time_ratio"]) == ("", "")
         assert told in done.stdout
         tried = [r for r in records(stage.result()) if r["run"]["module"] == modules[mode]]
-        assert len(tried) == (3 if mode == "wrong_pages" else 1), mode
+        assert len(tried) == (3 if mode in {"wrong_pages", "wrong_cpu"} else 1), mode
         if mode == "crash":
             assert "about to crash" in (stage.result() / tried[0]["run"]["log"]).read_text()
     assert "remedy: sysctl vm.nr_hugepages=32" in done.stdout
@@ -398,3 +400,70 @@ def test_two_builds_that_describe_a_kernel_differently(stage: Stage):
     stage.add("gcc-12.2.0", THP, [{**CHASE, "feels": ["hugepages"]}])
     done = stage.run("list")
     assert done.returncode == 3 and "two builds describe the kernel chase differently" in done.stderr
+
+
+def test_placements_are_compared_as_configurations_are(stage: Stage):
+    """Two policies of memory, under one of which the kernel takes twice as long."""
+    for label in (BASE, THP):
+        stage.add("gcc-12.2.0", label, [TRIAD], interleaved="2", factor="0.5" if label == THP else "1")
+    chosen = ("--rounds", "5", "--no-sweep", "--memory", "first-touch,interleave:0")
+    done = stage.compare(*chosen)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("Placement first-touch: 1 thread on CPU ")
+    assert re.search(r"^Placement interleave:0: .*, memory interleave:0\.$", done.stdout, re.M)
+    assert "5 rounds of 5 runs" in done.stdout
+    assert re.search(r"^Placement: interleave:0: (9\d|10\d) % more time \(gcc", done.stdout, re.M)
+    result = read_result(stage.result())
+    assert [one["memory"] for one in result.manifest["placements"]] == ["default", "interleave:0"]
+    assert result.manifest["placement"] == result.manifest["placements"][0]
+    for record in result.records:
+        bound = record["run"]["bound"]
+        assert bound["had"] == {"cpus": bound["cpus"], "memory": bound["memory"]}
+        name = bound["memory"].replace("default", "first-touch")
+        assert record["run"]["placement"] == bound["name"] == name
+    rows = {
+        (row["hugepages"], row["placement"]): row
+        for row in csv.DictReader((stage.result() / "summary.csv").open())
+    }
+    assert rows["none", "first-touch"]["is_baseline"] == "True"
+    ratios = {key: float(row["time_ratio"]) for key, row in rows.items() if row["time_ratio"]}
+    assert ratios == pytest.approx(
+        {
+            ("thp", "first-touch"): 0.5,
+            ("none", "interleave:0"): 2.0,
+            ("thp", "interleave:0"): 1.0,
+        },
+        rel=0.04,
+    )
+    page = (stage.result() / "report.html").read_text()
+    assert "Placement: interleave:0" in page and ">first-touch</td>" in page
+    again = stage.run("report", str(stage.result()), "--json")
+    told = json.loads(again.stdout)["kernels"][0]["configurations"]
+    assert {one["placement"] for one in told} == {"first-touch", "interleave:0"}
+    store = ("--store", str(stage.folder / "store.duckdb"))
+    assert stage.run("results", "collect", str(stage.results), *store).returncode == 0
+    question = "SELECT told_placement, hugepages, round(time_ratio, 1) AS ratio FROM ratios ORDER BY 1, 2"
+    answer = json.loads(stage.run("results", "query", question, *store, "--json").stdout)
+    assert [tuple(row.values()) for row in answer["rows"]] == [
+        ("first-touch", "thp", 0.5),
+        ("interleave:0", "none", 2.0),
+        ("interleave:0", "thp", 1.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--threads", "9999"), "9999 is not in the range"),
+        (("--threads", "4096"), "4096 threads were asked for"),
+        (("--cpus", "4000"), "the machine has no CPU 4000"),
+        (("--smt", "9"), "--smt"),
+        (("--placement", "spread"), "'spread' is no placement"),
+        (("--memory", "bind:77"), "no memory of NUMA node 77"),
+    ],
+)
+def test_what_cannot_be_placed(small: Stage, arguments, told):
+    done = small.compare(*arguments)
+    assert done.returncode == 2
+    assert told in done.stderr and "Traceback" not in done.stderr
+    assert "9999" in told or "remedy:" in done.stderr

@@ -32,7 +32,7 @@ def alone(stage: Stage) -> Stage:
     """A stage on which no peer is installed."""
     tools = stage.folder / "tools"
     tools.mkdir()
-    for name in ("hyperfine", "git"):
+    for name in ("hyperfine", "git", "lstopo-no-graphics"):
         (tools / name).symlink_to(shutil.which(name))
     stage.environment = {"PATH": str(tools), "PAGEWISE_PEERS": str(stage.folder / "peers")}
     for compiler, factor in (("gcc-12.2.0", "1"), ("llvm-22.1.8", "1.2")):

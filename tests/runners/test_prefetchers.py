@@ -309,7 +309,7 @@ def test_a_comparison_has_them_off_and_tells_it(stage: Stage, monkeypatch):
     comparison.measure()
     comparison.close()
     assert comparison.ending is None
-    used = set(comparison.placement.cpus)
+    used = set(comparison.placements[0].cpus)
     assert set(watched.read_text().splitlines()) == {"[15]" if used == set(cpus) else "[4, 15]"}
     assert set(registers(root)) == {4}
     result = read_result(stage.result())

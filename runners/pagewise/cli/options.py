@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rich.console import Console
 
 from pagewise.cli.shell import values
 
+_MEMORIES = re.compile(r",\s*(?=[a-z])")
 _PLAIN_WIDTH = 120
 # docs/statistics.md tells what these see.
 _ROUNDS, _WIDTH = 7, 0.03
@@ -96,6 +98,48 @@ KERNELS = click.option(
 THREADS = click.option(
     "--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Threads, one a core."
 )
+ORDERS = click.option(
+    "--placement",
+    "orders",
+    multiple=True,
+    metavar="compact|scatter",
+    shell_complete=values.list_of(values.orders),
+    help="Threads near to each other (close) or far apart (spread); both with a comma: docs/placement.md.",
+)
+SMT = click.option(
+    "--smt",
+    multiple=True,
+    metavar="avoid|use|N",
+    help="A thread a core, one on each of its hardware threads, or N; several with commas.",
+)
+MEMORY = click.option(
+    "--memory",
+    multiple=True,
+    metavar="POLICIES",
+    shell_complete=values.list_of(values.memory_policies),
+    help="first-touch, local, bind or interleave, with NUMA nodes as bind:0-1; several with commas.",
+)
+_PLACEMENT = (
+    click.option(
+        "--threads", type=click.IntRange(1, 4096), default=None, help="Threads, one a core without --smt use."
+    ),
+    click.option(
+        "--cores",
+        type=click.IntRange(1, 4096),
+        default=None,
+        help="In place of --threads: so many cores, with a thread on each, or more by --smt.",
+    ),
+    ORDERS,
+    SMT,
+    click.option(
+        "--cpus",
+        "lists",
+        multiple=True,
+        metavar="LIST",
+        help="These CPUs, as 0-3,8: a thread on each. Given again it is another placement.",
+    ),
+    MEMORY,
+)
 RESERVE = click.option(
     "--reserve-hugepages",
     "reserve",
@@ -177,6 +221,23 @@ def split_lists(chosen: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     return {
         name: split_commas(chosen[name]) for name in ("kernels", "configurations", "pages", "prefetchers")
     }
+
+
+def placed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say on which CPUs and with which memory runs are; `take_where` reads them."""
+    for option in reversed(_PLACEMENT):
+        command = option(command)
+    return command
+
+
+def take_where(chosen: dict[str, Any]) -> Any:
+    """What these options say, taken out of those chosen but for the threads. Raises SelectionError."""
+    from pagewise.placement import Where
+
+    # Lists of nodes have commas too.
+    memory = tuple(part.strip() for text in chosen.pop("memory") for part in _MEMORIES.split(text))
+    orders, smt = split_commas(chosen.pop("orders")), split_commas(chosen.pop("smt"))
+    return Where.read(orders, smt, chosen.pop("cores", None), chosen.pop("lists", ()), memory)
 
 
 def find_catalog(environment: str, modules: Path | None) -> Any:

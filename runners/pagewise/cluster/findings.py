@@ -16,6 +16,7 @@ from pagewise.compare.policies import run_seconds
 from pagewise.compare.statistics import FEWEST_ROUNDS
 from pagewise.compare.validity import invalid_reason
 from pagewise.errors import FormatError
+from pagewise.plan import key_of
 from pagewise.result import Result
 
 _NORMAL_95 = 1.96
@@ -93,11 +94,11 @@ def quantities(
     kernels: Sequence[KernelResult], records: Sequence[Mapping[str, Any]]
 ) -> dict[Quantity, Measured]:
     """The times of all configurations that may be ranked, of 3 runs at least, and their ratios."""
-    seconds: dict[tuple[str, str, str | None], list[float]] = {}
+    seconds: dict[tuple[str, str, str | None, str | None], list[float]] = {}
     for record in records:
         run = record.get("run")
         if run is not None and run["series"] in ("compare", "aa") and invalid_reason(record) is None:
-            key = (run.get("kernel", record["kernel"]), run["module"], run.get("pages"))
+            key = (run.get("kernel", record["kernel"]), *key_of(run))
             seconds.setdefault(key, []).append(run_seconds(record))
     found: dict[Quantity, Measured] = {}
     for one in kernels:

@@ -28,12 +28,12 @@ from pagewise.compare.statistics import (
 )
 from pagewise.compare.validity import invalid_reason
 from pagewise.kernel import Kernel, Sweep
-from pagewise.plan import Cell, Subject
+from pagewise.plan import Cell, CellKey, Subject, key_of
 
 Record = Mapping[str, Any]
 X = float | str
 # Records by kernel, key of the cell, and series.
-_Sorted = dict[tuple[str, tuple[str, str | None], str], list[Record]]
+_Sorted = dict[tuple[str, CellKey, str], list[Record]]
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,13 @@ class Group:
     def baseline(self) -> Row | None:
         """The row that the others are compared against, None when it is missing or invalid."""
         return next((row for row in self.ranked if row.cell.is_baseline), None)
+
+    @property
+    def placements(self) -> list[str]:
+        """The placements that are compared, the baseline's first; none where all runs have the same one."""
+        rows = (*self.ranked, *self.unranked)
+        names = [row.cell.placement for row in sorted(rows, key=lambda row: not row.cell.is_baseline)]
+        return list(dict.fromkeys(name for name in names if name is not None))
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,7 @@ def _sort(records: Iterable[Record]) -> _Sorted:
     for record in records:
         run = record.get("run")
         if run is not None:
-            key = (run.get("kernel", record["kernel"]), (run["module"], run.get("pages")), run["series"])
+            key = (run.get("kernel", record["kernel"]), key_of(run), run["series"])
             sorted_records.setdefault(key, []).append(record)
     return sorted_records
 

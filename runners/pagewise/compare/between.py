@@ -63,7 +63,7 @@ class Measured:
     def names(self) -> list[tuple[str, ...]]:
         """What it is known by in other sessions, the exact names first; all cells it stands for count."""
         equal = (self.cell.measured, *self.cell.stands_for)
-        exact = [(self.kernel, one.module, one.hugepages) for one in equal]
+        exact = [(self.kernel, f"{one.module}@{one.placement}", one.hugepages) for one in equal]
         return [*exact, *((self.kernel, one.package, _family(one.compiler), one.label) for one in equal)]
 
 

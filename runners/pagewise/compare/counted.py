@@ -17,7 +17,7 @@ from pagewise.compare.validity import invalid_reason
 from pagewise.counters.events import EventFile
 from pagewise.dimensions import BY_NAME
 from pagewise.kernel import Kernel
-from pagewise.plan import Cell, Subject
+from pagewise.plan import Cell, CellKey, Subject, key_of
 
 Record = Mapping[str, Any]
 # Runs of a round whose cycles differ by more than this did not do the same.
@@ -134,11 +134,11 @@ def count(
     seed: int,
 ) -> list[KernelCounts]:
     """Counts and ratios of each kernel. `groups` were to be counted; of `region` alone where it is named."""
-    sorted_records: dict[tuple[str, tuple[str, str | None]], list[Record]] = {}
+    sorted_records: dict[tuple[str, CellKey], list[Record]] = {}
     for record in records:
         run = record.get("run", {})
         if run.get("series") == "counters":
-            key = (run.get("kernel", record["kernel"]), (run["module"], run.get("pages")))
+            key = (run.get("kernel", record["kernel"]), key_of(run))
             sorted_records.setdefault(key, []).append(record)
     found = []
     for one in subjects:

@@ -7,9 +7,10 @@ from statistics import median
 from typing import Any
 
 from pagewise.compare.validity import invalid_reason
+from pagewise.plan import key_of
 
-# Kernel, module, and the policy that the run was told.
-Key = tuple[str, str, str | None]
+# Kernel, and the key of the cell.
+Key = tuple[str, str, str | None, str | None]
 
 
 def counts_by_cell(records: Iterable[Mapping[str, Any]]) -> dict[Key, dict[str, float]]:
@@ -19,7 +20,7 @@ def counts_by_cell(records: Iterable[Mapping[str, Any]]) -> dict[Key, dict[str, 
         run = record.get("run")
         if run is None or run["series"] not in ("compare", "aa") or invalid_reason(record) is not None:
             continue
-        values = found.setdefault((run.get("kernel", record["kernel"]), run["module"], run.get("pages")), {})
+        values = found.setdefault((run.get("kernel", record["kernel"]), *key_of(run)), {})
         passes = len(record["seconds"]["repetitions"]) * record.get("passes_per_repetition", 1)
         for name, count in record.get("counters", {}).items():
             if name != "unavailable":

@@ -1,10 +1,11 @@
-"""Which records may be ranked: the result passed its check, and the pages were those asked for."""
+"""Which records may be ranked: the result passed its check, pages and placement were those asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from pagewise.host import list_text
 from pagewise.units import bytes_text
 
 ENOUGH_COVERAGE = 0.99
@@ -21,8 +22,32 @@ def invalid_reason(record: Mapping[str, Any]) -> str | None:
         }.get(status, message)
     if not record["validation"]["passed"]:
         return f"the result failed its check ({record['validation']['method']})"
-    told = record.get("run", {}).get("pages")
-    return _wrong_pages(record["pages"], told or record["configuration"]["hugepages"])
+    run = record.get("run", {})
+    wrong = _wrong_pages(record["pages"], run.get("pages") or record["configuration"]["hugepages"])
+    return wrong or ("bound" in run and _wrong_place(record["placement"], run["bound"])) or None
+
+
+def wrongly_bound(bound: Mapping[str, Any]) -> str | None:
+    """Whether a process had other CPUs or another policy of memory than were asked for, and which."""
+    asked, had = sorted(bound["cpus"]), bound["had"]
+    if had["cpus"] is not None and sorted(had["cpus"]) != asked:
+        return f"wrong placement: it was bound to CPU {list_text(had['cpus'])}, asked for {list_text(asked)}"
+    if had["memory"] is not None and had["memory"] != bound["memory"]:
+        return f"wrong placement: its memory policy was {had['memory']}, asked for {bound['memory']}"
+    return None
+
+
+def _wrong_place(placement: Mapping[str, Any], bound: Mapping[str, Any]) -> str | None:
+    """Whether its process was bound otherwise than asked for, or its threads ran elsewhere."""
+    cpus, asked = placement["cpus"], bound["cpus"]
+    away = set(cpus) - set(asked)
+    if wrong := wrongly_bound(bound):
+        return wrong
+    if away:
+        return f"wrong placement: a thread ran on CPU {list_text(away)}, asked for {list_text(asked)}"
+    if placement["threads"] == bound["threads"] == len(cpus) and len(set(cpus)) < len(cpus):
+        return f"wrong placement: its {len(cpus)} threads ran on CPU {list_text(set(cpus))} alone"
+    return None
 
 
 def _wrong_pages(pages: Mapping[str, Any], wanted: str) -> str | None:

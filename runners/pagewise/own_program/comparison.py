@@ -19,7 +19,7 @@ import pagewise
 from pagewise import hugepages
 from pagewise.c_code import find_compiler
 from pagewise.catalog import Entry
-from pagewise.comparison import Comparison, Options
+from pagewise.comparison import Comparison, Options, tell_placements
 from pagewise.configuration import Configuration
 from pagewise.errors import SelectionError, SetupError
 from pagewise.host import read, read_host
@@ -46,8 +46,8 @@ from pagewise.own_program.preload import Libraries, compiled
 from pagewise.own_program.proof import Memory
 from pagewise.own_program.transparent import pmd_bytes
 from pagewise.paths import setup_facts
-from pagewise.placement import Placement, place
-from pagewise.plan import Cell, Step, Subject, order_of_round
+from pagewise.placement import placements
+from pagewise.plan import Cell, Step, Subject, order_of_round, placed
 from pagewise.provenance import hyperfine_version
 from pagewise.record import RecordWriter
 from pagewise.units import bytes_text, clock_text, count_text, percent_text
@@ -85,7 +85,7 @@ class ProgramComparison(Comparison):
         libraries = _libraries(self.machine, self.console)
         self.launcher = ProgramLauncher(
             self.hyperfine,
-            self.placement,
+            self.places,
             self.options.limit,
             scratch,
             self.program,
@@ -114,11 +114,10 @@ class ProgramComparison(Comparison):
     def pool_pages(self) -> dict[int, int]:
         """By page size: what the baseline's trial run used, shared among the pools."""
         assert self.launcher is not None
-        memory = self.launcher.proved.get(self._baseline().measured.hugepages)
+        memory = self.launcher.proved.get(self._baseline().key)
         found = {}
         for size in self._pool_sizes() if memory is not None else ():
-            pools = hugepages.pools_of(self.placement.cpus, page_bytes=size)
-            found[size] = -(-self._pages_needed(memory, size) // len(pools))
+            found[size] = -(-self._pages_needed(memory, size) // len(self.pools(size)))
         return found
 
     def can_run(self, step: Step) -> bool:
@@ -170,7 +169,8 @@ class ProgramComparison(Comparison):
         if self.options.pool_memory is not None:
             return -(-self.options.pool_memory // size)
         malloc = sum(memory.peak[kind].resident for kind in ("heap", "anonymous") if kind in memory.peak)
-        arenas = _PAGES_A_CPU * len(self.placement.cpus) if size <= hugepages.PAGE_BYTES else 0
+        most = max(len(one.cpus) for one in self.placements)
+        arenas = _PAGES_A_CPU * most if size <= hugepages.PAGE_BYTES else 0
         return int(-(-malloc * _POOL_MARGIN // size)) + (margin + arenas) * max(1, memory.processes)
 
 
@@ -196,8 +196,9 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
             where="--baseline",
             remedy=lacks[base].remedy,
         )
-    placement = place(options.threads) if options.threads else _anywhere()
-    subject = _subject(program, policies, base)
+    found = placements(options.threads, options.where)
+    tell_placements(console, found)
+    (subject,) = placed([_subject(program, policies, base)], [one.name for one in found])
     console.print(_intended(program, subject, options, lacks), highlight=False, markup=False, soft_wrap=True)
     entries = {
         cell.measured.module: Entry(cell.measured, dict(program.environment), {}) for cell in subject.cells
@@ -227,7 +228,7 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
         replace(options, baseline=base),
         entries=entries.values(),
         subjects=[subject],
-        placement=placement,
+        placements=found,
         tree=program.binary.program.parent,
         environment=None,
         host=host,
@@ -245,7 +246,7 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
         began,
         entries,
         [subject],
-        placement,
+        found,
         hyperfine,
         manifest,
         None,
@@ -317,22 +318,6 @@ def _is_transparent(policy: Policy) -> bool:
     return any(part in ("text", "bss", "glibc") for part in policy.parts) or (
         "thp" in policy.parts and policy.size is None
     )
-
-
-def _anywhere() -> Placement:
-    """No binding: the program may use all CPUs that this process may use."""
-    cpus = tuple(sorted(os.sched_getaffinity(0)))
-    return Anywhere(len(cpus), cpus)
-
-
-@dataclass(frozen=True)
-class Anywhere(Placement):
-    """All CPUs, and no settings of OpenMP: as the user starts it."""
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Nothing."""
-        return {}
 
 
 def _subject(program: Program, policies: Mapping[str, Policy], base: str) -> Subject:

@@ -54,8 +54,8 @@ from pagewise.own_program.proof import (
 from pagewise.own_program.sampler import Sampler, Samples
 from pagewise.own_program.smaps import KINDS, Usage, by_kind, parse
 from pagewise.own_program.transparent import gauge, only_size, refused
-from pagewise.placement import Placement
-from pagewise.plan import Step
+from pagewise.placement import Placement, had_by
+from pagewise.plan import CellKey, Step
 from pagewise.record import SCHEMA, Record
 from pagewise.units import bytes_text, seconds_text
 
@@ -99,6 +99,7 @@ class Run:
     faults: int
     major: int
     fault: str | None
+    had: Mapping[str, Any]
 
 
 @dataclass
@@ -106,7 +107,7 @@ class ProgramLauncher:
     """Launches runs. `lacks` are the policies that cannot be had, `proved` what untimed runs showed."""
 
     hyperfine: str
-    placement: Placement
+    placements: Mapping[str | None, Placement]
     limit: float
     scratch: Path
     program: Program
@@ -117,7 +118,7 @@ class ProgramLauncher:
     enough: float
     interval: float | None
     own_faults: int = 0
-    proved: dict[str, Memory] = field(default_factory=dict)
+    proved: dict[CellKey, Memory] = field(default_factory=dict)
 
     def run(self, step: Step, entry: Entry) -> Outcome:
         """Runs the program once, timed; its one record. A policy that cannot be had is not run: why."""
@@ -149,22 +150,24 @@ class ProgramLauncher:
     def _recorded(self, step: Step, policy: Policy, environment: Mapping[str, str], trial: bool) -> Outcome:
         wanted = request(policy, self.machine, self.enough)
         started = datetime.now(timezone.utc)
-        ran = self._run(policy, environment, wanted, trial)
+        placement = self.placements[step.cell.placement]
+        ran = self._run(policy, environment, wanted, placement, trial)
         run = about_run(step, ran.wall, ran.exit_code, self.program.command)
+        run["bound"] = placement.told(ran.had)
         if trial:
             run["series"] = "trial"
             if ran.memory is not None:
-                self.proved[policy.name] = ran.memory
-        memory = self._memory(policy, ran.memory)
+                self.proved[step.cell.key] = ran.memory
+        memory = self._memory(step, policy, ran.memory)
         record = self._judged(step, policy, started, ran, memory, wanted)
         if memory is not None:
             record["program"] = memory.to_dict()
         record["run"] = run
         return Outcome([record], ran.wall, ran.said, [])
 
-    def _memory(self, policy: Policy, seen: Memory | None) -> Memory | None:
+    def _memory(self, step: Step, policy: Policy, seen: Memory | None) -> Memory | None:
         """What was seen in this run; of a run too short for that, what an untimed one showed."""
-        proved = self.proved.get(policy.name)
+        proved = self.proved.get(step.cell.key)
         if seen is None or (seen.full < FEWEST_SAMPLES and proved is not None and proved.full > seen.full):
             return proved or seen
         wanted = request(policy, self.machine, self.enough)
@@ -184,6 +187,7 @@ class ProgramLauncher:
         if ran.fault is not None:
             failure = {"exit_code": 1, "message": ran.fault, "remedy": None}
             return self._failed(step, started, "check_failed", failure)
+        bound = self.placements[step.cell.placement].told(ran.had)
         told = pages(wanted, memory, self.machine.base)
         missing = lack(wanted, memory, told)
         if missing is not None:
@@ -198,11 +202,18 @@ class ProgramLauncher:
             "validation": {"passed": True, "method": self._method()},
             "pages": told,
             "page_faults": {"compute_minor": ran.faults, "compute_major": ran.major},
-            "placement": {"threads": self.placement.threads, "cpus": list(self.placement.cpus)},
+            "placement": {"threads": bound["threads"], "cpus": bound["cpus"]},
             "host": {"hostname": socket.gethostname(), "kernel": os.uname().release},
         }
 
-    def _run(self, policy: Policy, environment: Mapping[str, str], wanted: PageRequest, trial: bool) -> Run:
+    def _run(
+        self,
+        policy: Policy,
+        environment: Mapping[str, str],
+        wanted: PageRequest,
+        placement: Placement,
+        trial: bool,
+    ) -> Run:
         exported, said = self.scratch / "hyperfine.json", self.scratch / "output.txt"
         for file in (exported, said):
             file.unlink(missing_ok=True)
@@ -215,12 +226,14 @@ class ProgramLauncher:
         with self._folder() as folder, only_size(self._switched(policy)):
             shutil.rmtree(snapshots, ignore_errors=True)
             snapshots.mkdir()
-            sampler = self._sampler(wanted, env)
+            sampler = self._sampler(wanted, env, placement)
             before, began = _faults(), time.time()
             arguments = self._arguments(command, exported)
-            environment = {**environment, **self.placement.environment}
+            environment = {**environment, **placement.environment}
+            inherited = self._inherited(policy, placement)
             try:
-                with in_session(arguments, said, environment, folder, self._inherited(policy)) as process:
+                with in_session(arguments, said, environment, folder, inherited) as process:
+                    had = had_by(process.pid)
                     sampler.watch(process.pid)
                     timed_out = wait(process, self.limit)
             finally:
@@ -242,12 +255,13 @@ class ProgramLauncher:
             max(0, faults[0] - self.own_faults),
             faults[1],
             fault,
+            had,
         )
 
     @contextmanager
-    def _inherited(self, policy: Policy) -> Iterator[None]:
+    def _inherited(self, policy: Policy, placement: Placement) -> Iterator[None]:
         """What a run has from the process that starts it."""
-        with refused(policy.refuses_huge_pages), self.placement.bound():
+        with refused(policy.refuses_huge_pages), placement.bound():
             yield
 
     def _seen(self, found: Samples, snapshots: Path, wanted: PageRequest) -> Memory | None:
@@ -258,9 +272,9 @@ class ProgramLauncher:
             return told
         return completed(sampled, told, KINDS)
 
-    def _sampler(self, wanted: PageRequest, env: str) -> Sampler:
+    def _sampler(self, wanted: PageRequest, env: str, placement: Placement) -> Sampler:
         watched = gauge(wanted.page) if wanted.watched else None
-        others = sorted(os.sched_getaffinity(0) - set(self.placement.cpus))
+        others = sorted(os.sched_getaffinity(0) - set(placement.cpus))
         return Sampler(wanted.huge, self.interval, [Path(env)], watched, others)
 
     def _switched(self, policy: Policy) -> int | None:

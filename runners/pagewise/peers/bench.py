@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from pagewise.catalog import Catalog, Entry
-from pagewise.compare.validity import invalid_reason
+from pagewise.compare.validity import invalid_reason, wrongly_bound
 from pagewise.kernel import Kernel
 from pagewise.launch import Launcher, in_session
 from pagewise.lmod import clean_environment
@@ -21,7 +21,7 @@ from pagewise.peers.known import PEERS
 from pagewise.peers.peer import Ask, Call, Peer, Program, Statistic, UnableError, UnreadableError
 from pagewise.peers.plan import CACHES, MIB, Match, Ours, Theirs
 from pagewise.peers.sample import Candidate, Sample, Series, Side
-from pagewise.placement import Placement
+from pagewise.placement import Placement, had_by
 from pagewise.plan import Cell, Step, subject
 from pagewise.record import Record
 from pagewise.units import percent_text
@@ -117,7 +117,8 @@ class Bench:
     def _own(
         self, match: Match, run: OwnRun, number: int, position: int
     ) -> tuple[tuple[str, ...], float | None, str | None, str | None]:
-        launcher = Launcher(self.hyperfine, self.placements[match.threads], self.limit, self.scratch)
+        placements = {None: self.placements[match.threads]}
+        launcher = Launcher(self.hyperfine, placements, self.limit, self.scratch)
         configuration = run.entry.configuration
         kernel = replace(run.kernel, arguments=run.arguments)
         step = Step(kernel, Cell(configuration, (configuration,), False), "compare", number, position)
@@ -158,10 +159,13 @@ class Bench:
             environment = {**clean_environment(), **placement.environment, **call.environment}
             try:
                 with in_session(arguments, said, environment, Path(folder), placement.bound()) as process:
+                    wrong = wrongly_bound(placement.told(had_by(process.pid)))
                     ended, huge = self._wait(process, written, call.until, look)
             except OSError as fault:
                 raise UnreadableError(f"it cannot be run: {fault.strerror}") from fault
             code = process.wait()
+            if wrong is not None:
+                raise UnreadableError(wrong)
             if not ended:
                 raise UnreadableError(f"ended after {self.limit:g} s, the limit of a run")
             text = written.read_text(encoding="utf-8", errors="replace") if written.exists() else ""

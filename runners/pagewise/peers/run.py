@@ -29,7 +29,7 @@ from pagewise.peers.known import PEERS
 from pagewise.peers.peer import Program, find, find_library
 from pagewise.peers.plan import Match, Theirs
 from pagewise.peers.sample import Candidate, Sample, Series
-from pagewise.placement import place
+from pagewise.placement import NOWHERE, Placement, Where, placements
 from pagewise.provenance import provenance, software
 from pagewise.result import create_folder, utc_text
 from pagewise.signals import interruptible
@@ -52,6 +52,7 @@ class Options:
     seed: int
     results: Path
     limit: float
+    where: Where = NOWHERE
 
 
 @dataclass
@@ -67,16 +68,15 @@ class PeerComparison:
     hyperfine: str
     facts: dict[str, Any]
     folder: Path
+    placements: Mapping[int, Placement]
     samples: list[Sample] = field(default_factory=list)
     rounds_done: int = 0
     ending: PagewiseError | Interrupted | None = None
 
     def measure(self) -> list[Row]:
         """Runs the trial round and all rounds. What ends them early is kept in `ending`, not raised."""
-        placements = {n: place(n) for n in sorted({match.threads for match in self.matches})}
-        self.facts["placement"] = {n: asdict(placement) for n, placement in placements.items()}
         with tempfile.TemporaryDirectory(prefix="pagewise-peers-") as scratch:
-            bench = Bench(self.hyperfine, placements, self.options.limit, Path(scratch))
+            bench = Bench(self.hyperfine, self.placements, self.options.limit, Path(scratch))
             try:
                 with interruptible():
                     self._run_all(bench)
@@ -204,14 +204,11 @@ def prepare(options: Options, console: Console) -> PeerComparison:
     programs = _programs(options, compilers, console)
     host = read_host()
     size = plan.sizes(host)
-    chosen = plan.select(
-        plan.matches(size, compilers, _cores(), _providers(catalog)),
-        options.kernels,
-        options.peers or None,
-        options.quick,
-    )
+    known = plan.matches(size, compilers, _cores(options.where), _providers(catalog))
+    chosen = plan.select(known, options.kernels, options.peers or None, options.quick)
     libraries = _libraries(chosen, catalog, options.peer_path)
     runs, missing = _runs(chosen, catalog, programs, libraries)
+    placed = {n: _placed(n, options.where) for n in sorted({match.threads for match in chosen})}
     now = datetime.now(timezone.utc)
     environment = options.environment if options.modules is None else None
     told = {
@@ -225,6 +222,7 @@ def prepare(options: Options, console: Console) -> PeerComparison:
         "software": software(hyperfine, init),
         "provenance": provenance(project_root(), environment, facts),
         "host": host,
+        "placement": {n: one.to_dict() for n, one in placed.items()},
     }
     rounds = options.rounds or (plan.QUICK_ROUNDS if options.quick else 9)
     return PeerComparison(
@@ -237,6 +235,7 @@ def prepare(options: Options, console: Console) -> PeerComparison:
         hyperfine,
         told,
         create_folder(options.results, "peers", now),
+        placed,
     )
 
 
@@ -249,13 +248,26 @@ def _told(program: Program) -> dict[str, str | None]:
     return asdict(program) | {"sha256": digest}
 
 
-def _cores() -> int:
-    """Two where two threads can have a core each, else one."""
+def _cores(where: Where) -> int:
+    """Two where two threads can be placed so, else one."""
     try:
-        place(2)
+        placements(2, where)
     except SelectionError:
+        placements(1, where)
         return 1
     return 2
+
+
+def _placed(threads: int, where: Where) -> Placement:
+    """Where so many threads are; of several placements none can be told from the figures."""
+    found = placements(threads, where)
+    if len(found) > 1:
+        raise SelectionError(
+            f"peers are compared in one placement, not in {len(found)}",
+            where="--placement, --smt, --memory",
+            remedy="name one of each, and compare again for the other",
+        )
+    return found[0]
 
 
 def _programs(options: Options, compilers: Sequence[str], console: Console) -> dict[str, list[Program]]:

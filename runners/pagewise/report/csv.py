@@ -21,6 +21,7 @@ _COLUMNS = (
     "library",
     "simd",
     "target",
+    "placement",
     "builder",
     "hash",
     "is_baseline",

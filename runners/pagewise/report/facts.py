@@ -26,7 +26,7 @@ def glance(
     told = [
         ("Node", host["hostname"]),
         ("CPU", host["cpu"] or host["architecture"]),
-        ("Threads", str(manifest["threads"])),
+        ("Threads", ", ".join(map(str, _threads(manifest)))),
         ("Measured", f"{words.moment_text(manifest['created'])}, {words.rounds_text(manifest)}"),
     ]
     targets = dict.fromkeys(one["target"] for one in manifest["configurations"] if one["builder"] != "own")
@@ -45,6 +45,12 @@ def glance(
         text = count_text(out, "configuration")
         told.append(("Not ranked", _TO_UNRANKED.format(text) if linked else text))
     return told
+
+
+def _threads(manifest: Mapping[str, Any]) -> list[int]:
+    """The numbers of threads, of each placement."""
+    told = [one["threads"] for one in manifest.get("placements", ())]
+    return list(dict.fromkeys(told)) or [manifest["threads"]]
 
 
 def machine_facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -70,7 +76,7 @@ def machine_facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Reserved pools", "; ".join(pools) or "none"),
         ("Governor", ", ".join(host["governors"] or []) or "not told"),
         ("Hardware counters", "yes" if host["pmu"] else "no"),
-        ("Threads", f"{manifest['threads']}, on CPU {', '.join(map(str, manifest['placement']['cpus']))}"),
+        *_placements(manifest),
     ]
     if manifest.get("prefetchers"):
         told.append(("Hardware prefetchers off", words.prefetchers_text(manifest)))
@@ -81,6 +87,19 @@ def machine_facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         changes = [f"{one['file']} from {one['before']} to {one['now']}" for one in manifest["switches"]]
         told.append(("Switched for this", f"{', '.join(changes)}, then put back"))
     return told
+
+
+def _placements(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Threads, the CPU of each, and the policy of memory, by placement where there are several."""
+    found = manifest.get("placements") or [{**manifest["placement"], "threads": manifest["threads"]}]
+    return [
+        (
+            "Threads" if len(found) == 1 else f"Placement {one['name']}",
+            f"{one['threads']}, on CPU {', '.join(map(str, one['cpus']))}"
+            + (f"; memory {one['memory']}" if one.get("memory", "default") != "default" else ""),
+        )
+        for one in found
+    ]
 
 
 def provenance_facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from pagewise.compare.analysis import Curve, KernelResult
 from pagewise.compare.counts import counts_by_cell
 from pagewise.dimensions import PAGES, feels
 from pagewise.kernel import Kernel, Sweep
+from pagewise.plan import key_of
 from pagewise.report import advice, words
 from pagewise.report.facts import glance, machine_facts, provenance_facts
 from pagewise.report.figures import COLOUR_ROLES, Drawn, colour
@@ -249,9 +250,7 @@ def _counters(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]
 def _proofs(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, str]]:
     """A line for each cell that told its pages: asked, seen, lowest coverage, how it was read."""
     methods = {
-        (run.get("kernel", record["kernel"]), run["module"], run.get("pages")): record["pages"].get(
-            "method", ""
-        )
+        (run.get("kernel", record["kernel"]), *key_of(run)): record["pages"].get("method", "")
         for record in result.records
         if "pages" in record and (run := record.get("run")) is not None
     }

@@ -37,8 +37,12 @@ def planned(comparison: Comparison) -> dict[str, Any]:
         "budget_seconds": None if options.until is None else options.budget,
         "seed": options.seed,
         "baseline": options.baseline,
-        "threads": comparison.placement.threads,
-        "cpus": list(comparison.placement.cpus),
+        "threads": comparison.placements[0].threads,
+        "cpus": list(comparison.placements[0].cpus),
+        "placements": [
+            {"name": one.name, "threads": one.threads, "cpus": list(one.cpus), "memory": one.memory.told}
+            for one in comparison.placements
+        ],
         "kernels": [_kernel(one, rounds[0], sweeps, known, options.rounds) for one in comparison.subjects],
         "runs": len(every) + len(sweeps),
         "seconds": {
@@ -75,6 +79,7 @@ def print_plan(console: Console, plan: dict[str, Any]) -> None:
         for cell in one["configurations"]:
             told = " (baseline)" if cell["is_baseline"] else ""
             pages = "" if cell["pages"] is None else f" --pages {cell['pages']}"
+            pages += "" if cell["placement"] is None else f", {cell['placement']}"
             also = f", stands for {cell['alike']} more" if cell["alike"] else ""
             console.print(Text(f"  {cell['module']}{pages}{told}{also}"), soft_wrap=True)
     console.print()
@@ -114,6 +119,7 @@ def _kernel(
             {
                 "module": cell.measured.module,
                 "pages": cell.pages,
+                "placement": cell.placement,
                 "is_baseline": cell.is_baseline,
                 "alike": len(cell.stands_for) - 1,
             }

@@ -18,6 +18,7 @@ from rich.text import Text
 from pagewise.compare.statistics import Ratio, Verdict, noise_floor, paired_ratios, ratio, verdict
 from pagewise.compare.validity import invalid_reason
 from pagewise.configuration import policy_size
+from pagewise.plan import CellKey, key_of
 from pagewise.report import words
 from pagewise.result import Result
 from pagewise.units import bytes_text, number_text, percent_text
@@ -93,19 +94,19 @@ def is_program(result: Result) -> bool:
 def metric_rows(result: Result) -> list[MetricRow]:
     """Each metric under each policy that was run well, in the order of the program's metrics."""
     subject = result.subjects[0]
-    base = next(cell.measured.module for cell in subject.cells if cell.is_baseline)
+    base = next(cell.key for cell in subject.cells if cell.is_baseline)
     valid = [record for record in result.records if record.get("run") and invalid_reason(record) is None]
     rows = []
     for metric in subject.kernel.metrics:
         values = {
-            (cell.measured.module, series): _by_round(valid, cell.measured.module, series, metric.field)
+            (cell.key, series): _by_round(valid, cell.key, series, metric.field)
             for cell in subject.cells
             for series in ("compare", "aa")
         }
         seed = zlib.crc32(f"{result.manifest['seed']}/{metric.field}".encode())
         floor = noise_floor(_against(values[base, "aa"], values[base, "compare"], seed))
         for cell in subject.cells:
-            own = values[cell.measured.module, "compare"]
+            own = values[cell.key, "compare"]
             if not own:
                 continue
             measured = None if cell.is_baseline else _against(own, values[base, "compare"], seed)
@@ -115,7 +116,7 @@ def metric_rows(result: Result) -> list[MetricRow]:
                     metric.label,
                     metric.unit,
                     metric.better,
-                    cell.measured.hugepages,
+                    words.label(subject.kernel, cell.measured),
                     median(own.values()),
                     measured,
                     floor,
@@ -127,23 +128,24 @@ def metric_rows(result: Result) -> list[MetricRow]:
 
 def memory_rows(records: Iterable[Mapping[str, Any]]) -> list[MemoryRow]:
     """Memory by policy and kind, of all timed runs that told it (of trial runs where no other did)."""
-    by_policy: dict[str, list[Mapping[str, Any]]] = {}
-    trials: dict[str, list[Mapping[str, Any]]] = {}
+    by_policy: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    trials: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for record in records:
         run = record.get("run")
         if run is None or "program" not in record:
             continue
         found = trials if run["series"] == "trial" else by_policy
-        found.setdefault(record["configuration"]["hugepages"], []).append(record["program"])
+        who = record["configuration"]["hugepages"], run.get("placement", "")
+        found.setdefault(who, []).append(record["program"])
     rows = []
-    for policy in dict.fromkeys((*trials, *by_policy)):
-        told = by_policy.get(policy) or trials[policy]
+    for who in dict.fromkeys((*trials, *by_policy)):
+        told, policy = by_policy.get(who) or trials[who], words.named(who)
         kinds = dict.fromkeys(kind for one in told for kind in one["kinds"])
         for kind in kinds:
             usages = [one["kinds"][kind] for one in told if kind in one["kinds"]]
             rows.append(_memory(policy, kind, usages))
         rows.append(_memory(policy, "all", [one["total"] for one in told]))
-        size = policy_size(policy)
+        size = policy_size(who[0])
         given = [one["given"] for one in told if "given" in one]
         if given and size is not None:
             # smaps does not show multi-size pages; the kernel's counters do.
@@ -218,13 +220,15 @@ def for_page(result: Result) -> dict[str, Any] | None:
     }
 
 
-def _by_round(records: Sequence[Mapping[str, Any]], module: str, series: str, field: str) -> dict[int, float]:
+def _by_round(
+    records: Sequence[Mapping[str, Any]], cell: CellKey, series: str, field: str
+) -> dict[int, float]:
     """A metric by round. Ratios need numbers above zero; a time that was too short to count is none."""
     found = {}
     for record in records:
         run = record["run"]
         value = record["metrics"].get(field)
-        if run["module"] == module and run["series"] == series and value is not None and value > 0:
+        if key_of(run) == cell and run["series"] == series and value is not None and value > 0:
             found[run["round"]] = float(value)
     return found
 

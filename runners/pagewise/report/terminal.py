@@ -65,7 +65,9 @@ def _print_kernel(console: Console, result: KernelResult) -> None:
     for group in result.groups:
         if group.ranked:
             console.print()
-            console.print(_table(result, group, console.width >= _WIDE and not kernel.is_program))
+            longest = max(map(len, group.placements), default=0)
+            wide = console.width >= _WIDE + longest and not kernel.is_program
+            console.print(_table(result, group, wide))
             console.print(Text(words.floor_text(group), style="dim"))
             for sentence in (*words.reasons(kernel, group), *words.findings(kernel, group)):
                 console.print(Text(sentence, style="dim"))
@@ -79,7 +81,7 @@ def _print_kernel(console: Console, result: KernelResult) -> None:
     if sentences:
         console.print()
     for factor, sentence in sentences:
-        console.print(Text.assemble((f"{factor + ':':<10}", "bold"), sentence))
+        console.print(Text.assemble((f"{factor + ':':<9} ", "bold"), sentence))
 
 
 def _table(result: KernelResult, group: Group, wide: bool) -> Table:

@@ -56,6 +56,7 @@ CREATE TABLE IF NOT EXISTS cells (
     kernel_group VARCHAR,
     module VARCHAR NOT NULL,
     told_pages VARCHAR,
+    told_placement VARCHAR,
     package VARCHAR,
     compiler VARCHAR NOT NULL,
     hugepages VARCHAR NOT NULL,
@@ -72,7 +73,7 @@ CREATE TABLE IF NOT EXISTS records (
     program VARCHAR NOT NULL,
     started TIMESTAMP NOT NULL,
     status VARCHAR NOT NULL,
-    fault VARCHAR,                  -- why it must not be ranked: its status, or wrong_pages; NULL: it may
+    fault VARCHAR,                  -- why it must not be ranked: its status, wrong_pages, wrong_placement; NULL: it may
     message VARCHAR,
     remedy VARCHAR,
     compiler VARCHAR NOT NULL,
@@ -113,13 +114,16 @@ CREATE TABLE IF NOT EXISTS records (
                    seconds_exclusive DOUBLE, counts MAP(VARCHAR, DOUBLE))[],
     modelled STRUCT(geometry VARCHAR, tool VARCHAR, pages VARCHAR, passes BIGINT, counts MAP(VARCHAR, BIGINT)),
     threads INTEGER,
+    placement_name VARCHAR,         -- compact, scatter-smt2, cpus:0-3, ...
     placement_cpus INTEGER[],
+    memory_policy VARCHAR,          -- of its process, as numa_maps tells it
     numa_nodes INTEGER[],
     hostname VARCHAR,
     cpu VARCHAR,
     kernel_release VARCHAR,
     module VARCHAR,
     told_pages VARCHAR,             -- the policy that the run was told, where it is not the built one
+    told_placement VARCHAR,         -- the placement of its cell, where several were compared
     hash VARCHAR,
     builder VARCHAR,
     series VARCHAR,                 -- compare, aa, sweep, trial, counters
@@ -150,13 +154,14 @@ CREATE TABLE IF NOT EXISTS peer_samples (
 -- The runs that may be ranked, with their node and date. `repeat` counts a baseline's runs within a round.
 CREATE OR REPLACE VIEW runs AS
 SELECT c.result, r.hostname, r.created, r.kernel_release, r.cpu, r.threads, r.name, c.kernel, c.compiler,
-       c.hugepages, c.prefetch, c.stores, c.module, c.told_pages, c.is_baseline, m.round, m.series,
-       row_number() OVER (PARTITION BY c.result, c.kernel, c.module, c.told_pages, m.round
+       c.hugepages, c.prefetch, c.stores, c.module, c.told_pages, c.told_placement, c.is_baseline, m.round, m.series,
+       row_number() OVER (PARTITION BY c.result, c.kernel, c.module, c.told_pages, c.told_placement, m.round
                           ORDER BY m.series = 'aa', m.position) AS repeat,
        m.seconds, m.populate_seconds, m.metrics, m.huge_coverage
 FROM records AS m
 JOIN cells AS c ON c.result = m.result AND c.kernel = m.kernel AND c.module = m.module
                AND c.told_pages IS NOT DISTINCT FROM m.told_pages
+               AND c.told_placement IS NOT DISTINCT FROM m.told_placement
 JOIN results AS r ON r.result = m.result
 WHERE m.fault IS NULL AND m.series IN ('compare', 'aa') AND m.seconds IS NOT NULL;
 
@@ -164,7 +169,7 @@ WHERE m.fault IS NULL AND m.series IN ('compare', 'aa') AND m.seconds IS NOT NUL
 CREATE OR REPLACE VIEW ratios AS
 WITH pairs AS (
     SELECT v.result, v.hostname, v.created, v.kernel_release, v.cpu, v.threads, v.name, v.kernel, v.compiler,
-           v.hugepages, v.prefetch, v.stores, v.module, b.repeat, ln(v.seconds / b.seconds) AS ratio,
+           v.hugepages, v.prefetch, v.stores, v.module, v.told_placement, b.repeat, ln(v.seconds / b.seconds) AS ratio,
            v.seconds, b.seconds AS baseline_seconds
     FROM runs AS v
     JOIN runs AS b ON b.result = v.result AND b.kernel = v.kernel AND b.compiler = v.compiler

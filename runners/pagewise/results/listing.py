@@ -12,6 +12,8 @@ from pagewise.errors import PagewiseError
 from pagewise.record import read_records
 from pagewise.results.sources import FILES, Source, find_places, read_source
 
+# What tells the configurations of a result apart.
+_CELL = ("module", "told_pages", "told_placement")
 _MADE = ("report.html", "summary.csv", "policies.csv", "peers.md", "model.csv", "counters.html")
 
 
@@ -34,7 +36,7 @@ def _told(source: Source) -> dict[str, Any]:
         "result": source.result,
         **{name: about.get(name) for name in plain},
         "kernels": sorted({cell["kernel"] for cell in source.cells}),
-        "configurations": len({(cell["module"], cell["told_pages"]) for cell in source.cells}),
+        "configurations": len({tuple(cell[name] for name in _CELL) for cell in source.cells}),
         "records": _lines(source.records) if source.records is not None else len(source.samples),
         "faults": source.faults,
     }

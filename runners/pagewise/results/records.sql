@@ -1,6 +1,6 @@
 -- From the lines of records.jsonl, as `staged` has them, to rows of `records`.
 INSERT INTO records BY NAME
-SELECT
+SELECT * EXCLUDE (of_pages, of_placement) FROM (SELECT
     f.result,
     coalesce(run.kernel, s.kernel) AS kernel,
     s.kernel AS program,
@@ -15,7 +15,15 @@ SELECT
         WHEN pages.policy = 'none' THEN CASE WHEN pages.huge_coverage > 0 THEN 'wrong_pages' END
         WHEN pages.huge_coverage < coalesce(pages.enough_coverage, getvariable('enough_coverage'))
             OR pages.page_size_requested_bytes <> pages.page_size_observed_bytes THEN 'wrong_pages'
-    END AS fault,
+    END AS of_pages,
+    CASE WHEN s.status = 'ok' AND modelled IS NULL
+              AND (list_sort(run.bound.had.cpus) <> list_sort(run.bound.cpus)
+                   OR run.bound.had.memory <> run.bound.memory
+                   OR NOT list_has_all(run.bound.cpus, placement.cpus)
+                   OR placement.threads = run.bound.threads AND placement.threads = len(placement.cpus)
+                      AND len(list_distinct(placement.cpus)) < len(placement.cpus))
+         THEN 'wrong_placement' END AS of_placement,
+    coalesce(of_pages, of_placement) AS fault,
     failure.message,
     failure.remedy,
     configuration.compiler,
@@ -56,12 +64,15 @@ SELECT
     modelled,
     placement.threads,
     placement.cpus AS placement_cpus,
+    run.bound.name AS placement_name,
+    run.bound.had.memory AS memory_policy,
     placement.numa_nodes,
     host.hostname,
     host.cpu,
     host.kernel AS kernel_release,
     run.module,
     run.pages AS told_pages,
+    run.placement AS told_placement,
     run.hash,
     run.builder,
     run.series,
@@ -71,4 +82,4 @@ SELECT
     run."group" AS event_group,
     run.exit_code,
     run.log
-FROM staged AS s JOIN taken AS f ON f.file = s.filename;
+FROM staged AS s JOIN taken AS f ON f.file = s.filename);

@@ -128,6 +128,7 @@ def _comparison(place: Place, read: Result, records: Path | None) -> Source:
             "kernel_group": one.kernel.group,
             "module": cell.measured.module,
             "told_pages": cell.pages,
+            "told_placement": cell.placement,
             "package": cell.measured.package,
             "compiler": cell.measured.compiler,
             "hugepages": cell.measured.hugepages,

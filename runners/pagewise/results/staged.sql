@@ -27,8 +27,10 @@ CREATE OR REPLACE TEMP TABLE staged (
     placement STRUCT(threads INTEGER, cpus INTEGER[], numa_nodes INTEGER[]),
     host STRUCT(hostname VARCHAR, cpu VARCHAR, kernel VARCHAR),
     run STRUCT(kernel VARCHAR, module VARCHAR, hash VARCHAR, builder VARCHAR, round INTEGER, position INTEGER,
-               series VARCHAR, wall_seconds DOUBLE, exit_code INTEGER, pages VARCHAR, "group" VARCHAR,
-               sweep VARCHAR, log VARCHAR)
+               series VARCHAR, wall_seconds DOUBLE, exit_code INTEGER, pages VARCHAR, placement VARCHAR,
+               bound STRUCT(name VARCHAR, threads INTEGER, cpus INTEGER[], memory VARCHAR,
+                            had STRUCT(cpus INTEGER[], memory VARCHAR)),
+               "group" VARCHAR, sweep VARCHAR, log VARCHAR)
 );
 
 -- Whether a line is no such record: what reading cannot tell by types alone.

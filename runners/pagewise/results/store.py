@@ -15,7 +15,7 @@ import duckdb
 
 from pagewise.errors import FormatError, RefusedError, SelectionError
 
-LAYOUT = 2
+LAYOUT = 3
 TABLES = ("results", "sources", "cells", "records", "peer_samples")
 _LOOK_AGAIN = 0.2
 

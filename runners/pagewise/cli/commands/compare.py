@@ -25,11 +25,12 @@ from pagewise.cli.options import (
     ROUNDS,
     SEED,
     SET_THP_SIZES,
-    THREADS,
     UNTIL,
     make_console,
+    placed,
     set_default_rounds,
     split_lists,
+    take_where,
 )
 from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
@@ -51,7 +52,7 @@ from pagewise.configuration import BASELINE
 @UNTIL
 @BUDGET
 @AA
-@THREADS
+@placed
 @RESERVE
 @PAGES
 @SET_THP_SIZES
@@ -91,4 +92,7 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
 
     chosen["name"] = chosen["name"] or chosen["environment"]
     set_default_rounds(chosen)
+    chosen["where"] = take_where(chosen)
+    if chosen["threads"] is None and not chosen["where"].counts:
+        chosen["threads"] = 1
     return prepare(Options(**chosen | split_lists(chosen)), console, BEGAN)

@@ -11,12 +11,16 @@ from pagewise.cli.options import (
     ENVIRONMENT,
     JSON,
     LIMIT,
+    MEMORY,
     MODULES,
+    ORDERS,
     RESULTS,
     SEED,
+    SMT,
     make_console,
     print_json,
     split_commas,
+    take_where,
 )
 from pagewise.cli.shell import values
 from pagewise.errors import Interrupted
@@ -51,6 +55,9 @@ _INVALID = 1
     metavar="DIR",
     help="A folder with peers' programs, before PATH; PAGEWISE_PEERS (DIR:DIR) does the same.",
 )
+@ORDERS
+@SMT
+@MEMORY
 @SEED
 @RESULTS
 @LIMIT
@@ -67,6 +74,7 @@ def command(as_json: bool, **chosen: Any) -> int:
 
     console = make_console(as_json)
     names = {name: split_commas(chosen.pop(name)) for name in ("peers", "kernels")}
+    chosen["where"] = take_where(chosen)
     comparison = prepare(Options(**chosen, **names), console)
     found = comparison.measure()
     # Written first: Ctrl-C may have ended the reader of our output as well.

@@ -23,9 +23,11 @@ from pagewise.cli.options import (
     SEED,
     UNTIL,
     make_console,
+    placed,
     print_json,
     set_default_rounds,
     split_commas,
+    take_where,
 )
 from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
@@ -63,12 +65,7 @@ _ENVIRONMENT = click.option(
 @UNTIL
 @BUDGET
 @AA
-@click.option(
-    "--threads",
-    type=click.IntRange(1, 4096),
-    default=None,
-    help="Bind it to so many cores and set OpenMP to as many threads. By default nothing is bound or set.",
-)
+@placed
 @RESERVE
 @click.option(
     "--pool-memory",
@@ -150,8 +147,9 @@ def command(**chosen: Any) -> int:
     """Compare a program of yours, unchanged, under page policies: pagewise run-policies -- ./my_app args
 
     Each round runs it once under each policy in shuffled order, the baseline twice (A/A). A run whose memory
-    was not on the pages asked for is shown as not ranked, with the reason. Only --reserve-hugepages and
-    --set-thp-sizes change settings of the machine, and both put them back. See docs/run-policies.md.
+    was not on the pages asked for is shown as not ranked, with the reason. It is bound, and OpenMP set, only
+    where --threads, --cores or --cpus are given. Only --reserve-hugepages and --set-thp-sizes change settings
+    of the machine, and both put them back. See docs/run-policies.md.
     """
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     console = make_console(as_json)
@@ -174,4 +172,5 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
 
     chosen["policies"] = split_commas(chosen["policies"])
     set_default_rounds(chosen)
+    chosen["where"] = take_where(chosen)
     return prepare_command(chosen, console, BEGAN)

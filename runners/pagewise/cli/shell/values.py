@@ -104,6 +104,18 @@ def policies(context: click.Context) -> dict[str, str | None]:
     return MEANINGS | page_sizes(context)
 
 
+def orders(context: click.Context) -> dict[str, str | None]:
+    """How threads are placed."""
+    return {"compact": "near to each other", "scatter": "far from each other"}
+
+
+def memory_policies(context: click.Context) -> dict[str, str | None]:
+    """The policies for memory on NUMA nodes."""
+    from pagewise.numa import POLICIES
+
+    return dict.fromkeys(POLICIES)
+
+
 def suites(context: click.Context) -> dict[str, str | None]:
     """The known codes."""
     from pagewise.own_program.suite import known_codes

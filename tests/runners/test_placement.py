@@ -1,0 +1,285 @@
+"""Placements: CPUs chosen on machines that hwloc makes up, and what a process bound so really has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from pagewise import numa
+from pagewise.compare.validity import invalid_reason
+from pagewise.errors import RefusedError, SelectionError
+from pagewise.host import cpu_list, list_text
+from pagewise.placement import Machine, Placement, Where, had_by, placements, this_machine
+from pagewise.topology import bitmap, parse, read_topology
+
+# 2 packages of 2 NUMA nodes, 4 cores each, SMT2 with siblings numbered n and n+16 as on x86.
+XEON = "pack:2 numa:2 core:4 pu:2(indexes=core)"
+# The same, siblings beside each other.
+PAIRS = "pack:2 numa:2 core:4 pu:2"
+# POWER9 and POWER8: SMT4 and SMT8, siblings beside each other.
+POWER9 = "pack:2 numa:1 core:4 pu:4"
+POWER8 = "pack:2 numa:1 core:3 pu:8"
+# A64FX: four core memory groups of 12 cores.
+A64FX = "pack:1 numa:4 l2:1 core:12 pu:1"
+# EPYC: one NUMA node, four third-level caches of 3 cores.
+EPYC = "pack:1 l3:4 core:3 pu:1"
+
+
+@cache
+def topology(description: str) -> str:
+    command = ["lstopo-no-graphics", "-i", description, "--of", "xml"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def machine(description: str, allowed: str | None = None) -> Machine:
+    found = parse(topology(description))
+    every = frozenset(cpu for core in found.cores() for cpu in core.cpus)
+    may = every if allowed is None else frozenset(cpu_list(allowed))
+    return Machine(found, may, every, tuple(node.number for node in found.nodes))
+
+
+def cpus(description: str, allowed: str | None, threads: int | None, **where: object) -> list[list[int]]:
+    asked = Where(**{name: value if name == "cores" else tuple(value) for name, value in where.items()})
+    return [list(one.cpus) for one in placements(threads, asked, machine(description, allowed))]
+
+
+@pytest.mark.parametrize(
+    ("description", "allowed", "threads", "compact", "scatter"),
+    [
+        # Within a NUMA node the last cores; the nodes by turns, first the packages.
+        (XEON, None, 1, [3], [3]),
+        (XEON, None, 2, [2, 3], [3, 11]),
+        (XEON, None, 4, [0, 1, 2, 3], [3, 7, 11, 15]),
+        (XEON, None, 6, [2, 3, 4, 5, 6, 7], [2, 3, 7, 10, 11, 15]),
+        (XEON, None, 16, list(range(16)), list(range(16))),
+        (PAIRS, None, 2, [4, 6], [6, 22]),
+        # The batch system gave five cores, three of them on one node of the second package.
+        (XEON, "1,5,8-10,24-26", 3, [8, 9, 10], [1, 5, 10]),
+        (XEON, "1,5,8-10,24-26", 4, [1, 8, 9, 10], [1, 5, 9, 10]),
+        # It gave the second hardware thread of some cores alone.
+        (XEON, "16,17,2", 2, [17, 2], [17, 2]),
+        (POWER9, None, 4, [0, 4, 8, 12], [8, 12, 24, 28]),
+        (A64FX, None, 12, list(range(12)), [9, 10, 11, 21, 22, 23, 33, 34, 35, 45, 46, 47]),
+        (A64FX, None, 4, [8, 9, 10, 11], [11, 23, 35, 47]),
+        (A64FX, "12-35", 13, [23, *range(24, 36)], [*range(17, 24), *range(30, 36)]),
+        (EPYC, None, 2, [10, 11], [8, 11]),
+        (EPYC, None, 4, [8, 9, 10, 11], [2, 5, 8, 11]),
+        (EPYC, "0-2,4-9,11", 3, [6, 7, 8], [5, 8, 11]),
+    ],
+)
+def test_threads_near_to_each_other_and_far_apart(description, allowed, threads, compact, scatter):
+    found = cpus(description, allowed, threads, orders=("compact",))
+    assert found == [compact]
+    assert cpus(description, allowed, threads, orders=("scatter",)) == [scatter]
+
+
+@pytest.mark.parametrize(
+    ("description", "allowed", "asked", "expected"),
+    [
+        # The same threads on half of the cores.
+        (XEON, None, {"threads": 4, "smt": [0]}, [2, 18, 3, 19]),
+        (XEON, None, {"threads": 4, "smt": [0], "orders": ["scatter"]}, [3, 19, 11, 27]),
+        (XEON, None, {"threads": 3, "smt": [2]}, [2, 18, 3]),
+        # The same cores with twice the threads.
+        (XEON, None, {"threads": None, "cores": 2}, [2, 3]),
+        (XEON, None, {"threads": None, "cores": 2, "smt": [0]}, [2, 18, 3, 19]),
+        (XEON, "2,3,19", {"threads": None, "cores": 2, "smt": [0]}, [2, 3, 19]),
+        (POWER9, None, {"threads": 8, "smt": [2]}, [0, 1, 4, 5, 8, 9, 12, 13]),
+        (POWER9, None, {"threads": 8, "smt": [0]}, [8, 9, 10, 11, 12, 13, 14, 15]),
+        (
+            POWER8,
+            None,
+            {"threads": None, "cores": 2, "smt": [8], "orders": ["scatter"]},
+            [*range(16, 24), *range(40, 48)],
+        ),
+        (POWER8, None, {"threads": None, "cores": 1, "smt": [4]}, [16, 17, 18, 19]),
+        # A list is taken as it is written.
+        (XEON, None, {"threads": None, "lists": ["8,0-1"]}, [8, 0, 1]),
+    ],
+)
+def test_hardware_threads_and_lists(description, allowed, asked, expected):
+    assert cpus(description, allowed, **asked) == [expected]
+
+
+def test_several_placements_each_once():
+    where = Where(("compact", "scatter"), (1, 2), None, ("0,4",), ("first-touch", "interleave"))
+    found = placements(2, where, machine(XEON))
+    assert {one.name: (list(one.cpus), one.memory.told) for one in found} == {
+        "compact-first-touch": ([2, 3], "default"),
+        "compact-interleave": ([2, 3], "interleave:0-3"),
+        "compact-smt2-first-touch": ([3, 19], "default"),
+        "compact-smt2-interleave": ([3, 19], "interleave:0-3"),
+        "scatter-first-touch": ([3, 11], "default"),
+        "scatter-interleave": ([3, 11], "interleave:0-3"),
+        "cpus:0,4-first-touch": ([0, 4], "default"),
+        "cpus:0,4-interleave": ([0, 4], "interleave:0-3"),
+    }
+    # One core with both of its hardware threads is the same by any way to choose cores.
+    assert [one.also for one in found if "smt2" in one.name] == [
+        ("scatter-smt2-first-touch",),
+        ("scatter-smt2-interleave",),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "told", "nodes"),
+    [
+        ("first-touch", "default", (0, 2)),
+        ("local", "local", (0, 2)),
+        ("bind", "bind:0,2", (0, 2)),
+        ("bind:1,3", "bind:1,3", (1, 3)),
+        ("interleave", "interleave:0-3", (0, 1, 2, 3)),
+        ("interleave:2-3", "interleave:2-3", (2, 3)),
+    ],
+)
+def test_policies_of_memory(policy, told, nodes):
+    (found,) = placements(2, Where(("scatter",), memory=(policy,)), machine(XEON))
+    assert (found.memory.told, found.nodes) == (told, nodes)
+
+
+def test_openmp_gets_the_cpu_of_each_thread():
+    (found,) = placements(2, Where(lists=("8,0",)), machine(XEON))
+    assert found.environment == {
+        "OMP_NUM_THREADS": "2",
+        "OMP_PROC_BIND": "close",
+        "OMP_PLACES": "{8},{0}",
+    }
+    (anywhere,) = placements(None, Where(memory=("bind:1",)), machine(XEON, "0-7"))
+    assert (anywhere.environment, anywhere.cpus) == ({}, tuple(range(8)))
+
+
+@pytest.mark.parametrize(
+    ("of", "threads", "where", "told", "remedy"),
+    [
+        ((XEON,), 17, Where(), "17 threads .* 16 physical cores with 32", "16, or --smt use for 32"),
+        ((XEON,), 33, Where(smt=(0,)), "33 threads", "--threads 32, or ask the batch system"),
+        ((XEON, "0-1"), 3, Where(), "may use 2 physical cores", "--threads 2, or ask"),
+        ((XEON, "0-1"), None, Where(cores=3), "3 cores were asked for", "--cores 2"),
+        ((A64FX,), 2, Where(smt=(0,)), "one hardware thread each", "--smt avoid"),
+        ((XEON,), 2, Where(smt=(4,)), "4 hardware threads .* cores here have 2", "--smt use takes all 2"),
+        ((XEON,), None, Where(lists=("40",)), "no CPU 40: it has 0-31", "these, each once: 0-31"),
+        ((XEON, "0-3"), None, Where(lists=("2-5",)), "may not use CPU 4-5", "each once: 0-3"),
+        ((XEON,), None, Where(lists=("2,2",)), "CPU 2 is named twice", "each once"),
+        ((XEON,), None, Where(lists=("3-",)), "'3-' is no list of numbers", "0-3,8"),
+        ((XEON,), 3, Where(lists=("0-1",)), "3 threads were asked for, and 2 CPUs", "leave --threads out"),
+        ((XEON,), 3, Where(cores=2), "--threads and --cores", "--cpus names them"),
+        ((XEON,), None, Where(lists=("0",), smt=(2,)), "--cpus and --smt", "--cpus names them"),
+        ((XEON,), None, Where(("scatter",)), "not said how many", "--threads N, or --cores N"),
+        ((XEON,), 2, Where(memory=("bind:7",)), "no memory of NUMA node 7", "it may have that of 0-3"),
+        ((XEON,), 2, Where(memory=("near",)), "'near' is no policy", "first-touch, local, bind"),
+        ((EPYC,), 2, Where(memory=("interleave",)), "one NUMA node here", "interleave:0"),
+    ],
+)
+def test_what_cannot_be_placed_says_what_to_do(of, threads, where, told, remedy):
+    with pytest.raises(SelectionError, match=told) as caught:
+        placements(threads, where, machine(*of))
+    assert remedy in (caught.value.remedy or "")
+
+
+def test_words_of_the_command_line():
+    asked = Where.read(("scatter",), ("avoid", "use", "4"), None, (), ())
+    assert asked.smt == (1, 0, 4)
+    with pytest.raises(SelectionError, match="'scater' is no placement") as caught:
+        Where.read(("scater",), (), None, (), ())
+    assert "did you mean scatter?" in str(caught.value)
+    with pytest.raises(SelectionError, match="'half' is no number"):
+        Where.read((), ("half",), None, (), ())
+
+
+def test_numbers_in_lists_and_bitmaps():
+    assert bitmap("0x00000001,,0x80000002") == {64, 31, 1}
+    assert list_text({7, 0, 1, 2}) == "0-2,7" and numa.parse_list("8,0-2", "") == [8, 0, 1, 2]
+
+
+def test_this_machine_is_what_the_kernel_says():
+    here = this_machine()
+    every = {cpu for core in read_topology().cores() for cpu in core.cpus}
+    assert here.allowed == os.sched_getaffinity(0) <= every
+    assert set(here.nodes) <= {node.number for node in read_topology().nodes}
+
+
+@pytest.mark.parametrize("policy", ["default", "local", "bind:0", "interleave:0"])
+def test_a_process_has_the_cpus_and_the_policy_it_was_started_with(policy: str):
+    """By what the kernel tells of it, and of what it starts itself; afterwards all is as it was."""
+    last = max(os.sched_getaffinity(0))
+    before = (os.sched_getaffinity(0), numa.policy_of(os.getpid()))
+    name = "first-touch" if policy == "default" else policy
+    (placed,) = placements(None, Where(lists=(str(last),), memory=(name,)))
+    with placed.bound():
+        command = [sys.executable, "-c", _CHILD]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+    told = had_by(process.pid)
+    child, _ = process.communicate(b"\n")
+    assert told == {"cpus": [last], "memory": policy}
+    assert child.decode().split() == [str(last), policy]
+    assert (os.sched_getaffinity(0), numa.policy_of(os.getpid())) == before
+    assert had_by(process.pid) == {"cpus": None, "memory": None}
+
+
+_CHILD = """
+import os, subprocess
+input()
+print(*os.sched_getaffinity(0), flush=True)
+subprocess.run(["awk", "{print $2; exit}", "/proc/self/numa_maps"])
+"""
+
+
+def test_a_policy_that_the_kernel_refuses():
+    barred = numa.Memory("bind:900", "bind:900", 2, (900,))
+    with pytest.raises(RefusedError, match="does not let the memory be placed"), barred.applied():
+        pass
+
+
+def test_a_policy_of_ours_is_handed_on():
+    """Under numactl, or a batch system's, what was not asked for otherwise is kept and told."""
+    bound = numa.Memory("interleave:0", "interleave:0", 3, (0,))
+    with bound.applied():
+        (kept,) = placements(1)
+        (own,) = placements(1, Where(memory=("first-touch",)))
+        assert kept.memory == numa.Memory("interleave:0", "interleave:0")
+        with own.bound():
+            assert numa.policy_of(os.getpid()) == "default"
+        assert numa.policy_of(os.getpid()) == "interleave:0"
+    assert placements(1)[0].memory.name == "first-touch"
+
+
+@pytest.mark.parametrize(
+    ("cpus", "memory", "ran_on", "told"),
+    [
+        ([1, 0], "default", [0, 1], None),
+        (None, None, [1], None),
+        ([0, 1, 2], "default", [0, 1], "bound to CPU 0-2, asked for 0-1"),
+        ([0, 1], "bind:1", [0, 1], "policy was bind:1, asked for default"),
+        ([0, 1], "default", [0, 3], "a thread ran on CPU 3"),
+        ([0, 1], "default", [1, 1], "2 threads ran on CPU 1 alone"),
+    ],
+)
+def test_a_run_that_was_placed_otherwise_is_not_ranked(cpus, memory, ran_on, told):
+    bound = Placement(2, (0, 1)).told({"cpus": cpus, "memory": memory})
+    record = {
+        "status": "ok",
+        "validation": {"passed": True},
+        "configuration": {"hugepages": "none"},
+        "pages": {"policy": "none", "huge_coverage": 0.0},
+        "placement": {"threads": len(ran_on), "cpus": ran_on},
+        "run": {"bound": bound},
+    }
+    reason = invalid_reason(record)
+    assert reason is None if told is None else reason.startswith("wrong placement: ") and told in reason
+
+
+def test_hwloc_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    read_topology.cache_clear()
+    with pytest.raises(Exception, match="lstopo-no-graphics is not here") as caught:
+        read_topology()
+    assert "apt-get install hwloc" in str(caught.value)
+    (tmp_path / "lstopo-no-graphics").write_text("#!/bin/sh\necho no topology\n")
+    (tmp_path / "lstopo-no-graphics").chmod(0o755)
+    with pytest.raises(Exception, match="hwloc does not tell"):
+        read_topology()

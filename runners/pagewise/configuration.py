@@ -102,8 +102,8 @@ class Configuration:
     def label(self) -> str:
         """The variants, as in the module's name: `thp/hardware-regular`, `none/hardware-regular-sleef`.
 
-        A width of vectors and a target are named last: `none/hardware-regular-simd-512-x86_64_v4`, and where it
-        runs if there are several places: `thp/hardware-regular@scatter`.
+        A width of vectors and a target are named last: `none/hardware-regular-simd-512-x86_64_v4`, and the
+        placement if there are several: `thp/hardware-regular@scatter`.
         """
         simd = f"simd-{self.simd}" if self.simd else ""
         target = self.target if self.names_target else ""

@@ -1,11 +1,11 @@
 """A stand-in for a kernel: writes records as pw-<kernel> does, after a moment's sleep.
 
 Its configuration comes from the PAGEWISE_* variables of the module, as does how it behaves:
-PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, wrong_cpu, crash, illegal, hang, usage, silent), PW_FAKE_FACTOR
-(slowness), PW_FAKE_SLEEP (seconds), PW_FAKE_INTERLEAVED (how often as slow when
-its memory is interleaved), PW_FAKE_WITHOUT (a page policy that cannot be had), PW_FAKE_REFUSED
-(events that cannot be counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_NODES (a folder:
-see take_after_node), PW_FAKE_LIBRARY_FILE (of the library PAGEWISE_LIBRARY). With PAPI on, it counts
+PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, wrong_cpu, crash, illegal, hang, usage, silent),
+PW_FAKE_FACTOR (slowness), PW_FAKE_INTERLEAVED (how often as slow when its memory is interleaved),
+PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (a page policy that cannot be had), PW_FAKE_REFUSED (events that
+cannot be counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_NODES (a folder: see
+take_after_node), PW_FAKE_LIBRARY_FILE (of the library PAGEWISE_LIBRARY). With PAPI on, it counts
 PAGEWISE_EVENTS: with huge pages a tenth of the TLB misses.
 """
 

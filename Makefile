@@ -5,6 +5,13 @@ ROUNDS ?=
 RESERVE_HUGEPAGES ?=
 PAGES ?=
 SET_THP_SIZES ?=
+# Names as common as these are taken from the command line alone, not from the environment.
+THREADS =
+CORES =
+PLACEMENT =
+SMT =
+CPUS =
+MEMORY =
 PEERS ?=
 QUICK ?=
 BUILDER ?= auto
@@ -36,10 +43,13 @@ help:
 	@echo '                ENV=default|quick|...  KERNELS=schoenauer_triad,...  ROUNDS=n  RESERVE_HUGEPAGES=1'
 	@echo '                UNTIL=2%  BUDGET=30m: rounds until intervals are so narrow (docs/statistics.md)'
 	@echo '                PAGES=thp:64k,hugetlbfs:1g  SET_THP_SIZES=1'
+	@echo '                THREADS=n|CORES=n  PLACEMENT=compact,scatter  SMT=avoid,use  CPUS=0-3,8  MEMORY=first-touch,interleave,bind:0'
+	@echo '                (docs/placement.md)'
 	@echo '                SITE=name: compilers and packages of envs/sites/name, not what is detected (docs/new-site.md)'
 	@echo '                BUILDER=auto|spack|cmake (auto: CMake presets where Spack cannot be had)'
 	@echo 'make peers      set up, build, and compare our kernels with peer benchmarks that are installed (docs/peers.md)'
 	@echo '                PEERS=likwid-bench,stream,...  KERNELS=stream_triad,...  ROUNDS=n  QUICK=1'
+	@echo '                PLACEMENT=scatter  SMT=use  MEMORY=bind'
 	@echo 'make setup      what this machine lacks: system packages, Spack, Python environment, detected compilers'
 	@echo 'make setup-tests     and what tests need: Slurm, browser, cross compilers with HDF5 for A64FX (docs/a64fx.md)'
 	@echo 'make stack      set up, and build the environment ENV with its modules'
@@ -71,15 +81,18 @@ setup-tests:
 stack: setup
 	@BUILDER='$(BUILDER)' LOCK='$(LOCK)' setup/build '$(ENV)'
 
+placed = $(if $(PLACEMENT),--placement '$(PLACEMENT)') $(if $(SMT),--smt '$(SMT)') $(if $(MEMORY),--memory '$(MEMORY)')
+
 compare: stack
 	@./pagewise compare --env '$(ENV)' $(if $(KERNELS),--kernels '$(KERNELS)') $(if $(ROUNDS),--rounds '$(ROUNDS)') \
 	    $(if $(UNTIL),--until '$(UNTIL)') $(if $(BUDGET),--budget '$(BUDGET)') \
 	    $(if $(RESERVE_HUGEPAGES),--reserve-hugepages) $(if $(PAGES),--pages '$(PAGES)') \
-	    $(if $(SET_THP_SIZES),--set-thp-sizes)
+	    $(if $(SET_THP_SIZES),--set-thp-sizes) $(if $(THREADS),--threads '$(THREADS)') $(if $(CORES),--cores '$(CORES)') \
+	    $(if $(CPUS),--cpus '$(CPUS)') $(placed)
 
 peers: stack
 	@./pagewise peers --env '$(ENV)' $(if $(PEERS),--peers '$(PEERS)') $(if $(KERNELS),--kernels '$(KERNELS)') \
-	    $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(QUICK),--quick)
+	    $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(QUICK),--quick) $(placed)
 
 man: setup
 	@setup/shell-files

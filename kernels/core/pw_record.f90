@@ -6,7 +6,7 @@ module pw_record
     use pw_json, only: json_t
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: options_t
-    use pw_system, only: base_page_size, host_cpu, host_kernel, host_name, utc_now
+    use pw_system, only: base_page_size, cpus_allowed, host_cpu, host_kernel, host_name, memory_bound, utc_now
     implicit none
     private
 
@@ -176,6 +176,7 @@ contains
         call json%put('threads', size(self%cpus))
         call json%put('cpus', self%cpus)
         call json%put('numa_nodes', self%numa_nodes)
+        call write_bound(json)
         call json%close_object()
 
         call write_host(json)
@@ -205,6 +206,25 @@ contains
         call json%close_object()
         line = json%text()
     end function failure_to_json
+
+    !> What the process may use and where its memory is, as far as the kernel tells.
+    subroutine write_bound(json)
+        type(json_t), intent(inout) :: json
+        character(:), allocatable :: list, policy
+        integer(i8), allocatable :: node_bytes(:)
+        integer :: i
+
+        list = cpus_allowed()
+        if (len(list) > 0) call json%put('cpus_allowed', list)
+        call memory_bound(policy, node_bytes)
+        if (len(policy) == 0) return
+        call json%put('memory_policy', policy)
+        call json%open_array('node_bytes')
+        do i = 1, size(node_bytes)
+            call json%put('', node_bytes(i))
+        end do
+        call json%close_array()
+    end subroutine write_bound
 
     subroutine write_head(json, kernel, started, status)
         type(json_t), intent(inout) :: json

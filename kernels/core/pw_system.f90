@@ -8,6 +8,7 @@ module pw_system
     private
 
     public :: base_page_size, page_faults, placement
+    public :: cpus_allowed, memory_bound
     public :: host_name, host_kernel, host_cpu, utc_now, append_line
 
     interface
@@ -27,6 +28,19 @@ module pw_system
             import :: c_int32_t
             integer(c_int32_t), intent(out) :: cpu, numa_node
         end subroutine placement
+
+        subroutine c_bound_cpus(list, length) bind(c, name='pw_bound_cpus')
+            import :: c_char, c_int32_t
+            character(kind=c_char), intent(out) :: list(*)
+            integer(c_int32_t), value :: length
+        end subroutine c_bound_cpus
+
+        integer(c_int32_t) function c_bound_memory(policy, length, n, bytes) bind(c, name='pw_bound_memory')
+            import :: c_char, c_int32_t, c_int64_t
+            character(kind=c_char), intent(out) :: policy(*)
+            integer(c_int32_t), value :: length, n
+            integer(c_int64_t), intent(out) :: bytes(*)
+        end function c_bound_memory
 
         subroutine c_hostname(text, length) bind(c, name='pw_system_hostname')
             import :: c_char, c_int32_t
@@ -64,6 +78,32 @@ module pw_system
     integer(i4), parameter :: text_length = 256
 
 contains
+
+    !> The CPUs on which threads of this process may run, all together, as 0-3,8; empty where that is not told.
+    function cpus_allowed() result(list)
+        character(:), allocatable :: list
+        integer(i4), parameter :: longest = 32768
+        character(kind=c_char), allocatable :: buffer(:)
+
+        allocate (buffer(longest))
+        call c_bound_cpus(buffer, longest)
+        list = from_c(buffer)
+    end function cpus_allowed
+
+    !> The memory policy of this process, as bind:0, and the bytes of its memory on each NUMA node, from node 0 on; both
+    !> empty where that is not told. Looks at each page of the process: not to be called while something is timed.
+    subroutine memory_bound(policy, node_bytes)
+        character(:), allocatable, intent(out) :: policy
+        integer(i8), allocatable, intent(out) :: node_bytes(:)
+        integer(i4), parameter :: most_nodes = 1024
+        character(kind=c_char) :: buffer(text_length)
+        integer(i8) :: bytes(most_nodes)
+        integer(i4) :: nodes
+
+        nodes = c_bound_memory(buffer, text_length, most_nodes, bytes)
+        policy = from_c(buffer)
+        node_bytes = bytes(:nodes)
+    end subroutine memory_bound
 
     !> The node's name.
     function host_name() result(text)

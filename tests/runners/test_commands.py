@@ -274,7 +274,7 @@ INVALID = {
     "illegal": "crashed by SIGILL: an instruction that this processor has not",
     "check_failed": "the result failed its check: sum is 3, not 4",
     "wrong_pages": "wrong pages: 50.0% on huge pages",
-    "wrong_cpu": "wrong placement: a thread ran on CPU 4095, asked for",
+    "wrong_cpu": "wrong placement: a thread might run on CPU 4095, asked for",
     "usage": "unknown option --repetitions",
     "silent": "ended well but wrote no valid record",
     "hang": "ended after 1 s, the limit of a run",

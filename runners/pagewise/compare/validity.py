@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pagewise.host import list_text
+from pagewise.host import cpu_list, list_text
 from pagewise.units import bytes_text
 
 ENOUGH_COVERAGE = 0.99
@@ -40,11 +40,15 @@ def wrongly_bound(bound: Mapping[str, Any]) -> str | None:
 def _wrong_place(placement: Mapping[str, Any], bound: Mapping[str, Any]) -> str | None:
     """Whether its process was bound otherwise than asked for, or its threads ran elsewhere."""
     cpus, asked = placement["cpus"], bound["cpus"]
-    away = set(cpus) - set(asked)
+    away = {*cpus, *cpu_list(placement.get("cpus_allowed", ""))} - {*asked}
     if wrong := wrongly_bound(bound):
         return wrong
+    policy = placement.get("memory_policy", bound["memory"])
+    # A kernel that is about NUMA sets a policy of its own where none is asked for.
+    if bound["memory"] not in ("default", policy):
+        return f"wrong placement: it set its memory policy to {policy}, asked for {bound['memory']}"
     if away:
-        return f"wrong placement: a thread ran on CPU {list_text(away)}, asked for {list_text(asked)}"
+        return f"wrong placement: a thread might run on CPU {list_text(away)}, asked for {list_text(asked)}"
     if placement["threads"] == bound["threads"] == len(cpus) and len(set(cpus)) < len(cpus):
         return f"wrong placement: its {len(cpus)} threads ran on CPU {list_text(set(cpus))} alone"
     return None

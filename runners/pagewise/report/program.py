@@ -139,7 +139,7 @@ def memory_rows(records: Iterable[Mapping[str, Any]]) -> list[MemoryRow]:
         found.setdefault(who, []).append(record["program"])
     rows = []
     for who in dict.fromkeys((*trials, *by_policy)):
-        told, policy = by_policy.get(who) or trials[who], words.named(who)
+        told, policy = by_policy.get(who) or trials[who], " ".join(filter(None, who))
         kinds = dict.fromkeys(kind for one in told for kind in one["kinds"])
         for kind in kinds:
             usages = [one["kinds"][kind] for one in told if kind in one["kinds"]]

@@ -444,7 +444,8 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     assert {one["placement"] for one in told} == {"first-touch", "interleave:0"}
     store = ("--store", str(stage.folder / "store.duckdb"))
     assert stage.run("collect", str(stage.results), *store).returncode == 0
-    question = "SELECT told_placement, hugepages, round(time_ratio, 1) AS ratio FROM ratios WHERE prefetch = 'hardware' ORDER BY 1, 2"
+    columns = "told_placement, hugepages, round(time_ratio, 1) AS ratio"
+    question = f"SELECT {columns} FROM ratios WHERE prefetch = 'hardware' ORDER BY 1, 2"
     answer = json.loads(stage.run("results", "query", question, *store, "--json").stdout)
     assert [tuple(row.values()) for row in answer["rows"]] == [
         ("first-touch", "thp", 0.5),

@@ -49,8 +49,10 @@ contains
         type(gravity_t), intent(inout) :: gravity
         type(flame_t), intent(inout) :: flame
 
+        associate (unused => mesh)
+        end associate
         flame = self%flame
-        gravity%on = mesh%n_species < 0   ! none
+        gravity%on = .false.
     end subroutine equip
 
     !> As problem_t%fill.

@@ -7,13 +7,13 @@
 !> the trapezoidal rule, which is of second order; here the force is a parabola through three zones, so that a star at rest is
 !> in balance to the fourth order.
 module ember_slopes
-    use ember_godunov, only: faces_t, n_primitive, p_dens, p_pres, row_first, row_last
+    use ember_godunov, only: faces_t, n_primitive, p_dens, p_pres, p_velx, p_vely, p_velz, row_first, row_last
     use ember_mesh, only: first_guard, last_guard
     use pw_kinds, only: r8
     implicit none
     private
 
-    public :: slopes_of_row, balance_slopes, push_faces
+    public :: slopes_of_row, slopes_of_velocities, balance_slopes, push_faces
 
 contains
 
@@ -37,6 +37,27 @@ contains
             z(i) = limited(row(i) - below(i), above(i) - row(i), steepness)
         end do
     end subroutine slopes_of_row
+
+    !> The limited slopes of the velocities, each in its own direction, from the primitive variables of a row and those around it.
+    pure subroutine slopes_of_velocities(row, south, north, below, above, flat, steepness, x, y, z)
+        real(r8), intent(in), dimension(row_first:row_last, n_primitive) :: row, south, north, below, above
+        logical, intent(in) :: flat
+        real(r8), intent(in) :: steepness
+        real(r8), intent(inout), dimension(row_first:row_last) :: x, y, z
+        integer :: i
+
+        !$omp simd
+        do i = first_guard, last_guard
+            x(i) = limited(row(i, p_velx) - row(i - 1, p_velx), row(i + 1, p_velx) - row(i, p_velx), steepness)
+            y(i) = limited(row(i, p_vely) - south(i, p_vely), north(i, p_vely) - row(i, p_vely), steepness)
+        end do
+        z = 0.0_r8
+        if (flat) return
+        !$omp simd
+        do i = first_guard, last_guard
+            z(i) = limited(row(i, p_velz) - below(i, p_velz), above(i, p_velz) - row(i, p_velz), steepness)
+        end do
+    end subroutine slopes_of_velocities
 
     !> The slopes of the pressure in both directions, where its balanced rise is known: that rise, which may be no more than the
     !> pressure itself, and the limited slope of what departs from it. `bend`: by how much the balanced pressure at a zone's two

@@ -11,7 +11,7 @@
 module ember_species
     use ember_godunov, only: n_primitive, n_sloped, p_gamc, p_ratio, p_velx, p_vely, p_velz, row_first, row_last
     use ember_mesh, only: first_guard, first_species, last_guard, mesh_t, v_dens
-    use ember_slopes, only: slopes_of_row
+    use ember_slopes, only: slopes_of_row, slopes_of_velocities
     use pw_kinds, only: r8
     implicit none
     private
@@ -98,18 +98,7 @@ contains
             matter%upper_gas(:, p_ratio, s) = gas(:, p_ratio)
         end do
         if (simple) return
-        associate (v => p_velx)
-            call slopes_of_row(gas(:, v), gas_south(:, v), gas_north(:, v), gas_below(:, v), gas_above(:, v), flat, steepness, &
-                               dx, y, z)
-        end associate
-        associate (v => p_vely)
-            call slopes_of_row(gas(:, v), gas_south(:, v), gas_north(:, v), gas_below(:, v), gas_above(:, v), flat, steepness, &
-                               x, dy, z)
-        end associate
-        associate (v => p_velz)
-            call slopes_of_row(gas(:, v), gas_south(:, v), gas_north(:, v), gas_below(:, v), gas_above(:, v), flat, steepness, &
-                               x, y, dz)
-        end associate
+        call slopes_of_velocities(gas, gas_south, gas_north, gas_below, gas_above, flat, steepness, dx, dy, dz)
         associate (v => p_ratio)
             call slopes_of_row(gas(:, v), gas_south(:, v), gas_north(:, v), gas_below(:, v), gas_above(:, v), flat, steepness, &
                                x, y, z)

@@ -1,28 +1,17 @@
-!> What tests of ember share: counted expectations, numbers and trees that are random and always the same.
+!> What tests of ember share: expectations, numbers and trees that are random and always the same.
 module ember_testing
     use ember_tree, only: tree_t
+    use mini_expectations, only: expect, failures
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
     implicit none
     private
 
-    integer, parameter :: most_printed = 20
-    integer, public, protected :: failures = 0
     integer(i8) :: state = 20260731
 
-    public :: expect, next_random, random_tree
+    public :: expect, failures, next_random, random_tree
 
 contains
-
-    !> Count and print what does not hold.
-    subroutine expect(ok, what)
-        logical, intent(in) :: ok
-        character(*), intent(in) :: what
-
-        if (ok) return
-        failures = failures + 1
-        if (failures < most_printed) print *, what
-    end subroutine expect
 
     !> A number between 0 and 1: a linear congruence, its upper bits.
     real(r8) function next_random()

@@ -1,8 +1,9 @@
-!> What tests of the equation of state share: the table, counted expectations, random states that are always the same.
+!> What tests of the equation of state share: the table, expectations, random states that are always the same.
 module helmholtz_testing
     use helmholtz, only: c_abar, c_dens, c_temp, c_zbar, helmholtz_t
     use helmholtz_points, only: point, points_plane
     use helmholtz_table_path, only: default_table
+    use mini_expectations, only: expect, failures
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_begin, pages_none
@@ -10,10 +11,7 @@ module helmholtz_testing
     implicit none
     private
 
-    integer, parameter :: most_printed = 20
-    integer, public, protected :: failures = 0
-
-    public :: expect, expect_near, load, table_path, random_states, range_of
+    public :: expect, failures, expect_near, load, table_path, random_states, range_of
 
 contains
 
@@ -40,16 +38,6 @@ contains
         print *, error%message
         error stop 'no table'
     end subroutine load
-
-    !> Count and print what does not hold.
-    subroutine expect(ok, what)
-        logical, intent(in) :: ok
-        character(*), intent(in) :: what
-
-        if (ok) return
-        failures = failures + 1
-        if (failures < most_printed) print '(a)', what
-    end subroutine expect
 
     !> Expect a number but for a relative difference of `tolerance`.
     subroutine expect_near(value, wanted, tolerance, what)

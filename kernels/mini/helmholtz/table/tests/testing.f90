@@ -1,25 +1,13 @@
-!> What tests of the table share: counted expectations of numbers.
+!> What tests of the table share: expectations of numbers.
 module eos_table_testing
+    use mini_expectations, only: expect, failures
     use pw_kinds, only: r8
     implicit none
     private
 
-    integer, parameter :: most_printed = 30
-    integer, public, protected :: failures = 0
-
     public :: expect, agree, finish
 
 contains
-
-    !> Count and print what does not hold.
-    subroutine expect(ok, what)
-        logical, intent(in) :: ok
-        character(*), intent(in) :: what
-
-        if (ok) return
-        failures = failures + 1
-        if (failures <= most_printed) print '(a)', what
-    end subroutine expect
 
     !> That `value` is `wanted` to a relative tolerance.
     subroutine agree(what, value, wanted, tolerance)

@@ -9,6 +9,9 @@
 {%- if "hugepages" in spec.variants and spec.package.library_name() -%}
 {%- set _ = facts.append(("Library", "LIBRARY", spec.package.library_name())) -%}
 {%- endif -%}
+{%- if "runtime" in spec.variants and spec.variants["runtime"].value != "compiler" -%}
+{%- set _ = facts.append(("Runtime", "RUNTIME", spec.variants["runtime"].value)) -%}
+{%- endif -%}
 {%- if "simd" in spec.variants and spec.variants["simd"].value != "compiler" -%}
 {%- set _ = facts.append(("SIMD", "SIMD", spec.variants["simd"].value)) -%}
 {%- endif -%}

@@ -249,6 +249,17 @@ def sleef() -> str | None:
     return (defined("sleef.h", *names) or defined("*/sleef.h", *names)) if there else None
 
 
+def libomp() -> str | None:
+    """The version of LLVM's OpenMP that programs load, which need not be that of the compiler."""
+    places = ("lib*/libomp.so", "lib/*/libomp.so")
+    files = [file.resolve() for place in places for file in sorted(Path("/usr").glob(place))]
+    if not files:
+        return None
+    # The package whose file it is: `libomp5-22:amd64: /usr/lib/llvm-22/lib/libomp.so.5`.
+    owner = output_of("dpkg-query", "--search", str(files[0])).partition(":")[0]
+    return package_version(owner) if owner else package_version(str(files[0]), "--file")
+
+
 def mpi(sources: Path) -> External | None:
     """The MPI whose mpicc is on PATH, if it stands the proof."""
     path = shutil.which("mpicc")
@@ -283,6 +294,7 @@ def externals(sources: Path) -> list[External]:
     found.append(("papi", re.sub(r",\s*", ".", papi) if papi else None, "/usr", True))
     found.append(("hdf5", *hdf5(), True))
     found.append(("sleef", sleef(), "/usr", True))
+    found.append(("llvm-openmp", libomp(), "/usr", True))
     # For envs/suites; in other environments' solves it has no part.
     found.append(("hpcc", packaged_version("hpcc"), "/usr", True))
     # No recipe here needs these yet, and each external costs time in every solve.
@@ -334,12 +346,15 @@ def owners_version(file: Path) -> str | None:
 
 def packaged_version(name: str) -> str | None:
     """The version, without the distribution's own number, of a program on PATH that dpkg or rpm installed."""
+    return None if shutil.which(name) is None else package_version(name)
+
+
+def package_version(name: str, *by: str) -> str | None:
+    """The version of a package of dpkg or rpm, without the distribution's number; `by`: how rpm finds it."""
     queries = (
         ["dpkg-query", "--show", "--showformat=${Version}", name],
-        ["rpm", "-q", "--qf", "%{VERSION}", name],
+        ["rpm", "-q", *by, "--qf", "%{VERSION}", name],
     )
-    if shutil.which(name) is None:
-        return None
     told = next((text for text in (output_of(*query) for query in queries) if text[:1].isdigit()), "")
     return version_in(r"(?:\d+:)?(\d[\d.]*)", told)
 

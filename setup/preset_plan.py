@@ -28,7 +28,7 @@ PACKAGES = {
     "pagewise-ember": ("hugepages", "prefetch"),
 }
 #: What every preset is besides; another value takes Spack.
-PLAIN = {"simd": "compiler", "mathlib": "libm", "stores": "regular"}
+PLAIN = {"simd": "compiler", "mathlib": "libm", "runtime": "compiler", "stores": "regular"}
 #: What is built once a compiler before these packages, besides the library.
 NEEDS = {"pagewise-helmholtz": "eos-table", "pagewise-ember": "eos-table"}
 

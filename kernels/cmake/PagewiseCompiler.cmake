@@ -40,10 +40,6 @@ if(PAGEWISE_WERROR)
     list(APPEND pagewise_c_warnings -Werror)
 endif()
 
-if(PAGEWISE_OPENMP)
-    find_package(OpenMP REQUIRED COMPONENTS Fortran)
-endif()
-
 # What the compiler's flags make it compile for, by archspec's name (cascadelake, zen4, neoverse_v1); compilers that are not
 # driven as GCC and LLVM are tell nothing, and it is the processor's family then.
 function(_pagewise_target result)

@@ -58,7 +58,8 @@ foreach(_option OPENMP PAPI FINALIZERS)
 endforeach()
 
 message(STATUS "pagewise ${PROJECT_VERSION}: ${PAGEWISE_COMPILER}, hugepages=${PAGEWISE_HUGEPAGES} "
-               "prefetch=${PAGEWISE_PREFETCH} stores=${PAGEWISE_STORES} simd=${PAGEWISE_SIMD} openmp=${PAGEWISE_OPENMP} papi=${PAGEWISE_PAPI}"
+               "prefetch=${PAGEWISE_PREFETCH} stores=${PAGEWISE_STORES} simd=${PAGEWISE_SIMD} openmp=${PAGEWISE_OPENMP} "
+               "runtime=${PAGEWISE_RUNTIME} papi=${PAGEWISE_PAPI}"
 )
 
 # CMake 3.25 sees neither the modules that object libraries use nor those of an installed library: an object that uses the

@@ -20,6 +20,8 @@ module pw_record
         character(:), allocatable :: simd               !< width of vectors; empty: as the compiler's flags say
         character(:), allocatable :: library            !< called in place of the system's own; empty: none
         character(:), allocatable :: library_file       !< of that library, what is linked and then what computes
+        character(:), allocatable :: runtime            !< of OpenMP: libgomp, libomp; what is linked and then what serves
+        character(:), allocatable :: runtime_file, runtime_version, runtime_build   !< of the one that serves
         logical :: openmp = .false., papi = .false.
         logical :: finalizers = .false.                 !< objects of a block are finalised once, at its end
     end type configuration_t
@@ -260,20 +262,28 @@ contains
         call json%put('hugepages', configuration%hugepages)
         call json%put('prefetch', configuration%prefetch)
         call json%put('stores', configuration%stores)
-        if (allocated(configuration%simd)) then
-            if (len(configuration%simd) > 0) call json%put('simd', configuration%simd)
-        end if
-        if (allocated(configuration%library)) then
-            if (len(configuration%library) > 0) call json%put('library', configuration%library)
-        end if
-        if (allocated(configuration%library_file)) then
-            if (len(configuration%library_file) > 0) call json%put('library_file', configuration%library_file)
-        end if
+        call put_known(json, 'simd', configuration%simd)
+        call put_known(json, 'library', configuration%library)
+        call put_known(json, 'library_file', configuration%library_file)
         call json%put('openmp', configuration%openmp)
+        call put_known(json, 'runtime', configuration%runtime)
+        call put_known(json, 'runtime_file', configuration%runtime_file)
+        call put_known(json, 'runtime_version', configuration%runtime_version)
+        call put_known(json, 'runtime_build', configuration%runtime_build)
         call json%put('papi', configuration%papi)
         call json%put('finalizers', configuration%finalizers)
         call json%close_object()
     end subroutine write_configuration
+
+    !> Put a text that there may be none of.
+    subroutine put_known(json, name, text)
+        type(json_t), intent(inout) :: json
+        character(*), intent(in) :: name
+        character(:), allocatable, intent(in) :: text
+
+        if (.not. allocated(text)) return
+        if (len(text) > 0) call json%put(name, text)
+    end subroutine put_known
 
     subroutine write_options(json, options)
         type(json_t), intent(inout) :: json

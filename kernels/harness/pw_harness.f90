@@ -9,6 +9,7 @@ module pw_harness
     use pw_error, only: error_t, exit_check, exit_usage
     use pw_evidence, only: median, outcome, populate, populated_t, prove_pages, put_regions
     use pw_kinds, only: i4, i8, r8
+    use pw_openmp_runtime, only: prove_runtime
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, pages_policy_from_name, &
         pages_policy_names, pages_policy_t, pages_require
@@ -18,7 +19,7 @@ module pw_harness
     use pw_region, only: region_begin_team, region_end_team, region_handle, regions_open, regions_reset
     use pw_system, only: append_line, base_page_size, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
-    use pw_threads, only: threads_begin
+    use pw_threads, only: threads_begin, threads_ladder
     use pw_timer, only: wall_seconds
     implicit none
     private
@@ -170,7 +171,7 @@ contains
             call options%add('working-set', option_bytes, kernel%default_working_set, 'bytes of all arrays together', &
                              lowest=512_i8)
             call options%add('repetitions', option_count, '5', 'timed repetitions', lowest=1_i8)
-            call options%add('threads', option_count, '1', 'threads', lowest=1_i8)
+            call options%add('threads', option_count, '1', 'threads', lowest=1_i8, ladder=threads_ladder())
             call options%add('pages', option_choice, kernel%configuration%hugepages, 'page policy of the arrays', &
                              choices=pages_policy_names())
             call options%add('allocation', option_choice, 'dynamic', 'where the arrays are: mapped, or part of a large array '// &
@@ -196,6 +197,7 @@ contains
         measured = 0
         call read_session(kernel, session, error)
         if (.not. error%failed()) call processor_check(kernel%configuration, error)
+        call prove_runtime(kernel%configuration, error)
         if (error%failed()) return
         call begin_sweep(kernel, session, values, error)
         if (error%failed()) return

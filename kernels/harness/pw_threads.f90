@@ -3,12 +3,12 @@ module pw_threads
     !$ use omp_lib, only: omp_get_num_threads, omp_get_thread_num, omp_set_dynamic, omp_set_num_threads
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i4, i8
-    use pw_system, only: placement
+    use pw_system, only: placement, usable_cpus
     use pw_text, only: to_text
     implicit none
     private
 
-    public :: threads_begin, thread_number, thread_share
+    public :: threads_begin, threads_ladder, thread_number, thread_share
 
 contains
 
@@ -35,6 +35,20 @@ contains
         if (team < threads) call error%raise(exit_usage, to_text(threads)//' threads asked for, '//to_text(team)//' had', &
             'threads_begin', 'ask for fewer, or use a build with OpenMP (variant +openmp)')
     end subroutine threads_begin
+
+    !> Numbers of threads for a sweep, separated by ',': powers of two up to the CPUs that this process may run on.
+    function threads_ladder() result(numbers)
+        character(:), allocatable :: numbers
+        integer(i8) :: threads
+
+        numbers = ''
+        threads = 1
+        do while (threads < usable_cpus())
+            numbers = numbers//to_text(threads)//','
+            threads = 2*threads
+        end do
+        numbers = numbers//to_text(usable_cpus())
+    end function threads_ladder
 
     !> The calling thread's number in its team, from 0.
     integer function thread_number()

@@ -18,7 +18,7 @@ BASELINE = "none/hardware-regular"
 # Libraries that others are compared against: the system's own, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")
 # Fields of which an empty value is not told.
-_EMPTY = ("library", "simd", "ancestors", "placement")
+_EMPTY = ("library", "runtime", "simd", "ancestors", "placement")
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -49,9 +49,10 @@ class Configuration:
     """What one module stands for. `digest` is the sha256 of the module file, `hash` that of the build.
 
     `library` is what its programs call in place of the system's own: of mathematical functions libmvec or
-    sleef; empty where they call none. `simd` is the width of vectors, empty where it is what the toolchain's
-    flags ask for. `ancestors` are the targets whose code its processor runs too: of two targets the one with
-    more of them is the more specific. `placement` is that of its runs where several are compared, else empty.
+    sleef; empty where they call none. `runtime` serves OpenMP in place of the compiler's own. `simd` is the
+    width of vectors, empty where it is what the toolchain's flags ask for. `ancestors` are the targets whose
+    code its processor runs too: of two targets the one with more of them is the more specific. `placement` is
+    that of its runs where several are compared, else empty.
     """
 
     module: str
@@ -69,6 +70,7 @@ class Configuration:
     prefix: str
     digest: str
     library: str = ""
+    runtime: str = ""
     simd: str = ""
     ancestors: str = ""
     placement: str = ""
@@ -79,6 +81,7 @@ class Configuration:
         values = {name: environment[f"PAGEWISE_{name.upper()}"] for name in cls._told()}
         told = {
             "library": environment.get("PAGEWISE_LIBRARY", ""),
+            "runtime": environment.get("PAGEWISE_RUNTIME", ""),
             "simd": environment.get("PAGEWISE_SIMD", ""),
             "ancestors": environment.get("PAGEWISE_TARGET_ANCESTORS", ""),
         }
@@ -107,7 +110,7 @@ class Configuration:
         """
         simd = f"simd-{self.simd}" if self.simd else ""
         target = self.target if self.names_target else ""
-        label = "-".join(filter(None, (self.plain, self.library, simd, target)))
+        label = "-".join(filter(None, (self.plain, self.library, self.runtime, simd, target)))
         return f"{label}@{self.placement}" if self.placement else label
 
     @property
@@ -132,6 +135,7 @@ class Configuration:
             self.compiler,
             _place(REFERENCES, self.library),
             self.library,
+            self.runtime,
             _place(SIMD, self.simd),
             -len(self.ancestors.split()),
             self.target,

@@ -132,6 +132,14 @@ DIMENSIONS = (
         said={"": "the system's own library"},
     ),
     Dimension(
+        "runtime",
+        "OpenMP",
+        "the library of OpenMP's threads",
+        "Which library for OpenMP's threads?",
+        empty="compiler's",
+        said={"": "the compiler's own library for OpenMP"},
+    ),
+    Dimension(
         "simd",
         "Vectors",
         "the width of vectors",

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from pagewise.errors import PagewiseError
-from pagewise.kernel import swept_name
+from pagewise.kernel import sweep_name
 from pagewise.migrations import newest
 from pagewise.plan import Step, key_of
 from pagewise.progress import TimeLeft
@@ -73,7 +73,7 @@ def _arguments(manifest: Mapping[str, Any]) -> dict[tuple[str, str | None], Any]
         kernel = newest("kernel", one["kernel"])
         found[kernel["name"], None] = (manifest["threads"], kernel["compare"]["arguments"])
         for sweep in kernel.get("sweeps", ()):
-            found[kernel["name"], swept_name(sweep["x"])] = (manifest["threads"], sweep["arguments"])
+            found[kernel["name"], sweep_name(sweep)] = (manifest["threads"], sweep["arguments"])
     return found
 
 

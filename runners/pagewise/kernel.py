@@ -43,10 +43,12 @@ class Metric:
 class Sweep:
     """A curve: the arguments which measure it, and the record's fields on its axes.
 
-    `x` is `working_set_bytes`, or `options.<name>`; `label` is what stands at its axis. `when` names the
-    variants that have this curve, all of them where it is empty.
+    `name` tells it from the other sweeps of its kernel: what is swept, `prefetch-distance`, unless it has one
+    of its own. `x` is `working_set_bytes`, or `options.<name>`; `label` is what stands at its axis. `when`
+    names the variants that have this curve, all of them where it is empty.
     """
 
+    name: str
     arguments: tuple[str, ...]
     x: str
     y: Metric
@@ -58,12 +60,7 @@ class Sweep:
         """Reads one of a kernel.yaml's `sweeps`. Raises LookupError for a y that is none of the metrics."""
         y = {metric.field: metric for metric in metrics}[data["y"]]
         label = data.get("label", swept_name(data["x"], " "))
-        return cls(tuple(data["arguments"]), data["x"], y, label, _when(data))
-
-    @property
-    def name(self) -> str:
-        """What tells it from the other sweeps of its kernel: what is swept, `prefetch-distance`."""
-        return swept_name(self.x)
+        return cls(sweep_name(data), tuple(data["arguments"]), data["x"], y, label, _when(data))
 
     def suits(self, configuration: Configuration) -> bool:
         """Whether this configuration has such a curve."""
@@ -173,6 +170,12 @@ def swept_name(x: str, between: str = "-") -> str:
     return x.removeprefix("options.").removesuffix("_bytes").replace("_", between)
 
 
+def sweep_name(sweep: Mapping[str, Any]) -> str:
+    """What tells a sweep in a kernel.yaml from the others of its kernel."""
+    name: str = sweep.get("name", swept_name(sweep["x"]))
+    return name
+
+
 def _when(sweep: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """The values of variants that a sweep names."""
     told = sweep.get("when", {})
@@ -181,12 +184,12 @@ def _when(sweep: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 def _faults_of_sweeps(sweeps: Sequence[Mapping[str, Any]], metrics: Sequence[Metric]) -> Iterator[str]:
     """What the schema cannot say of the sweeps."""
-    fields, swept = [metric.field for metric in metrics], [swept_name(told["x"]) for told in sweeps]
+    fields, swept = [metric.field for metric in metrics], [sweep_name(told) for told in sweeps]
     for place, told in enumerate(sweeps):
         if told["y"] not in fields:
             yield f"sweeps.{place}.y: {told['y']!r} is none of the metrics: {', '.join(fields)}"
         if swept[place] in swept[:place]:
-            yield f"sweeps.{place}.x: another sweep goes over {told['x']!r} already"
+            yield f"sweeps.{place}: another sweep is {swept[place]!r} already; give it a name of its own"
         for variant, values in _when(told).items():
             for value in values:
                 if value not in VALUES[variant]:

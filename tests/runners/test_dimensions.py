@@ -30,7 +30,8 @@ NOISE = [1.0, 1.002, 0.998, 1.001, 0.999, 1.0, 1.0004]
 def variant(compiler: str = COMPILERS[0], pages: str = "none", **told: str) -> Configuration:
     """A configuration as its module tells it; a target is named last in the module's name."""
     simd = [f"simd-{told['simd']}"] if told.get("simd") else []
-    tail = "-".join(["hardware-regular", *([told["library"]] if "library" in told else []), *simd])
+    others = [told[one] for one in ("library", "runtime") if one in told]
+    tail = "-".join(["hardware-regular", *others, *simd])
     if "target" in told:
         tail += f"-{told['target']}"
         told["ancestors"] = ANCESTORS.get(told["target"], "")
@@ -66,13 +67,14 @@ def test_a_module_tells_library_width_and_target():
     told = {f"PAGEWISE_{name.upper()}": "x" for name in Configuration._told()}
     told |= {"PAGEWISE_HUGEPAGES": "thp", "PAGEWISE_PREFETCH": "hardware", "PAGEWISE_STORES": "regular"}
     more = {"PAGEWISE_TARGET": "x86_64_v3", "PAGEWISE_SIMD": "128", "PAGEWISE_LIBRARY": "sleef"}
-    name = "pagewise-micro/0.1.0/gcc-12.2.0/thp/hardware-regular-sleef-simd-128-x86_64_v3"
+    more["PAGEWISE_RUNTIME"] = "libomp"
+    name = "pagewise-micro/0.1.0/gcc-12.2.0/thp/hardware-regular-sleef-libomp-simd-128-x86_64_v3"
     read = Configuration.from_environment(name, told | more | {"PAGEWISE_TARGET_ANCESTORS": "x86_64"}, "d")
     assert name.endswith(f"/{read.label}") and read.plain == "thp/hardware-regular"
     assert Configuration.from_dict(read.to_dict()) == read
     plain = Configuration.from_environment("p/1/gcc/thp/hardware-regular", told, "d")
     assert plain.label == "thp/hardware-regular"
-    assert not {"simd", "ancestors", "library"} & set(plain.to_dict())
+    assert not {"simd", "ancestors", "library", "runtime"} & set(plain.to_dict())
     assert words.label(kernel(), read) == "thp simd=128 x86_64_v3"
     assert words.label(kernel(), plain) == "thp"
 
@@ -133,13 +135,14 @@ def test_a_choice_by_kernel_is_neither_yes_nor_no():
 @pytest.mark.parametrize(
     ("told", "factor", "label", "text"),
     [
+        ({"runtime": "libomp"}, "runtime", "none libomp", "Use libomp: 50 % less time."),
         ({"library": "openblas"}, "library", "none openblas", "Use openblas: 50 % less time."),
         ({"simd": "512"}, "simd", "none simd=512", "Use vectors of 512 bits: 50 % less time."),
         ({"simd": "scalar"}, "simd", "none simd=scalar", "Use scalar code: 50 % less time."),
     ],
 )
 def test_other_dimensions_are_told_in_the_same_way(told, factor, label, text):
-    felt = kernel(feels=["compiler", "hugepages", "library"])
+    felt = kernel(feels=["compiler", "hugepages", "library", "runtime"])
     found = compared({variant(): 1.0, variant(**told): 0.5}, felt)
     assert answer(found, factor).text == text
     (best,) = advice.bests([found])

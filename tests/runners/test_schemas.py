@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from builders import configuration, failed_record, record
 from pagewise.errors import FormatError
-from pagewise.kernel import Kernel
+from pagewise.kernel import Kernel, swept_name
 from pagewise.schemas import faults
 from stage import CHASE, ROOT, TRIAD
 
@@ -134,7 +134,7 @@ def test_the_kernels_of_this_project_are_good():
         kernel = Kernel.from_file(file)
         for sweep in kernel.sweeps:
             option = sweep.arguments[sweep.arguments.index("--sweep") + 1].split("=")[0]
-            assert sweep.name == option and set(sweep.when) <= set(kernel.feels), file
+            assert swept_name(sweep.x) == option and set(sweep.when) <= set(kernel.feels), file
             assert (option == "working-set") == sweep.of_working_set, file
             assert (option == "prefetch-distance") == (sweep.when == {"prefetch": ("software",)}), file
 
@@ -146,7 +146,15 @@ def test_a_kernel_with_one_sweep_is_still_read():
     assert Kernel.from_dict(old, "x") == Kernel.from_dict(TRIAD, "x")
 
 
-@pytest.mark.parametrize("x", ["options.stride", "options.block_size_bytes", "working_set_bytes"])
+def test_sweeps_over_the_same_have_names_of_their_own():
+    first = TRIAD["sweeps"][0]
+    twice = changed(TRIAD, "sweeps", [first, {**first, "name": "other-sizes", "label": "bytes of two"}])
+    assert [sweep.name for sweep in Kernel.from_dict(twice, "x").sweeps] == ["working-set", "other-sizes"]
+
+
+@pytest.mark.parametrize(
+    "x", ["options.stride", "options.block_size_bytes", "options.threads", "working_set_bytes"]
+)
 def test_a_sweep_is_over_the_working_set_or_an_option(x):
     assert Kernel.from_dict(changed(TRIAD, "sweeps.0.x", x), "x").sweeps[0].x == x
 
@@ -162,13 +170,13 @@ def test_a_sweep_is_over_the_working_set_or_an_option(x):
         ("compare.arguments", [1], "compare.arguments.0: 1 is not of type 'string'"),
         ("compare.default", "yes", "compare.default"),
         ("sweeps.0.x", "stride", "sweeps.0.x"),
-        ("sweeps.0.x", "options.threads", "sweeps.0.x"),
         ("sweeps.0.x", "options.Stride", "sweeps.0.x"),
         ("sweeps.0.y", "speed", "sweeps.0.y: 'speed' is none of the metrics: bandwidth_stream_gb_per_s"),
         ("sweeps.0.when", {"compiler": "gcc"}, "'compiler' is not one of"),
         ("sweeps.0.when", {"prefetch": []}, "sweeps.0.when.prefetch"),
         ("sweeps.0.when", {"prefetch": "sofware"}, "'sofware' is none of hardware, compiler,"),
-        ("sweeps", [*TRIAD["sweeps"]] * 2, "sweeps.1.x: another sweep goes over 'working_set_bytes' already"),
+        ("sweeps", [*TRIAD["sweeps"]] * 2, "sweeps.1: another sweep is 'working-set' already"),
+        ("sweeps.0.name", "Large sets", "sweeps.0.name"),
         ("executable", "rm", "executable"),
         ("colour", "red", "'colour' was unexpected"),
     ],

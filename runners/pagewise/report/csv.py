@@ -19,6 +19,7 @@ _COLUMNS = (
     "prefetch",
     "stores",
     "library",
+    "runtime",
     "simd",
     "target",
     "placement",

@@ -218,10 +218,12 @@ class ProgramsPackage(LibraryUserPackage):
 
     @property
     def module_tail(self):
-        """The last part of a module's name: prefetch and stores; library, width, target as far as needed."""
+        """The last part of a module's name: prefetch, stores; library, runtime, width, target if needed."""
         variants = self.spec.variants
         stores = variants["stores"].value if "stores" in variants else "regular"
         told = [f"{variants['prefetch'].value}-{stores}", self.library_name()]
+        if "runtime" in variants and variants["runtime"].value != "compiler":
+            told.append(variants["runtime"].value)
         if "simd" in variants and variants["simd"].value != "compiler":
             told.append(f"simd-{variants['simd'].value}")
         if environment_has_targets():

@@ -35,6 +35,22 @@ class PagewiseMicro(ProgramsPackage):
     )
     depends_on("sleef", when="mathlib=sleef")
 
+    variant(
+        "runtime",
+        default="compiler",
+        values=("compiler", "libomp"),
+        multi=False,
+        description="Library of OpenMP's threads: the compiler's own, or LLVM's for GCC's code",
+    )
+    depends_on("llvm-openmp", when="runtime=libomp")
+    conflicts("runtime=libomp", when="~openmp", msg="runtime=libomp serves OpenMP: take +openmp")
+    for _language in ("c", "fortran"):
+        requires(
+            f"%{_language}=gcc",
+            when="runtime=libomp",
+            msg="runtime=libomp is for GCC's code; LLVM's has libomp anyway (runtime=compiler)",
+        )
+
     variant_simd()
     for _width in SIMD_TARGETS:
         depends_on(f"libpagewise simd={_width}", when=f"simd={_width}")
@@ -47,9 +63,11 @@ class PagewiseMicro(ProgramsPackage):
             self.define("PAGEWISE_MICRO", True),
             self.define_from_variant("PAGEWISE_STORES", "stores"),
             self.define_from_variant("PAGEWISE_MATHLIB", "mathlib"),
+            self.define_from_variant("PAGEWISE_RUNTIME", "runtime"),
             self.define_from_variant("PAGEWISE_SIMD", "simd"),
         ]
 
     def configuration(self):
-        width = self.spec.variants["simd"].value
-        return {**super().configuration(), **({} if width == "compiler" else {"simd": width})}
+        chosen = {name: self.spec.variants[name].value for name in ("simd", "runtime")}
+        told = {name: value for name, value in chosen.items() if value != "compiler"}
+        return {**super().configuration(), **told}

@@ -1,0 +1,233 @@
+!> What OpenMP's constructs cost: the time of each with a little work inside, less that of the work.
+!>
+!> Source: J. M. Bull, Measuring synchronisation and scheduling overheads in OpenMP (EWOMP 1999); J. M. Bull, F. Reid,
+!> N. McDonnell, A microbenchmark suite for OpenMP tasks (IWOMP 2012).
+module openmp_overhead
+    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr
+    use pw_error, only: error_t, exit_usage
+    use pw_evidence, only: median
+    use pw_harness, only: kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: option_choice, option_count
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_simd, only: place_of
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    ! In the order of the numbers in overhead.h.
+    character(13), parameter :: constructs(15) = [character(13) :: 'parallel', 'parallel_for', 'for_static', 'for_dynamic', &
+        'for_guided', 'barrier', 'single', 'critical', 'lock', 'ordered', 'atomic', 'reduction', 'task', 'task_from_one', &
+        'taskwait']
+    !> Those that one thread after the other does: a round of all takes as many times as there are threads.
+    character(13), parameter :: in_turn(4) = [character(13) :: 'critical', 'lock', 'ordered', 'atomic']
+    integer(i8), parameter :: rounds = 64, line = 256     ! of a pass; bytes of a thread's own: as in overhead.h
+    integer, parameter :: windows = 15
+    real(r8), parameter :: window_seconds = 2.0e-4_r8
+
+    !> struct overhead_call.
+    type, bind(c) :: call_t
+        integer(c_int64_t) :: passes = 0, threads = 1, iterations = 1, chunk = 0, steps = 0, zero = 0
+        type(c_ptr) :: team = c_null_ptr
+        integer(c_int32_t) :: construct = 1, looks = 0
+    end type call_t
+
+    type, extends(kernel_t), public :: openmp_overhead_t
+        private
+        type(call_t) :: request
+        character(13) :: construct = ''
+        integer(i8) :: passes = 0
+    contains
+        procedure :: declare_options
+        procedure :: read_options
+        procedure :: plan
+        procedure :: initialise
+        procedure :: run
+        procedure :: validate
+        procedure :: traffic
+        procedure :: metrics
+        procedure, private :: work_seconds
+    end type openmp_overhead_t
+
+    ! See overhead.h.
+    interface
+        subroutine pw_overhead_run(request) bind(c)
+            import :: call_t
+            type(call_t), intent(in) :: request
+        end subroutine pw_overhead_run
+
+        real(c_double) function pw_overhead_reference(request, rounds) bind(c)
+            import :: c_double, c_int64_t, call_t
+            type(call_t), intent(in) :: request
+            integer(c_int64_t), intent(in), value :: rounds
+        end function pw_overhead_reference
+
+        integer(c_int64_t) function pw_overhead_deviation(request, passes, looked) bind(c)
+            import :: c_int64_t, call_t
+            type(call_t), intent(in) :: request
+            integer(c_int64_t), intent(in), value :: passes, looked
+        end function pw_overhead_deviation
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(openmp_overhead_t), intent(inout) :: self
+        character(:), allocatable :: words
+        integer :: i
+
+        words = trim(constructs(1))
+        do i = 2, size(constructs)
+            words = words//'|'//trim(constructs(i))
+        end do
+        associate (options => self%options)
+            call options%add('construct', option_choice, 'parallel', 'what is measured', choices=words)
+            call options%add('work', option_count, '64', 'steps of a piece of work in a construct, of some five cycles each', &
+                             lowest=0_i8, ladder='0,16,64,256,1024')
+            call options%add('iterations', option_count, '16', 'loops: pieces of work of each thread', lowest=1_i8, &
+                             ladder='1,4,16,64,256')
+            call options%add('chunk', option_count, '0', 'for_static, for_dynamic, for_guided: chunk of the schedule; 0: none '// &
+                             'is named', lowest=0_i8, ladder='1,2,4,8,16')
+        end associate
+    end subroutine declare_options
+
+    subroutine read_options(self, error)
+        class(openmp_overhead_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+
+        self%request = call_t()
+        call self%options%get('threads', self%request%threads)
+        call self%options%get('construct', word)
+        self%construct = word
+        self%request%construct = place_of(word, constructs)
+        call self%options%get('work', self%request%steps)
+        call self%options%get('iterations', self%request%iterations)
+        call self%options%get('chunk', self%request%chunk)
+        if (self%request%chunk > 0 .and. index(word, 'for_') /= 1) &
+            call error%raise(exit_usage, '--chunk '//to_text(self%request%chunk)//' is of no use for '//word, 'openmp_overhead', &
+                             'take --construct for_static, for_dynamic or for_guided')
+    end subroutine read_options
+
+    !> Lines for what the threads count, and as many for what is done aside.
+    subroutine plan(self, bytes, wanted, error)
+        class(openmp_overhead_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+
+        wanted%elements = self%request%threads + 1
+        wanted%element_bytes = line
+        allocate (wanted%name(2), source=['counts          ', 'counts aside    '])
+        allocate (wanted%bytes(2), source=wanted%elements*line)
+        if (sum(wanted%bytes) > bytes) call error%raise(exit_usage, 'the working set does not hold the counts of '// &
+            to_text(self%request%threads)//' threads', 'openmp_overhead', 'give --working-set '//to_text(sum(wanted%bytes)))
+    end subroutine plan
+
+    !> Fresh memory is zero. A pass aside, which starts the threads: how many passes are timed follows from the first one.
+    subroutine initialise(self, elements)
+        class(openmp_overhead_t), intent(inout) :: self
+        integer(i8), intent(in) :: elements
+
+        associate (unused => elements)
+        end associate
+        self%request%team = self%memory(2)%address
+        call self%run(1_i8)
+        self%request%team = self%memory(1)%address
+        self%passes = 0
+    end subroutine initialise
+
+    subroutine run(self, passes)
+        class(openmp_overhead_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+
+        self%request%passes = passes
+        call pw_overhead_run(self%request)
+        self%passes = self%passes + passes
+    end subroutine run
+
+    !> What was timed, and a pass more in which threads come late and look at the order.
+    subroutine validate(self, outcome)
+        class(openmp_overhead_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        integer(i8), parameter :: looked = 1
+
+        self%request%looks = 1
+        call self%run(looked)
+        self%request%looks = 0
+        outcome%method = 'pieces of work done, and the sum of their results, against those computed serially'
+        select case (self%construct)
+        case ('critical', 'lock', 'ordered')
+            outcome%method = outcome%method//'; a count under mutual exclusion'
+        case ('atomic')
+            outcome%method = 'the sum of all additions'
+        case ('reduction')
+            outcome%method = outcome%method//'; the sum of all reductions'
+        case ('barrier', 'single', 'for_static', 'for_dynamic', 'for_guided')
+            outcome%method = outcome%method//'; whether a thread went on before a late one came'
+        case ('taskwait')
+            outcome%method = outcome%method//'; whether a thread went on before its task was done'
+        end select
+        outcome%error = real(pw_overhead_deviation(self%request, self%passes, looked), r8)
+        outcome%passed = outcome%error <= outcome%tolerance
+    end subroutine validate
+
+    !> Nothing is moved.
+    function traffic(self, passes) result(moved)
+        class(openmp_overhead_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        associate (unused_self => self, unused_passes => passes)
+        end associate
+        moved = traffic_t()
+    end function traffic
+
+    !> The work's own time is taken right behind the timed passes: clocks follow the load.
+    function metrics(self, passes, seconds) result(figures)
+        class(openmp_overhead_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        real(r8) :: a_construct, its_work
+
+        a_construct = seconds/real(rounds*passes, r8)
+        if (any(in_turn == self%construct)) a_construct = a_construct/real(self%request%threads, r8)
+        its_work = self%work_seconds()
+        figures = [metric_t('overhead_ns', 1.0e9_r8*(a_construct - its_work)), metric_t('construct_ns', 1.0e9_r8*a_construct), &
+                   metric_t('work_ns', 1.0e9_r8*its_work)]
+    end function metrics
+
+    !> Seconds of the work in a construct without the construct: the middle one of some windows, most of them not interrupted.
+    real(r8) function work_seconds(self)
+        class(openmp_overhead_t), intent(in) :: self
+        type(call_t) :: request
+        real(r8) :: window(windows)
+        integer(i8) :: many
+        integer :: i
+
+        request = self%request
+        request%team = self%memory(2)%address
+        many = rounds
+        do while (many*pw_overhead_reference(request, many) < window_seconds)
+            many = 2*many
+        end do
+        do i = 1, windows
+            window(i) = pw_overhead_reference(request, many)
+        end do
+        work_seconds = median(window)
+    end function work_seconds
+
+end module openmp_overhead
+
+program main
+    use openmp_overhead, only: openmp_overhead_t
+    use pw_harness, only: run_kernel
+    implicit none
+    type(openmp_overhead_t) :: kernel
+
+    kernel%name = 'openmp_overhead'
+    kernel%summary = 'what constructs of OpenMP cost'
+    kernel%default_working_set = '1MiB'
+    call run_kernel(kernel)
+end program main

@@ -23,7 +23,7 @@ from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 #: The sha256 of each release's archive, which `make dist` makes of the release's tag.
 RELEASES = {
-    "0.1.0": "7aee6c9affa5c16613fe8d0bf63d1402762edab5dc3aa3a366ed4b6013e99bec",
+    "0.1.0": "ced14ee242be1fb4df760d299f0f0d8849547f798e9e6ce095658ca9f1c66d04",
 }
 
 #: Exit code of a kernel whose page policy could not be had.

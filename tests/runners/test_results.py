@@ -25,7 +25,7 @@ from pagewise.result import read_result
 from pagewise.results.query import ask, known, statement
 from pagewise.results.store import writing
 from pagewise.schemas import faults
-from stage import ROOT, Stage
+from stage import ROOT, TRIAD, Stage
 
 NODES, DATES = 6, 2
 
@@ -238,6 +238,18 @@ def test_parquet_files_answer_as_the_store_does(store: Path, many: Path, tmp_pat
         assert rows(tmp_path / "parquet", question) == rows(store, question)
     with pytest.raises(PagewiseError, match="no exported store"):
         rows(tmp_path, "faults")
+
+
+def test_what_a_configuration_calls_and_was_built_for_is_told(stage: Stage, tmp_path: Path):
+    calls = {**TRIAD, "feels": [*TRIAD["feels"], "library"]}
+    for library in ("", "openblas"):
+        stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [calls], library=library)
+    assert stage.compare("--rounds", "2", "--no-sweep").returncode == 0
+    store = tmp_path / "store.duckdb"
+    collected(store, stage.results)
+    told = rows(store, "SELECT DISTINCT library, runtime, simd, target FROM cells ORDER BY library NULLS FIRST")
+    plain = {"library": None, "runtime": None, "simd": None, "target": "x86_64"}
+    assert told == [plain, {**plain, "library": "openblas"}]
 
 
 def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):

@@ -62,6 +62,10 @@ CREATE TABLE IF NOT EXISTS cells (
     hugepages VARCHAR NOT NULL,
     prefetch VARCHAR NOT NULL,
     stores VARCHAR NOT NULL,
+    library VARCHAR,                -- these two NULL: the system's, the compiler's own
+    runtime VARCHAR,
+    simd VARCHAR,                   -- NULL: as wide as the compiler's flags say
+    target VARCHAR,
     hash VARCHAR,
     is_baseline BOOLEAN NOT NULL,
     stands_for INTEGER NOT NULL

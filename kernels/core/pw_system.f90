@@ -8,7 +8,7 @@ module pw_system
     private
 
     public :: base_page_size, page_faults, placement
-    public :: cpus_allowed, memory_bound, usable_cpus
+    public :: cpus_allowed, memory_bound
     public :: host_name, host_kernel, host_cpu, utc_now, append_line
 
     interface
@@ -16,11 +16,6 @@ module pw_system
         integer(c_int64_t) function base_page_size() bind(c, name='pw_system_base_page_size')
             import :: c_int64_t
         end function base_page_size
-
-        !> Logical CPUs that this process may run on.
-        integer(c_int64_t) function usable_cpus() bind(c, name='pw_system_cpus')
-            import :: c_int64_t
-        end function usable_cpus
 
         !> Page faults of this process so far, served without (`minor`) and with (`major`) input/output.
         subroutine page_faults(minor, major) bind(c, name='pw_system_page_faults')

@@ -46,19 +46,6 @@ void pw_system_placement(int32_t *cpu, int32_t *numa_node)
     }
 }
 
-int64_t pw_system_cpus(void)
-{
-    /* The kernel refuses a set smaller than its own. */
-    for (size_t most = 1024; most <= 1 << 20; most *= 2) {
-        const size_t bytes = CPU_ALLOC_SIZE(most);
-        cpu_set_t *set = CPU_ALLOC(most);
-        const int found = set != NULL && sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
-        CPU_FREE(set);
-        if (found > 0) return found;
-    }
-    return sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 int64_t pw_system_base_page_size(void)
 {
     return sysconf(_SC_PAGESIZE);

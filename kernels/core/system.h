@@ -13,9 +13,6 @@ void pw_system_page_faults(int64_t *minor, int64_t *major);
 /* The logical CPU and the NUMA node on which the calling thread runs now; -1 where the kernel does not say. */
 void pw_system_placement(int32_t *cpu, int32_t *numa_node);
 
-/* Logical CPUs that this process may run on. */
-int64_t pw_system_cpus(void);
-
 /* Bytes of a base page. */
 int64_t pw_system_base_page_size(void);
 

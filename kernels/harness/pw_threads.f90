@@ -1,9 +1,9 @@
 !> Threads and their static share of an array, the same for first touch, initialisation and the timed loop.
 module pw_threads
-    !$ use omp_lib, only: omp_get_num_threads, omp_get_thread_num, omp_set_dynamic, omp_set_num_threads
+    !$ use omp_lib, only: omp_get_num_procs, omp_get_num_threads, omp_get_thread_num, omp_set_dynamic, omp_set_num_threads
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i4, i8
-    use pw_system, only: placement, usable_cpus
+    use pw_system, only: placement
     use pw_text, only: to_text
     implicit none
     private
@@ -36,18 +36,21 @@ contains
             'threads_begin', 'ask for fewer, or use a build with OpenMP (variant +openmp)')
     end subroutine threads_begin
 
-    !> Numbers of threads for a sweep, separated by ',': powers of two up to the CPUs that this process may run on.
+    !> Numbers of threads for a sweep, separated by ',': powers of two up to the CPUs that the program may run on.
+    !> OpenMP is asked: the set of the calling thread is one CPU where libgomp has bound it (OMP_PROC_BIND).
     function threads_ladder() result(numbers)
         character(:), allocatable :: numbers
-        integer(i8) :: threads
+        integer(i8) :: threads, cpus
 
+        cpus = 1
+        !$ cpus = omp_get_num_procs()
         numbers = ''
         threads = 1
-        do while (threads < usable_cpus())
+        do while (threads < cpus)
             numbers = numbers//to_text(threads)//','
             threads = 2*threads
         end do
-        numbers = numbers//to_text(usable_cpus())
+        numbers = numbers//to_text(cpus)
     end function threads_ladder
 
     !> The calling thread's number in its team, from 0.

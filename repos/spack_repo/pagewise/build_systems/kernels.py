@@ -23,7 +23,7 @@ from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 #: The sha256 of each release's archive, which `make dist` makes of the release's tag.
 RELEASES = {
-    "0.1.0": "ced14ee242be1fb4df760d299f0f0d8849547f798e9e6ce095658ca9f1c66d04",
+    "0.1.0": "3caf0d70cecb01f0c835a3cb90049a0c2efc6304de81bdea13be21d3ac14bf0e",
 }
 
 #: Exit code of a kernel whose page policy could not be had.

@@ -247,7 +247,8 @@ def test_what_a_configuration_calls_and_was_built_for_is_told(stage: Stage, tmp_
     assert stage.compare("--rounds", "2", "--no-sweep").returncode == 0
     store = tmp_path / "store.duckdb"
     collected(store, stage.results)
-    told = rows(store, "SELECT DISTINCT library, runtime, simd, target FROM cells ORDER BY library NULLS FIRST")
+    columns = "library, runtime, simd, target"
+    told = rows(store, f"SELECT DISTINCT {columns} FROM cells ORDER BY library NULLS FIRST")
     plain = {"library": None, "runtime": None, "simd": None, "target": "x86_64"}
     assert told == [plain, {**plain, "library": "openblas"}]
 

@@ -101,7 +101,8 @@ man: setup
 check: setup-tests
 	@tests/lint
 	@tests/kernels
-	@.pagewise/venv/bin/python -m pytest --numprocesses auto tests/runners
+	@# More processes than processors: these tests wait longer than they compute.
+	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) tests/runners
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m 'not long' kernels/mini
 
 test: check

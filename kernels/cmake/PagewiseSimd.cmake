@@ -3,7 +3,6 @@
 # simd=compiler leaves it to the flags of the toolchain; scalar has no vectors of doubles, 128, 256 and 512 have those of so
 # many bits, and vla those of a length that only the processor knows (SVE). A row a width and kind of processor: the macro
 # that tells whether the build's instruction set has it, and the options that make each compiler take it.
-set(PAGEWISE_SIMD compiler CACHE STRING "Width of vectors in timed code: compiler (by its flags), scalar, 128, 256, 512, vla")
 set(pagewise_all_simd compiler scalar 128 256 512 vla)
 
 # Loops that the source declares to be `omp simd` are not the vectoriser's choice: -fno-tree-vectorize and -fno-vectorize

@@ -44,7 +44,7 @@ prepend_path("PATH", "{{ spec.prefix.bin }}")
 setenv("PAGEWISE_{{ variable }}", "{{ value }}")
 {% endfor %}
 setenv("PAGEWISE_PREFIX", "{{ spec.prefix }}")
-{%- if "hugepages" in spec.variants %}
+{%- if "hugepages" in spec.variants and spec.package.built_for_ancestors %}
 
 setenv("PAGEWISE_TARGET_ANCESTORS", "{{ spec.package.built_for_ancestors }}")
 {%- endif %}

@@ -80,7 +80,8 @@ def configuration(spec: str) -> Configuration:
         raise ValueError(f"'{spec}' names neither gcc nor llvm after a %")
     package = package_of(spec)
     variants = PACKAGES[package]
-    values = dict(re.findall(r"\b(\w+)=(\w+)", spec))
+    # What comes with a % is of the compiler.
+    values = dict(re.findall(r"\b(\w+)=(\w+)", re.sub(r"%\S+", "", spec)))
     missing = set(variants) - values.keys()
     if missing:
         raise ValueError(f"'{spec}' does not name {' and '.join(sorted(missing))}")

@@ -382,6 +382,11 @@ def spack_module(facts: dict[str, str]) -> str:
         hash=facts["HASH"],
         prefix=Prefix(facts["PREFIX"]),
         compiler=SimpleNamespace(name=name, version=version),
+        package=SimpleNamespace(
+            library_name=lambda: facts.get("LIBRARY", ""),
+            built_for=facts["TARGET"],
+            built_for_ancestors=facts.get("TARGET_ANCESTORS", ""),
+        ),
     )
     # As spack.tengine does.
     environment = jinja2.Environment(

@@ -23,7 +23,7 @@ from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 #: The sha256 of each release's archive, which `make dist` makes of the release's tag.
 RELEASES = {
-    "0.1.0": "5db60b22e5325d9382edd0825c5bfd53de6acb9c3d0b1534460d2cdbc7b2fd88",
+    "0.1.0": "4cd7eccb128b579ededb1bbbdfb7fda476dfa27b8ea0874847663f18106c6f0e",
 }
 
 #: Exit code of a kernel whose page policy could not be had.

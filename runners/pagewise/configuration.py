@@ -13,7 +13,6 @@ PREFETCH = ("hardware", "compiler", "software", "block")
 STORES = ("regular", "nontemporal", "zfill")
 SIMD = ("", "scalar", "128", "256", "512", "vla")
 VALUES = {"hugepages": HUGEPAGES, "prefetch": PREFETCH, "stores": STORES}
-VARIANTS = tuple(VALUES)
 BASELINE = "none/hardware-regular"
 # Libraries that others are compared against: the system's own, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")

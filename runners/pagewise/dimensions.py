@@ -172,6 +172,11 @@ DIMENSIONS = (
 BY_NAME = {one.name: one for one in (*DIMENSIONS, COMPILER)}
 
 
+def values_of(configuration: Configuration) -> dict[str, str | None]:
+    """A row of data on a configuration: each dimension by its name, None where there is no value."""
+    return {one.name: one.of(configuration) or None for one in (COMPILER, *DIMENSIONS)}
+
+
 def feels(kernel: Kernel, name: str) -> bool:
     """Whether the kernel's configurations may differ in it: each runs somewhere."""
     return name == "placement" or name in kernel.feels

@@ -215,6 +215,7 @@ def test_as_data(made: Callable[..., Path]):
     found = json.loads(text)
     assert code == found["exit_code"] == 1 and faults("diff", found) == []
     thp = next(one for one in found["changes"] if one["hugepages"] == "thp")
+    assert (thp["stores"], thp["library"], thp["placement"]) == ("regular", None, None)
     assert thp["status"] == "regression" and thp["change_low"] < thp["change"] < thp["change_high"]
     code, text = diff(old, new, "--of", "time")
     assert "give 3 or more earlier results" in text

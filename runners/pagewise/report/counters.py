@@ -16,10 +16,10 @@ from rich.text import Text
 
 from pagewise.compare.counted import Compared, Counts, KernelCounts, Quantity, count
 from pagewise.compare.statistics import Ratio
-from pagewise.configuration import VARIANTS
 from pagewise.counters.events import EventFile
 from pagewise.counters.published import Column as PublishedColumn
 from pagewise.counters.published import Published, read_published
+from pagewise.dimensions import values_of
 from pagewise.errors import RefusedError
 from pagewise.kernel import Kernel
 from pagewise.report import words
@@ -392,12 +392,7 @@ def _write_csv(file: Path, rows: Iterator[Mapping[str, Any]]) -> None:
 
 
 def _who(kernel: Kernel, cell: Counts) -> dict[str, object]:
-    built = cell.cell.measured
-    return {
-        "kernel": kernel.name,
-        "compiler": built.compiler,
-        **{name: getattr(built, name) for name in VARIANTS},
-    }
+    return {"kernel": kernel.name, **values_of(cell.cell.measured)}
 
 
 def _raw_rows(found: Counted) -> Iterator[dict[str, object]]:
@@ -455,8 +450,7 @@ def _ratio_rows(found: Counted) -> Iterator[dict[str, object]]:
                 yield {
                     "kernel": one.kernel.name,
                     "table": "compilers" if column.by_compiler else "pages",
-                    "compiler": who.compiler,
-                    **{variant: getattr(who, variant) for variant in VARIANTS},
+                    **values_of(who),
                     "reference": other.compiler if column.by_compiler else other.hugepages,
                     "quantity": name,
                     **_ratio_cells(ratio),

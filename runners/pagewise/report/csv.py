@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pagewise.compare.analysis import Group, KernelResult, Row
 from pagewise.configuration import Configuration
-from pagewise.dimensions import DIMENSIONS
+from pagewise.dimensions import values_of
 
 _COLUMNS = (
     "kernel",
@@ -80,14 +80,14 @@ def _rows(result: KernelResult, group: Group, row: Row) -> Iterator[dict[str, ob
 
 
 def _who(result: KernelResult, row: Row, configuration: Configuration) -> dict[str, object]:
-    names = ("module", "compiler", *(one.name for one in DIMENSIONS), "builder", "hash")
-    told = {name: getattr(configuration, name) or None for name in names}
-    baseline = row.cell.is_baseline
     return {
         "kernel": result.kernel.name,
+        "module": configuration.module,
         "measured_as": row.cell.measured.module,
-        "is_baseline": baseline,
-        **told,
+        "is_baseline": row.cell.is_baseline,
+        **values_of(configuration),
+        "builder": configuration.builder,
+        "hash": configuration.hash,
     }
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pagewise.compare.between import FEWEST_SESSIONS, Change, Quantity, changes, session
+from pagewise.dimensions import values_of
 from pagewise.errors import SelectionError
 from pagewise.report.words import reason_text
 from pagewise.result import Result, read_result
@@ -212,10 +213,7 @@ def _change(one: Change) -> dict[str, Any]:
     return {
         "kernel": one.kernel,
         "module": cell.module,
-        "compiler": cell.compiler,
-        "hugepages": cell.hugepages,
-        "prefetch": cell.prefetch,
-        "stores": cell.stores,
+        **values_of(cell),
         "status": one.status,
         "reason": one.note or one.reason,
         "time_ratio_new_to_old": one.time_ratio,

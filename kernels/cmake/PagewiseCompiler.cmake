@@ -44,8 +44,9 @@ endif()
 # driven as GCC and LLVM are tell nothing, and it is the processor's family then.
 function(_pagewise_target result)
     separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
+    # As if to compile: Spack's wrappers add the target's flags to no preprocessing.
     execute_process(
-        COMMAND ${CMAKE_C_COMPILER} ${_flags} "-###" -E -x c /dev/null
+        COMMAND ${CMAKE_C_COMPILER} ${_flags} "-###" -c -x c /dev/null
         OUTPUT_QUIET
         ERROR_VARIABLE _driver
     )

@@ -53,19 +53,25 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^ppc64")
     set(pagewise_simd_128_LLVM -mvsx)
 endif()
 
-# Set `result` to the widths that this compiler and instruction set have.
+# Set `result` to the widths that this compiler and instruction set have. Compiled, and not preprocessed alone: Spack's
+# wrappers add the target's flags to no preprocessing.
 function(_pagewise_simd_had result)
     set(_had compiler)
     separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
-    execute_process(
-        COMMAND ${CMAKE_C_COMPILER} ${_flags} -dM -E -x c /dev/null
-        OUTPUT_VARIABLE _macros
-        ERROR_QUIET
-    )
     foreach(_width scalar 128 256 512 vla)
-        if(DEFINED pagewise_simd_${_width}_${pagewise_compiler_family}
-           AND (_width STREQUAL "scalar" OR _macros MATCHES "#define ${pagewise_simd_${_width}_HAS} ")
-        )
+        if(NOT DEFINED pagewise_simd_${_width}_${pagewise_compiler_family})
+            continue()
+        endif()
+        set(_lacks 0)
+        if(NOT _width STREQUAL "scalar")
+            execute_process(
+                COMMAND ${CMAKE_C_COMPILER} ${_flags} -DPW_HAS=${pagewise_simd_${_width}_HAS} -fsyntax-only
+                        ${PROJECT_SOURCE_DIR}/cmake/has_macro.c
+                RESULT_VARIABLE _lacks
+                OUTPUT_QUIET ERROR_QUIET
+            )
+        endif()
+        if(_lacks EQUAL 0)
             list(APPEND _had ${_width})
         endif()
     endforeach()

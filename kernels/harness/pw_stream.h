@@ -60,7 +60,14 @@ enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
 
 /* The vector is needed: passes before the last one make their sum in full, though only the last one's is put together. */
 #if defined(__x86_64__)
-#define PW_KEEP(v) __asm__ volatile("" : "+v"(v)::"memory")
+/* Clang has no register for a vector of 64 bits. */
+#define PW_KEEP(v)                                                                                                              \
+    do {                                                                                                                        \
+        if (sizeof(v) > 8)                                                                                                      \
+            __asm__ volatile("" : "+v"(v)::"memory");                                                                           \
+        else                                                                                                                    \
+            __asm__ volatile("" : "+m"(v)::"memory");                                                                           \
+    } while (0)
 #elif defined(__aarch64__)
 #define PW_KEEP(v) __asm__ volatile("" : "+w"(v)::"memory")
 #else

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
@@ -366,13 +366,20 @@ def arrange(options: Options, console: Console) -> Arrangement:
     cpus = tuple(sorted({cpu for one in found for cpu in one.cpus}))
     control = prefetchers.find_control(options.prefetchers, cpus) if options.prefetchers else None
     chosen = placed(choose(catalog, options), [one.name for one in found])
-    subjects, scaled = fit(chosen, options, memory.available())
+    subjects, scaled = fit(chosen, options, room_for(found))
     for one in scaled:
         console.print(
             f"[yellow]smaller:[/] {memory.scaled_text(asdict(one))}", highlight=False, soft_wrap=True
         )
     _check_programs(catalog, subjects)
     return Arrangement(facts, hyperfine, init, catalog, found, control, subjects, scaled)
+
+
+def room_for(found: Iterable[Placement]) -> int | None:
+    """Bytes of memory that a run of each of these placements can have; None where it is not told."""
+    bound = {one.memory.nodes for one in found if one.memory.binds}
+    known = [memory.available(), *map(memory.available_on, bound)]
+    return min((one for one in known if one is not None), default=None)
 
 
 def tell_placements(console: Console, found: Sequence[Placement]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -50,6 +50,21 @@ def available(root: Path = Path("/")) -> int | None:
     told = re.search(r"^MemAvailable:\s+(\d+) kB", read(root / "proc/meminfo") or "", re.MULTILINE)
     known = [int(told[1]) * 1024] if told else []
     return min([*known, *_groups(root)], default=None)
+
+
+def available_on(nodes: Iterable[int], root: Path = Path("/")) -> int | None:
+    """Bytes that programs bound to these NUMA nodes can have: free memory, and files that need not stay.
+
+    None where a node does not tell. `root` stands for / (tests give another).
+    """
+    total = 0
+    for node in nodes:
+        told = read(root / f"sys/devices/system/node/node{node}/meminfo") or ""
+        parts = re.findall(r"^Node \d+ (?:MemFree|(?:Ina|A)ctive\(file\)):\s+(\d+) kB", told, re.MULTILINE)
+        if not parts:
+            return None
+        total += 1024 * sum(map(int, parts))
+    return total
 
 
 def fitted(kernel: Kernel, room: int | None, copies: int = 1) -> tuple[Kernel, Scaled | None]:

@@ -36,6 +36,11 @@ class Memory:
     mode: int | None = None
     nodes: tuple[int, ...] = ()
 
+    @property
+    def binds(self) -> bool:
+        """Whether memory is had of these nodes alone."""
+        return self.mode == _MODES["bind"]
+
     @contextmanager
     def applied(self) -> Iterator[None]:
         """The calling thread has this policy while the block lasts: what it starts there inherits it.

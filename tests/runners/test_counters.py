@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -404,6 +405,18 @@ def test_multiplexed(stage: Stage):
     records = read_result(stage.result()).records
     assert len(records) == 3 and all(r["run"]["settings"]["PAGEWISE_MULTIPLEX"] == "1" for r in records)
     assert all(len(r["counters"]) == len(ZEN4.events) for r in records)
+
+
+def test_each_placement_is_counted(stage: Stage):
+    done = run(
+        filled(stage, compilers=("gcc-12.2.0",)),
+        *("--events", "a64fx", "--groups", "tlb", "--rounds", "3"),
+        *("--placement", "compact", "--threads", "1", "--memory", "first-touch,bind:0"),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    ratios = rows(stage.result() / "ratios.csv")
+    found = {(row["hugepages"], row["placement"]) for row in ratios if "published" not in row["compiler"]}
+    assert found == set(product(("thp", "hugetlbfs"), ("first-touch", "bind:0")))
 
 
 def test_a_crash_in_one_group_is_told_and_the_rest_is_used(stage: Stage):

@@ -9,10 +9,11 @@ import pytest
 from rich.console import Console
 
 from builders import chase, kernel
-from pagewise import memory
-from pagewise.comparison import fit, prepare
+from pagewise import memory, numa
+from pagewise.comparison import fit, prepare, room_for
 from pagewise.errors import RefusedError
-from pagewise.memory import available, fitted
+from pagewise.memory import available, available_on, fitted
+from pagewise.placement import Placement
 from stage import CHASE, TRIAD, Stage
 from test_choice import options
 
@@ -62,6 +63,27 @@ def test_a_control_group_of_the_first_version_bounds_it(tmp_path: Path):
         },
     )
     assert available(root) == 0
+
+
+def test_nodes_have_what_is_free_and_files_that_need_not_stay(tmp_path: Path):
+    def node(number: int, free: int) -> dict[str, str]:
+        values = {"MemFree": free, "Active(anon)": 7, "Active(file)": 1024, "Inactive(file)": 512}
+        text = "".join(f"Node {number} {name}: {value:>14} kB\n" for name, value in values.items())
+        return {f"sys/devices/system/node/node{number}/meminfo": text}
+
+    root = tree(tmp_path, **node(0, 2560), **node(1, 512))
+    assert available_on((0,), root) == 4 * MIB
+    assert available_on((0, 1), root) == 6 * MIB
+    assert available_on((0, 7), root) is None
+
+
+def test_memory_that_is_bound_is_that_of_its_nodes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(memory, "available", lambda: 100 * MIB)
+    monkeypatch.setattr(memory, "available_on", lambda nodes: {(0,): 60 * MIB, (1,): None}[nodes])
+    bound, spread = (numa.asked(text, (0,), (0, 1), (0, 1)) for text in ("bind:0", "interleave"))
+    placed = [Placement(1, (0,), memory=one) for one in (bound, spread, numa.asked("bind:1", (), (), (1,)))]
+    assert room_for(placed) == 60 * MIB
+    assert room_for(placed[1:]) == 100 * MIB
 
 
 @pytest.mark.parametrize(("room", "taken"), [(None, 64), (84, 64), (83, 32), (42, 32), (41, 16), (21, 16)])

@@ -240,6 +240,13 @@ def take_where(chosen: dict[str, Any]) -> Any:
     return Where.read(orders, smt, chosen.pop("cores", None), chosen.pop("lists", ()), memory)
 
 
+def place_threads(chosen: dict[str, Any]) -> None:
+    """Reads these options; where nothing says how many threads there are, there is one."""
+    chosen["where"] = take_where(chosen)
+    if chosen["threads"] is None and not chosen["where"].counts:
+        chosen["threads"] = 1
+
+
 def find_catalog(environment: str, modules: Path | None) -> Any:
     """The catalog of an environment, or of another module tree."""
     from pagewise import lmod

@@ -27,10 +27,10 @@ from pagewise.cli.options import (
     SET_THP_SIZES,
     UNTIL,
     make_console,
+    place_threads,
     placed,
     set_default_rounds,
     split_lists,
-    take_where,
 )
 from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
@@ -92,7 +92,5 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
 
     chosen["name"] = chosen["name"] or chosen["environment"]
     set_default_rounds(chosen)
-    chosen["where"] = take_where(chosen)
-    if chosen["threads"] is None and not chosen["where"].counts:
-        chosen["threads"] = 1
+    place_threads(chosen)
     return prepare(Options(**chosen | split_lists(chosen)), console, BEGAN)

@@ -22,8 +22,9 @@ from pagewise.cli.options import (
     RESULTS,
     SEED,
     SET_THP_SIZES,
-    THREADS,
     make_console,
+    place_threads,
+    placed,
     split_commas,
     split_lists,
 )
@@ -68,7 +69,7 @@ from pagewise.configuration import BASELINE
     show_default=True,
     help="Rounds; from 3 on ratios have intervals.",
 )
-@THREADS
+@placed
 @RESERVE
 @PAGES
 @SET_THP_SIZES
@@ -101,5 +102,6 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
         chosen.pop("region"),
         chosen.pop("multiplex"),
     )
+    place_threads(chosen)
     options = Options(**chosen | split_lists(chosen), baseline=BASELINE, sweep=False)
     return prepare(options, wanted, console, BEGAN)

@@ -36,7 +36,6 @@ _TARGETS = {
     "libhugetlbfs": _MALLOC,
     "hugetlbfs": _MALLOC,
 }
-ENOUGH = 0.8
 # In glibc 2.34 the hook was taken out by which libhugetlbfs served malloc; 2.35 brought the tunable.
 _HOOK_GONE, _TUNABLE_CAME = (2, 34), (2, 35)
 _KEEP_ALL = str((1 << 63) - 1)

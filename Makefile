@@ -108,7 +108,9 @@ check: setup-tests
 test: check
 	@tests/kernels long
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m long kernels/mini
-	@.pagewise/venv/bin/python -m pytest -m 'not container' tests/stack $(wildcard tests/e2e)
+	@# What takes longest begins first.
+	@.pagewise/venv/bin/python -m pytest --numprocesses auto --dist loadgroup -m 'not container' \
+	    $(wildcard tests/e2e) tests/stack
 
 test-container:
 	@setup/bootstrap run test container

@@ -11,11 +11,21 @@ from typing import NoReturn
 import pytest
 
 STATE = Path(__file__).parents[1] / ".pagewise"
+#: Fixtures that take long and serve several files: what uses one runs in one process.
+SHARED = ("small", "checkout", "origin")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """The mark of tests that are no part of `make test`."""
     config.addinivalue_line("markers", "container: builds images, which takes minutes; `make test-container`")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Group the tests for `--dist loadgroup`: by what they share, else by file."""
+    for item in items:
+        shared = [name for name in SHARED if name in getattr(item, "fixturenames", ())]
+        item.add_marker(pytest.mark.xdist_group(shared[0] if shared else item.path.name))
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,10 @@ ROOT = Path(__file__).parents[2]
 STATE = ROOT / ".pagewise"
 RECIPES = "repos/spack_repo/pagewise/build_systems/kernels.py"
 VERSION = "9.8.7"
-#: What of kernels/ the release of these tests holds besides what all share: building it is quick.
+#: What of kernels/micro the release of these tests holds: building it is quick.
 KERNEL = "pointer_chase"
+#: What of it the checkouts hold: one of each form (stores, sums, a C loop, loops in registers, in caches).
+KERNELS = ("schoenauer_triad", "stream_dot", KERNEL, "fma_chains", "blocked_dgemm")
 #: The Python packages of `pagewise run` and of Spack: these tests install no others.
 PYTHON_PACKAGES = {
     *("attrs", "cffi", "click", "clingo", "jsonschema", "jsonschema-specifications", "markdown-it-py"),
@@ -44,6 +46,14 @@ def copy_checkout(root: Path, *names: str) -> Path:
     return root
 
 
+def keep_kernels(root: Path, *names: str) -> Path:
+    """Take the other micro-kernels out of a copy."""
+    for kernel in (root / "kernels" / "micro").glob("*/kernel.yaml"):
+        if kernel.parent.name not in names:
+            shutil.rmtree(kernel.parent)
+    return root
+
+
 def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, with these settings and none of whoever runs the tests."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PAGEWISE_")}
@@ -59,9 +69,10 @@ def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[st
 
 @pytest.fixture(scope="session")
 def checkout(spack_ready: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout with Spack set up and nothing built."""
+    """A checkout of few kernels with Spack set up and nothing built."""
     root = tmp_path_factory.mktemp("checkout")
     copy_checkout(root, "setup", "envs", "repos", "modulefiles", "kernels", "spack.yaml")
+    keep_kernels(root, *KERNELS)
     for shared in ("spack", "spack-packages", "venv", "site", "setup.json", "misc-cache", "stamps/spack"):
         (root / ".pagewise" / shared).symlink_to((STATE / shared).resolve())
     return root
@@ -95,9 +106,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("origin")
     rooms = ("setup", "envs", "repos", "modulefiles", "kernels", "runners")
     copy_checkout(root, *rooms, "spack.yaml", "Makefile", "pagewise", "LICENSE", ".gitignore")
-    for kernel in (root / "kernels" / "micro").glob("*/kernel.yaml"):
-        if kernel.parent.name != KERNEL:
-            shutil.rmtree(kernel.parent)
+    keep_kernels(root, KERNEL)
     pins = root / "setup" / "requirements.lock"
     entries = re.split(r"^(?=[a-z])", pins.read_text(), flags=re.MULTILINE)
     pins.write_text("".join(one for one in entries if re.split(r"[=\s]", one)[0] in PYTHON_PACKAGES))
@@ -183,9 +192,7 @@ def small(
         tmp_path_factory.mktemp("a64fx"), "setup", "envs", "repos", "modulefiles", "kernels", "spack.yaml"
     )
     # Enough to see every kind of code: vectors, stores, sums.
-    for kernel in (root / "kernels" / "micro").glob("*/kernel.yaml"):
-        if kernel.parent.name not in A64FX_KERNELS:
-            shutil.rmtree(kernel.parent)
+    keep_kernels(root, *A64FX_KERNELS)
     shared = ("spack", "spack-packages", "venv", "setup.json", "misc-cache", "stamps/spack", "emulated-a64fx")
     for name in shared:
         (root / ".pagewise" / name).symlink_to((STATE / name).resolve())

@@ -21,8 +21,8 @@ import jinja2
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[2]
-KERNELS = ROOT / "kernels"
+from conftest import KERNELS, ROOT, keep_kernels
+
 # What Spack's compiler wrapper adds by itself, from the target.
 TARGET_FLAG = "-march=native"
 BUILT = ("gcc-none-hardware-regular", "gcc-thp-hardware-nontemporal")
@@ -41,7 +41,7 @@ plan = load_plan()
 
 
 def visible_presets() -> list[str]:
-    presets = json.loads((KERNELS / "CMakePresets.json").read_text())["configurePresets"]
+    presets = json.loads((ROOT / "kernels" / "CMakePresets.json").read_text())["configurePresets"]
     return [one["name"] for one in presets if not one.get("hidden", False)]
 
 
@@ -60,7 +60,7 @@ def configurations_of(*environments: str, site: str = "debian") -> list[SimpleNa
 def resolved(preset: str) -> dict[str, str]:
     """The cache variables of a preset as CMake itself resolves them; nothing is configured."""
     out = subprocess.run(
-        ["cmake", "-N", "--preset", preset], cwd=KERNELS, check=True, capture_output=True, text=True
+        ["cmake", "-N", "--preset", preset], cwd=ROOT / "kernels", check=True, capture_output=True, text=True
     ).stdout
     return dict(re.findall(r'^  (\w+)(?::\w+)?="(.*)"$', out, re.MULTILINE))
 
@@ -190,7 +190,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is missing")
     root = tmp_path_factory.mktemp("checkout")
-    shutil.copytree(KERNELS, root / "kernels")
+    shutil.copytree(ROOT / "kernels", root / "kernels")
+    keep_kernels(root, *KERNELS)
     (root / "setup").mkdir()
     for name in ("presets", "preset_plan.py", "messages.sh"):
         shutil.copy2(ROOT / "setup" / name, root / "setup" / name)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from test_spack import environment, spack
 
-from conftest import ROOT, run
+from conftest import ROOT, installed, run
 
 #: The levels that a processor of a level runs, by archspec's names.
 LEVELS = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
@@ -119,6 +119,28 @@ def test_modules_name_a_width_and_no_target_where_there_is_one(checkout: Path) -
     assert name.endswith("/none/hardware-nontemporal-simd-128") and target == target_of(roots(folder)[0])
     specs = lock_of(folder)["concrete_specs"].values()
     assert {spec["parameters"]["simd"] for spec in specs if spec["name"] == "libpagewise"} == {"128"}
+
+
+def test_builds_are_of_the_width_that_is_asked_for(
+    checkout: Path, targets: Path, host: str, tmp_path: Path
+) -> None:
+    levels = {target_of(spec) for spec in roots(targets)}
+    widest = "512" if "x86_64_v4" in levels else "256" if "x86_64_v3" in levels else "128"
+    folder = environment(checkout, "widths", "pagewise-micro@develop simd=scalar %pagewise-llvm")
+    file = folder / "spack.yaml"
+    other = f"pagewise-micro@develop simd={widest} %pagewise-gcc"
+    file.write_text(file.read_text().replace("  specs:\n", f"  specs:\n  - {json.dumps(other)}\n"))
+    done = run(checkout / "setup" / "stack", "widths")
+    assert done.returncode == 0, done.stdout
+    told = set()
+    for prefix, spec in installed(checkout, "widths").items():
+        record = tmp_path / f"{spec['hash']}.jsonl"
+        done = run(prefix / "bin" / "pw-stream_dot", "--working-set", "60kB", "--record", record)
+        assert done.returncode == 0, done.stdout
+        built = json.loads(record.read_text())["configuration"]["simd"]
+        assert built == spec["parameters"]["simd"]
+        told.add(built)
+    assert told == {"scalar", widest}
 
 
 @pytest.mark.parametrize(

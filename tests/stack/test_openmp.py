@@ -1,0 +1,40 @@
+"""The environment of OpenMP's libraries, built: which library serves each compiler's code, by the program's own account."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import STATE, installed, run
+
+SITE = STATE / "site" / "packages.yaml"
+
+
+@pytest.mark.skipif(
+    not SITE.exists() or "llvm-openmp" not in SITE.read_text(), reason="this machine brings no LLVM with libomp"
+)
+def test_each_runtime_serves_its_programs(checkout: Path, tmp_path: Path) -> None:
+    done = run(checkout / "setup" / "stack", "openmp")
+    assert done.returncode == 0, done.stdout
+    tree = checkout / ".pagewise" / "modules" / "openmp"
+    modules = {file.stem: file.read_text() for file in tree.rglob("*.lua") if "/gcc-" in str(file)}
+    assert modules.keys() == {"hardware-regular", "hardware-regular-libomp"}
+    assert 'setenv("PAGEWISE_RUNTIME", "libomp")' in modules["hardware-regular-libomp"]
+    assert "PAGEWISE_RUNTIME" not in modules["hardware-regular"]
+
+    served = {}
+    for prefix, spec in installed(checkout, "openmp").items():
+        record = tmp_path / f"{spec['hash']}.jsonl"
+        small = ("--working-set", "60kB", "--repetitions", "1", "--threads", "2")
+        done = run(prefix / "bin" / "pw-stream_dot", *small, "--record", record)
+        assert done.returncode == 0, done.stdout
+        told = json.loads(record.read_text())["configuration"]
+        assert told["runtime"] in Path(told["runtime_file"]).name
+        served[told["compiler"].partition("-")[0], spec["parameters"]["runtime"]] = told["runtime"]
+    assert served == {
+        ("gcc", "compiler"): "libgomp",
+        ("gcc", "libomp"): "libomp",
+        ("llvm", "compiler"): "libomp",
+    }

@@ -58,20 +58,22 @@ enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
 #define PW_VECTORS(unroll) (unroll)
 #endif
 
-/* The vector is needed: passes before the last one make their sum in full, though only the last one's is put together. */
+/* The vector is needed: passes before the last one make their sum in full, though only the last one's is put together. Clang
+ * has no register for vectors of 64 bits. */
 #if defined(__x86_64__)
-/* Clang has no register for a vector of 64 bits. */
-#define PW_KEEP(v)                                                                                                              \
+#define PW_KEEP(v, lanes)                                                                                                       \
     do {                                                                                                                        \
-        if (sizeof(v) > 8)                                                                                                      \
+        if ((lanes) == 1)                                                                                                       \
+            __asm__ volatile("" : "+rv"(v)::"memory");                                                                          \
+        else if (sizeof(v) > 8)                                                                                                 \
             __asm__ volatile("" : "+v"(v)::"memory");                                                                           \
         else                                                                                                                    \
             __asm__ volatile("" : "+m"(v)::"memory");                                                                           \
     } while (0)
 #elif defined(__aarch64__)
-#define PW_KEEP(v) __asm__ volatile("" : "+w"(v)::"memory")
+#define PW_KEEP(v, lanes) __asm__ volatile("" : "+w"(v)::"memory")
 #else
-#define PW_KEEP(v) __asm__ volatile("" : "+m"(v)::"memory")
+#define PW_KEEP(v, lanes) __asm__ volatile("" : "+m"(v)::"memory")
 #endif
 
 #if defined(PW_FLIPS)
@@ -140,11 +142,17 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
     a[k] = (T)PW_ELEMENT(PW_TAKE(T, PW_A, a, k), PW_TAKE(T, PW_B, b, k), PW_TAKE(T, PW_C, c, k), PW_TAKE(T, PW_D, d, k), s)
 #endif
 
+/* The type of one element where a vector has only one. */
+#define PW_ONE_OR(one, vector, bytes) __typeof__(__builtin_choose_expr((bytes) == sizeof(one), *(one *)0, *(vector *)0))
+
 /* The function `name` for elements of T in vectors of `bytes` bytes: whole groups of vectors between a scalar head, up to
  * a line of a, and a scalar tail. Sums run in so many vectors, to cover the latency of the addition. */
 #define PW_DEFINE_STREAM(name, T, bytes, unroll, width_attribute)                                                                       \
-    typedef T name##_aligned __attribute__((vector_size(bytes), may_alias));                                                    \
-    typedef T name##_vector __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));                                 \
+    typedef T name##_one __attribute__((may_alias));                                                                            \
+    typedef T name##_many __attribute__((vector_size(bytes), may_alias));                                                       \
+    typedef T name##_any __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));                                    \
+    typedef PW_ONE_OR(name##_one, name##_many, bytes) name##_aligned;                                                           \
+    typedef PW_ONE_OR(name##_one, name##_any, bytes) name##_vector;                                                             \
     PW_INLINE width_attribute void name##_put(T *p, name##_vector v)                                                            \
     {                                                                                                                           \
         if (PW_PAST_CACHES)                                                                                                     \
@@ -170,7 +178,8 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
         name##_vector every_s = *(const name##_vector *)lane;                                                                   \
         (void)b, (void)c, (void)d;                                                                                              \
         for (int64_t pass = 0; pass < call->passes; pass++) {                                                                   \
-            name##_vector sum[vectors] = {{0}};                                                                                 \
+            name##_vector sum[vectors];                                                                                         \
+            for (int u = 0; u < vectors; u++) sum[u] = (name##_vector){0};                                                      \
             T rest = 0;                                                                                                         \
             int64_t i = head;                                                                                                   \
             struct pw_zeroing zero = pw_zero_begin(a + head, PW_ZEROES ? n - head : 0, sizeof(T), call->zero_ahead);            \
@@ -198,7 +207,7 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
                 for (int64_t k = i; k < end; k++) PW_SCALAR_WORK(T, k);                                                         \
             }                                                                                                                   \
             if (PW_SUMS) {                                                                                                      \
-                for (int u = 0; u < vectors; u++) PW_KEEP(sum[u]);                                                              \
+                for (int u = 0; u < vectors; u++) PW_KEEP(sum[u], lanes);                                                       \
                 if (pass + 1 < call->passes) continue;                                                                          \
                 for (int u = 1; u < vectors; u++) sum[0] += sum[u];                                                             \
                 *(name##_vector *)lane = sum[0];                                                                                \

@@ -59,8 +59,16 @@ enum {
     pw_vector_doubles = PW_VECTOR_BYTES / 8
 };
 
+/* A vector of one double is that double: GCC keeps vectors of 64 bits in memory, and Clang has no register for them. */
+#if PW_VECTOR_BYTES == 8
+typedef double pw_vector;
+typedef double pw_unaligned;
+#define PW_SET_LANE(v, lane, x) ((void)(lane), (v) = (x))
+#else
 typedef double pw_vector __attribute__((vector_size(PW_VECTOR_BYTES)));
 typedef double pw_unaligned __attribute__((vector_size(PW_VECTOR_BYTES), aligned(8)));
+#define PW_SET_LANE(v, lane, x) ((v)[lane] = (x))
+#endif
 
 PW_INLINE pw_vector pw_load(const double *p)
 {
@@ -83,20 +91,31 @@ PW_INLINE void pw_stream_pair(double *p, pw_pair v)
 #endif
 
 /* Store past the caches; p is aligned to the vector. Ends with pw_stream_fence before others may read. */
-PW_INLINE void pw_stream(double *p, pw_vector v)
+PW_INLINE void pw_stream_double(double *p, double v)
 {
 #if defined(__clang__)
+    __builtin_nontemporal_store(v, p);
+#elif defined(__x86_64__)
+    long long bits;
+    __builtin_memcpy(&bits, &v, sizeof bits);
+    _mm_stream_si64((long long *)p, bits);
+#else
+    *p = v; /* aarch64 stores pairs past the caches, and no single words */
+#endif
+}
+
+PW_INLINE void pw_stream(double *p, pw_vector v)
+{
+#if PW_VECTOR_BYTES == 8
+    pw_stream_double(p, v);
+#elif defined(__clang__)
     __builtin_nontemporal_store(v, (pw_vector *)p);
 #elif defined(__x86_64__) && PW_VECTOR_BYTES == 64
     _mm512_stream_pd(p, v);
 #elif defined(__x86_64__) && PW_VECTOR_BYTES == 32
     _mm256_stream_pd(p, v);
-#elif defined(__x86_64__) && PW_VECTOR_BYTES == 8
-    _mm_stream_si64((long long *)p, (long long)v);
 #elif defined(__x86_64__)
     _mm_stream_pd(p, v);
-#elif PW_VECTOR_BYTES == 8
-    *p = v[0]; /* aarch64 stores pairs past the caches, and no single words */
 #elif defined(PW_SVE_BYTES)
     svstnt1_f64(svptrue_b64(), p, v);
 #elif defined(__aarch64__)
@@ -112,7 +131,13 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
 #elif defined(__x86_64__)
 #define PW_STREAM_BYTES(V, bytes, p, v) PW_STREAM_(bytes)(p, v)
 #define PW_STREAM_(bytes) PW_STREAM_##bytes
-#define PW_STREAM_8(p, v) _mm_stream_si64((long long *)(p), (long long)(v))
+#define PW_STREAM_8(p, v)                                    \
+    do {                                                     \
+        const __typeof__(v) pw_one = (v);                    \
+        long long pw_bits;                                   \
+        __builtin_memcpy(&pw_bits, &pw_one, sizeof pw_bits); \
+        _mm_stream_si64((long long *)(p), pw_bits);          \
+    } while (0)
 #define PW_STREAM_16(p, v) _mm_stream_si128((__m128i *)(p), (__m128i)(v))
 #define PW_STREAM_32(p, v) _mm256_stream_si256((__m256i *)(p), (__m256i)(v))
 #define PW_STREAM_64(p, v) _mm512_stream_si512((__m512i *)(p), (__m512i)(v))
@@ -128,19 +153,6 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
 #define PW_STREAM_32(p, v) pw_stream(p, (pw_vector)(v))
 #define PW_STREAM_64(p, v) pw_stream(p, (pw_vector)(v))
 #endif
-
-PW_INLINE void pw_stream_double(double *p, double v)
-{
-#if defined(__clang__)
-    __builtin_nontemporal_store(v, p);
-#elif defined(__x86_64__)
-    long long bits;
-    __builtin_memcpy(&bits, &v, sizeof bits);
-    _mm_stream_si64((long long *)p, bits);
-#else
-    *p = v; /* aarch64 stores pairs past the caches, and no single words */
-#endif
-}
 
 /* Streaming stores are ordered before what follows. */
 PW_INLINE void pw_stream_fence(void)

@@ -11,13 +11,15 @@
 #endif
 #include "pw_widths.h"
 
-/* A tile of c is three vectors by so many columns: it fills most registers, of which there are 32 or 16. */
+/* A tile of c fills most registers, of which there are 32 or 16. Of 16, ten sums, two vectors of a and a factor of b leave
+ * three: where fewer are left compilers keep a sum in memory, and wait for it. */
 enum {
+#if defined(__AVX512VL__) || defined(__aarch64__)
     vectors = 3,
-#if PW_VECTOR_BYTES == 64 || defined(__aarch64__)
     tile_columns = 8,
 #else
-    tile_columns = 4,
+    vectors = 2,
+    tile_columns = 5,
 #endif
     tile_rows = vectors * pw_vector_doubles
 };

@@ -42,7 +42,8 @@ PW_COUNTS(PW_FOR_STREAMS)
 void pw_bundle_run(struct pw_bundle_call *call)
 {
     for (int64_t pass = 0; pass < call->passes; pass++) {
-        pw_vector sum[pw_line_vectors] = {{0}};
+        pw_vector sum[pw_line_vectors];
+        for (int v = 0; v < pw_line_vectors; v++) sum[v] = pw_every(0.0);
         switch (call->inputs) {
             PW_COUNTS(PW_CASE)
         default: return;

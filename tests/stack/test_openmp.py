@@ -1,4 +1,4 @@
-"""The environment of OpenMP's libraries, built: which library serves each compiler's code, by the program's own account."""
+"""The environment of OpenMP's libraries, built: which one serves each compiler's code, by its own account."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SITE = STATE / "site" / "packages.yaml"
 
 
 @pytest.mark.skipif(
-    not SITE.exists() or "llvm-openmp" not in SITE.read_text(), reason="this machine brings no LLVM with libomp"
+    not SITE.exists() or "llvm-openmp" not in SITE.read_text(), reason="this machine brings no libomp"
 )
 def test_each_runtime_serves_its_programs(checkout: Path, tmp_path: Path) -> None:
     done = run(checkout / "setup" / "stack", "openmp")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -17,8 +19,9 @@ from pagewise.result import Result
 from pagewise.units import clock_text, percent_text, seconds_text
 
 _STYLES = {"faster": "bold green", "slower": "bold red", "cannot tell": "dim"}
-# With the time to populate the table needs this many columns, without it 100.
-_WIDE = 112
+# A metric's name is broken into lines of so many characters.
+_LABEL = 16
+_UNLIMITED = 10000
 
 
 def print_result(console: Console, result: Result, kernels: Sequence[KernelResult]) -> None:
@@ -65,9 +68,7 @@ def _print_kernel(console: Console, result: KernelResult) -> None:
     for group in result.groups:
         if group.ranked:
             console.print()
-            longest = max(map(len, group.placements), default=0)
-            wide = console.width >= _WIDE + longest and not kernel.is_program
-            console.print(_table(result, group, wide))
+            _print_table(console, result, group)
             console.print(Text(words.floor_text(group), style="dim"))
             for sentence in (*words.reasons(kernel, group), *words.findings(kernel, group)):
                 console.print(Text(sentence, style="dim"))
@@ -84,10 +85,21 @@ def _print_kernel(console: Console, result: KernelResult) -> None:
         console.print(Text.assemble((f"{factor + ':':<9} ", "bold"), sentence))
 
 
+def _print_table(console: Console, result: KernelResult, group: Group) -> None:
+    """With the time to populate where there is room. No value is cut off: a table may be wider than that."""
+    unlimited = console.options.update(width=_UNLIMITED)
+    table, width = _table(result, group, not result.kernel.is_program), console.width
+    if Measurement.get(console, unlimited, table).maximum > width:
+        table = _table(result, group, False)
+    console.width = max(width, Measurement.get(console, unlimited, table).maximum)
+    console.print(table, crop=False)
+    console.width = width
+
+
 def _table(result: KernelResult, group: Group, wide: bool) -> Table:
     kernel, dimensions = result.kernel, words.shown_dimensions(result)
     metric = kernel.headline
-    units = "\n".join(filter(None, (metric.unit, metric.convention)))
+    head = [*wrap(metric.label, _LABEL), metric.unit, metric.convention]
     table = Table(
         title=Text(group.compiler, style="bold cyan"),
         title_justify="left",
@@ -100,7 +112,7 @@ def _table(result: KernelResult, group: Group, wide: bool) -> Table:
     for one in dimensions:
         table.add_column(one.name, no_wrap=True)
     table.add_column("time\na run" if kernel.is_program else "time\na pass", justify="right", no_wrap=True)
-    table.add_column(f"{metric.label}\n{units}", justify="right", no_wrap=True)
+    table.add_column("\n".join(filter(None, head)), justify="right", no_wrap=True)
     if wide:
         table.add_column("populate", justify="right", no_wrap=True)
     table.add_column("pages\nseen", no_wrap=True)

@@ -23,7 +23,7 @@ from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 #: The sha256 of each release's archive, which `make dist` makes of the release's tag.
 RELEASES = {
-    "0.1.0": "4cd7eccb128b579ededb1bbbdfb7fda476dfa27b8ea0874847663f18106c6f0e",
+    "0.1.0": "f96bd1e0389e91d22ac65044c78d2170bac32af134be6b902b04d51eacacbf8d",
 }
 
 #: Exit code of a kernel whose page policy could not be had.

@@ -102,11 +102,12 @@ check: setup-tests
 	@tests/lint
 	@tests/kernels
 	@# More processes than processors: these tests wait longer than they compute.
-	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) tests/runners
+	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) -m 'not long' tests/runners
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m 'not long' kernels/mini
 
 test: check
 	@tests/kernels long
+	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) -m long tests/runners
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m long kernels/mini
 	@# What takes longest begins first.
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --dist loadgroup -m 'not container' \

@@ -16,7 +16,8 @@ SHARED = ("small", "checkout", "origin")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The mark of tests that are no part of `make test`."""
+    """The marks of tests that `make check` leaves out, and of those that `make test` leaves out too."""
+    config.addinivalue_line("markers", "long: takes seconds; part of `make test`, not of `make check`")
     config.addinivalue_line("markers", "container: builds images, which takes minutes; `make test-container`")
 
 

@@ -16,6 +16,7 @@ import pytest
 from pagewise.schemas import faults
 from stage import TRIAD, Stage
 
+pytestmark = pytest.mark.long
 HERE = Path(__file__).parent
 KERNEL = {**TRIAD, "name": "schoenauer_triad", "executable": "pw-schoenauer_triad"}
 ONE = "schoenauer_triad/memory/likwid-bench"

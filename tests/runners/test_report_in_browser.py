@@ -20,6 +20,7 @@ from pagewise.report.figures import pictures
 from pagewise.report.html import write_html
 
 PHONE, DESK = 390, 1360
+pytestmark = pytest.mark.long
 SCRIPT = Path(__file__).with_name("report_checks.js")
 
 

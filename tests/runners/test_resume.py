@@ -16,6 +16,7 @@ from pagewise.plan import order_of_round
 from pagewise.result import Result, read_result
 from stage import TRIAD, Stage
 
+pytestmark = pytest.mark.long
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 
 

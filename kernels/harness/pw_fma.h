@@ -1,7 +1,8 @@
 /* Vectors of every width and type that a build has, and what a fused multiply-add loop does with them.
  *
  * For each NAME (fp64_scalar, fp64_128, ... fp32_vla) there are the type NAME_vector, the number of its elements
- * NAME_lanes(), and NAME_load, NAME_store, NAME_every (all elements the same) and NAME_fma (x*a + b). */
+ * NAME_lanes(), and NAME_load, NAME_store, NAME_every (all elements the same), NAME_hide (the same, but the compiler does not
+ * know) and NAME_fma (x*a + b). */
 #ifndef PAGEWISE_FMA_H
 #define PAGEWISE_FMA_H
 
@@ -13,6 +14,7 @@
     PW_INLINE T name##_load(const T *p) { return *p; }                                                                          \
     PW_INLINE void name##_store(T *p, T v) { *p = v; }                                                                          \
     PW_INLINE T name##_every(T s) { return s; }                                                                                 \
+    PW_INLINE T name##_hide(T v) { PW_OPAQUE(v); return v; }                                                                    \
     PW_INLINE T name##_fma(T x, T a, T b) { return x * a + b; }
 
 /* Written out: of a loop over elements GCC makes stores, and a load that waits for them. */
@@ -28,6 +30,7 @@
     PW_INLINE width_attribute name##_vector name##_load(const T *p) { return *(const name##_unaligned *)p; }                    \
     PW_INLINE width_attribute void name##_store(T *p, name##_vector v) { *(name##_unaligned *)p = v; }                          \
     PW_INLINE width_attribute name##_vector name##_every(T s) { return (name##_vector){PW_TIMES_##lanes(s)}; }                  \
+    PW_INLINE width_attribute name##_vector name##_hide(name##_vector v) { PW_OPAQUE(v); return v; }                            \
     PW_INLINE width_attribute name##_vector name##_fma(name##_vector x, name##_vector a, name##_vector b) { return x * a + b; }
 
 PW_FMA_SCALAR(fp64_scalar, double)
@@ -47,6 +50,7 @@ PW_IF_512(PW_FMA_FIXED(fp32_512, float, 16, PW_WIDE))
     PW_INLINE V name##_load(const T *p) { return svld1_##suffix(svptrue_b##bits(), p); }                                        \
     PW_INLINE void name##_store(T *p, V v) { svst1_##suffix(svptrue_b##bits(), p, v); }                                         \
     PW_INLINE V name##_every(T s) { return svdup_n_##suffix(s); }                                                               \
+    PW_INLINE V name##_hide(V v) { __asm__ volatile("" : "+w"(v)); return v; }                                                  \
     PW_INLINE V name##_fma(V x, V a, V b) { return svmad_##suffix##_x(svptrue_b##bits(), x, a, b); }
 PW_FMA_SVE(fp64_vla, double, svfloat64_t, 64, f64, svcntd)
 PW_FMA_SVE(fp32_vla, float, svfloat32_t, 32, f32, svcntw)

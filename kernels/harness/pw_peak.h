@@ -12,7 +12,7 @@
 
 #define PW_PEAK_TAKE(u, name) name##_vector x##u = name##_load(x + i + u * lanes);
 #define PW_PEAK_STEP(u, name) x##u = name##_fma(x##u, factor, summand);
-#define PW_PEAK_OPAQUE(u, name) PW_OPAQUE(x##u);
+#define PW_PEAK_OPAQUE(u, name) x##u = name##_hide(x##u);
 #define PW_PEAK_PUT(u, name) name##_store(x + i + u * lanes, x##u);
 
 /* Opaque from time to time: what stays in registers is neither made vectors of, where scalars are asked for, nor computed

@@ -70,10 +70,12 @@ enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
         else                                                                                                                    \
             __asm__ volatile("" : "+m"(v)::"memory");                                                                           \
     } while (0)
-#elif defined(__aarch64__)
-#define PW_KEEP(v, lanes) __asm__ volatile("" : "+w"(v)::"memory")
 #else
-#define PW_KEEP(v, lanes) __asm__ volatile("" : "+m"(v)::"memory")
+#define PW_KEEP(v, lanes)                                                                                                       \
+    do {                                                                                                                        \
+        PW_OPAQUE(v);                                                                                                           \
+        __asm__ volatile("" ::: "memory");                                                                                      \
+    } while (0)
 #endif
 
 #if defined(PW_FLIPS)

@@ -90,7 +90,7 @@ PW_INLINE void pw_stream_pair(double *p, pw_pair v)
 }
 #endif
 
-/* Store past the caches; p is aligned to the vector. Ends with pw_stream_fence before others may read. */
+/* Store past the caches: a double, or a vector, to which p is aligned. Ends with pw_stream_fence before others may read. */
 PW_INLINE void pw_stream_double(double *p, double v)
 {
 #if defined(__clang__)

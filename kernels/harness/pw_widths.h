@@ -53,6 +53,25 @@
 #else
 #define PW_IN_VECTOR "+m"
 #endif
+#if defined(__clang__) && defined(PW_SVE_BYTES)
+/* Clang has vectors of SVE in registers as the processor's own types alone. */
+#include <arm_sve.h>
+typedef int8_t pw_sve_vector __attribute__((vector_size(PW_SVE_BYTES)));
+#define PW_OPAQUE(v)                                       \
+    do {                                                   \
+        if (sizeof(v) == PW_SVE_BYTES) {                   \
+            pw_sve_vector pw_all;                          \
+            __builtin_memcpy(&pw_all, &(v), sizeof(v));    \
+            svint8_t pw_one = pw_all;                      \
+            __asm__ volatile("" : "+w"(pw_one));           \
+            pw_all = pw_one;                               \
+            __builtin_memcpy(&(v), &pw_all, sizeof(v));    \
+        } else {                                           \
+            __asm__ volatile("" : PW_IN_VECTOR(v));        \
+        }                                                  \
+    } while (0)
+#else
 #define PW_OPAQUE(v) __asm__ volatile("" : PW_IN_VECTOR(v))
+#endif
 
 #endif

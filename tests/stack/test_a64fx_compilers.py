@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import yaml
 
-from conftest import EMULATED, run, spack
+from conftest import EMULATED, ROOT, STATE, run, spack
 
 STAND_IN = Path(__file__).parent / "stand_ins" / "compiler.py"
 
@@ -140,3 +145,29 @@ def test_modules_of_libmpgs_pages_have_its_settings(ookami: Path) -> None:
     ):
         assert setting in text
     assert "XOS_MMM" not in next(tree.rglob("fj-4.5.0/none/hardware-regular.lua")).read_text()
+
+
+def test_clang_has_registers_for_every_kernels_vectors(
+    lacking: Callable[[str], NoReturn], tmp_path: Path
+) -> None:
+    """With the toolchain's flags, by the Clang that is here: it takes vectors of SVE in its own ways."""
+    facts = json.loads((STATE / "setup.json").read_text())
+    proved = [one["c"] for one in facts["compilers"] if one["name"] == "llvm" and one["entered"]]
+    headers = Path("/usr/aarch64-linux-gnu/include")
+    if not proved or not headers.is_dir():
+        lacking("needs Clang and the C library's headers for aarch64 (make setup-tests)")
+    toolchain = (ROOT / "envs" / "toolchains" / "llvm-a64fx.yaml").read_text()
+    flags = re.search(r'cflags=="(.+)"', toolchain)[1].split()
+    kernels = ROOT / "kernels"
+    words = [proved[0], "--target=aarch64-linux-gnu", *flags, "-std=gnu11", f"-I{headers}"]
+    words += [f"-I{kernels}/harness", "-DPW_LINE_BYTES=256", "-DPW_PREFETCH_HARDWARE", "-DPW_STORES_REGULAR"]
+
+    def compiled(source: Path) -> str:
+        made = tmp_path / f"{source.parent.name}-{source.stem}.o"
+        done = run(*words, f"-I{source.parent}", "-c", source, "-o", made)
+        return "" if done.returncode == 0 else f"{source}: {done.stdout}"
+
+    sources = [one for one in kernels.glob("micro/*/kernel*.c") if "nontemporal" not in one.name]
+    assert len(sources) > 30
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        assert "".join(pool.map(compiled, sources)) == ""

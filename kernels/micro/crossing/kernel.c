@@ -5,13 +5,18 @@
 enum { apart = 4096 };
 
 /* What was added up is opaque, so that each access is made. */
-#define KEEP(v, constraint) __asm__ volatile("" : constraint(v)::"memory")
+#define KEEP(v) __asm__ volatile("" : "+r"(v)::"memory")
+#define KEEP_VECTOR(v)                   \
+    do {                                 \
+        PW_OPAQUE(v);                    \
+        __asm__ volatile("" ::: "memory"); \
+    } while (0)
 
 #define EACH_FOUR                                                                                                               \
     for (char *at = first; at < first + places * apart; at += 4 * apart)                                                        \
         for (int64_t round = 0; round < rounds; round++)
 
-#define DEFINE_ACCESSES(name, V, words, constraint, width_attribute)                                                            \
+#define DEFINE_ACCESSES(name, V, words, keep, width_attribute)                                                                  \
     typedef V name##_word __attribute__((aligned(1), may_alias));                                                               \
     static width_attribute int32_t name(int32_t access, int64_t rounds, int64_t places, char *first, int64_t value,             \
                                         int64_t *total)                                                                         \
@@ -37,10 +42,10 @@ enum { apart = 4096 };
                 b += *(const name##_word *)(at + apart);                                                                        \
                 c += *(const name##_word *)(at + 2 * apart);                                                                    \
                 d += *(const name##_word *)(at + 3 * apart);                                                                    \
-                KEEP(a, constraint);                                                                                            \
-                KEEP(b, constraint);                                                                                            \
-                KEEP(c, constraint);                                                                                            \
-                KEEP(d, constraint);                                                                                            \
+                keep(a);                                                                                                        \
+                keep(b);                                                                                                        \
+                keep(c);                                                                                                        \
+                keep(d);                                                                                                        \
             }                                                                                                                   \
         if (access == crossing_store)                                                                                           \
             EACH_FOUR                                                                                                           \
@@ -60,10 +65,10 @@ typedef int64_t vector_128 __attribute__((vector_size(16)));
 typedef int64_t vector_256 __attribute__((vector_size(32)));
 typedef int64_t vector_512 __attribute__((vector_size(64)));
 
-DEFINE_ACCESSES(scalar, int64_t, 1, "+r", )
-DEFINE_ACCESSES(by_128, vector_128, 2, PW_IN_VECTOR, )
-PW_IF_256(DEFINE_ACCESSES(by_256, vector_256, 4, PW_IN_VECTOR, ))
-PW_IF_512(DEFINE_ACCESSES(by_512, vector_512, 8, PW_IN_VECTOR, PW_WIDE))
+DEFINE_ACCESSES(scalar, int64_t, 1, KEEP, )
+DEFINE_ACCESSES(by_128, vector_128, 2, KEEP_VECTOR, )
+PW_IF_256(DEFINE_ACCESSES(by_256, vector_256, 4, KEEP_VECTOR, ))
+PW_IF_512(DEFINE_ACCESSES(by_512, vector_512, 8, KEEP_VECTOR, PW_WIDE))
 
 int32_t pw_crossing(int32_t access, int32_t simd, int64_t rounds, int64_t places, char *first, int64_t value, int64_t *total)
 {

@@ -26,8 +26,7 @@ enum { together = 4 };
 #define PUT(name, k, f) if (k < n) name##_store(y + k * lanes, sum[k]);
 #define ADVANCE(name, k, f)                                                                                                     \
     if (k < n) {                                                                                                                \
-        sum[k] = name##_fma(from[k], sum[k], name##_every(c[f]));                                                               \
-        PW_OPAQUE(sum[k]);                                                                                                      \
+        sum[k] = name##_hide(name##_fma(from[k], sum[k], name##_every(c[f])));                                                  \
     }
 #define STEP(name, f) if (f < fmas) { EACH_CHAIN(ADVANCE, name, f) }
 

@@ -23,7 +23,7 @@ from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 #: The sha256 of each release's archive, which `make dist` makes of the release's tag.
 RELEASES = {
-    "0.1.0": "f96bd1e0389e91d22ac65044c78d2170bac32af134be6b902b04d51eacacbf8d",
+    "0.1.0": "489253e547c48211afe86bd1b6304c5adf45179eabc8975a87acacb0ccdc7fbd",
 }
 
 #: Exit code of a kernel whose page policy could not be had.

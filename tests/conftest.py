@@ -11,8 +11,8 @@ from typing import NoReturn
 import pytest
 
 STATE = Path(__file__).parents[1] / ".pagewise"
-#: Fixtures that take long and serve several files: what uses one runs in one process.
-SHARED = ("small", "checkout", "origin")
+#: Fixtures that take long and serve several files: what uses one runs in one process, the first that it uses.
+SHARED = ("small", "checkout", "locked")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -311,6 +311,7 @@ def test_pages_that_cannot_be_had_are_no_failure(stage: Stage):
     assert "not ranked: gcc-12.2.0: thp" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_keeps_and_reports_what_was_measured(stage: Stage, number, code):
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
@@ -401,6 +402,7 @@ def test_two_builds_that_describe_a_kernel_differently(stage: Stage):
     assert done.returncode == 3 and "two builds describe the kernel chase differently" in done.stderr
 
 
+@pytest.mark.long
 def test_placements_are_compared_as_configurations_are(stage: Stage):
     """Two policies of memory, under one of which the kernel takes twice as long; one is elsewhere."""
     for label in (BASE, THP):

@@ -147,6 +147,7 @@ def test_adding_rounds_until_something_is_significant_would_make_many():
     assert ever.mean() >= 0.1
 
 
+@pytest.mark.long
 def test_interleaving_beats_blocks_on_recorded_noise():
     """The same runs dealt in rounds or in blocks: how far the ratio of equal programs lies from 1."""
     beaten, false = [], []

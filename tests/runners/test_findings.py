@@ -158,6 +158,7 @@ def test_several_pairs_of_aa():
     assert "2 times a round over 14 rounds" in words.floor_text(group)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "ended"),
     [(("--until", "90%"), "narrow"), (("--until", "0.01%", "--budget", "4s"), "budget")],

@@ -138,6 +138,7 @@ def test_this_machines_pool_is_put_back():
     assert MACHINE.read_text() == before
 
 
+@pytest.mark.long
 @pytest.mark.changes_machine
 def test_an_interrupted_comparison_puts_this_machines_pool_back(stage: Stage):
     before = MACHINE.read_text()

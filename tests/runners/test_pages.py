@@ -118,6 +118,7 @@ def test_rows_are_told_apart_and_pages_must_be_those_that_were_told():
     assert "the run used the policy thp, the configuration is thp:64k" in wrong.invalid
 
 
+@pytest.mark.long
 def test_a_comparison_with_a_further_size(small: Stage):
     done = small.compare("--rounds", "3", "--kernels", "triad", "--pages", "thp:64k")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -238,6 +239,7 @@ def test_who_is_not_root_is_told(monkeypatch):
     assert f"echo madvise > {MACHINE}" in str(caught.value)
 
 
+@pytest.mark.long
 @pytest.mark.changes_machine
 def test_an_interrupted_comparison_puts_this_machines_switches_back(stage: Stage):
     before = MACHINE.read_text() if MACHINE.exists() else ""

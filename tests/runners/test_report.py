@@ -301,6 +301,7 @@ def test_latex_takes_the_tables(tmp_path: Path):
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.long
 def test_kernels_drawn_side_by_side_look_as_alone(tmp_path: Path):
     chosen = [one for one in all_kernels() if one.name in ("pointer_chase", "gather")]
     made = result_of(tmp_path, chosen, rounds=3, pool=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
@@ -13,7 +14,10 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from pagewise.compare.analysis import analyse
+from pagewise.report.terminal import print_result
 from pagewise.result import read_result
 from stage import ALL_LABELS, CHASE, DISTANCES, GATHER, TRIAD, Stage
 
@@ -110,6 +114,26 @@ def test_a_report_is_made_again_from_the_folder_alone(compared, stage: Stage):
     again = stage.run("report", str(folder))
     assert again.returncode == 0, again.stderr
     assert {name: (folder / name).read_bytes() for name in names} == made
+
+
+def test_a_narrow_console_cuts_no_value_off(compared, monkeypatch: pytest.MonkeyPatch):
+    """The times to populate go where there is no room; what stays is whole, however wide that is."""
+    result = read_result(compared[0].result())
+    kernels = analyse(result.subjects, result.records, result.manifest["seed"])
+
+    def tables(width: int) -> list[str]:
+        console = Console(width=width, file=io.StringIO())
+        print_result(console, result, kernels)
+        assert console.width == width
+        return [line for line in console.file.getvalue().splitlines() if re.match(r"(none|thp|any) ", line)]
+
+    def without_populate(line: str) -> list[str]:
+        cells = re.split(r" {2,}", line.strip())
+        return [cell for number, cell in enumerate(cells) if number != 5]
+
+    wide, narrow = tables(120), tables(40)
+    assert len(wide) > 4 and not [line for line in narrow if "\N{HORIZONTAL ELLIPSIS}" in line]
+    assert [re.split(r" {2,}", line.strip()) for line in narrow] == [without_populate(line) for line in wide]
 
 
 def test_a_truncated_record_is_named_and_the_rest_is_reported(compared, stage: Stage):

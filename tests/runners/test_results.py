@@ -19,7 +19,7 @@ from many_results import KERNELS, SLOW, multiply
 from pagewise.cli import commands
 from pagewise.compare.analysis import analyse
 from pagewise.compare.validity import invalid_reason
-from pagewise.errors import FormatError, PagewiseError, RefusedError
+from pagewise.errors import FormatError, PagewiseError, RefusedError, SelectionError
 from pagewise.record import read_records
 from pagewise.result import read_result
 from pagewise.results.query import ask, known, statement
@@ -76,6 +76,14 @@ def store(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert told["taken"] == NODES * DATES and told["records"] == NODES * DATES * lines == count(file)
     assert told["skipped"] == {} and told["partial"] == {}
     return file
+
+
+@pytest.fixture(scope="module")
+def both_stores(template: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("both")
+    found = {"store": folder / "store.duckdb", "parquet": folder / "parquet"}
+    pagewise("collect", template, "--store", found["store"], "--parquet", found["parquet"])
+    return found
 
 
 def test_the_store_tells_the_slow_node_and_what_the_new_kernel_did(store: Path):
@@ -324,6 +332,37 @@ def test_questions_that_cannot_be_asked_say_what_can(store: Path, tmp_path: Path
         ask(tmp_path / "newer", "SELECT 1", 0.0)
     with pytest.raises(PagewiseError, match="no such folder"):
         pagewise("collect", tmp_path / "nowhere", "--store", tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY records TO '{folder}/out.csv'",
+        "COPY (SELECT 1) TO '{folder}/out.parquet' (FORMAT parquet)",
+        "EXPORT DATABASE '{folder}/out'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "LOAD '{folder}/secret.csv'",
+        "SELECT * FROM read_csv('{folder}/secret.csv')",
+        "SELECT * FROM '{folder}/secret.csv'",
+        "SELECT * FROM read_text('{folder}/secret.csv')",
+        "SELECT * FROM glob('{folder}/*')",
+        "ATTACH '{folder}/out.duckdb'",
+        "SET enable_external_access = true",
+        "SET allowed_directories = ['/']",
+        "SET temp_directory = '{folder}/out'",
+        "RESET lock_configuration",
+    ],
+)
+@pytest.mark.parametrize("kind", ["store", "parquet"])
+def test_a_query_reaches_the_store_and_nothing_else(
+    sql: str, kind: str, both_stores: dict[str, Path], tmp_path: Path
+):
+    (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(SelectionError):
+        ask(both_stores[kind], sql.format(folder=tmp_path), 0.0)
+    assert [file.name for file in tmp_path.iterdir()] == ["secret.csv"]
+    assert ask(both_stores[kind], "SELECT count(*) FROM records", 0.0)[1][0][0] > 0
 
 
 def test_a_result_is_shown(template: Path, tmp_path: Path):

@@ -53,10 +53,12 @@ def writing(file: Path, wait: float) -> Iterator[duckdb.DuckDBPyConnection]:
 def reading(store: Path, wait: float) -> Iterator[duckdb.DuckDBPyConnection]:
     """The store, or a folder of Parquet files that was exported from one; nothing can be changed.
 
-    Raises SelectionError, RefusedError, FormatError.
+    Statements on this connection reach these tables only: no other file, no extension, no network. Raises
+    SelectionError, RefusedError, FormatError.
     """
     if store.is_dir():
         with _parquet(store) as connection:
+            _confine(connection)
             yield connection
         return
     if not store.exists():
@@ -64,6 +66,7 @@ def reading(store: Path, wait: float) -> Iterator[duckdb.DuckDBPyConnection]:
             "there is no store here", where=store, remedy=f"pagewise collect --store {store} results"
         )
     with _connected(store, wait, read_only=True) as connection:
+        _confine(connection)
         _check(connection, store)
         yield connection
 
@@ -117,8 +120,9 @@ def _parquet(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         )
     with duckdb.connect() as connection:
         for table in TABLES:
+            # A copy, not a view: DuckDB can allow a file to be read only together with writing to it.
             file = _quoted(folder / f"{table}.parquet")
-            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{file}')")
+            connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{file}')")
         for statement in text_of("layout.sql").split(";"):
             if "VIEW" in statement:
                 connection.execute(statement)
@@ -147,6 +151,12 @@ def _connected(file: Path, wait: float, *, read_only: bool) -> Iterator[duckdb.D
             raise _refused(file, fault) from fault
     with connection:
         yield connection
+
+
+def _confine(connection: duckdb.DuckDBPyConnection) -> None:
+    """Closes the connection to everything but what is open: files, extensions, settings."""
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
 
 
 def _refused(file: Path, fault: duckdb.Error) -> Exception:

@@ -10,16 +10,16 @@ import time
 from typing import NoReturn
 
 import click
-from click.shell_completion import add_completion_class
+from click.shell_completion import add_completion_class, shell_complete
 
 import pagewise
 from pagewise.cli import commands as folder
-from pagewise.errors import Interrupted, PagewiseError
+from pagewise.cli.ending import ignore_bad_sizes, report_ending
+from pagewise.errors import Interrupted
 from pagewise.near import choose_of
 
 BEGAN = time.monotonic()
 COMPLETE = "_PAGEWISE_COMPLETE"
-_INTERRUPTED = 130
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -50,28 +50,37 @@ class _Folder(click.Group):
 def commands() -> None:
     """Compares huge pages, prefetching, store type and compilers on this node, with evidence.
 
-    Exit codes: 0 done; 1 a result is invalid (compare) or something lacks (doctor); 2 wrong usage; 3 not set
-    up; 4 the system refused something; 130 interrupted.
+    Exit codes: 0 done; 1 a negative finding: an invalid result (compare), a missing prerequisite (doctor), a
+    regression (diff); 2 wrong usage; 3 not set up; 4 refused by the system; 70 an error of pagewise itself;
+    130 interrupted (128 + the signal's number).
     """
 
 
 def main() -> NoReturn:
-    """Runs the command line; errors of our own are printed without a traceback, with their exit code."""
-    if COMPLETE in os.environ:
+    """Runs the command line. However it ends, the exit code is one of those above."""
+    try:
+        code = _run()
+        # Here, because a failure to write when Python itself exits would set an exit code of Python's.
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (Exception, Interrupted, KeyboardInterrupt) as fault:
+        code = report_ending(fault)
+    sys.exit(code)
+
+
+def _run() -> int:
+    """Runs the command that is named; its exit code."""
+    ignore_bad_sizes(os.environ)
+    if asked := os.environ.get(COMPLETE):
         from pagewise.cli.shell.complete import SHELLS
 
         for name, shell in SHELLS.items():
             add_completion_class(shell, name)
+        return shell_complete(commands, {}, "pagewise", COMPLETE, asked)
+    # Instead of commands.main(), which ends with 1 when nobody reads the output.
     try:
-        code = commands.main(prog_name="pagewise", standalone_mode=False)
-    except click.exceptions.Abort:
-        code = _INTERRUPTED
-    except click.ClickException as fault:
-        fault.show()
-        code = fault.exit_code
-    except PagewiseError as fault:
-        click.echo(f"pagewise: error: {fault}", err=True)
-        code = fault.exit_code
-    except (Interrupted, KeyboardInterrupt) as fault:
-        code = fault.exit_code if isinstance(fault, Interrupted) else _INTERRUPTED
-    sys.exit(code if isinstance(code, int) else 0)
+        with commands.make_context("pagewise", sys.argv[1:]) as context:
+            code = commands.invoke(context)
+    except click.exceptions.Exit as done:
+        code = done.exit_code
+    return code if isinstance(code, int) else 0

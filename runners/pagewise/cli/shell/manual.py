@@ -17,7 +17,7 @@ _ENVIRONMENT = {
     "PAGEWISE_PEERS": "Folders with peers' programs, with colons between them.",
     "LMOD_PKG": "Where Lmod is, when it is in no usual place.",
     "CC": "The C compiler for the libraries that run-policies preloads.",
-    "COLUMNS": "The width of tables where standard output is no terminal.",
+    "COLUMNS": "Width of tables where standard output is no terminal, in characters (default: 120).",
 }
 _FILES = {
     "results/UTC-NAME/": "A result: manifest.json, records.jsonl, summary.csv, report.html, figures.",

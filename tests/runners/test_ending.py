@@ -1,0 +1,99 @@
+"""How `pagewise` ends: an exit code of its table, whatever happens."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from pagewise import cli
+from pagewise.errors import Interrupted, RefusedError, SetupError
+from stage import Stage
+
+COMMANDS = cli.commands.list_commands(click.Context(cli.commands))
+
+
+def end(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """The exit code of the command line in this process."""
+    monkeypatch.setattr(sys, "argv", ["pagewise", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def command_of(name: str) -> click.Command:
+    return importlib.import_module(f"pagewise.cli.commands.{name.replace('-', '_')}").command
+
+
+def fail_with(fault: BaseException):
+    def fail(*arguments: object, **more: object) -> None:
+        raise fault
+
+    return fail
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_error_of_pagewise_ends_with_70_and_a_traceback(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    # Before arguments are read, so that each command fails alike.
+    monkeypatch.setattr(command_of(command), "make_context", fail_with(LookupError("unforeseen")))
+    assert end(monkeypatch, command) == 70
+    said = capsys.readouterr()
+    assert said.out == "" and "Traceback" in said.err
+    assert "LookupError: unforeseen" in said.err and f"pagewise {command} " in said.err
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (KeyboardInterrupt(), 130),
+        (click.exceptions.Abort(), 130),
+        (Interrupted(signal.SIGTERM), 143),
+        (click.UsageError("wrong"), 2),
+        (SetupError("missing"), 3),
+        (RefusedError("refused"), 4),
+        (RecursionError(), 70),
+        (MemoryError(), 70),
+        # Of a pipe to another program: our own output is whole.
+        (BrokenPipeError(), 70),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_each_fault_has_its_exit_code(
+    fault: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(command_of("doctor"), "callback", fail_with(fault))
+    assert end(monkeypatch, "doctor") == code
+    assert ("Traceback" in capsys.readouterr().err) == (code == 70)
+
+
+@pytest.mark.parametrize("output", ["stdout", "stderr"])
+def test_an_output_that_nobody_reads_is_no_fault_of_pagewise(stage: Stage, output: str):
+    reader, writer = os.pipe()
+    os.close(reader)
+    arguments = ["manual"] if output == "stdout" else ["list", "--env", "nonesuch"]
+    outputs = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, output: writer}
+    done = subprocess.run(stage.command(*arguments), env=stage.variables(), text=True, **outputs)
+    os.close(writer)
+    if output == "stdout":
+        assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+    else:
+        assert (done.returncode, done.stdout) == (3, "")
+
+
+@pytest.mark.parametrize("columns", ["", "many", "0", "-5", "12.5", "²", "9" * 12])
+def test_a_width_that_is_no_number_is_ignored(small: Stage, tmp_path: Path, columns: str):
+    expected = {key: value for key, value in small.variables().items() if key != "COLUMNS"}
+    plain = subprocess.run(small.command("list"), env=expected, capture_output=True, text=True)
+    small.environment["COLUMNS"] = columns
+    done = small.run("list")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == plain.stdout

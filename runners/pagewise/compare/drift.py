@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.stats import kendalltau, theilslopes
 
 SURE = 0.01
 FEWEST = 7
-# A smaller change over all rounds is not worth a word.
+# A smaller change over all rounds is not reported.
 _WORTH = 0.01
 
 
 @dataclass(frozen=True)
 class Drift:
-    """A trend in positive values over rounds: `first` and `last` on the line of middle slope, and its p."""
+    """A trend in positive values over rounds: `first` and `last` on the fitted line, and its p."""
 
     first: float
     last: float
@@ -34,38 +34,22 @@ class Drift:
         return (self.first - 1.0) * (self.last - 1.0) < 0.0
 
 
-def mann_kendall(values: np.ndarray) -> float:
-    """p of a trend in the values (two-sided), by Mann and Kendall's S with its normal approximation.
-
-    With correction for continuity and ties (Mann, Econometrica 13, 1945; Kendall, Rank Correlation Methods,
-    1975).
-    """
-    count = len(values)
-    later, earlier = np.tril_indices(count, -1)
-    score = float(np.sign(values[later] - values[earlier]).sum())
-    ties = np.unique(values, return_counts=True)[1]
-    variance = (
-        count * (count - 1) * (2 * count + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())
-    ) / 18.0
-    if variance <= 0.0 or score == 0.0:
-        return 1.0
-    return 2.0 * float(ndtr(-(abs(score) - 1.0) / math.sqrt(variance)))
-
-
 def drift(values: Mapping[int, float]) -> Drift | None:
-    """The trend of positive values by round, None where there is none to speak of or fewer than 7 rounds.
+    """The trend of positive values by round, None where there is none to report or fewer than 7 rounds.
 
-    The line is that of Theil and Sen, in log: median of all slopes (Sen, JASA 63, 1968).
+    Its p is that of Kendall's tau between round and value (Mann, Econometrica 13, 1945; Kendall, Rank
+    Correlation Methods, 1975): exact without ties, else the normal approximation. The line is that of Theil
+    and Sen, in log: median of all slopes (Sen, JASA 63, 1968).
     """
     if len(values) < FEWEST:
         return None
     rounds = np.array(sorted(values), dtype=float)
     logs = np.log([values[int(number)] for number in rounds])
-    p = mann_kendall(logs)
-    if p > SURE:
+    p = float(kendalltau(rounds, logs).pvalue)
+    # Where all values are equal there is no tau: its p is not a number.
+    if not p <= SURE:
         return None
-    later, earlier = np.tril_indices(len(rounds), -1)
-    slope = float(np.median((logs[later] - logs[earlier]) / (rounds[later] - rounds[earlier])))
-    offset = float(np.median(logs - slope * rounds))
-    found = Drift(math.exp(offset + slope * rounds[0]), math.exp(offset + slope * rounds[-1]), p)
-    return found if abs(found.change) >= _WORTH else None
+    line = theilslopes(logs, rounds, method="joint")
+    first, last = (math.exp(line.intercept + line.slope * rounds[end]) for end in (0, -1))
+    trend = Drift(first, last, p)
+    return trend if abs(trend.change) >= _WORTH else None

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import yaml
 
 from pagewise.catalog import Entry
@@ -34,15 +35,7 @@ _COMMON = (
     ("populate", "s", "time of the first touch"),
 )
 
-_TEMPLATE = """\
-#!/bin/bash
-# One run of Ramble's; {command} loads the module and starts the kernel.
-cd "{experiment_run_dir}"
-rm -f record.jsonl
-. {module_init}
-module use {module_tree}
-{command}
-"""
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ def write_ramble(folder: Path, chosen: Chosen) -> list[Path]:
     files = {
         Path("repo/repo.yaml"): yaml.safe_dump({"repo": {"namespace": "pagewise"}}),
         Path("configs/ramble.yaml"): _yaml(workspace(chosen)),
-        Path("configs/execute_experiment.tpl"): _TEMPLATE,
+        Path("configs/execute_experiment.tpl"): _template("execute_experiment.tpl.jinja").render(),
     }
     for kernel in chosen.kernels:
         files[Path("repo/applications") / name_of(kernel) / "application.py"] = application(kernel)
@@ -90,67 +83,23 @@ def name_of(kernel: Kernel) -> str:
 
 def application(kernel: Kernel) -> str:
     """The source of a kernel's application: how it is run, its figures of merit, when it succeeded."""
-    arguments = shlex.join(kernel.arguments)
-    words = "".join(part.title() for part in re.split(r"[-_]", name_of(kernel)))
-    foms = [(metric.field, metric.unit, metric.label) for metric in kernel.metrics]
-    lines = [
-        f'"""{kernel.title}, from pagewise: {kernel.summary}"""',
-        "",
-        "from ramble.appkit import *",
-        "",
-        "",
-        f"class {words}(ExecutableApplication):",
-        f'    """{kernel.summary}"""',
-        "",
-        f"    name = {name_of(kernel)!r}",
-        "",
-        '    tags("pagewise", "memory", "huge-pages")',
-        "",
-        '    executable("load", "module load {configuration}", use_mpi=False)',
-        "    executable(",
-        '        "run",',
-        f"        {_run_line(kernel)!r},",
-        "        use_mpi=False,",
-        "    )",
-        '    workload("compare", executables=["load", "run"])',
-        "    workload_variable(",
-        '        "arguments",',
-        f"        default={arguments!r},",
-        '        description="Options of the kernel",',
-        '        workloads=["compare"],',
-        "    )",
-        "    workload_variable(",
-        '        "pages",',
-        '        default="",',
-        '        description="Further options, as --pages thp:64k",',
-        '        workloads=["compare"],',
-        "    )",
-        "",
-    ]
-    for field, unit, label in (*foms, *_COMMON):
-        pattern = rf'.*"{field}":\s*{_NUMBER}'
-        lines += [
-            f"    # {label}",
-            "    figure_of_merit(",
-            f"        {field!r},",
-            f"        fom_regex={pattern!r},",
-            '        group_name="value",',
-            f"        units={unit!r},",
-            f"        log_file={_RECORD!r},",
-            "    )",
-        ]
-    lines += [
-        "",
-        "    # A failed check or missing pages are records of another status.",
-        "    success_criteria(",
-        """        "checked", mode="string", match=r'.*"status":\\s*"ok".*', """ + f"file={_RECORD!r}",
-        "    )",
-        "    # The pages were those asked for.",
-        *_criterion("enough_huge_pages", "{value} >= {lowest_coverage}"),
-        *_criterion("no_more_huge_pages", "{value} <= {highest_coverage}"),
-        "",
-    ]
-    return "\n".join(lines)
+    figures = [(metric.field, metric.unit, metric.label) for metric in kernel.metrics]
+    return _template("application.py.jinja").render(
+        kernel=kernel,
+        name=name_of(kernel),
+        class_name="".join(part.title() for part in re.split(r"[-_]", name_of(kernel))),
+        arguments=shlex.join(kernel.arguments),
+        run_line=f"{kernel.executable} {{arguments}} {{pages}} --threads {{n_threads}} --record {_RECORD}",
+        record=_RECORD,
+        figures=[
+            {"field": field, "unit": unit, "label": label, "pattern": rf'.*"{field}":\s*{_NUMBER}'}
+            for field, unit, label in (*figures, *_COMMON)
+        ],
+        coverage=[
+            ("enough_huge_pages", "{value} >= {lowest_coverage}"),
+            ("no_more_huge_pages", "{value} <= {highest_coverage}"),
+        ],
+    )
 
 
 def workspace(chosen: Chosen) -> dict[str, Any]:
@@ -196,19 +145,15 @@ def workspace(chosen: Chosen) -> dict[str, Any]:
     }
 
 
-def _criterion(name: str, formula: str) -> list[str]:
-    return [
-        "    success_criteria(",
-        f"        {name!r},",
-        '        mode="fom_comparison",',
-        '        fom_name="huge_coverage",',
-        f"        formula={formula!r},",
-        "    )",
-    ]
-
-
-def _run_line(kernel: Kernel) -> str:
-    return f"{kernel.executable} {{arguments}} {{pages}} --threads {{n_threads}} --record {_RECORD}"
+def _template(name: str) -> jinja2.Template:
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    templates.filters["python"] = repr
+    return templates.get_template(name)
 
 
 def _yaml(data: Any) -> str:

@@ -3,14 +3,17 @@
 # a shell function, Lmod's `module`, and the live module trees of all environments that are built.
 # `spack env activate .` and `module load pagewise-micro/...` work then.
 
-# Where this file is: bash and zsh tell it in different ways.
+# Where this file is, which bash and zsh name differently. Nothing here depends on PATH: `command -p` searches the system's
+# own folders.
 if [ -n "${BASH_VERSION:-}" ]; then
     PAGEWISE_ROOT="${BASH_SOURCE[0]}"
 else
     # shellcheck disable=SC2296
     PAGEWISE_ROOT="${(%):-%x}"
 fi
-PAGEWISE_ROOT="$(cd -- "$(dirname -- "$(readlink -f -- "${PAGEWISE_ROOT}")")/.." && pwd)"
+[ ! -L "${PAGEWISE_ROOT}" ] || PAGEWISE_ROOT="$(command -p readlink -f -- "${PAGEWISE_ROOT}")"
+case "${PAGEWISE_ROOT}" in */*) ;; *) PAGEWISE_ROOT="./${PAGEWISE_ROOT}" ;; esac
+PAGEWISE_ROOT="$(CDPATH='' cd -P -- "${PAGEWISE_ROOT%/*}/.." && pwd -P)"
 export PAGEWISE_ROOT
 
 . "${PAGEWISE_ROOT}/setup/spack-env.sh"
@@ -31,16 +34,16 @@ if ! command -v module >/dev/null 2>&1; then
     fi
     unset pagewise_shell pagewise_lmod
 fi
-if command -v module >/dev/null 2>&1; then
+if command -v module >/dev/null 2>&1 && [ -d "${PAGEWISE_ROOT}/.pagewise/modules" ]; then
     for pagewise_tree in $(find "${PAGEWISE_ROOT}/.pagewise/modules" -mindepth 1 -maxdepth 1 -name '[a-z]*' -not -name '*.new' | sort -r); do
         module use "${pagewise_tree}"
     done
     unset pagewise_tree
 fi
 
-case ":${PATH}:" in
+case ":${PATH:-}:" in
     *":${PAGEWISE_ROOT}:"*) ;;
-    *) export PATH="${PAGEWISE_ROOT}:${PATH}" ;;
+    *) export PATH="${PAGEWISE_ROOT}${PATH:+:${PATH}}" ;;
 esac
 pagewise_share="${PAGEWISE_ROOT}/.pagewise/share"
 if [ -d "${pagewise_share}" ]; then

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 
 class PagewiseError(Exception):
     """An error with a place and a remedy.
@@ -37,6 +39,17 @@ class SetupError(PagewiseError):
     """Something that the runner needs is not there: modules, Lmod, hyperfine (exit code 3)."""
 
     exit_code = 3
+
+
+def missing_package(fault: BaseException) -> SetupError | None:
+    """The error that shows that a third-party package is missing or unreadable; None for other faults."""
+    if not isinstance(fault, ModuleNotFoundError) or (fault.name or "pagewise").split(".")[0] == "pagewise":
+        return None
+    return SetupError(
+        f"the Python package {fault.name} is missing, or you may not read it",
+        where=sys.executable,
+        remedy="make setup; in a checkout of another user, ask its owner to let others read it",
+    )
 
 
 class FormatError(PagewiseError):

@@ -23,7 +23,7 @@ from pagewise.report.forest import Axis
 from pagewise.report.latex import escaped, write_tables
 from pagewise.report.markdown import write_markdown
 from pagewise.report.matrix import matrix
-from stage import ROOT, TRIAD
+from stage import TRIAD
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
@@ -255,18 +255,6 @@ def test_provenance_of_a_checkout(tmp_path: Path):
     assert found["lockfile_sha256"] == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
     lock.write_text("{ }")
     assert provenance(tmp_path, "quick", facts)["project_dirty"] is True
-
-
-def test_the_wrapper_says_how_to_set_up(tmp_path: Path):
-    wrapper = tmp_path / "pagewise"
-    wrapper.write_bytes((ROOT / "pagewise").read_bytes())
-    wrapper.chmod(0o755)
-    done = subprocess.run([wrapper, "list"], capture_output=True, text=True)
-    assert (
-        done.returncode == 3
-        and "not set up yet" in done.stderr
-        and f"make -C {tmp_path} setup" in done.stderr
-    )
 
 
 def test_markdown_and_latex_hold_the_tables(tmp_path: Path):

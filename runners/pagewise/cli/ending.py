@@ -15,7 +15,7 @@ from contextlib import suppress
 import click
 
 import pagewise
-from pagewise.errors import Interrupted, PagewiseError
+from pagewise.errors import Interrupted, PagewiseError, missing_package
 
 #: EX_SOFTWARE of sysexits.h: `diff` and others use 1 for a finding.
 INTERNAL_ERROR = 70
@@ -32,6 +32,7 @@ def report_ending(fault: BaseException) -> int:
         return fault.exit_code
     if isinstance(fault, (KeyboardInterrupt, click.exceptions.Abort)):
         return _INTERRUPTED
+    fault = missing_package(fault) or fault
     # Standard error may be closed or full too; the exit code is then all that is left.
     with suppress(OSError):
         if isinstance(fault, click.ClickException):

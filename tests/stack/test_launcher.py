@@ -1,0 +1,122 @@
+"""`pagewise` and setup/activate.sh: they find their checkout, and report why it cannot be used."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, STATE, copy_checkout
+
+SHELLS = [["bash", "--norc"], ["zsh", "-f"]]
+OUTSIDER = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that other users may enter, as pytest's own they may not."""
+    folder = Path(tempfile.mkdtemp(prefix="pagewise-launcher-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def fresh(place: Path) -> Path:
+    """A checkout whose Python prints where it was started from and ends with 23."""
+    root = copy_checkout(place / "with a blank" / "checkout", "setup", "runners", "pagewise")
+    python = place / "private" / "python"
+    python.parent.mkdir()
+    python.write_text('#!/bin/sh\nprintf "%s\\n" "$PAGEWISE_ROOT"\nexit 23\n')
+    python.chmod(0o755)
+    link = root / ".pagewise" / "venv" / "bin" / "python"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(python)
+    return root
+
+
+def run(
+    *command: str | Path, at: Path = Path("/"), **variables: str | None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder; a variable that is None is unset."""
+    environment = {name: text for name, text in (os.environ | variables).items() if text is not None}
+    # The program is looked up by the PATH of the tests.
+    program = shutil.which(command[0])
+    assert program
+    words = [program, *map(str, command[1:])]
+    return subprocess.run(words, env=environment, cwd=at, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("path", ["", None, "/nowhere"])
+def test_the_launcher_finds_its_checkout_without_path(fresh: Path, place: Path, path: str | None) -> None:
+    link = place / "link"
+    link.symlink_to("with a blank/checkout/pagewise")
+    (place / "checkout").mkdir()
+    by_folder = place / "folder"
+    by_folder.symlink_to(fresh)
+    for command, at in (
+        ([fresh / "pagewise"], place),
+        (["./pagewise"], fresh),
+        ([link], fresh),
+        ([by_folder / "pagewise"], place),
+        (["sh", "pagewise"], fresh),
+        (["bash", "../checkout/pagewise"], fresh),
+        # With a folder of this name where CDPATH leads.
+        (["sh", "checkout/pagewise"], fresh.parent),
+    ):
+        words = [str(at / word) if word == "./pagewise" else word for word in command]
+        done = run(*words, at=at, PATH=path, CDPATH=str(place))
+        assert (done.returncode, done.stdout) == (23, f"{fresh}\n"), (command, done)
+
+
+def test_the_launcher_never_takes_the_current_folder(fresh: Path) -> None:
+    # A shell that was given the text and no file.
+    script = (ROOT / "pagewise").read_text()
+    done = subprocess.run(["sh"], input=script, cwd=fresh, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, ""), done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="taking another user's part needs root")
+@pytest.mark.parametrize("closed", ["private", "with a blank/checkout/.pagewise"])
+def test_a_python_that_may_not_be_run_is_no_missing_set_up(fresh: Path, place: Path, closed: str) -> None:
+    assert run(*OUTSIDER, fresh / "pagewise").returncode == 23
+    (place / closed).chmod(0o700)
+    done = run(*OUTSIDER, fresh / "pagewise")
+    assert (done.returncode, done.stdout) == (4, ""), done
+    assert run(fresh / "pagewise").returncode == 23
+
+
+def test_a_checkout_without_python_is_not_set_up(fresh: Path, place: Path) -> None:
+    shutil.rmtree(place / "private")
+    done = run(fresh / "pagewise")
+    assert (done.returncode, done.stdout) == (3, "") and f"make -C '{fresh}' setup\n" in done.stderr, done
+
+
+@pytest.mark.parametrize("missing", ["click", "yaml"])
+def test_a_python_without_its_packages_is_not_set_up(fresh: Path, missing: str) -> None:
+    shutil.rmtree(fresh / ".pagewise" / "venv")
+    (fresh / ".pagewise" / "venv").symlink_to((STATE / "venv").resolve())
+    hidden = fresh / "runners" / "sitecustomize.py"
+    hidden.write_text(f"import sys\nsys.modules['{missing}'] = None\n")
+    done = run(fresh / "pagewise", "site", "list")
+    assert (done.returncode, done.stdout) == (3, ""), done
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
+@pytest.mark.parametrize("path", ["", None, "/nowhere"])
+def test_activation_finds_its_checkout_without_path(
+    fresh: Path, place: Path, shell: list[str], path: str | None
+) -> None:
+    if shutil.which(shell[0]) is None:
+        pytest.skip(f"needs {shell[0]}")
+    link = place / "activate.sh"
+    link.symlink_to(fresh / "setup" / "activate.sh")
+    for file in (fresh / "setup" / "activate.sh", link):
+        script = f'. "{file}" && "$PAGEWISE_ROOT/pagewise"; echo "$?"'
+        done = run(*shell, "-c", script, at=place, PATH=path, CDPATH=str(place))
+        assert done.stdout.splitlines()[-2:] == [str(fresh), "23"], done

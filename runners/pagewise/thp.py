@@ -1,9 +1,10 @@
-"""Switches transparent huge pages on while a comparison lasts, when the user asks by name."""
+"""Transparent huge pages: switched on for a comparison when the user asks, or refused to what is started."""
 
 from __future__ import annotations
 
+import ctypes
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,9 @@ from pagewise.settings import kept
 
 _FOLDER = Path("sys/kernel/mm/transparent_hugepage")
 _ON = "madvise"
+# prctl(2). PR_GET_THP_DISABLE returns 0, or 1 plus the flags that were the third argument of
+# PR_SET_THP_DISABLE (Linux 6.18: 2, refused unless advised).
+_SET, _GET, _REFUSED = 41, 42, 1
 
 
 @dataclass(frozen=True)
@@ -95,3 +99,28 @@ def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[lis
             switch.put(_ON)
         pairs = zip(needed, before, strict=True)
         yield [Switched(str(switch.file), word, switch.get()) for switch, word in pairs]
+
+
+@contextmanager
+def refused(wanted: bool) -> Iterator[None]:
+    """Programs started in the block refuse transparent huge pages or accept them, whatever was inherited.
+
+    The setting belongs to this process, is inherited and survives exec. At the end it is what it was before,
+    its flags included. Raises RefusedError.
+    """
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    # Kernels or emulators without the call return -1: nothing was inherited then.
+    before = max(prctl(_GET, 0, 0, 0, 0), 0)
+    _set_refused(prctl, _REFUSED if wanted else 0)
+    try:
+        yield
+    finally:
+        _set_refused(prctl, before)
+
+
+def _set_refused(prctl: Callable[..., int], value: int) -> None:
+    if prctl(_SET, value & _REFUSED, value & ~_REFUSED, 0, 0) != 0:
+        raise RefusedError(
+            f"prctl(PR_SET_THP_DISABLE) failed: {os.strerror(ctypes.get_errno())}",
+            remedy="allow this call, which a container's seccomp profile may forbid",
+        )

@@ -17,7 +17,6 @@ import pytest
 
 from pagewise.host import chosen
 from pagewise.own_program.binary import examine
-from pagewise.own_program.transparent import refused
 from pagewise.result import read_result
 from stage import Stage
 from test_commands import wait_for
@@ -337,15 +336,6 @@ def test_an_interrupt_keeps_and_reports_what_was_measured(own: Own, number: int,
     assert process.returncode == code, errors
     assert "interrupted" in errors and "Memory by kind" in output
     assert read_result(own.stage.result()).manifest["state"] == "interrupted"
-
-
-def test_huge_pages_are_refused_to_what_is_started_and_given_again():
-    ask = [sys.executable, "-c", "import ctypes; print(ctypes.CDLL(None).prctl(42, 0, 0, 0, 0))"]
-    with refused(True):
-        assert subprocess.run(ask, capture_output=True, text=True).stdout == "1\n"
-        with refused(False):
-            assert subprocess.run(ask, capture_output=True, text=True).stdout == "0\n"
-    assert subprocess.run(ask, capture_output=True, text=True).stdout == "0\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a file away")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import re
@@ -11,13 +10,14 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pagewise.errors import PagewiseError, RefusedError, SelectionError, SetupError
 from pagewise.model.geometry import Geometry
+from pagewise.thp import refused
 
 #: Which pages addresses are taken to lie on; all but the first are assumptions (kernels/model/mapping.h).
 PAGES = ("observed", "base", "huge", "fjmpg")
@@ -27,7 +27,6 @@ MACHINES = {"x86_64": 62, "aarch64": 183}
 _OLDEST, _NEWEST = (6, 0), (8, 2)
 _PLUGIN_FAILED = 125
 _PAGES_UNAVAILABLE = 3
-_PR_SET_THP_DISABLE = 41
 _LIBRARIES = {"aarch64": Path("/usr/aarch64-linux-gnu")}
 _CPUS = {"aarch64": ("-cpu", "a64fx")}
 _MARK = b"pw_mark_begin"
@@ -150,7 +149,7 @@ def trace(
     if libraries is not None and libraries.is_dir() and os.uname().machine != tracer.machine:
         told.setdefault("QEMU_LD_PREFIX", str(libraries))
     began = time.monotonic()
-    with _thp_disabled() if without_thp else contextlib.nullcontext():
+    with refused(True) if without_thp else contextlib.nullcontext():
         process = subprocess.Popen(
             command,
             env=told,
@@ -229,18 +228,6 @@ def _failure(code: int, said: str, program: Program) -> PagewiseError:
     message = _after(said, "error:") or f"the traced program ended {ended}"
     kind = PagesUnavailableError if code == _PAGES_UNAVAILABLE else RefusedError
     return kind(message, where=where, remedy=_after(said, "remedy:"))
-
-
-@contextlib.contextmanager
-def _thp_disabled() -> Iterator[None]:
-    """Children begin without transparent huge pages: QEMU does not let the program ask for that itself."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    if prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0:
-        raise RefusedError(f"transparent huge pages cannot be refused: {os.strerror(ctypes.get_errno())}")
-    try:
-        yield
-    finally:
-        prctl(_PR_SET_THP_DISABLE, 0, 0, 0, 0)
 
 
 def _after(said: str, mark: str) -> str | None:

@@ -53,10 +53,11 @@ from pagewise.own_program.proof import (
 )
 from pagewise.own_program.sampler import Sampler, Samples
 from pagewise.own_program.smaps import KINDS, Usage, by_kind, parse
-from pagewise.own_program.transparent import gauge, only_size, refused
+from pagewise.own_program.transparent import gauge, only_size
 from pagewise.placement import Placement, had_by
 from pagewise.plan import CellKey, Step
 from pagewise.record import SCHEMA, Record
+from pagewise.thp import refused
 from pagewise.units import bytes_text, seconds_text
 
 UNCHANGED = "unchanged binary"

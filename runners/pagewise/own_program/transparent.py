@@ -1,8 +1,7 @@
-"""Transparent huge pages of a run that is being started: refused to it, or of one size for it alone."""
+"""Transparent huge pages of one size for a run alone."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,23 +11,7 @@ from pagewise.errors import RefusedError
 from pagewise.settings import kept
 from pagewise.thp import Switch
 
-_SET, _GET = 41, 42  # PR_SET_THP_DISABLE, PR_GET_THP_DISABLE (prctl(2))
 _FOLDER = Path("sys/kernel/mm/transparent_hugepage")
-
-
-@contextmanager
-def refused(wanted: bool) -> Iterator[None]:
-    """Has processes that are started in the block refuse huge pages, or not, whatever this one inherited.
-
-    The flag is the process's, is inherited, and survives exec. Raises RefusedError.
-    """
-    library = ctypes.CDLL(None, use_errno=True)
-    before = library.prctl(_GET, 0, 0, 0, 0)
-    _set(library, int(wanted))
-    try:
-        yield
-    finally:
-        _set(library, max(before, 0))
 
 
 @contextmanager
@@ -70,9 +53,3 @@ def pmd_bytes(root: Path = Path("/")) -> int:
         return int((root / _FOLDER / "hpage_pmd_size").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return 2 << 20
-
-
-def _set(library: ctypes.CDLL, value: int) -> None:
-    if library.prctl(_SET, value, 0, 0, 0) != 0:
-        reason = os.strerror(ctypes.get_errno())
-        raise RefusedError(f"prctl(PR_SET_THP_DISABLE) was refused: {reason}")

@@ -1,0 +1,60 @@
+"""Transparent huge pages refused to what is started: for as long as asked, and then as inherited."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pagewise.errors import PagewiseError
+from pagewise.model.geometry import find_geometry
+from pagewise.model.tracer import Program, Tracer, trace
+from pagewise.thp import refused
+
+SET, GET = 41, 42
+PRCTL = ctypes.CDLL(None).prctl
+ASK = [sys.executable, "-c", "import ctypes; print(ctypes.CDLL(None).prctl(42, 0, 0, 0, 0))"]
+# What a batch system may have set before: nothing, refused, refused unless advised (Linux 6.18).
+INHERITED = (0, 1, 3)
+
+
+@pytest.fixture(params=INHERITED)
+def inherited(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = PRCTL(GET, 0, 0, 0, 0)
+    if PRCTL(SET, request.param & 1, request.param & ~1, 0, 0) != 0:
+        pytest.skip("this kernel does not support the flag")
+    yield request.param
+    PRCTL(SET, before & 1, before & ~1, 0, 0)
+
+
+def started() -> int:
+    return int(subprocess.run(ASK, capture_output=True, text=True, check=True).stdout)
+
+
+def test_programs_refuse_or_accept_and_then_inherit_as_before(inherited: int):
+    with refused(True):
+        assert started() == 1
+        with refused(False):
+            assert started() == 0
+        assert started() == 1
+    assert started() == inherited
+
+
+def test_the_tracer_leaves_what_was_inherited(inherited: int, tmp_path: Path):
+    seen = tmp_path / "seen"
+    emulator = tmp_path / "emulator"
+    emulator.write_text(f"#!{sys.executable}\nimport ctypes\n")
+    with emulator.open("a") as script:
+        script.write(f"open({str(seen)!r}, 'w').write(str(ctypes.CDLL(None).prctl({GET}, 0, 0, 0, 0)))\n")
+    emulator.chmod(0o755)
+    tracer = Tracer(str(emulator), "x86_64", "7.2")
+    program = Program(tmp_path / "program", "x86_64", marked=False)
+    plugin, geometry = tmp_path / "none.so", find_geometry("zen4")
+    with pytest.raises(PagewiseError):
+        trace(tracer, plugin, geometry, program, [], scratch=tmp_path, without_thp=True)
+    assert seen.read_text() == "1"
+    assert started() == inherited

@@ -17,6 +17,8 @@ from pagewise.schemas import upgraded
 
 SCHEMA = "pagewise.record/1"
 Record = dict[str, Any]
+# A link that lies in the folder of a result from elsewhere leads out of it.
+_APPENDED = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class RecordWriter:
     def __init__(self, file: Path) -> None:
         self.file = file
         try:
-            self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            self._descriptor = os.open(file, _APPENDED, 0o644)
         except OSError as fault:
             raise RefusedError(
                 f"the records cannot be written: {fault.strerror}",

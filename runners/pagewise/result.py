@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.configuration import Configuration
+from pagewise.core.files import write_inside
 from pagewise.errors import FormatError, RefusedError, SelectionError
 from pagewise.plan import Subject
 from pagewise.record import Record, Skipped, read_records
@@ -64,29 +65,23 @@ def create_folder(results: Path, name: str, now: datetime) -> Path:
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     """Writes the manifest in one step: a reader sees the old one or the new one. Raises RefusedError."""
-    file, aside = folder / MANIFEST, folder / (MANIFEST + ".new")
     try:
-        aside.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        aside.replace(file)
+        write_inside(folder, MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
     except OSError as fault:
-        aside.unlink(missing_ok=True)
         raise RefusedError(
             f"the manifest cannot be written: {fault.strerror}; all records before it are kept",
-            where=file,
+            where=folder / MANIFEST,
             remedy=f"free some space, then: pagewise report {folder}",
         ) from fault
 
 
 def keep_log(folder: Path, name: str, text: str) -> str | None:
     """Keeps what a failing run said; the file's name inside the folder, None when the disk refuses it."""
-    file = folder / LOGS / name
     try:
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        return str(write_inside(folder, f"{LOGS}/{name}", text).relative_to(folder))
     except OSError:
         # The failure itself is in the record; a log that cannot be kept must not end the comparison.
         return None
-    return str(file.relative_to(folder))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

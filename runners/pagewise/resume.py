@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pagewise.core.files import write_inside
 from pagewise.errors import RefusedError, SelectionError
 from pagewise.migrations import newest
 from pagewise.plan import CellKey, Step, key_of
@@ -217,9 +218,7 @@ def set_aside(file: Path, again: Iterable[Step]) -> None:
                     record["run"]["series"] = ASIDE
                     line = dumped(record)  # noqa: PLW2901
                 lines.append(line.rstrip() + b"\n")
-            fresh = file.with_suffix(".new")
-            fresh.write_bytes(b"".join(lines))
-            fresh.replace(file)
+            write_inside(file.parent, file.name, b"".join(lines))
     except FileNotFoundError:
         return
     except OSError as fault:

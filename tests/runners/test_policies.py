@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pytest
 
 from builders import configuration, failed_record, kernel, record, subject_of
 from pagewise.compare.analysis import analyse
-from pagewise.report.policies import tables, write_policies
+from pagewise.report.policies import policies_csv, tables
 
 BASE = configuration()
 THP = configuration(label=("thp", "hardware", "regular"))
@@ -103,14 +102,12 @@ def test_a_program_of_several_tests_tells_them_apart_by_its_runs():
     assert found[1].groups[0].unranked
 
 
-def test_tables_and_file(tmp_path: Path):
+def test_tables_and_file():
     found = analysed(*ALL)
     by_pages, by_compiler = tables(found)
     assert by_pages.quantities == ("time", "bandwidth, stream", "page faults")
     assert by_pages.lines[0].ratios == ("0.750 0.750–0.750", "1.333 1.333–1.333", "0.002")
     assert [line.who for line in by_compiler.lines] == ["llvm-22.1.8 : gcc-12.2.0"] * 2
-    write_policies(tmp_path / "policies.csv", found)
-    with (tmp_path / "policies.csv").open(newline="") as stream:
-        lines = list(csv.DictReader(stream))
+    lines = list(csv.DictReader(policies_csv(found).splitlines()))
     assert len(lines) == 12
     assert float(lines[0]["ratio"]) == pytest.approx(0.75) and lines[0]["reference"] == "without huge pages"

@@ -20,8 +20,8 @@ from pagewise.report import advice, words
 from pagewise.report.draw import draw
 from pagewise.report.figures import _spread, pictures
 from pagewise.report.forest import Axis
-from pagewise.report.latex import escaped, write_tables
-from pagewise.report.markdown import write_markdown
+from pagewise.report.latex import escaped, latex_tables
+from pagewise.report.markdown import markdown
 from pagewise.report.matrix import matrix
 from stage import TRIAD
 
@@ -262,15 +262,14 @@ def test_markdown_and_latex_hold_the_tables(tmp_path: Path):
     kernels = [one for one in all_kernels() if one.name in ("schoenauer_triad", "pointer_chase")]
     made = result_of(tmp_path, [replace(one, sweeps=()) for one in kernels], rounds=3, pool=False)
     found = analyse(made.subjects, made.records, 1)
-    write_markdown(tmp_path / "summary.md", made, found)
-    lines = (tmp_path / "summary.md").read_text().splitlines()
+    lines = markdown(made, found).splitlines()
     assert lines[0] == f"**{advice.headline(found)}**"
     runs = groupby(lines, lambda line: line.startswith("|"))
     tables = [list(those) for is_table, those in runs if is_table]
     assert [len({re.sub(r"\\\|", "", line).count("|") for line in one}) for one in tables] == [1] * 4
     assert sum("× not ranked" in line for line in tables[3]) == 8 and "Latency \\[ns\\]" in tables[2][0]
-    write_tables(tmp_path / "tables.tex", "a_b", found)
-    text = (tmp_path / "tables.tex").read_text()
+    text = latex_tables("a_b\n", found)
+    assert text.splitlines()[1] == ""
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 3
     for body in re.findall(r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
         rows = [line for line in body[1].splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
@@ -281,7 +280,7 @@ def test_markdown_and_latex_hold_the_tables(tmp_path: Path):
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="apt-get install texlive-latex-recommended")
 def test_latex_takes_the_tables(tmp_path: Path):
     found = [result(dict(zip(COMPILERS, (0.8, 1.3), strict=True)))]
-    write_tables(tmp_path / "tables.tex", "x", found)
+    (tmp_path / "tables.tex").write_text(latex_tables("x", found))
     head = r"\documentclass{article}\usepackage{booktabs,graphicx}"
     (tmp_path / "paper.tex").write_text(head + "\n\\begin{document}\\input{tables}\\end{document}\n")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "paper.tex"]
@@ -294,6 +293,8 @@ def test_kernels_drawn_side_by_side_look_as_alone(tmp_path: Path):
     chosen = [one for one in all_kernels() if one.name in ("pointer_chase", "gather")]
     made = result_of(tmp_path, chosen, rounds=3, pool=False)
     found = analyse(made.subjects, made.records, 1)
+    for name in ("together", "alone"):
+        (tmp_path / name).mkdir()
     together = draw(tmp_path / "together", found, made.manifest)
     assert list(together) == ["gather", "pointer_chase", ""]
     for one in found:
@@ -301,9 +302,9 @@ def test_kernels_drawn_side_by_side_look_as_alone(tmp_path: Path):
         assert alone == together[one.kernel.name] and len(alone) >= 2
         for picture in alone:
             for kind in ("svg", "png"):
-                files = [tmp_path / name / f"{picture.stem}.{kind}" for name in ("alone", "together")]
+                files = [tmp_path / name / f"figures/{picture.stem}.{kind}" for name in ("alone", "together")]
                 assert files[0].read_bytes() == files[1].read_bytes()
-    (tmp_path / "together" / "gather-ratios.svg").unlink()
-    (tmp_path / "together" / "gather-ratios.svg").mkdir()
+    (tmp_path / "together" / "figures/gather-ratios.svg").unlink()
+    (tmp_path / "together" / "figures/gather-ratios.svg").mkdir()
     with pytest.raises(IsADirectoryError):
         draw(tmp_path / "together", found, made.manifest)

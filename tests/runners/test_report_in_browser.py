@@ -17,7 +17,7 @@ import pytest
 from many_kernels import all_kernels, result_of
 from pagewise.compare.analysis import analyse
 from pagewise.report.figures import pictures
-from pagewise.report.html import write_html
+from pagewise.report.html import html
 
 PHONE, DESK = 390, 1360
 pytestmark = pytest.mark.long
@@ -69,7 +69,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kernels = [kernel for kernel in all_kernels() if kernel.name in names]
     result = result_of(folder, kernels, pool=False, wrong="gather")
     found = analyse(result.subjects, result.records, 1)
-    write_html(folder / "report.html", result, found, pictures(found, result.manifest), ())
+    (folder / "report.html").write_text(html(result, found, pictures(found, result.manifest), ()))
     return folder / "report.html"
 
 
@@ -163,7 +163,7 @@ def test_all_kernels_in_all_configurations_stay_usable(browser, tmp_path: Path):
     kernels = [replace(kernel, sweeps=()) for kernel in all_kernels()]
     result = result_of(tmp_path, kernels, rounds=3)
     found = analyse(result.subjects, result.records, 1)
-    write_html(tmp_path / "report.html", result, found, {}, ())
+    (tmp_path / "report.html").write_text(html(result, found, {}, ()))
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
     told = show(browser, tmp_path / "report.html", DESK)
     assert told["overflow"] == 0 and told["ids"] == told["links"] == []

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.cluster.attempts import Attempt, attempts, best
+from pagewise.core.files import write_inside
 from pagewise.errors import FormatError, RefusedError
 from pagewise.schemas import faults
 
@@ -59,12 +60,10 @@ class NodeOutcome:
 
 def write(folder: Path, told: Mapping[str, Any]) -> None:
     """Writes cluster.json in one step. Raises RefusedError."""
-    file, aside = folder / FILE, folder / (FILE + ".new")
     try:
-        aside.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        aside.replace(file)
+        write_inside(folder, FILE, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     except OSError as fault:
-        raise RefusedError(f"{FILE} cannot be written: {fault.strerror}", where=file) from fault
+        raise RefusedError(f"{FILE} cannot be written: {fault.strerror}", where=folder / FILE) from fault
 
 
 def read(folder: Path) -> dict[str, Any]:

@@ -22,6 +22,7 @@ import yaml
 from pagewise.catalog import Entry
 from pagewise.compare.validity import ENOUGH_COVERAGE
 from pagewise.configuration import BASELINE
+from pagewise.core.files import write_inside
 from pagewise.errors import RefusedError, SelectionError
 from pagewise.kernel import Kernel
 from pagewise.plan import subject
@@ -68,9 +69,9 @@ def write_ramble(folder: Path, chosen: Chosen) -> list[Path]:
     for kernel in chosen.kernels:
         files[Path("repo/applications") / name_of(kernel) / "application.py"] = application(kernel)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         for file, text in files.items():
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            (folder / file).write_text(text, encoding="utf-8")
+            write_inside(folder, str(file), text)
     except OSError as fault:
         raise RefusedError(f"the export cannot be written: {fault.strerror}", where=folder) from fault
     return [folder / file for file in files]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pagewise.core.files import table_text, write_inside
 from pagewise.errors import PagewiseError, RefusedError
 from pagewise.model import figures
 from pagewise.model.figures import Row
@@ -71,24 +71,22 @@ def to_dict(
 
 def write_csv(folder: Path, records: Records) -> Path:
     """Writes model.csv: a line for each policy, region and count. Raises RefusedError."""
-    file = folder / "model.csv"
+    rows = []
+    for policy, record in records.items():
+        modelled = record["modelled"]
+        parts = [("", modelled["counts"]), *((r["name"], r["counts"]) for r in modelled["regions"])]
+        for region, counts in parts:
+            for name, value in counts.items():
+                rows.append((record["kernel"], modelled["geometry"], policy, region, name, value))
+    names = ("kernel", "geometry", "policy", "region", "count", "modelled")
     try:
-        with file.open("w", encoding="utf-8", newline="") as out:
-            lines = csv.writer(out, lineterminator="\n")
-            lines.writerow(["kernel", "geometry", "policy", "region", "count", "modelled"])
-            for policy, record in records.items():
-                modelled = record["modelled"]
-                parts = [("", modelled["counts"]), *((r["name"], r["counts"]) for r in modelled["regions"])]
-                for region, counts in parts:
-                    for name, value in counts.items():
-                        lines.writerow([record["kernel"], modelled["geometry"], policy, region, name, value])
+        return write_inside(folder, "model.csv", table_text(names, rows))
     except OSError as fault:
         raise RefusedError(
             f"the figures cannot be written: {fault.strerror}",
-            where=file,
+            where=folder,
             remedy="free some space, or name another folder: --results DIR",
         ) from fault
-    return file
 
 
 def _print_regions(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pagewise.core.files import table_text, write_inside
 from pagewise.errors import RefusedError
 from pagewise.peers.analysis import Best, Row
 from pagewise.units import bytes_text, number_text, percent_text
@@ -76,12 +76,10 @@ def write_files(folder: Path, rows: Sequence[Row], told: Mapping[str, Any]) -> N
     """Writes peers.json (with every sample), peers.csv and peers.md. Raises RefusedError."""
     try:
         text = json.dumps(_plain(told), indent=1, ensure_ascii=False) + "\n"
-        (folder / "peers.json").write_text(text, encoding="utf-8")
-        (folder / "peers.md").write_text(markdown(rows, told), encoding="utf-8")
-        with (folder / "peers.csv").open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(_csv_row(row) for row in rows)
+        write_inside(folder, "peers.json", text)
+        write_inside(folder, "peers.md", markdown(rows, told))
+        table = ([cells.get(name) for name in _COLUMNS] for cells in map(_csv_row, rows))
+        write_inside(folder, "peers.csv", table_text(_COLUMNS, table))
     except OSError as fault:
         raise RefusedError(
             f"the result cannot be written: {fault.strerror}", where=folder, remedy="free some space"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -15,7 +14,9 @@ from rich.table import Table
 from pagewise.cluster.findings import Findings
 from pagewise.cluster.schedulers import fold
 from pagewise.compare.nodes import FEWEST_NODES, Away, Population
+from pagewise.core.files import table_text, write_inside
 from pagewise.errors import RefusedError
+from pagewise.report.markdown import escaped
 from pagewise.units import count_text, percent_text, seconds_text
 
 REPORT, TABLE = "report.md", "nodes.csv"
@@ -64,11 +65,9 @@ def verdict(found: Findings) -> str:
 def write_files(found: Findings) -> Path:
     """Writes report.md and nodes.csv into the folder; the report's path. Raises RefusedError."""
     try:
-        (found.folder / REPORT).write_text(markdown(found), encoding="utf-8")
-        with (found.folder / TABLE).open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(_rows(found))
+        write_inside(found.folder, REPORT, markdown(found))
+        table = ([row.get(name) for name in _COLUMNS] for row in _rows(found))
+        write_inside(found.folder, TABLE, table_text(_COLUMNS, table))
     except OSError as fault:
         raise RefusedError(f"the report cannot be written: {fault.strerror}", where=found.folder) from fault
     return found.folder / REPORT
@@ -78,15 +77,15 @@ def markdown(found: Findings) -> str:
     """The report as Markdown."""
     told = found.told
     parts = [
-        f"# {told['name']}: {told['system']}:{told['partition']}",
-        f"**{verdict(found)}**",
-        f"`{' '.join(told['command'])}`, {told['created']} to {told['finished'] or 'now'}",
+        f"# {escaped(told['name'])}: {escaped(told['system'])}:{escaped(told['partition'])}",
+        f"**{escaped(verdict(found))}**",
+        f"{escaped(' '.join(told['command']))}, {told['created']} to {told['finished'] or 'now'}",
     ]
     for title, lines in _sections(found):
-        parts += [f"## {title}", "\n".join(f"- {line}" for line in lines)]
+        parts += [f"## {title}", "\n".join(f"- {escaped(line)}" for line in lines)]
     if found.populations:
         head = "| kernel | configuration | what | nodes | middle | spread |\n|---|---|---|--:|--:|--:|"
-        rows = "\n".join("| " + " | ".join(_cells(one)) + " |" for one in found.populations)
+        rows = "\n".join("| " + " | ".join(map(escaped, _cells(one))) + " |" for one in found.populations)
         parts += ["## All nodes", f"{head}\n{rows}"]
     return "\n\n".join(parts) + "\n"
 

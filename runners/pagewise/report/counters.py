@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from pagewise.compare.counted import Compared, Counts, KernelCounts, Quantity, count
 from pagewise.compare.statistics import Ratio
+from pagewise.core.files import table_text, write_inside
 from pagewise.counters.events import EventFile
 from pagewise.counters.published import Column as PublishedColumn
 from pagewise.counters.published import Published, read_published
@@ -168,15 +168,15 @@ def write_files(result: Result, found: Counted) -> Path:
 
     Raises RefusedError when the disk refuses.
     """
-    from pagewise.report.counters_html import write_html
+    from pagewise.report.counters_html import html
 
     folder = result.folder
     try:
-        _write_csv(folder / COUNTS, _raw_rows(found))
-        _write_csv(folder / VALUES, _value_rows(found))
-        _write_csv(folder / RATIOS, _ratio_rows(found))
-        (folder / LATEX).write_text(latex(found), encoding="utf-8")
-        write_html(folder / REPORT, found)
+        write_inside(folder, COUNTS, _csv(_raw_rows(found)))
+        write_inside(folder, VALUES, _csv(_value_rows(found)))
+        write_inside(folder, RATIOS, _csv(_ratio_rows(found)))
+        write_inside(folder, LATEX, latex(found))
+        write_inside(folder, REPORT, html(found))
     except OSError as fault:
         raise RefusedError(
             f"the report cannot be written: {fault.strerror}",
@@ -382,13 +382,10 @@ def heads(table: Table) -> list[tuple[str, int]]:
     return [(name, len(list(equal))) for name, equal in groupby(names)]
 
 
-def _write_csv(file: Path, rows: Iterator[Mapping[str, Any]]) -> None:
+def _csv(rows: Iterator[Mapping[str, Any]]) -> str:
     written = list(rows)
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        names = list(dict.fromkeys(name for row in written for name in row))
-        writer = csv.DictWriter(stream, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(written)
+    names = list(dict.fromkeys(name for row in written for name in row))
+    return table_text(names, ([row.get(name) for name in names] for row in written))
 
 
 def _who(kernel: Kernel, cell: Counts) -> dict[str, object]:

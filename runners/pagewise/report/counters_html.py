@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pagewise.compare.counted import TIME
 from pagewise.report.counters import COUNTS, LATEX, RATIOS, VALUES, Counted, heads, ratio_text
 from pagewise.report.facts import glance, machine_facts, provenance_facts
 from pagewise.report.html import templates
 
 
-def write_html(file: Path, found: Counted) -> None:
-    """Writes the report. Raises OSError."""
+def html(found: Counted) -> str:
+    """The report."""
     manifest = found.result.manifest
-    text = (
+    return (
         templates()
         .get_template("counters.html.jinja")
         .render(
@@ -37,7 +35,6 @@ def write_html(file: Path, found: Counted) -> None:
             skipped=found.result.skipped,
         )
     )
-    file.write_text(text, encoding="utf-8")
 
 
 def headline(found: Counted) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from pagewise.compare.analysis import Group, KernelResult, Row
 from pagewise.configuration import Configuration
+from pagewise.core.files import table_text
 from pagewise.dimensions import values_of
 
 _COLUMNS = (
@@ -57,12 +56,9 @@ _COLUMNS = (
 )
 
 
-def write_csv(file: Path, kernels: Sequence[KernelResult]) -> None:
-    """Writes the summary; times in seconds, ratios to the baseline of the same compiler. Raises OSError."""
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(summary_rows(kernels))
+def summary_csv(kernels: Sequence[KernelResult]) -> str:
+    """The summary; times in seconds, ratios to the baseline of the same compiler."""
+    return table_text(_COLUMNS, [list(row.values()) for row in summary_rows(kernels)])
 
 
 def summary_rows(kernels: Sequence[KernelResult]) -> Iterator[dict[str, object]]:

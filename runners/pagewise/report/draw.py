@@ -20,11 +20,10 @@ from pagewise.report.policy_figure import policy_picture
 def draw(
     folder: Path, kernels: Sequence[KernelResult], manifest: Mapping[str, Any]
 ) -> dict[str, list[Drawn]]:
-    """The pictures of each kernel by name, those of all under an empty one; their files are in the folder.
+    """The pictures of each kernel by name, those of all under an empty one; their files are in the result.
 
     Raises OSError.
     """
-    folder.mkdir(exist_ok=True)
     draw_one = partial(_draw, folder=folder, manifest=manifest)
     processes = min(len(kernels), len(os.sched_getaffinity(0)))
     if processes > 1:

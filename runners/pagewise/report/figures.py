@@ -24,6 +24,7 @@ from matplotlib.ticker import (
 )
 
 from pagewise.compare.analysis import Curve, Group, KernelResult, Row, X, words_of
+from pagewise.core.files import write_inside
 from pagewise.kernel import Kernel, Sweep
 from pagewise.report import words
 from pagewise.units import bytes_text, count_text, number_text, percent_text
@@ -56,6 +57,7 @@ _DASHES: dict[tuple[str, str], Any] = {
     ("compiler", "regular"): (0, (7, 2, 1, 2, 1, 2)),
     ("hardware", "nontemporal"): (0, (6, 2, 1.2, 2)),
 }
+FIGURES = "figures"
 STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -122,9 +124,9 @@ class Picture:
 
 
     def written(self, folder: Path) -> Drawn:
-        """Writes SVG and PNG into a folder. Raises OSError."""
-        (folder / f"{self.stem}.svg").write_text(self.svg, encoding="utf-8")
-        (folder / f"{self.stem}.png").write_bytes(self.png())
+        """Writes SVG and PNG into the figures of a result's folder. Raises OSError."""
+        write_inside(folder, f"{FIGURES}/{self.stem}.svg", self.svg)
+        write_inside(folder, f"{FIGURES}/{self.stem}.png", self.png())
         return Drawn(self.kind, self.stem, self.name, self.caption, self.alternative, self.svg)
 
 

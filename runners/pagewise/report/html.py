@@ -35,20 +35,16 @@ _NEEDLESS = re.compile(
 )
 
 
-def write_html(
-    file: Path,
+def html(
     result: Result,
     kernels: Sequence[KernelResult],
     pictures: Mapping[str, Sequence[Drawn]],
     files: Sequence[str],
-) -> None:
-    """Writes the report. `pictures` by kernel, those of all under an empty name; `files` lie beside it.
-
-    Raises OSError.
-    """
+) -> str:
+    """The report. `pictures` by kernel, those of all under an empty name; `files` lie beside it."""
     bests = advice.bests(kernels)
     several = len(bests) > 1
-    text = templates().get_template("report.html.jinja").render(
+    return templates().get_template("report.html.jinja").render(
         title=f"pagewise: {result.manifest['name']} on {result.manifest['host']['hostname']}",
         headline=advice.headline(kernels),
         largest=advice.largest(kernels) if several else "",
@@ -81,7 +77,6 @@ def write_html(
         words=words,
         many=_MANY,
     )
-    file.write_text(text, encoding="utf-8")
 
 
 def templates() -> jinja2.Environment:

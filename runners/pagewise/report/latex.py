@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from pagewise.compare.analysis import Group, KernelResult, Row
 from pagewise.report import words
@@ -34,14 +33,15 @@ def escaped(text: str) -> str:
     return text.translate(_SPECIAL)
 
 
-def write_tables(file: Path, name: str, results: Sequence[KernelResult]) -> None:
-    """Writes a table for each kernel and, of several, one of the whole matrix. Raises OSError."""
-    lines = [f"% pagewise, {name}. Needs: \\usepackage{{booktabs,graphicx}}"]
+def latex_tables(name: str, results: Sequence[KernelResult]) -> str:
+    """A table for each kernel and, of several, one of the whole matrix. name: the result's folder."""
+    # A folder's name may hold the end of a line, and with it of the comment.
+    lines = [f"% pagewise, {' '.join(name.split())}. Needs: \\usepackage{{booktabs,graphicx}}"]
     for one in results:
         lines += ["", *_kernel_table(one)]
     if sum(len(one.groups) for one in results) > 1:
         lines += ["", *_matrix_table(results)]
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "\n".join(lines) + "\n"
 
 
 def _kernel_table(one: KernelResult) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from pagewise.compare.analysis import KernelResult
 from pagewise.report import advice, words
@@ -16,21 +15,21 @@ MARKDOWN = "summary.md"
 _SIGNS = {"faster": "▼", "slower": "▲", "cannot tell": "?"}
 
 
-def write_markdown(file: Path, result: Result, kernels: Sequence[KernelResult]) -> None:
-    """Writes it. Raises OSError."""
-    file.write_text("\n".join(_lines(result, kernels)) + "\n", encoding="utf-8")
+def markdown(result: Result, kernels: Sequence[KernelResult]) -> str:
+    """The text of the file."""
+    return "\n".join(_lines(result, kernels)) + "\n"
 
 
 def _lines(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
     manifest = result.manifest
-    yield f"**{_escaped(advice.headline(kernels))}**"
+    yield f"**{escaped(advice.headline(kernels))}**"
     yield ""
     for answer in advice.answers(kernels)[1:]:
-        yield from (f"**{_escaped(answer.question)}** {_escaped(answer.whole)}", "")
+        yield from (f"**{escaped(answer.question)}** {escaped(answer.whole)}", "")
     facts = [f"{name}: {value}" for name, value in glance(manifest, kernels, linked=False)]
-    yield f"{_escaped('; '.join(facts))}."
+    yield f"{escaped('; '.join(facts))}."
     for note in words.notes(manifest, kernels):
-        yield from ("", f"> {_escaped(note)}")
+        yield from ("", f"> {escaped(note)}")
     if sum(len(one.groups) for one in kernels) > 1:
         yield from _choices(kernels)
         yield from ("", "<details><summary>Time ratio by kernel and configuration</summary>", "")
@@ -39,7 +38,7 @@ def _lines(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
         yield "</details>"
     for one in kernels:
         opened = " open" if len(kernels) == 1 else ""
-        yield from ("", f"<details{opened}><summary>{_escaped(one.kernel.title)}</summary>", "")
+        yield from ("", f"<details{opened}><summary>{escaped(one.kernel.title)}</summary>", "")
         yield from _kernel(one)
         yield from ("", "</details>")
 
@@ -109,20 +108,21 @@ def _kernel(one: KernelResult) -> Iterator[str]:
     if floors:
         yield from ("", f"Noise floor: {', '.join(floors)}.")
     for title, sentence in words.factor_sentences(one):
-        yield from ("", f"{title}: {_escaped(sentence)}")
+        yield from ("", f"{title}: {escaped(sentence)}")
     for text in words.missing_texts(one):
-        yield from ("", f"× {_escaped(text)}")
+        yield from ("", f"× {escaped(text)}")
 
 
 def _table(heads: Sequence[str], sides: str, rows: Iterable[list[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(_escaped, heads))} |"
+    yield f"| {' | '.join(map(escaped, heads))} |"
     yield f"|{'|'.join(' ---: ' if side == 'r' else ' --- ' for side in sides)}|"
     for row in rows:
         yield f"| {' | '.join(map(_bare, row))} |"
 
 
-def _escaped(text: str) -> str:
-    """Text in which nothing is Markdown or HTML."""
+def escaped(text: str) -> str:
+    """Text in one line, in which nothing is Markdown or HTML."""
+    text = " ".join(text.split("\n"))
     for sign in "\\`*_{}[]<>|":
         text = text.replace(sign, f"\\{sign}")
     return text
@@ -131,5 +131,5 @@ def _escaped(text: str) -> str:
 def _bare(text: str) -> str:
     """A cell: what is bold stays so."""
     if text.startswith("**") and text.endswith("**") and len(text) > 4:
-        return f"**{_escaped(text[2:-2])}**"
-    return _escaped(text)
+        return f"**{escaped(text[2:-2])}**"
+    return escaped(text)

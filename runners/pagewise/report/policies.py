@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import rich.table
 from rich import box
@@ -15,6 +13,7 @@ from rich.text import Text
 from pagewise.compare.analysis import KernelResult
 from pagewise.compare.policies import Compared
 from pagewise.compare.statistics import Ratio
+from pagewise.core.files import table_text
 from pagewise.report import words
 
 POLICIES = "policies.csv"
@@ -70,23 +69,16 @@ def print_policies(console: Console, kernels: Sequence[KernelResult]) -> None:
         console.print(shown)
 
 
-def write_policies(file: Path, kernels: Sequence[KernelResult]) -> None:
-    """Writes each ratio as a row; `reference` is the other compiler, or the pages of the baseline.
-
-    Raises OSError.
-    """
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(
-            ("kernel", "compiler", "hugepages", "reference", "quantity", "ratio", "low", "high", "pairs")
-        )
-        for result in kernels:
-            for one in result.by_policy:
-                who = (result.kernel.name, one.compiler, one.policy, one.reference or "without huge pages")
-                measured = one.ratio
-                writer.writerow(
-                    (*who, one.quantity, measured.median, measured.low, measured.high, measured.pairs)
-                )
+def policies_csv(kernels: Sequence[KernelResult]) -> str:
+    """Each ratio as a row; `reference` is the other compiler, or the pages of the baseline."""
+    names = ("kernel", "compiler", "hugepages", "reference", "quantity", "ratio", "low", "high", "pairs")
+    rows = []
+    for result in kernels:
+        for one in result.by_policy:
+            who = (result.kernel.name, one.compiler, one.policy, one.reference or "without huge pages")
+            measured = one.ratio
+            rows.append((*who, one.quantity, measured.median, measured.low, measured.high, measured.pairs))
+    return table_text(names, rows)
 
 
 def ratio_with_interval(measured: Ratio) -> str:

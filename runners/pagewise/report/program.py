@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -18,6 +16,7 @@ from rich.text import Text
 from pagewise.compare.statistics import Ratio, Verdict, noise_floor, paired_ratios, ratio, verdict
 from pagewise.compare.validity import invalid_reason
 from pagewise.configuration import policy_size
+from pagewise.core.files import table_text
 from pagewise.plan import CellKey, key_of
 from pagewise.report import words
 from pagewise.result import Result
@@ -184,24 +183,26 @@ def print_program(console: Console, result: Result) -> None:
         console.print(Text(told.sentence, style="dim"))
 
 
-def write_program(folder: Path, result: Result) -> None:
-    """Writes metrics.csv and memory.csv. Raises OSError."""
-    with (folder / METRICS).open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        names = ("metric", "unit", "better", "hugepages", "value", "ratio", "low", "high", "pairs")
-        writer.writerow((*names, "noise_floor", "verdict"))
-        for row in metric_rows(result):
-            one = row.ratio
-            told = (None,) * 4 if one is None else (one.median, one.low, one.high, one.pairs)
-            who = (row.label, row.unit, row.better, row.policy, row.value)
-            writer.writerow((*who, *told, row.floor, row.verdict))
-    with (folder / MEMORY).open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        names = ("peak_bytes", "peak_huge_bytes", "mean_bytes", "mean_huge_bytes", "mean_coverage")
-        writer.writerow(("hugepages", "kind", *names))
-        for row in memory_rows(result.records):
-            sizes = (row.peak, row.peak_huge, row.mean, row.mean_huge)
-            writer.writerow((row.policy, row.kind, *map(round, sizes), round(row.coverage, 6)))
+def metrics_csv(result: Result) -> str:
+    """metrics.csv: a row for each metric and policy."""
+    names = ("metric", "unit", "better", "hugepages", "value", "ratio", "low", "high", "pairs")
+    rows = []
+    for row in metric_rows(result):
+        one = row.ratio
+        told = (None,) * 4 if one is None else (one.median, one.low, one.high, one.pairs)
+        who = (row.label, row.unit, row.better, row.policy, row.value)
+        rows.append((*who, *told, row.floor, row.verdict))
+    return table_text((*names, "noise_floor", "verdict"), rows)
+
+
+def memory_csv(result: Result) -> str:
+    """memory.csv: a row for each policy and kind of memory."""
+    names = ("peak_bytes", "peak_huge_bytes", "mean_bytes", "mean_huge_bytes", "mean_coverage")
+    rows = []
+    for row in memory_rows(result.records):
+        sizes = (row.peak, row.peak_huge, row.mean, row.mean_huge)
+        rows.append((row.policy, row.kind, *map(round, sizes), round(row.coverage, 6)))
+    return table_text(("hugepages", "kind", *names), rows)
 
 
 def for_page(result: Result) -> dict[str, Any] | None:

@@ -9,17 +9,18 @@ from typing import Any
 from rich.console import Console
 
 from pagewise.compare.analysis import KernelResult, analyse
+from pagewise.core.files import write_inside
 from pagewise.errors import RefusedError
-from pagewise.report.csv import write_csv
+from pagewise.report.csv import summary_csv
 from pagewise.report.data import verdicts
-from pagewise.report.latex import TABLES, write_tables
-from pagewise.report.markdown import MARKDOWN, write_markdown
-from pagewise.report.policies import POLICIES, write_policies
-from pagewise.report.program import MEMORY, METRICS, is_program, print_program, write_program
+from pagewise.report.latex import TABLES, latex_tables
+from pagewise.report.markdown import MARKDOWN, markdown
+from pagewise.report.policies import POLICIES, policies_csv
+from pagewise.report.program import MEMORY, METRICS, is_program, memory_csv, metrics_csv, print_program
 from pagewise.report.terminal import print_result
 from pagewise.result import Result
 
-REPORT, SUMMARY, FIGURES = "report.html", "summary.csv", "figures"
+REPORT, SUMMARY = "report.html", "summary.csv"
 
 
 def show(console: Console, result: Result) -> list[KernelResult]:
@@ -43,19 +44,21 @@ def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:
     """
     # Both take long to import (matplotlib, jinja2) and are not needed before.
     from pagewise.report.draw import draw
-    from pagewise.report.html import write_html
+    from pagewise.report.html import html
 
     try:
-        files = [SUMMARY, MARKDOWN, TABLES, POLICIES]
-        write_csv(result.folder / SUMMARY, kernels)
-        write_markdown(result.folder / MARKDOWN, result, kernels)
-        write_tables(result.folder / TABLES, result.folder.name, kernels)
-        write_policies(result.folder / POLICIES, kernels)
+        files = {
+            SUMMARY: summary_csv(kernels),
+            MARKDOWN: markdown(result, kernels),
+            TABLES: latex_tables(result.folder.name, kernels),
+            POLICIES: policies_csv(kernels),
+        }
         if is_program(result):
-            write_program(result.folder, result)
-            files += [METRICS, MEMORY]
-        drawn = draw(result.folder / FIGURES, kernels, result.manifest)
-        write_html(result.folder / REPORT, result, kernels, drawn, files)
+            files |= {METRICS: metrics_csv(result), MEMORY: memory_csv(result)}
+        for name, text in files.items():
+            write_inside(result.folder, name, text)
+        drawn = draw(result.folder, kernels, result.manifest)
+        write_inside(result.folder, REPORT, html(result, kernels, drawn, list(files)))
     except OSError as fault:
         raise RefusedError(
             f"the report cannot be written: {fault.strerror}",

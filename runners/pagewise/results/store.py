@@ -97,10 +97,11 @@ def export(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     """Writes a Parquet file for each table; whoever reads meanwhile sees the old file or the new one."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for table in TABLES:
-            aside = folder / f".{table}.parquet.new"
-            connection.execute(f"COPY {table} TO '{_quoted(aside)}' (FORMAT parquet, COMPRESSION zstd)")
-            aside.replace(folder / f"{table}.parquet")
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as aside:
+            for table in TABLES:
+                file = Path(aside) / f"{table}.parquet"
+                connection.execute(f"COPY {table} TO '{_quoted(file)}' (FORMAT parquet, COMPRESSION zstd)")
+                file.replace(folder / file.name)
     except (OSError, duckdb.IOException) as fault:
         raise RefusedError(
             f"the Parquet files cannot be written: {fault}",

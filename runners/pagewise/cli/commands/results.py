@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import math
-import sys
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -100,6 +98,7 @@ def query(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: 
 
     Without a QUESTION the known ones are listed. --store may also be a folder of exported Parquet files.
     """
+    from pagewise.core.files import table_text
     from pagewise.results.query import ask, known, statement
 
     if question is None:
@@ -116,9 +115,7 @@ def query(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: 
             }
         )
     elif as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
+        click.echo(table_text(columns, rows), nl=False)
     else:
         _print_table(columns, rows)
 

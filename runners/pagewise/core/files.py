@@ -1,0 +1,75 @@
+"""Writes files of a result: inside its folder whatever links lie there, and in one step."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePath
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_ASIDE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_inside(folder: Path, name: str, content: str | bytes) -> Path:
+    """Writes a file of a folder, `name` relative to it; folders between are made. The file's path.
+
+    A reader sees the old file or the new one. No link below the folder is followed: one of the file's name is
+    replaced, one instead of a folder is an error. Raises OSError.
+    """
+    *folders, last = _parts(name)
+    data = content.encode() if isinstance(content, str) else content
+    with _opened(folder, folders) as inside:
+        aside = f".{last}.{secrets.token_hex(4)}.new"
+        descriptor = os.open(aside, _ASIDE, 0o666, dir_fd=inside)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+            os.replace(aside, last, src_dir_fd=inside, dst_dir_fd=inside)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(aside, dir_fd=inside)
+            raise
+    return folder / name
+
+
+def table_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table as CSV. Text that a spreadsheet would compute as a formula gets an apostrophe before it."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(_inert, rows))
+    return stream.getvalue()
+
+
+def _inert(row: Sequence[object]) -> list[object]:
+    return [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in row]
+
+
+def _parts(name: str) -> Sequence[str]:
+    path = PurePath(name)
+    if path.is_absolute() or not path.parts or ".." in path.parts:
+        raise OSError(errno.EINVAL, "this is no name of a file inside the folder", name)
+    return path.parts
+
+
+@contextmanager
+def _opened(folder: Path, below: Iterable[str]) -> Iterator[int]:
+    """A descriptor of a folder below another."""
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        for name in below:
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=descriptor)
+            deeper = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = deeper
+        yield descriptor
+    finally:
+        os.close(descriptor)

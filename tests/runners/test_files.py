@@ -1,0 +1,108 @@
+"""Files of a result: nothing outside a received folder is written, and no cell is a formula."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pagewise.core.files import table_text, write_inside
+from pagewise.errors import RefusedError
+from pagewise.record import RecordWriter
+from pagewise.result import keep_log, write_manifest
+from stage import Stage
+
+Compared = tuple[Stage, subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "file").write_text("untouched")
+    return folder
+
+
+def test_a_file_is_written_as_a_whole_and_where_it_is_named(tmp_path: Path):
+    assert write_inside(tmp_path, "a/b/file", "one") == tmp_path / "a/b/file"
+    assert write_inside(tmp_path, "a/b/file", b"two").read_bytes() == b"two"
+    assert [file.name for file in (tmp_path / "a/b").iterdir()] == ["file"]
+    for name in ("../file", "a/../../file", "/etc/file", "", "."):
+        with pytest.raises(OSError):
+            write_inside(tmp_path, name, "text")
+    assert {file.name for file in tmp_path.iterdir()} == {"a"}
+
+
+def test_links_are_replaced_and_never_followed(tmp_path: Path, outside: Path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, target in (("file", outside / "file"), ("new", outside / "new"), ("below", outside)):
+        (folder / name).symlink_to(target)
+    for name in ("file", "new"):
+        assert write_inside(folder, name, "text").read_text() == "text"
+        assert not (folder / name).is_symlink()
+    with pytest.raises(OSError):
+        write_inside(folder, "below/file", "text")
+    # A folder that the user names may be a link.
+    (tmp_path / "link").symlink_to(folder)
+    assert write_inside(tmp_path / "link", "file", "through").read_text() == "through"
+    assert {file.name: file.read_text() for file in outside.iterdir()} == {"file": "untouched"}
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path):
+    (tmp_path / "file").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_inside(tmp_path, "file", "text")
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("linked", ["report.html", "summary.csv", "summary.md", "tables.tex", "policies.csv"])
+def test_a_report_replaces_links_in_a_received_result(
+    linked: str, compared: Compared, tmp_path: Path, outside: Path
+):
+    received = tmp_path / "received"
+    shutil.copytree(compared[0].result(), received)
+    (received / linked).unlink()
+    (received / linked).symlink_to(outside / "file")
+    done = compared[0].run("report", str(received))
+    assert done.returncode == 0, done.stderr
+    assert (outside / "file").read_text() == "untouched"
+    assert not (received / linked).is_symlink() and (received / linked).stat().st_size > 0
+
+
+@pytest.mark.parametrize("target", ["outside", "nowhere"])
+def test_a_report_draws_into_no_linked_folder(
+    target: str, compared: Compared, tmp_path: Path, outside: Path
+):
+    received = tmp_path / "received"
+    shutil.copytree(compared[0].result(), received)
+    shutil.rmtree(received / "figures")
+    (received / "figures").symlink_to(tmp_path / target)
+    done = compared[0].run("report", str(received))
+    assert done.returncode == 4, done.stderr
+    assert [file.name for file in outside.iterdir()] == ["file"] and not (tmp_path / "nowhere").exists()
+
+
+def test_manifest_records_and_logs_stay_in_their_folder(tmp_path: Path, outside: Path):
+    folder = tmp_path / "result"
+    folder.mkdir()
+    for name in ("manifest.json", "manifest.json.new", "records.jsonl"):
+        (folder / name).symlink_to(outside / "file")
+    (folder / "logs").symlink_to(outside)
+    write_manifest(folder, {"id": "0"})
+    assert json.loads((folder / "manifest.json").read_text()) == {"id": "0"}
+    with pytest.raises(RefusedError):
+        RecordWriter(folder / "records.jsonl")
+    assert keep_log(folder, "run.txt", "text") is None
+    assert {file.name: file.read_text() for file in outside.iterdir()} == {"file": "untouched"}
+
+
+def test_no_cell_of_a_table_is_a_formula():
+    rows: list[list[Any]] = [["=1+1", "+1", "-1", "@x", "\tx", "a=b", -1.5, None]]
+    (told,) = csv.reader(table_text([], rows).splitlines()[1:])
+    assert told == ["'=1+1", "'+1", "'-1", "'@x", "'\tx", "a=b", "-1.5", ""]

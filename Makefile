@@ -152,7 +152,7 @@ ci-rebuild: setup
 # Pin the Python environment anew; needs uv.
 pin:
 	@cd setup && pin="uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url" && \
-	    $$pin --custom-compile-command 'make pin' --extra dev --extra cluster ../runners/pyproject.toml requirements.in \
+	    $$pin --custom-compile-command 'make pin' --extra cluster ../runners/pyproject.toml requirements.in \
 	    -o requirements.lock && \
 	    $$pin --custom-compile-command 'make pin' --constraint requirements.lock requirements-test.in \
 	    -o requirements-test.lock

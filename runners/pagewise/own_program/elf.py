@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import mmap
-import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
-_EXECUTABLE, _WRITABLE = 1, 2
-_SHARED_OBJECT = 3
+from elftools.construct import Container
+from elftools.elf.constants import P_FLAGS
+from elftools.elf.elffile import ELFFile
+from elftools.elf.enums import ENUM_E_MACHINE
 
 
 class NotElfError(Exception):
@@ -67,35 +66,24 @@ class Elf:
 def read_elf(path: Path) -> Elf:
     """Reads the headers. Raises NotElfError, OSError."""
     with path.open("rb") as stream:
-        head = stream.read(64)
-        if head[:4] != b"\x7fELF" or len(head) < 52 or head[4] not in (1, 2) or head[5] not in (1, 2):
-            raise NotElfError(f"{path} is no ELF file")
-        order = "<" if head[5] == 1 else ">"
-        wide = head[4] == 2
         try:
-            kind, machine = struct.unpack_from(order + "HH", head, 16)
-            table = struct.unpack_from(order + "Q", head, 32)[0] if wide else 0
-            if not wide:
-                table = struct.unpack_from(order + "I", head, 28)[0]
-            size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
-            stream.seek(table)
-            rows = [_row(order, wide, stream.read(size)) for _ in range(count)]
-            loader = next((row for row in rows if row[0] == _INTERPRETER), None)
-            interpreter = None
-            if loader is not None:
-                stream.seek(loader[2])
-                interpreter = stream.read(min(loader[4], 4096)).rstrip(b"\0").decode(errors="replace")
-        except struct.error as fault:
-            raise NotElfError(f"{path} is cut short") from fault
-    return Elf(
-        path,
-        64 if wide else 32,
-        machine,
-        kind == _SHARED_OBJECT,
-        any(row[0] == _DYNAMIC for row in rows),
-        interpreter,
-        tuple(_segments(rows)),
-    )
+            file = ELFFile(stream)
+            parts = list(file.iter_segments())
+            kinds = {part.header.p_type for part in parts}
+            loader = next((part for part in parts if part.header.p_type == "PT_INTERP"), None)
+            interpreter = None if loader is None else str(loader.get_interp_name())
+            return Elf(
+                path,
+                file.elfclass,
+                # As a number, because that is how page policies name machines.
+                ENUM_E_MACHINE.get(file.header.e_machine, file.header.e_machine),
+                file.header.e_type == "ET_DYN",
+                "PT_DYNAMIC" in kinds,
+                interpreter,
+                tuple(_segment(part.header) for part in parts if part.header.p_type == "PT_LOAD"),
+            )
+        except Exception as fault:  # pyelftools raises any kind where a header is damaged
+            raise NotElfError(f"{path} is not an ELF file that can be read: {fault}") from fault
 
 
 def holds(path: Path, *words: bytes) -> set[bytes]:
@@ -107,17 +95,12 @@ def holds(path: Path, *words: bytes) -> set[bytes]:
         return set()
 
 
-def _row(order: str, wide: bool, text: bytes) -> tuple[int, ...]:
-    """Type, flags, offset, address, bytes in the file, bytes in memory."""
-    if wide:
-        kind, flags, offset, address, _, in_file, in_memory, _ = struct.unpack_from(order + "IIQQQQQQ", text)
-    else:
-        kind, offset, address, _, in_file, in_memory, flags, _ = struct.unpack_from(order + "IIIIIIII", text)
-    return kind, flags, offset, address, in_file, in_memory
-
-
-def _segments(rows: list[tuple[int, ...]]) -> Iterator[Segment]:
-    for kind, flags, offset, address, in_file, in_memory in rows:
-        if kind == _LOAD:
-            executable, writable = bool(flags & _EXECUTABLE), bool(flags & _WRITABLE)
-            yield Segment(offset, address, in_file, in_memory, executable, writable)
+def _segment(header: Container) -> Segment:
+    return Segment(
+        header.p_offset,
+        header.p_vaddr,
+        header.p_filesz,
+        header.p_memsz,
+        bool(header.p_flags & P_FLAGS.PF_X),
+        bool(header.p_flags & P_FLAGS.PF_W),
+    )

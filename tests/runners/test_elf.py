@@ -1,0 +1,55 @@
+"""The reader of ELF files: against readelf, and with damaged headers."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pagewise.own_program.elf import NotElfError, read_elf
+
+PYTHON = Path(sys.executable).resolve()
+
+
+def test_the_segments_are_those_of_readelf() -> None:
+    elf = read_elf(PYTHON)
+    printed = subprocess.run(
+        ["readelf", "--wide", "--segments", "--file-header", PYTHON],
+        env={"LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    rows = re.findall(r"LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) 0x(\w+) ([RWE ]{3})", printed)
+    assert [
+        (one.offset, one.address, one.file_bytes, one.memory_bytes, one.writable, one.executable)
+        for one in elf.segments
+    ] == [(*(int(value, 16) for value in row[:4]), "W" in row[4], "E" in row[4]) for row in rows]
+    assert elf.interpreter == re.findall(r"program interpreter: (\S+)\]", printed)[0]
+    assert elf.bits == (64 if "ELF64" in printed else 32) and elf.movable == (" DYN " in printed)
+
+
+def test_damaged_headers_are_refused_or_read(tmp_path: Path) -> None:
+    content, draw = Path("/bin/true").read_bytes(), random.Random(1)
+    refused = 0
+    for number in range(300):
+        damaged = bytearray(content[: draw.choice((len(content), 5000, 200, 64, 30, 0))])
+        for _ in range(draw.randint(1, 8)):
+            if damaged:
+                damaged[draw.randrange(min(len(damaged), 800))] = draw.randrange(256)
+        file = tmp_path / str(number)
+        file.write_bytes(damaged)
+        try:
+            read_elf(file)
+        except NotElfError:
+            refused += 1
+    assert 100 < refused < 300
+
+
+def test_a_folder_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(OSError):
+        read_elf(tmp_path)

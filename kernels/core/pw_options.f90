@@ -486,8 +486,10 @@ contains
         character(*), intent(in) :: name, value
         type(error_t), intent(inout) :: error
         character(:), allocatable :: fault
+        integer :: at
 
-        associate (option => self%list(self%declared(name)))
+        at = self%declared(name)
+        associate (option => self%list(at))
             if (option%source /= from_default) return
             fault = fault_of(option, value)
             if (len(fault) > 0) call usage(self, error, '--'//name//fault)
@@ -581,8 +583,10 @@ contains
         character(*), intent(in) :: name
         integer(i8), intent(out) :: value
         logical :: ok
+        integer :: at
 
-        associate (option => self%list(self%declared(name)))
+        at = self%declared(name)
+        associate (option => self%list(at))
             if (option%kind == option_bytes) then
                 call text_to_bytes(option%value, value, ok)
             else

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pagewise.core.private import is_private, make_private, temporary_folder, user_folder
 from pagewise.errors import SetupError
 from pagewise.paths import project_root
 
@@ -45,17 +46,18 @@ def compiled(
 ) -> Path:
     """The file that is made of a source, and the headers beside it; compiled where it is not there yet.
 
-    Raises SetupError with what the compiler said.
+    A file that another user owns or can replace is not used. Raises SetupError with what the compiler said.
     """
-    folder = _folder(product.kind, environ)
     key = "\0".join((*compiler, *product.options, *product.libraries, platform.machine())).encode()
     for file in (source, *sorted(source.parent.glob("*.h"))):
         key += file.read_bytes()
-    made = folder / f"pagewise-{source.stem}-{hashlib.sha256(key).hexdigest()[:16]}{product.suffix}"
-    if made.exists():
-        return made
+    name = f"pagewise-{source.stem}-{hashlib.sha256(key).hexdigest()[:16]}{product.suffix}"
+    folder = None
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = _folder(product.kind, environ)
+        made = folder / name
+        if _is_ours(made):
+            return made
         with tempfile.TemporaryDirectory(dir=folder) as aside:
             fresh = Path(aside) / made.name
             command = [*compiler, *product.options, str(source), "-o", str(fresh), *product.libraries]
@@ -74,15 +76,28 @@ def compiled(
         raise SetupError(
             f"{product.what} cannot be made: {fault}",
             where=folder,
-            remedy="let this user write there, or set XDG_CACHE_HOME to another folder",
+            remedy="set XDG_CACHE_HOME to a folder of this user with free space",
         ) from fault
     return made
 
 
 def _folder(kind: str, environ: Mapping[str, str]) -> Path:
-    """In the checkout's state where there is one, else in the user's cache."""
-    state = project_root(environ) / ".pagewise"
-    if state.is_dir() and os.access(state, os.W_OK):
-        return state / kind
-    cache = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", tempfile.gettempdir())) / ".cache")
-    return Path(cache) / "pagewise" / kind
+    """In the checkout's state, else in the user's cache, else for this process: the first that is private.
+
+    Raises OSError.
+    """
+    state, cache = project_root(environ) / ".pagewise", user_folder("XDG_CACHE_HOME", ".cache", environ)
+    candidates = [state / kind] if state.is_dir() else []
+    if cache is not None:
+        candidates.append(cache / "pagewise" / kind)
+    for folder in candidates:
+        if make_private(folder):
+            return folder.resolve()
+    return temporary_folder()
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether a compiled file is there that this user made and nobody else can have changed."""
+    if file.is_symlink() or not file.is_file():
+        return False
+    return file.stat().st_uid == os.geteuid() and is_private(file)

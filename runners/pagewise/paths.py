@@ -8,16 +8,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pagewise.core.private import is_private
 from pagewise.errors import FormatError, SetupError
 from pagewise.near import choose_of
 
 
 def project_root(environ: Mapping[str, str] = os.environ) -> Path:
-    """The checkout: PAGEWISE_ROOT (the wrapper sets it), else the nearest folder up with `.pagewise`."""
+    """The checkout: PAGEWISE_ROOT (the wrapper sets it), else the nearest folder up with `.pagewise`.
+
+    One that nobody named counts only if no other user can write to it: programs and modules in it are run.
+    """
     if named := environ.get("PAGEWISE_ROOT"):
         return Path(named)
     here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / ".pagewise").is_dir()), here)
+    return next((folder for folder in (here, *here.parents) if is_private(folder / ".pagewise")), here)
 
 
 def module_tree(environment: str, named: Path | None, environ: Mapping[str, str] = os.environ) -> Path:

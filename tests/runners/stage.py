@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -174,11 +173,11 @@ class Stage:
         return [sys.executable, "-m", "pagewise", *arguments]
 
     def variables(self) -> dict[str, str]:
-        # Compiled once for all tests, and outside the checkout.
+        # Compiled once for all tests, outside the sources and where no other user can write.
         kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         return {
             **kept,
-            "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "pagewise-tests-pycache"),
+            "PYTHONPYCACHEPREFIX": str(ROOT / ".pagewise" / "tests-pycache"),
             "PYTHONPATH": str(RUNNERS),
             "PAGEWISE_ROOT": str(self.folder),
             "PAGEWISE_MODULES": str(self.modules),

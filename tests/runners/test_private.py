@@ -1,0 +1,162 @@
+"""What is loaded and executed comes from folders that no other user can write to."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pagewise.c_code import Product, compiled, find_compiler
+from pagewise.core import private
+from pagewise.core.private import is_private, make_private, user_folder
+from pagewise.paths import module_tree, project_root
+
+LIBRARY = Product("a library", "test", ("-shared", "-fPIC"), suffix=".so")
+Spoiler = Callable[[Path], None]
+
+
+def _give_away(path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to another user")
+    os.chown(path, 65534, 65534, follow_symlinks=False)
+
+
+SPOILERS: dict[str, Spoiler] = {
+    "group may write": lambda path: path.chmod(0o770),
+    "all may write": lambda path: path.chmod(0o707),
+    "another's": _give_away,
+}
+
+
+@pytest.fixture(params=SPOILERS)
+def spoil(request: pytest.FixtureRequest) -> Spoiler:
+    return SPOILERS[request.param]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    file = tmp_path / "source" / "value.c"
+    file.parent.mkdir()
+    file.write_text("int value(void) { return 1; }\n")
+    return file
+
+
+@pytest.fixture
+def compiler() -> list[str]:
+    found = find_compiler()
+    if found is None:
+        pytest.skip("there is no C compiler")
+    return found
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "PAGEWISE_ROOT": str(folder / "nowhere")}
+
+
+def test_a_place_is_private_with_all_folders_above_it(tmp_path: Path, spoil: Spoiler):
+    file = tmp_path / "a" / "b" / "file"
+    assert make_private(file.parent)
+    file.touch(mode=0o644)
+    assert is_private(file) and not is_private(tmp_path / "missing")
+    (tmp_path / "link").symlink_to(file)
+    assert is_private(tmp_path / "link")
+    for place in (file, file.parent, file.parent.parent):
+        mode = place.stat().st_mode
+        spoil(place)
+        assert not is_private(file) and not is_private(tmp_path / "link")
+        os.chown(place, os.geteuid(), os.getegid())
+        place.chmod(mode)
+        assert is_private(file)
+
+
+def test_a_sticky_folder_above_is_no_danger_and_one_of_its_files_is(tmp_path: Path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    assert make_private(tmp_path / "shared" / "mine")
+    assert not make_private(tmp_path / "shared")
+
+
+def test_without_home_the_password_database_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    known = pwd.getpwuid(os.geteuid())
+    assert user_folder("XDG_CACHE_HOME", ".cache", {}) == Path(known.pw_dir) / ".cache"
+    assert user_folder("XDG_CACHE_HOME", ".cache", {"HOME": "here"}) == Path(known.pw_dir) / ".cache"
+    assert user_folder("XDG_CACHE_HOME", ".cache", {"HOME": "/h"}) == Path("/h/.cache")
+    assert user_folder("XDG_CACHE_HOME", ".cache", {"HOME": "/h", "XDG_CACHE_HOME": "/x"}) == Path("/x")
+
+    def unknown(user: int) -> None:
+        raise KeyError(user)
+
+    monkeypatch.setattr(private.pwd, "getpwuid", unknown)
+    assert user_folder("XDG_CACHE_HOME", ".cache", {}) is None
+
+
+def test_without_a_home_code_is_compiled_for_this_process_alone(
+    tmp_path: Path, source: Path, compiler: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    def unknown(user: int) -> None:
+        raise KeyError(user)
+
+    monkeypatch.setattr(private.pwd, "getpwuid", unknown)
+    made = compiled(source, LIBRARY, compiler, environment(tmp_path))
+    assert made.parent == private.temporary_folder() and is_private(made)
+    assert made.parent.stat().st_mode & 0o777 == 0o700
+    assert compiled(source, LIBRARY, compiler, environment(tmp_path)) == made
+
+
+def test_a_planted_library_is_never_used(tmp_path: Path, source: Path, compiler: list[str], spoil: Spoiler):
+    settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    made = compiled(source, LIBRARY, compiler, settings)
+    assert made.parent == tmp_path / "cache/pagewise/test"
+    good = made.read_bytes()
+    made.write_bytes(b"planted by the owner: used")
+    assert compiled(source, LIBRARY, compiler, settings).read_bytes().startswith(b"planted")
+    spoil(made)
+    again = compiled(source, LIBRARY, compiler, settings)
+    assert again.read_bytes() == good and is_private(again)
+    # A link to what another user can write is no better.
+    (tmp_path / "elsewhere").write_bytes(b"planted")
+    spoil(tmp_path / "elsewhere")
+    again.unlink()
+    again.symlink_to(tmp_path / "elsewhere")
+    assert compiled(source, LIBRARY, compiler, settings).read_bytes() == good
+    assert (tmp_path / "elsewhere").read_bytes() == b"planted"
+
+
+def test_a_folder_that_others_can_write_to_is_left_aside(
+    tmp_path: Path, source: Path, compiler: list[str], spoil: Spoiler
+):
+    settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    made = compiled(source, LIBRARY, compiler, settings)
+    made.write_bytes(b"planted")
+    spoil(tmp_path / "cache")
+    other = compiled(source, LIBRARY, compiler, settings)
+    assert other.parent == private.temporary_folder() and other.read_bytes() != b"planted"
+
+
+def test_the_state_of_a_checkout_is_used_where_it_is_private(
+    tmp_path: Path, source: Path, compiler: list[str], spoil: Spoiler
+):
+    settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    settings["PAGEWISE_ROOT"] = str(tmp_path)
+    state = tmp_path / ".pagewise"
+    state.mkdir()
+    assert compiled(source, LIBRARY, compiler, settings).parent == state / "test"
+    spoil(state)
+    assert compiled(source, LIBRARY, compiler, settings).parent == tmp_path / "cache/pagewise/test"
+
+
+def test_a_checkout_that_nobody_named_must_be_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Spoiler
+):
+    """Its modules are Lua that is run, its setup.json names a file that a shell reads."""
+    (tmp_path / ".pagewise" / "modules" / "default").mkdir(parents=True)
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    assert project_root({}) == tmp_path
+    assert module_tree("default", None, {}) == tmp_path / ".pagewise/modules/default"
+    spoil(tmp_path / ".pagewise")
+    assert project_root({}) == tmp_path / "below"
+    assert project_root({"PAGEWISE_ROOT": str(tmp_path)}) == tmp_path

@@ -1,11 +1,12 @@
-# The project's commands; `make` alone tells them.
-ENV ?= default
+# The project's commands; `make` alone lists them with their variables (setup/help.txt).
 KERNELS ?=
 ROUNDS ?=
 RESERVE_HUGEPAGES ?=
 PAGES ?=
 SET_THP_SIZES ?=
-# Names as common as these are taken from the command line alone, not from the environment.
+# Names as common as these are taken from the command line alone, not from the environment: shells and images set ENV.
+ENV = default
+GROUP =
 THREADS =
 CORES =
 PLACEMENT =
@@ -29,48 +30,29 @@ VERSION ?=
 REVISION ?=
 PREFIX ?=
 RELEASE ?=
-GROUP ?=
 DEFAULT ?=
 export BASE IMAGE ENGINE PACKAGES TARGET REFERENCE ACCEPT PUBLISH THRESHOLD KERNELS ROUNDS
-
 export BUNDLE KEY FROM JOBS
+
+# A variable that the help does not list would have no effect.
+given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
+known := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=' setup/help.txt | tr -d =))
+unknown := $(firstword $(filter-out $(known) PAGEWISE_% PIP_%,$(given)))
+ifneq ($(unknown),)
+$(error there is no variable $(unknown): did you mean $(shell setup/nearest '$(unknown)' $(known))? `make` lists all)
+endif
+
+# on NAME: 1 where the variable means yes, else nothing.
+on = $(if $(filter-out 1 yes true 0 no false,$($1))$(word 2,$($1)),$(error $1=$($1) is neither yes (1, yes, true) nor no (0, no, false)))$(if \
+    $(filter 1 yes true,$($1)),1)
+switches := $(sort $(patsubst %=1,%,$(shell LC_ALL=C grep -owE '[A-Z_]+=1' setup/help.txt)))
+$(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-tests stack compare peers man check test test-container test-packages dist lock bundle deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
-	@echo 'make compare    set up, build, compare, report'
-	@echo '                ENV=default|quick|...  KERNELS=schoenauer_triad,...  ROUNDS=n  RESERVE_HUGEPAGES=1'
-	@echo '                UNTIL=2%  BUDGET=30m: rounds until intervals are so narrow (docs/statistics.md)'
-	@echo '                PAGES=thp:64k,hugetlbfs:1g  SET_THP_SIZES=1'
-	@echo '                THREADS=n|CORES=n  PLACEMENT=compact,scatter  SMT=avoid,use  CPUS=0-3,8  MEMORY=first-touch,interleave,bind:0'
-	@echo '                (docs/placement.md)'
-	@echo '                SITE=name: compilers and packages of envs/sites/name, not what is detected (docs/new-site.md)'
-	@echo '                BUILDER=auto|spack|cmake (auto: CMake presets where Spack cannot be had)'
-	@echo 'make peers      set up, build, and compare our kernels with peer benchmarks that are installed (docs/peers.md)'
-	@echo '                PEERS=likwid-bench,stream,...  KERNELS=stream_triad,...  ROUNDS=n  QUICK=1'
-	@echo '                PLACEMENT=scatter  SMT=use  MEMORY=bind'
-	@echo 'make setup      what this machine lacks: system packages, Spack, Python environment, detected compilers'
-	@echo 'make setup-tests     and what tests need: Slurm, browser, cross compilers with HDF5 for A64FX (docs/a64fx.md)'
-	@echo 'make stack      set up, and build the environment ENV with its modules'
-	@echo '                UPSTREAMS=folder: what a deployed release has installed is used and not built (docs/deploy.md)'
-	@echo '                LOCK=folder: exactly what make lock wrote there'
-	@echo 'make man        the manual page: man pagewise, after . setup/activate.sh'
-	@echo 'make dist       the source archive of a release, for Spack (docs/release.md)  VERSION=0.1.0  REVISION=HEAD'
-	@echo 'make lock       lockfile and manifest of a released environment  ENV=release TARGET=host|x86_64_v3|... LOCK=folder'
-	@echo 'make bundle     all that a site without network needs, in one signed archive (docs/air-gap.md)'
-	@echo '                ENV=release TARGET=... OUT=file.tar KEY=fingerprint; there: make stack BUNDLE=file.tar KEY=fingerprint'
-	@echo 'make deploy     a release with its modules for all users of a centre (docs/deploy.md)'
-	@echo '                PREFIX=/apps/pagewise RELEASE=0.1.0 ENV=release GROUP=group DEFAULT=1 REVISION=... LOCK=folder'
-	@echo 'make undeploy   take a release away from there  PREFIX=/apps/pagewise RELEASE=0.1.0'
-	@echo 'make image      an image for running, or STAGE=build for building (docs/containers.md)  BASE=image@sha256:... TARGET=...'
-	@echo 'make regression compare, and hold the result against a stored one, for CI (docs/ci.md)  ENV=... REFERENCE=folder ACCEPT=1'
-	@echo 'make check      kernels with both compilers, the runner, linters'
-	@echo 'make test       check, and Spack, Lmod and the whole way from concretizing to the report'
-	@echo 'make test-container  build images and run them (as root, with buildah and debootstrap)'
-	@echo 'make test-packages   the tests in the recipes, on what is installed of ENV'
-	@echo 'make pin        pin the Python environment anew (needs uv)'
-	@echo 'make clean      remove what was built; Spack and the Python environment stay'
+	@cat setup/help.txt
 
 setup:
 	@setup/bootstrap run

@@ -8,3 +8,12 @@ fail() {
     printf '%s: error: %s\n  remedy: %s\n' "${PROGRAM}" "$1" "$2" >&2
     exit 4
 }
+
+# is_on NAME: whether a variable means yes.
+is_on() {
+    case ${!1:-} in
+        1 | yes | true) return 0 ;;
+        '' | 0 | no | false) return 1 ;;
+        *) fail "$1=${!1} is neither yes (1, yes, true) nor no (0, no, false)" "correct or unset $1" ;;
+    esac
+}

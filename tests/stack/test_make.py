@@ -1,0 +1,124 @@
+"""The variables of `make`: which there are, where they come from, and what means yes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, copy_checkout
+
+#: What the Makefile starts, replaced by programs that note their arguments.
+STARTED = ("setup/bootstrap", "setup/build", "setup/deploy", "ci/regression", "pagewise")
+NOTE = """#!/usr/bin/env python3
+import json, os, pathlib, sys
+root = pathlib.Path(__file__).resolve().parent
+root = root if (root / "Makefile").exists() else root.parent
+with (root / "started").open("a") as file:
+    kept = {name: os.environ.get(name) for name in ("GROUP", "DEFAULT", "ACCEPT", "PAGEWISE_PYTHON", "ENV")}
+    file.write(json.dumps([pathlib.Path(sys.argv[0]).name, sys.argv[1:], kept]) + "\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = copy_checkout(tmp_path_factory.mktemp("make") / "project", "setup", "ci", "Makefile", "pagewise")
+    for name in STARTED:
+        (root / name).write_text(NOTE)
+    return root
+
+
+@pytest.fixture
+def project(copied: Path) -> Path:
+    """A checkout in which nothing was started."""
+    (copied / "started").unlink(missing_ok=True)
+    return copied
+
+
+def make(project: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("MAKE")}
+    command = ["make", "--no-print-directory", "-C", str(project), *arguments]
+    return subprocess.run(command, env=kept | variables, capture_output=True, text=True, check=False)
+
+
+def started(project: Path, *arguments: str, **variables: str) -> list[tuple[str, list[str], dict[str, str]]]:
+    """What a successful make started: programs, their arguments, some of their variables."""
+    done = make(project, *arguments, **variables)
+    assert done.returncode == 0, done
+    return [tuple(json.loads(line)) for line in (project / "started").read_text().splitlines()]
+
+
+MEANINGS = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False, "": False}
+
+
+@pytest.mark.parametrize("from_environment", [False, True])
+@pytest.mark.parametrize("text", MEANINGS)
+def test_switches_mean_what_they_say(project: Path, from_environment: bool, text: str) -> None:
+    given = {"RESERVE_HUGEPAGES": text, "SET_THP_SIZES": text, "QUICK": text}
+    words = [] if from_environment else [f"{name}={value}" for name, value in given.items()]
+    commands = started(project, "compare", "peers", *words, **(given if from_environment else {}))
+    options = {option for name, words, _ in commands if name == "pagewise" for option in words}
+    expected = {"--reserve-hugepages", "--set-thp-sizes", "--quick"} if MEANINGS[text] else set()
+    assert options & {"--reserve-hugepages", "--set-thp-sizes", "--quick"} == expected
+
+
+@pytest.mark.parametrize(("text", "meaning"), [("1", "1"), ("yes", "1"), ("0", ""), ("no", "")])
+def test_switches_of_scripts_mean_what_they_say(project: Path, text: str, meaning: str) -> None:
+    ((_, _, variables),) = started(project, "deploy", f"DEFAULT={text}")
+    assert variables["DEFAULT"] == meaning
+    _, (_, _, variables) = started(project, "regression", f"ACCEPT={text}")
+    assert variables["ACCEPT"] == meaning
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("RESERVE_HUGEPAGES", "maybe"), ("SET_THP_SIZES", "2"), ("QUICK", "1 0"), ("DEFAULT", "x")],
+)
+def test_other_words_are_refused_before_anything_starts(project: Path, name: str, text: str) -> None:
+    done = make(project, "compare", f"{name}={text}")
+    assert done.returncode == 2 and f"{name}={text}" in done.stderr
+    assert not (project / "started").exists()
+
+
+def test_common_names_come_from_the_command_line_alone(project: Path) -> None:
+    of_others = {"ENV": "/etc/profile.d/env.sh", "GROUP": "staff", "CORES": "64", "MEMORY": "4096"}
+    *_, build, compare = started(project, "compare", **of_others)
+    assert build[1] == ["default"] and compare[1] == ["compare", "--env", "default"]
+    *_, deploy = started(project, "deploy", **of_others)
+    assert (deploy[2]["GROUP"], deploy[2]["ENV"]) == ("", "release")
+    *_, build, compare = started(project, "compare", "ENV=quick", "CORES=2", **of_others)
+    assert build[1] == ["quick"] and compare[1] == ["compare", "--env", "quick", "--cores", "2"]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("ROUND=3", "ROUNDS"), ("RESERVE_HUGE_PAGES=1", "RESERVE_HUGEPAGES"), ("env=quick", "ENV")],
+)
+def test_an_unknown_variable_is_refused_before_anything_starts(project: Path, given: str, meant: str) -> None:
+    done = make(project, "compare", given)
+    assert done.returncode == 2 and re.search(rf"\b{meant}\b", done.stderr), done
+    assert not (project / "started").exists()
+
+
+def test_settings_of_the_set_up_are_taken_from_both(project: Path) -> None:
+    path = "/usr/bin/python3"
+    (first,) = started(project, "setup", f"PAGEWISE_PYTHON={path}", "PIP_INDEX_URL=https://example.org")
+    assert first[2]["PAGEWISE_PYTHON"] == path
+
+
+def test_the_help_lists_every_variable_and_command() -> None:
+    text = (ROOT / "Makefile").read_text()
+    used = set(re.findall(r"\$\(([A-Z_]+)\)|^([A-Z_]+) *\?=", text, re.MULTILINE))
+    names = {first or second for first, second in used} | set(
+        " ".join(re.findall(r"^export ([A-Z_ ]+)$", text, re.M)).split()
+    )
+    help_text = make(ROOT, "help").stdout
+    assert {name for name in names if not name.startswith("PAGEWISE_")} <= set(
+        re.findall(r"([A-Z_]+)=", help_text)
+    )
+    commands = set(re.findall(r"^([a-z][a-z-]+):", text, re.MULTILINE)) - {"help"}
+    assert commands == set(re.findall(r"\bmake ([a-z][a-z-]+)", help_text))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.configuration import Configuration
+from pagewise.core.reading import read_file
 from pagewise.errors import FormatError, SelectionError, SetupError
 from pagewise.kernel import Kernel
 from pagewise.lmod import load_each
@@ -106,7 +107,7 @@ def module_files(tree: Path) -> dict[str, Path]:
     found = {}
     for file in sorted(tree.rglob("*.lua")):
         inside = file.relative_to(tree)
-        if not any(part.startswith(".") for part in inside.parts):
+        if file.is_file() and not any(part.startswith(".") for part in inside.parts):
             found[str(inside.with_suffix(""))] = file
     return found
 
@@ -150,7 +151,14 @@ def _kernels_of(configuration: Configuration, read: dict[bytes, Kernel]) -> dict
     """The kernels of an installation by name; equal files are parsed once."""
     kernels = {}
     for file in sorted((Path(configuration.prefix) / "share" / "pagewise" / "kernels").glob("*.yaml")):
-        content = file.read_bytes()
+        try:
+            content = read_file(file)
+        except OSError as fault:
+            raise FormatError(
+                f"this kernel.yaml cannot be read: {fault.strerror}",
+                where=file,
+                remedy="build the environment again",
+            ) from fault
         if content not in read:
             read[content] = Kernel.from_file(file)
         kernels[read[content].name] = read[content]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import PagewiseError
 from pagewise.kernel import sweep_name
 from pagewise.migrations import newest
@@ -96,15 +96,19 @@ def _on_this_machine(results: Path, manifest: Mapping[str, Any]) -> Iterator[tup
 def _runs(folder: Path) -> Iterator[dict[str, Any]]:
     """The runs that a records file tells of and that ended well."""
     try:
-        lines = (folder / RECORDS).read_bytes().splitlines()
+        lines = read_file(folder / RECORDS).splitlines()
     except OSError:
         return
     for line in lines:
+        # Only what is used is looked at: checking ten results against the schema takes many seconds.
         try:
-            record = json.loads(line)
+            record = parse_json(line)
             run = {"kernel": record["kernel"], **record["run"]}
-            told = run["module"], run["series"], run["wall_seconds"]
-            if record["status"] == "ok" and None not in told:
-                yield run
+            named = [run["module"], run["series"], run["kernel"]]
+            named += [run[name] for name in ("pages", "placement", "sweep") if name in run]
+            seconds = run["wall_seconds"]
         except (ValueError, LookupError, TypeError):
             continue
+        usable = all(isinstance(name, str) for name in named) and isinstance(seconds, (int, float))
+        if record.get("status") == "ok" and usable:
+            yield run

@@ -14,6 +14,7 @@ _THP = Path("sys/kernel/mm/transparent_hugepage")
 _POOLS = Path("sys/kernel/mm/hugepages")
 _CPUS = Path("sys/devices/system/cpu")
 _NODES = Path("sys/devices/system/node")
+_MOST_CPUS = 1 << 16
 _PMUS = ("cpu", "cpu_core", "cpu_atom", "armv8_*", "arm_pmu*", "POWER*", "a64fx*")
 
 
@@ -51,11 +52,17 @@ def read(file: Path) -> str | None:
 
 
 def cpu_list(text: str) -> list[int]:
-    """The numbers in the kernel's list notation: `0-2,7` is 0, 1, 2, 7."""
+    """The numbers in the kernel's list notation: `0-2,7` is 0, 1, 2, 7.
+
+    Raises ValueError for what the kernel does not write: ranges out of order, numbers beyond all CPUs.
+    """
     numbers: list[int] = []
     for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        numbers += range(int(first), int(last or first) + 1)
+        match = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
+        if not (numbers[-1] if numbers else -1) < first <= last < _MOST_CPUS:
+            raise ValueError(f"{text[:40]!r} is no list of CPUs")
+        numbers += range(first, last + 1)
     return numbers
 
 

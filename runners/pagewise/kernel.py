@@ -8,9 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from pagewise.configuration import VALUES, Configuration, policy_kind
+from pagewise.core.reading import parse_yaml, read_file
 from pagewise.errors import FormatError
 from pagewise.schemas import upgraded
 
@@ -132,8 +131,8 @@ class Kernel:
     def from_file(cls, file: Path) -> Kernel:
         """Reads a kernel.yaml. Raises FormatError naming the file, and the line where YAML gives one."""
         try:
-            data = yaml.safe_load(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
+            data = parse_yaml(read_file(file))
+        except (OSError, ValueError) as fault:
             raise FormatError(
                 f"this kernel.yaml cannot be read: {fault}",
                 where=file,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -19,6 +18,7 @@ from typing import Any
 
 from pagewise.catalog import Entry
 from pagewise.configuration import Configuration
+from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import SetupError
 from pagewise.placement import Placement, had_by
 from pagewise.plan import Step
@@ -233,7 +233,7 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> bool:
 def timing(exported: Path) -> tuple[float | None, int]:
     """Wall seconds and exit code from hyperfine's export; None and 4 when it measured nothing."""
     try:
-        result: dict[str, Any] = json.loads(exported.read_text(encoding="utf-8"))["results"][0]
+        result: dict[str, Any] = parse_json(read_file(exported))["results"][0]
         return float(result["times"][0]), int(result["exit_codes"][0])
     except (OSError, ValueError, LookupError, TypeError):
         return None, 4

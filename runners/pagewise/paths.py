@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pagewise.core.private import is_private
+from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import FormatError, SetupError
 from pagewise.near import choose_of
 
@@ -57,7 +57,7 @@ def setup_facts(environ: Mapping[str, str] = os.environ) -> dict[str, Any] | Non
     """
     file = project_root(environ) / ".pagewise" / "setup.json"
     try:
-        facts = json.loads(file.read_text(encoding="utf-8"))
+        facts = parse_json(read_file(file))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as fault:

@@ -12,13 +12,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import RefusedError
 from pagewise.schemas import upgraded
 
 SCHEMA = "pagewise.record/1"
 Record = dict[str, Any]
+# A million records.
+_LARGEST = 4 << 30
 # A link that lies in the folder of a result from elsewhere leads out of it.
-_APPENDED = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+_APPENDED = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ def read_records(file: Path) -> tuple[list[Record], list[Skipped]]:
     Raises RefusedError when the file cannot be read.
     """
     try:
-        content = file.read_bytes()
+        content = read_file(file, _LARGEST)
     except OSError as fault:
         raise RefusedError(
             f"the records cannot be read: {fault.strerror}", where=file, remedy="let this user read it"
@@ -60,8 +63,8 @@ def read_records(file: Path) -> tuple[list[Record], list[Skipped]]:
 def parse_record(line: bytes) -> tuple[Record | None, str | None]:
     """A record and None, or None and what is wrong with the line."""
     try:
-        data = json.loads(line, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as fault:
+        data = parse_json(line)
+    except ValueError as fault:
         return None, f"not JSON: {fault}"
     record, found = upgraded("record", data)
     return (None, "; ".join(found[:5])) if found else (record, None)
@@ -153,7 +156,3 @@ def _lines(content: bytes) -> Iterator[tuple[int, bytes, bool]]:
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
             yield number, line, number <= ended
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")

@@ -11,6 +11,7 @@ from typing import Any
 
 from pagewise.configuration import Configuration
 from pagewise.core.files import write_inside
+from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import FormatError, RefusedError, SelectionError
 from pagewise.plan import Subject
 from pagewise.record import Record, Skipped, read_records
@@ -86,9 +87,14 @@ def keep_log(folder: Path, name: str, text: str) -> str | None:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a result's folder, an older one as today's are. Raises FormatError."""
+    return _read(folder)[0]
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], list[Subject]]:
+    """The manifest, and what was to be measured by it. Raises FormatError."""
     file = folder / MANIFEST
     try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
+        manifest = parse_json(read_file(file))
     except FileNotFoundError as fault:
         raise FormatError(
             "this folder holds no result: it has no manifest.json",
@@ -101,7 +107,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if found:
         text = "the manifest does not follow its schema:\n    " + "\n    ".join(found)
         raise FormatError(text, where=file, remedy=_REMEDY)
-    return read
+    configurations = {entry["module"]: Configuration.from_dict(entry) for entry in read["configurations"]}
+    try:
+        return read, [Subject.from_dict(entry, configurations) for entry in read["subjects"]]
+    except KeyError as fault:
+        raise FormatError(
+            f"the manifest names a module that it does not list: {fault}", where=file, remedy=_REMEDY
+        ) from fault
 
 
 def read_result(folder: Path, *, records: bool = True) -> Result:
@@ -109,14 +121,7 @@ def read_result(folder: Path, *, records: bool = True) -> Result:
 
     Without `records`, what was to be measured and how alone.
     """
-    file, manifest = folder / MANIFEST, read_manifest(folder)
-    configurations = {entry["module"]: Configuration.from_dict(entry) for entry in manifest["configurations"]}
-    try:
-        subjects = [Subject.from_dict(entry, configurations) for entry in manifest["subjects"]]
-    except KeyError as fault:
-        raise FormatError(
-            f"the manifest names a module that it does not list: {fault}", where=file, remedy=_REMEDY
-        ) from fault
+    manifest, subjects = _read(folder)
     there = records and (folder / RECORDS).exists()
     read, skipped = read_records(folder / RECORDS) if there else ([], [])
     return Result(folder, manifest, subjects, read, skipped)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pagewise.compare.analysis import analyse
+from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import FormatError
 from pagewise.result import MANIFEST, RECORDS, Result, read_result
 
@@ -37,7 +37,7 @@ def attempts(folder: Path) -> list[Attempt]:
     found = []
     for file in folder.glob(f"*/{MANIFEST}"):
         try:
-            manifest = json.loads(file.read_text(encoding="utf-8"))
+            manifest = parse_json(read_file(file))
             found.append(Attempt(file.parent, manifest["state"], manifest["rounds_done"], manifest))
         except (OSError, ValueError, KeyError, TypeError):
             continue

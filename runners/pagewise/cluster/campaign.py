@@ -15,6 +15,7 @@ from typing import Any
 
 from pagewise.cluster.attempts import Attempt, attempts, best
 from pagewise.core.files import write_inside
+from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import FormatError, RefusedError
 from pagewise.schemas import faults
 
@@ -70,7 +71,7 @@ def read(folder: Path) -> dict[str, Any]:
     """Reads cluster.json. Raises FormatError."""
     file = folder / FILE
     try:
-        told = json.loads(file.read_text(encoding="utf-8"))
+        told = parse_json(read_file(file))
     except FileNotFoundError as fault:
         raise FormatError(
             f"this folder holds no comparison on a cluster: it has no {FILE}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -18,6 +17,7 @@ from typing import Any
 from pagewise.cluster import campaign
 from pagewise.cluster.schedulers import Node, last_word, nodes_of
 from pagewise.cluster.sites import SETTINGS, Partition
+from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import Interrupted, SetupError
 from pagewise.paths import project_root
 from pagewise.result import create_folder, utc_text
@@ -138,7 +138,7 @@ def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = Fals
 
 
 def _jobs(report: Path, partition: Partition) -> list[dict[str, Any]]:
-    cases = json.loads(report.read_text(encoding="utf-8"))["runs"][-1]["testcases"]
+    cases = parse_json(read_file(report))["runs"][-1]["testcases"]
     failed = any(case.get("result") != "pass" for case in cases)
     unusable = _unusable(partition) if failed else {}
     return [_job(case, partition, unusable) for case in cases]

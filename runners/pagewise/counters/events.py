@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from pagewise.core.reading import parse_yaml, read_file
 from pagewise.counters.formula import SECONDS, Formula, Unit
 from pagewise.errors import FormatError, SelectionError
 from pagewise.near import choose_of
@@ -137,8 +136,8 @@ class EventFile:
     def from_file(cls, file: Path) -> EventFile:
         """Reads a file. Raises FormatError naming it, and the line where YAML gives one."""
         try:
-            data = yaml.safe_load(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
+            data = parse_yaml(read_file(file))
+        except (OSError, ValueError) as fault:
             raise FormatError(
                 f"this event file cannot be read: {fault}", where=file, remedy="correct it, and build again"
             ) from fault

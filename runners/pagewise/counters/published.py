@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from pagewise.compare.counted import TIME, rates
+from pagewise.core.reading import parse_yaml, read_file
 from pagewise.counters.events import EventFile
 from pagewise.errors import FormatError
 from pagewise.schemas import faults
@@ -97,7 +96,7 @@ class Published:
 def read_published() -> list[Published]:
     """All publications that come with this package. Raises FormatError."""
     return [
-        Published.from_dict(yaml.safe_load(file.read_text(encoding="utf-8")), file)
+        Published.from_dict(parse_yaml(read_file(file)), file)
         for file in sorted(_FOLDER.glob("*.yaml"))
     ]
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from pagewise.core.reading import parse_yaml, read_file
 from pagewise.errors import FormatError, SelectionError
 from pagewise.near import choose_of
 from pagewise.schemas import faults
@@ -66,14 +65,14 @@ def find_geometry(name: str) -> Geometry:
 def read_geometry(file: Path) -> Geometry:
     """Reads a geometry file. Raises FormatError that names every fault, SelectionError if it is not there."""
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        data = parse_yaml(read_file(file))
     except FileNotFoundError as fault:
         raise SelectionError(
             "there is no such geometry file",
             where=file,
             remedy=f"name a file, or one of: {', '.join(known())}",
         ) from fault
-    except (OSError, ValueError, yaml.YAMLError) as fault:
+    except (OSError, ValueError) as fault:
         raise FormatError(
             f"the geometry cannot be read: {fault}", where=file, remedy="correct it, as docs/model.md has it"
         ) from fault

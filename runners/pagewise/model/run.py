@@ -9,9 +9,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import yaml
 from rich.console import Console
 
+from pagewise.core.reading import parse_yaml, read_file
 from pagewise.errors import PagewiseError, SelectionError
 from pagewise.model.build import PLUGIN_TARGET, Build, kernels_of
 from pagewise.model.figures import modelled_record
@@ -177,7 +177,7 @@ def _smoke(root: Path, kernel: str) -> list[str]:
     for room in ("micro", "mini"):
         file = root / "kernels" / room / kernel / "kernel.yaml"
         if file.is_file():
-            described = yaml.safe_load(file.read_text(encoding="utf-8"))
+            described = parse_yaml(read_file(file))
             return [str(one) for one in described.get("smoke", {}).get("arguments", [])]
     return []
 

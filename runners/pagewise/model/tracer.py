@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import PagewiseError, RefusedError, SelectionError, SetupError
 from pagewise.model.geometry import Geometry
 from pagewise.thp import refused
@@ -181,7 +181,7 @@ def trace(
 def _read(out: Path, program: Program) -> dict[str, Any]:
     """The model's figures. Raises RefusedError where they do not stand for the program."""
     try:
-        modelled: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+        modelled: dict[str, Any] = parse_json(read_file(out))
         unseen = modelled["unseen_instructions"]
     except (OSError, ValueError, KeyError) as fault:
         raise RefusedError(
@@ -206,10 +206,10 @@ def _read(out: Path, program: Program) -> dict[str, Any]:
 
 def _record(written: Path) -> dict[str, Any] | None:
     try:
-        lines = written.read_text(encoding="utf-8").splitlines()
-    except OSError:
+        lines = read_file(written).splitlines()
+        record: dict[str, Any] | None = parse_json(lines[-1]) if lines else None
+    except (OSError, ValueError):
         return None
-    record: dict[str, Any] | None = json.loads(lines[-1]) if lines else None
     return record
 
 

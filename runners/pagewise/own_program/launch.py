@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.catalog import Entry
+from pagewise.core.reading import parse_json, read_file
 from pagewise.launch import (
     LONGEST_OUTPUT,
     SIGNAL_BASE,
@@ -448,10 +449,8 @@ def _text(file: Path) -> str:
 
 def _times(exported: Path) -> dict[str, float]:
     """CPU seconds of the program by itself and by the kernel for it, as hyperfine tells them."""
-    import json
-
     try:
-        told = json.loads(exported.read_text(encoding="utf-8"))["results"][0]
+        told = parse_json(read_file(exported))["results"][0]
         return {"user_seconds": float(told["user"]), "system_seconds": float(told["system"])}
     except (OSError, ValueError, LookupError, TypeError):
         return {}

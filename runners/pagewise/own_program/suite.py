@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from pagewise import lmod
 from pagewise.catalog import module_files
+from pagewise.core.reading import parse_yaml, read_file
 from pagewise.errors import FormatError, SelectionError, SetupError
 from pagewise.near import choose_of
 from pagewise.own_program.output import Check, Pattern, distinct, metric, parse_check
@@ -45,8 +44,8 @@ def known_codes(root: Path | None = None) -> dict[str, Path]:
 def read_code(file: Path) -> Code:
     """Reads a code's file. Raises FormatError that lists every fault."""
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
+        data = parse_yaml(read_file(file))
+    except (OSError, ValueError) as fault:
         raise FormatError(
             f"this code's file cannot be read: {fault}",
             where=file,

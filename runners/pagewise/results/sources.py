@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pagewise.errors import FormatError, PagewiseError, SelectionError
+from pagewise.core.reading import parse_json, read_file
+from pagewise.errors import FormatError, SelectionError
+from pagewise.record import parse_record
 from pagewise.result import MANIFEST, RECORDS, Result, read_result
+from pagewise.schemas import upgraded
 
 PEERS = "peers.json"
 FILES = (MANIFEST, PEERS, RECORDS)
@@ -91,13 +94,14 @@ def read_source(place: Place) -> Source:
     records = folder / RECORDS if (folder / RECORDS).is_file() else None
     fault = None
     try:
-        if (folder / PEERS).is_file():
+        if (folder / PEERS).exists():
             return _peers(place)
-        if (folder / MANIFEST).is_file():
+        if (folder / MANIFEST).exists():
             return _comparison(place, read_result(folder, records=False), records)
     except FormatError as found:
         fault = f"{found.what} ({found.where})"
-    except (KeyError, TypeError, AttributeError, ValueError) as found:
+    # Whatever is wrong in one folder, its neighbours are read.
+    except Exception as found:
         fault = f"not as pagewise writes it: {type(found).__name__}: {found}"
     first = _first_record(records) if records is not None else None
     if first is None:
@@ -152,13 +156,15 @@ def _comparison(place: Place, read: Result, records: Path | None) -> Source:
 def _peers(place: Place) -> Source:
     file = place.folder / PEERS
     try:
-        told = json.loads(file.read_text(encoding="utf-8"))
+        told = parse_json(read_file(file))
     except (OSError, ValueError) as fault:
         raise FormatError(
             f"the peers' figures cannot be read: {fault}", where=file, remedy=_REMEDY_PEERS
         ) from fault
-    if not isinstance(told, Mapping) or told.get("schema") != "pagewise.peers/1":
-        raise FormatError("this is not pagewise.peers/1", where=file, remedy=_REMEDY_PEERS)
+    _, found = upgraded("peers", told)
+    if found:
+        text = "the peers' figures do not follow their schema:\n    " + "\n    ".join(found)
+        raise FormatError(text, where=file, remedy=_REMEDY_PEERS)
     matches = {match["name"]: match for match in told["matches"]}
     samples = [
         {
@@ -221,13 +227,11 @@ def _records_alone(place: Place, first: Mapping[str, Any], faults: list[str]) ->
 
 def _first_record(file: Path) -> Mapping[str, Any] | None:
     """The first line that is a record, None when there is none."""
-    from pagewise.record import read_records
-
     try:
-        records, _ = read_records(file)
-    except PagewiseError:
+        lines = read_file(file).splitlines()
+    except OSError:
         return None
-    return records[0] if records else None
+    return next((record for record, _ in map(parse_record, lines) if record is not None), None)
 
 
 def _identity(told: Mapping[str, Any], folder: Path) -> str:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from pagewise.core.reading import parse_yaml, read_file
 from pagewise.errors import FormatError, SelectionError
 from pagewise.paths import project_root
 from pagewise.schemas import faults
@@ -189,8 +188,8 @@ def _missing_here(site: Site) -> list[str]:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
+        data = parse_yaml(read_file(file))
+    except (OSError, ValueError) as fault:
         raise FormatError(f"this file cannot be read: {fault}", where=file) from fault
     if not isinstance(data, dict):
         raise FormatError("this file holds no mapping", where=file)

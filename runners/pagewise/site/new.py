@@ -16,6 +16,7 @@ from typing import Any
 import jinja2
 import yaml
 
+from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import RefusedError, SetupError
 from pagewise.paths import project_root
 from pagewise.schemas import validator
@@ -77,8 +78,8 @@ def detect(root: Path | None = None) -> Detected:
     root = root or project_root()
     file = root / ".pagewise" / "detected" / "packages.yaml"
     try:
-        packages = json.loads(file.read_text(encoding="utf-8"))["packages"]
-        setup = json.loads((root / ".pagewise" / "setup.json").read_text(encoding="utf-8"))
+        packages = parse_json(read_file(file))["packages"]
+        setup = parse_json(read_file(root / ".pagewise" / "setup.json"))
     except (OSError, ValueError, KeyError) as fault:
         raise SetupError(
             "nothing was detected on this machine yet", where=file, remedy="make setup"

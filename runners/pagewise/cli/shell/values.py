@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -204,18 +203,17 @@ def _prefixes(context: click.Context) -> dict[Path, None]:
 
 
 def _events(context: click.Context) -> Iterator[tuple[str, dict[str, Any]]]:
-    import yaml
+    from pagewise.core.reading import parse_yaml, read_file
 
     prefix = next(iter(_prefixes(context)), Path("/nonexistent"))
     for file in sorted((prefix / "share" / "pagewise" / "events").glob("*.yaml")):
-        yield (
-            file.stem,
-            yaml.load(file.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)),
-        )
+        yield file.stem, parse_yaml(read_file(file))
 
 
 def _state(manifest: Path) -> str | None:
+    from pagewise.core.reading import parse_json, read_file
+
     try:
-        return json.loads(manifest.read_text(encoding="utf-8"))["state"]
-    except (OSError, ValueError, LookupError):
+        return parse_json(read_file(manifest))["state"]
+    except (OSError, ValueError, LookupError, TypeError):
         return None

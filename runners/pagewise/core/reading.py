@@ -1,0 +1,138 @@
+"""Reads files that others wrote, so that no later code has to expect odd data.
+
+Results are copied between machines and edited by hand, and a folder of many users holds anything.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import stat
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+#: The largest file that is read as one piece of data, in bytes.
+LARGEST = 64 << 20
+#: What the data of one file may be: how deeply nested, of how many parts. YAML's aliases multiply parts.
+DEEPEST, MOST_PARTS = 64, 2_000_000
+_MOST_INTEGER = 1 << 63
+
+
+def read_file(file: Path, largest: int = LARGEST) -> bytes:
+    """The content of a regular file. Raises OSError; nothing that is opened here can block."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with open(descriptor, "rb") as stream:  # noqa: PTH123 a descriptor has no path
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(file))
+        content = stream.read(largest + 1)
+    if len(content) > largest:
+        raise OSError(errno.EFBIG, f"larger than {largest >> 20} MiB", str(file))
+    return content
+
+
+def parse_json(content: bytes) -> Any:
+    """The data of a JSON text in UTF-8. Raises ValueError for what is not plain data (see `plain`)."""
+    try:
+        return plain(json.loads(content.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_refuse))
+    except RecursionError as fault:
+        raise ValueError(f"nested deeper than {DEEPEST} levels") from fault
+
+
+def parse_yaml(content: bytes) -> Any:
+    """The data of a YAML text in UTF-8. Raises ValueError for what is not plain data (see `plain`)."""
+    try:
+        return plain(yaml.load(content.decode("utf-8"), _Loader))
+    except RecursionError as fault:
+        raise ValueError(f"nested deeper than {DEEPEST} levels") from fault
+    except yaml.YAMLError as fault:
+        raise ValueError(str(fault)) from fault
+
+
+def plain(data: Any) -> Any:
+    """The same data, if it is plain: objects with texts as keys, lists, texts, numbers, true, false, null.
+
+    Raises ValueError for what later code could fail at: deep nesting, lone surrogates, numbers that are not
+    finite or do not fit into 64 bits.
+    """
+    parts, left = [(data, 1)], MOST_PARTS
+    while parts:
+        part, depth = parts.pop()
+        left -= 1
+        if left < 0:
+            raise ValueError(f"more than {MOST_PARTS} parts")
+        if isinstance(part, (dict, list)):
+            if depth > DEEPEST:
+                raise ValueError(f"nested deeper than {DEEPEST} levels")
+            if isinstance(part, dict):
+                for key in part:
+                    if not isinstance(key, str):
+                        raise ValueError(f"the key {_short(key)} is not a text")
+                    _check(key)
+                part = part.values()
+            parts += [(inner, depth + 1) for inner in part]
+        else:
+            _check(part)
+    return data
+
+
+def _check(value: Any) -> None:
+    """Raises ValueError unless it is a plain text, number, true, false or null."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as fault:
+            raise ValueError(f"invalid Unicode in {_short(value)}") from fault
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} is not a finite number")
+    elif isinstance(value, int):
+        if not -_MOST_INTEGER <= value < _MOST_INTEGER:
+            raise ValueError("a number that does not fit into 64 bits")
+    elif value is not None:
+        raise ValueError(f"{_short(value)} is a {type(value).__name__}, write it as a text")
+
+
+def _short(value: object) -> str:
+    return ascii(value)[:40]
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError(f"the key {_short(_repeated(name for name, _ in pairs))} is there twice")
+    return made
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _repeated(names: Any) -> Hashable:
+    seen: set[Hashable] = set()
+    return next(name for name in names if name in seen or seen.add(name))
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's plain types, with every key once and without merging (`<<`), which multiplies without limit."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Mapping[Hashable, Any]:
+        """The mapping. Raises ConstructorError."""
+        names = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        if len(set(names)) < len(names):
+            name = _short(_repeated(iter(names))[1])
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the key {name} is there twice", node.start_mark
+            )
+        return super().construct_mapping(node, deep)
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Refuses to merge. Raises ConstructorError."""
+        for key, _ in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                raise yaml.constructor.ConstructorError(None, None, "<< is not supported", key.start_mark)
+        super().flatten_mapping(node)

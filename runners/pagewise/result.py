@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -12,6 +11,7 @@ from typing import Any
 from pagewise.configuration import Configuration
 from pagewise.core.files import write_inside
 from pagewise.core.reading import parse_json, read_file
+from pagewise.core.text import json_text
 from pagewise.errors import FormatError, RefusedError, SelectionError
 from pagewise.plan import Subject
 from pagewise.record import Record, Skipped, read_records
@@ -67,7 +67,7 @@ def create_folder(results: Path, name: str, now: datetime) -> Path:
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     """Writes the manifest in one step: a reader sees the old one or the new one. Raises RefusedError."""
     try:
-        write_inside(folder, MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        write_inside(folder, MANIFEST, json_text(manifest))
     except OSError as fault:
         raise RefusedError(
             f"the manifest cannot be written: {fault.strerror}; all records before it are kept",

@@ -15,6 +15,7 @@ from click.shell_completion import add_completion_class, shell_complete
 import pagewise
 from pagewise.cli import commands as folder
 from pagewise.cli.ending import ignore_bad_sizes, report_ending
+from pagewise.cli.output import standard_streams
 from pagewise.errors import Interrupted
 from pagewise.near import choose_of
 
@@ -58,13 +59,12 @@ def commands() -> None:
 
 def main() -> NoReturn:
     """Runs the command line. However it ends, the exit code is one of those above."""
-    try:
-        code = _run()
-        # Here, because a failure to write when Python itself exits would set an exit code of Python's.
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except (Exception, Interrupted, KeyboardInterrupt) as fault:
-        code = report_ending(fault)
+    with standard_streams() as ended:
+        try:
+            code = _run()
+        except (Exception, Interrupted, KeyboardInterrupt) as fault:
+            code = report_ending(fault)
+        code = ended(code)
     sys.exit(code)
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import select
 import shlex
 import signal
 import sys
 import traceback
 from collections.abc import MutableMapping
-from contextlib import suppress
 
 import click
 
@@ -20,27 +17,22 @@ from pagewise.errors import Interrupted, PagewiseError, missing_package
 #: EX_SOFTWARE of sysexits.h: `diff` and others use 1 for a finding.
 INTERNAL_ERROR = 70
 _INTERRUPTED = 128 + signal.SIGINT
-_CLOSED = 128 + signal.SIGPIPE
 _SIZE = re.compile("[1-9][0-9]{0,3}")
 
 
 def report_ending(fault: BaseException) -> int:
     """Prints what ended the program to standard error; the exit code."""
-    if isinstance(fault, BrokenPipeError) and _is_output_closed():
-        return _CLOSED
     if isinstance(fault, Interrupted):
         return fault.exit_code
     if isinstance(fault, (KeyboardInterrupt, click.exceptions.Abort)):
         return _INTERRUPTED
     fault = missing_package(fault) or fault
-    # Standard error may be closed or full too; the exit code is then all that is left.
-    with suppress(OSError):
-        if isinstance(fault, click.ClickException):
-            fault.show()
-        elif isinstance(fault, PagewiseError):
-            click.echo(f"pagewise: error: {fault}", err=True)
-        else:
-            click.echo(_describe_internal(fault), err=True)
+    if isinstance(fault, click.ClickException):
+        fault.show()
+    elif isinstance(fault, PagewiseError):
+        click.echo(f"pagewise: error: {fault}", err=True)
+    else:
+        click.echo(_describe_internal(fault), err=True)
     if isinstance(fault, (click.ClickException, PagewiseError)):
         return fault.exit_code
     return INTERNAL_ERROR
@@ -51,18 +43,6 @@ def ignore_bad_sizes(environ: MutableMapping[str, str]) -> None:
     for name in ("COLUMNS", "LINES"):
         if not _SIZE.fullmatch(environ.get(name, "")):
             environ.pop(name, None)
-
-
-def _is_output_closed() -> bool:
-    """Whether the reader of standard output has gone; if so, what is left to print is dropped."""
-    poll = select.poll()
-    poll.register(1, 0)
-    if not any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0)):
-        return False
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
-    return True
 
 
 def _describe_internal(fault: BaseException) -> str:

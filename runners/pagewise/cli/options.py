@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -12,7 +11,9 @@ from typing import Any
 import click
 from rich.console import Console
 
+from pagewise.cli.output import PlainConsole
 from pagewise.cli.shell import values
+from pagewise.core.text import json_text
 
 _MEMORIES = re.compile(r",\s*(?=[a-z])")
 _PLAIN_WIDTH = 120
@@ -263,15 +264,15 @@ def split_commas(texts: Sequence[str]) -> tuple[str, ...]:
 
 def print_json(data: Any) -> None:
     """One JSON object on standard output."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json_text(data), nl=False)
 
 
 def make_console(as_json: bool = False) -> Console:
     """Standard output, or standard error beside JSON; where it is no terminal, wide enough for the tables."""
-    console = Console(stderr=as_json)
+    console = PlainConsole(stderr=as_json)
     if console.is_terminal:
         return console
-    return Console(stderr=as_json, width=int(os.environ.get("COLUMNS", _PLAIN_WIDTH)))
+    return PlainConsole(stderr=as_json, width=int(os.environ.get("COLUMNS", _PLAIN_WIDTH)))
 
 
 def set_default_rounds(chosen: dict[str, Any]) -> None:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from pagewise.cluster.attempts import Attempt, attempts, best
 from pagewise.core.files import write_inside
 from pagewise.core.reading import parse_json, read_file
+from pagewise.core.text import json_text
 from pagewise.errors import FormatError, RefusedError
 from pagewise.schemas import faults
 
@@ -62,7 +62,7 @@ class NodeOutcome:
 def write(folder: Path, told: Mapping[str, Any]) -> None:
     """Writes cluster.json in one step. Raises RefusedError."""
     try:
-        write_inside(folder, FILE, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+        write_inside(folder, FILE, json_text(told))
     except OSError as fault:
         raise RefusedError(f"{FILE} cannot be written: {fault.strerror}", where=folder / FILE) from fault
 

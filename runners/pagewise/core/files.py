@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 
+from pagewise.core.text import printable
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _ASIDE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # What a spreadsheet takes for the beginning of a formula.
@@ -20,11 +22,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def write_inside(folder: Path, name: str, content: str | bytes) -> Path:
     """Writes a file of a folder, `name` relative to it; folders between are made. The file's path.
 
-    A reader sees the old file or the new one. No link below the folder is followed: one of the file's name is
-    replaced, one instead of a folder is an error. Raises OSError.
+    Text is written without control characters. A reader sees the old file or the new one. No link below the
+    folder is followed: one of the file's name is replaced, one instead of a folder is an error. Raises
+    OSError.
     """
     *folders, last = _parts(name)
-    data = content.encode() if isinstance(content, str) else content
+    data = printable(content).encode() if isinstance(content, str) else content
     with _opened(folder, folders) as inside:
         aside = f".{last}.{secrets.token_hex(4)}.new"
         descriptor = os.open(aside, _ASIDE, 0o666, dir_fd=inside)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pagewise.core.files import table_text, write_inside
+from pagewise.core.text import json_text
 from pagewise.errors import RefusedError
 from pagewise.peers.analysis import Best, Row
 from pagewise.units import bytes_text, number_text, percent_text
@@ -75,7 +75,7 @@ def print_rows(console: Console, rows: Sequence[Row]) -> None:
 def write_files(folder: Path, rows: Sequence[Row], told: Mapping[str, Any]) -> None:
     """Writes peers.json (with every sample), peers.csv and peers.md. Raises RefusedError."""
     try:
-        text = json.dumps(_plain(told), indent=1, ensure_ascii=False) + "\n"
+        text = json_text(_plain(told), indent=1)
         write_inside(folder, "peers.json", text)
         write_inside(folder, "peers.md", markdown(rows, told))
         table = ([cells.get(name) for name in _COLUMNS] for cells in map(_csv_row, rows))

@@ -75,6 +75,8 @@ STYLE = {
     "axes.facecolor": PAPER,
     "savefig.facecolor": PAPER,
     "svg.fonttype": "none",
+    # A name with two dollar signs is no formula.
+    "text.parse_math": False,
 }
 
 

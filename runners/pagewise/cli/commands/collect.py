@@ -37,9 +37,9 @@ def command(folders: Sequence[Path], store: Path, parquet: Path | None, wait: fl
     """
     from dataclasses import asdict
 
-    from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
+    from pagewise.cli.output import PlainConsole
     from pagewise.results.collect import collect
     from pagewise.results.store import export, writing
     from pagewise.units import count_text
@@ -47,7 +47,7 @@ def command(folders: Sequence[Path], store: Path, parquet: Path | None, wait: fl
     columns = (TextColumn("collecting"), MofNCompleteColumn())
     with (
         writing(store, wait) as connection,
-        Progress(*columns, console=Console(stderr=True), transient=True) as progress,
+        Progress(*columns, console=PlainConsole(stderr=True), transient=True) as progress,
     ):
         task = progress.add_task("", total=None)
         done = collect(

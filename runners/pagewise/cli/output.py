@@ -1,0 +1,141 @@
+"""Standard output and standard error, as commands write to them.
+
+Names and messages of others come without control characters, and output that cannot be written does not end
+what was begun: a measurement goes on and is saved.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
+
+import click
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from pagewise.core.text import printable
+
+_REFUSED, _CLOSED = 4, 128 + signal.SIGPIPE
+
+
+class Output:
+    """A standard stream. After the first failure to write, which is kept in `failure`, it drops all text.
+
+    `styled` takes text with the escape sequences of a Console.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self.failure: OSError | None = None
+        if stream is None:
+            # Closed by whoever started this program.
+            self.failure = OSError(errno.EBADF, os.strerror(errno.EBADF))
+            stream = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 lives as long as this
+        self._stream = stream
+        self.styled = _Styled(self)
+
+    def write(self, text: str) -> int:
+        """Writes a text without its control characters."""
+        return self.put(printable(text))
+
+    def put(self, text: str) -> int:
+        """Writes a text as it is."""
+        self._attempt(self._stream.write, text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Writes what was kept back."""
+        self._attempt(self._stream.flush)
+
+    def _attempt(self, action: Callable[..., Any], *arguments: str) -> None:
+        if self.failure is not None:
+            return
+        try:
+            action(*arguments)
+        except OSError as failure:
+            self.failure = failure
+            self._drop()
+
+    def _drop(self) -> None:
+        """Sends what the stream still holds to nowhere: Python writes that when it exits."""
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        """All else is the stream's: its encoding, whether it is a terminal."""
+        return getattr(self._stream, name)
+
+
+class _Styled:
+    """Where a Console writes to."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self.write, self.flush = output.put, output.flush
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._output, name)
+
+
+class PlainConsole(Console):
+    """A Console whose texts come without control characters; its own styles and movements stay."""
+
+    def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
+        stream = sys.stderr if stderr else sys.stdout
+        super().__init__(file=getattr(stream, "styled", stream), stderr=stderr, width=width)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """What is printed, piece by piece."""
+        for piece in super().render(renderable, options):
+            yield piece if piece.control else Segment(printable(piece.text), piece.style)
+
+
+@contextmanager
+def standard_streams() -> Iterator[Callable[[int], int]]:
+    """Standard output and error are Outputs in the block; gives what turns an exit code into the final one.
+
+    0 becomes 141 when the reader of standard output went away, as in shells, and 4 when it could not be
+    written for another reason, which is reported.
+    """
+    _open_closed_descriptors()
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        if hasattr(stream, "reconfigure"):
+            # Not every terminal has every letter.
+            stream.reconfigure(errors="replace")
+    output, messages = Output(sys.stdout), Output(sys.stderr)
+    sys.stdout, sys.stderr = output, messages  # type: ignore[assignment]
+
+    def ended(code: int) -> int:
+        output.flush()
+        if isinstance(output.failure, BrokenPipeError):
+            code = code or _CLOSED
+        elif output.failure is not None:
+            click.echo(
+                f"pagewise: error: standard output cannot be written: {output.failure.strerror}\n"
+                "  remedy: free some space or name another file; what was measured is saved",
+                err=True,
+            )
+            code = code or _REFUSED
+        messages.flush()
+        return code
+
+    try:
+        yield ended
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def _open_closed_descriptors() -> None:
+    """A file that is opened later must not get the number of a standard stream."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)

@@ -1,0 +1,119 @@
+"""Standard output and error: no control characters in them, and what fails there ends nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from rich.table import Table
+from rich.text import Text
+
+from pagewise.cli.output import Output, PlainConsole, standard_streams
+from pagewise.core.files import table_text, write_inside
+from pagewise.core.text import json_text, printable
+from stage import Stage
+
+EVIL = "a\x1b[31mb\x1b]0;title\x07c\x9b2Jd\u202ee\x7f\rf\u2028g"
+PLAIN = "a[31mb]0;titlec2Jdefg"
+
+
+def is_plain(text: str) -> bool:
+    return printable(text) == text
+
+
+def test_controls_are_removed_and_all_else_stays():
+    assert printable(EVIL) == PLAIN
+    assert printable("µ ≤ ×\n\tтест 日本語 é") == "µ ≤ ×\n\tтест 日本語 é"
+    assert printable("a\udce9b") == "a\ufffdb"
+
+
+def test_json_keeps_what_it_is_given():
+    data = {EVIL: [EVIL, "µ", "\udce9"]}
+    assert json.loads(json_text(data)) == data
+    assert is_plain(json_text(data)) and "µ" in json_text(data)
+    with pytest.raises(ValueError):
+        json_text([float("nan")])
+
+
+def test_text_files_have_no_controls(tmp_path: Path):
+    text = write_inside(tmp_path, "one.md", f"| {EVIL} |\n").read_text()
+    assert text == f"| {PLAIN} |\n"
+    assert is_plain(write_inside(tmp_path, "one.csv", table_text(["a"], [[EVIL]])).read_text())
+
+
+def test_a_console_prints_styles_and_no_controls_of_others(monkeypatch: pytest.MonkeyPatch):
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stdout", Output(stream))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    console = PlainConsole()
+    table = Table(title=EVIL)
+    table.add_column(EVIL)
+    table.add_row(Text(EVIL, style="bold red"))
+    for shown in (EVIL, Text(EVIL, style="bold red"), table):
+        console.print(shown, markup=False)
+    written = stream.getvalue()
+    assert "\x1b[1;31m" in written
+    for one in ("\x1b[31mb", "\x1b]0", "\x07", "\x9b", "\u202e", "\x7f", "\r"):
+        assert one not in written
+
+
+def test_what_cannot_be_written_is_dropped_and_kept_as_the_failure():
+    with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123
+        output = Output(full)
+        output.write("x")
+        assert output.failure is None
+        for _ in range(2):
+            output.flush()
+            output.write("y")
+        assert isinstance(output.failure, OSError)
+
+
+def test_streams_are_put_back(capsys: pytest.CaptureFixture[str]):
+    with standard_streams() as ended:
+        print(EVIL)
+        assert [ended(code) for code in (0, 1, 2)] == [0, 1, 2]
+    print("\x1b")
+    assert capsys.readouterr().out == f"{PLAIN}\n\x1b\n"
+
+
+@pytest.mark.parametrize("command", [["manual"], ["list"], ["results", "list", "--json"]])
+@pytest.mark.parametrize("output", ["full", "closed", "read-only"])
+def test_output_that_cannot_be_written_ends_with_4(small: Stage, output: str, command: list[str]):
+    small.results.mkdir()
+    redirected = {"full": ">/dev/full", "closed": ">&-", "read-only": "1</dev/null"}[output]
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {redirected}', "sh", *small.command(*command)],
+        env=small.variables(),
+        cwd=small.folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 4 and done.stderr.startswith("pagewise: error:")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("output", ["full", "gone"])
+def test_a_comparison_is_measured_and_reported_without_output(small: Stage, output: str):
+    command = small.command("compare", "--results", str(small.results), "--rounds", "3", "--no-sweep")
+    reader, gone = os.pipe()
+    os.close(reader)
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            command,
+            env=small.variables(),
+            cwd=small.folder,
+            stdout=full if output == "full" else gone,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    os.close(gone)
+    assert done.returncode == (4 if output == "full" else 141) and "Traceback" not in done.stderr
+    manifest = json.loads((small.result() / "manifest.json").read_text())
+    assert manifest["state"] == "complete" and manifest["rounds_done"] == 3
+    assert (small.result() / "report.html").exists() and (small.result() / "summary.csv").exists()

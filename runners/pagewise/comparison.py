@@ -32,6 +32,7 @@ from pagewise.provenance import software
 from pagewise.record import Record, RecordWriter, Skipped
 from pagewise.result import RECORDS, Result, create_folder, keep_log, utc_text, write_manifest
 from pagewise.resume import Earlier, continued, set_aside
+from pagewise.session.origin import seal
 from pagewise.signals import interruptible
 from pagewise.units import clock_text, count_text, percent_text
 
@@ -97,6 +98,8 @@ class Comparison:
             now = datetime.now(timezone.utc)
             self.folder = create_folder(self.options.results, self.options.name, now)
             self.manifest["created"] = utc_text(now)
+            if "seal" not in self.manifest:
+                self.manifest["seal"] = seal(self.manifest)
         else:
             self.folder = self.options.resume
             self.manifest, self.earlier = continued(self.folder, self.manifest)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pagewise.core.private import is_private
 from pagewise.core.reading import parse_json, read_file
-from pagewise.errors import FormatError, SetupError
+from pagewise.errors import FormatError, SelectionError, SetupError
 from pagewise.near import choose_of
 
 
@@ -27,8 +28,14 @@ def project_root(environ: Mapping[str, str] = os.environ) -> Path:
 def module_tree(environment: str, named: Path | None, environ: Mapping[str, str] = os.environ) -> Path:
     """The module tree: the one named, else PAGEWISE_MODULES, else that of an environment of this checkout.
 
-    Raises SetupError when it is not there.
+    Raises SetupError when it is not there, SelectionError for an environment that is no name.
     """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", environment):
+        raise SelectionError(
+            f"{environment!r} is not the name of an environment",
+            where="--env",
+            remedy="`pagewise doctor` lists those that are built; name any other module tree with --modules",
+        )
     if named is not None:
         tree, remedy = named, "give --modules a folder which holds pagewise-micro/..."
     elif from_environment := environ.get("PAGEWISE_MODULES"):

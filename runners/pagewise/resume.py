@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -115,14 +116,14 @@ def continued(folder: Path, planned: Mapping[str, Any]) -> tuple[dict[str, Any],
         raise SelectionError(
             "this comparison came to its end: nothing is left to do",
             where=folder,
-            remedy=f"measure it anew: {' '.join(manifest['command'])}",
+            remedy=f"measure it anew: {shlex.join(manifest['command'])}",
         )
     found = list(differences(manifest, planned))
     if found:
         raise RefusedError(
             "not all is as it was when this comparison began:\n    " + "\n    ".join(found),
             where=folder,
-            remedy=f"put it back as it was, or begin anew: {' '.join(manifest['command'])}",
+            remedy=f"put it back as it was, or begin anew: {shlex.join(manifest['command'])}",
         )
     runs = _runs(result.records)
     earlier = Earlier(

@@ -181,6 +181,7 @@ class Stage:
             "PYTHONPATH": str(RUNNERS),
             "PAGEWISE_ROOT": str(self.folder),
             "PAGEWISE_MODULES": str(self.modules),
+            "XDG_STATE_HOME": str(self.folder / "state"),
             "COLUMNS": "120",
             **self.environment,
         }

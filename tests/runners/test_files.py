@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -106,3 +107,30 @@ def test_no_cell_of_a_table_is_a_formula():
     rows: list[list[Any]] = [["=1+1", "+1", "-1", "@x", "\tx", "a=b", -1.5, None]]
     (told,) = csv.reader(table_text([], rows).splitlines()[1:])
     assert told == ["'=1+1", "'+1", "'-1", "'@x", "'\tx", "a=b", "-1.5", ""]
+
+
+EVIL = "</td></svg><script>x</script><img src=x onerror=x>\\input{x}"
+
+
+def test_names_of_a_received_result_are_text_in_every_report(compared: Compared, tmp_path: Path):
+    received = tmp_path / "received"
+    shutil.copytree(compared[0].result(), received)
+    file = received / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest |= {"name": EVIL, "command": ["pagewise", "compare", EVIL]}
+    manifest["host"] |= {"hostname": EVIL, "cpu": EVIL, "kernel": EVIL}
+    for one in manifest["subjects"]:
+        one["kernel"] |= {"title": EVIL, "summary": EVIL, "equation": EVIL}
+        for metric in one["kernel"]["metrics"]:
+            metric["label"] = EVIL
+    for one in manifest["configurations"]:
+        one["target"] = EVIL
+    file.write_text(json.dumps(manifest))
+    done = compared[0].run("report", str(received))
+    assert done.returncode == 0, done.stderr
+    for written in (received / "report.html", received / "summary.md", *received.glob("figures/*.svg")):
+        # Markdown takes a sign after a backslash as text.
+        assert not re.search(r"(?<!\\)<(script|img)", written.read_text()), written
+    assert "&lt;script" in (received / "report.html").read_text()
+    tables = (received / "tables.tex").read_text()
+    assert "\\input" not in tables and "input\\{x\\}" in tables

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
+from pagewise.cli.consent import TRUST, confirm
 from pagewise.cli.shell import values
 from pagewise.errors import SelectionError
+
+if TYPE_CHECKING:
+    from pagewise.results.rerun import Begun
 
 _BESIDE = ("resume", "as_json")
 
@@ -28,44 +33,50 @@ class Resumable(click.Command):
                 help="Go on with a comparison that was broken off, as it was begun and in its folder.",
             )
         )
+        self.params.append(
+            click.Option(["--trust"], is_flag=True, help=f"With --resume: {TRUST}")
+        )
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Parses what was typed or, with --resume, what was typed when the result was begun."""
         left = super().parse_args(context, arguments)
-        folder = context.params["resume"]
+        trusted, folder = context.params.pop("trust"), context.params["resume"]
         if folder is None or context.resilient_parsing:
             return left
+        from pagewise.host import read_host
+        from pagewise.results.rerun import changed_modules, check_unchanged, choose_modules
+        from pagewise.resume import machine_differences
+
         for name in context.params:
             given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
             if name not in _BESIDE and given:
                 raise click.UsageError("--resume takes all other options from the result: give none", context)
         kept = {name: context.params[name] for name in _BESIDE if name in context.params}
-        begun = _begun_by(folder, context)
+        result = _begun_by(folder, context)
         context.params.clear()
-        left = super().parse_args(context, begun)
+        left = super().parse_args(context, list(result.arguments))
+        del context.params["trust"]
         context.params |= kept
+        if not result.is_own:
+            confirm(folder, result.name, context.params, trusted)
+        choose_modules(context.params, result)
+        remedy = f"restore it, or begin anew: {shlex.join(result.manifest['command'])}"
+        changed = list(changed_modules(context.params, result))
+        if changed:
+            changed = [*machine_differences(result.manifest, {"host": read_host()}), *changed]
+        check_unchanged(changed, result, remedy)
         return left
 
 
-def _begun_by(folder: Path, context: click.Context) -> list[str]:
-    """The arguments that a result's comparison was begun with; they are read where it was begun."""
-    from pagewise.result import read_manifest
+def _begun_by(folder: Path, context: click.Context) -> Begun:
+    """How a result's comparison was begun; its arguments are read in the folder where that was."""
+    from pagewise.results.rerun import begun
 
-    manifest = read_manifest(folder)
-    _, command, *arguments = manifest["command"]
-    if command != context.info_name:
+    found = begun(folder)
+    if found.name != context.info_name:
         raise SelectionError(
-            f"this result was begun by `pagewise {command}`",
+            f"this result was begun by `pagewise {found.name}`",
             where=folder,
-            remedy=f"pagewise {command} --resume {folder}",
+            remedy=f"pagewise {found.name} --resume {folder}",
         )
-    if "started_in" in manifest:
-        try:
-            os.chdir(manifest["started_in"])
-        except OSError as fault:
-            raise SelectionError(
-                f"the folder in which it was begun is gone: {fault.strerror}",
-                where=manifest["started_in"],
-                remedy="begin anew",
-            ) from fault
-    return arguments
+    return found

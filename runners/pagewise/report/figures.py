@@ -57,6 +57,8 @@ _DASHES: dict[tuple[str, str], Any] = {
     ("compiler", "regular"): (0, (7, 2, 1, 2, 1, 2)),
     ("hardware", "nontemporal"): (0, (6, 2, 1.2, 2)),
 }
+# A file matplotlibrc of the working folder, which may be a result's from elsewhere, decides nothing.
+mpl.rcdefaults()
 FIGURES = "figures"
 STYLE = {
     "font.family": "sans-serif",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 from pathlib import Path
 from typing import Any
 
 import click
 
+from pagewise.cli.consent import TRUST, confirm
 from pagewise.cli.measured import carry_out
-from pagewise.cli.options import JSON, PLAN, make_console
+from pagewise.cli.options import JSON, MODULES, PLAN, make_console
 from pagewise.cli.shell import values
 from pagewise.errors import SelectionError
 
@@ -30,6 +32,8 @@ _MEASURING = ("compare", "counters", "run-policies")
     is_flag=True,
     help="Let it change those settings of the machine meanwhile that it changed then, and put them back.",
 )
+@MODULES
+@click.option("--trust", is_flag=True, help=TRUST)
 @click.option(
     "--results",
     type=click.Path(path_type=Path, resolve_path=True),
@@ -39,31 +43,57 @@ _MEASURING = ("compare", "counters", "run-policies")
 @PLAN
 @JSON
 def command(
-    result: Path, results: Path | None, *, anyway: bool, change_settings: bool, planning: bool, as_json: bool
+    result: Path,
+    results: Path | None,
+    modules: Path | None,
+    *,
+    anyway: bool,
+    trust: bool,
+    change_settings: bool,
+    planning: bool,
+    as_json: bool,
 ) -> int:
     """Measure again what RESULT measured: same command, same modules, same order of runs.
 
-    The modules' and programs' digests must be those of then; what differs is named, and nothing is run. What
-    is another of the machine is told and goes into the new result. Then: pagewise diff RESULT NEW.
+    The digests of modules and programs must be the same; otherwise the differences are listed, and nothing is
+    run. Differences of the machine are listed and recorded in the new result. What a result from elsewhere
+    would execute is shown, and needs your consent. Then: pagewise diff RESULT NEW.
     """
-    from pagewise.results.rerun import begun, check_changes, check_same, same_choice
+    from pagewise.results.rerun import (
+        REMEDY,
+        begun,
+        changed_modules,
+        check_changes,
+        check_same,
+        check_unchanged,
+        choose_modules,
+        same_choice,
+    )
 
-    manifest, name, arguments = begun(result)
+    modules = modules and modules.absolute()
+    found = begun(result)
+    manifest, name = found.manifest, found.name
     if name not in _MEASURING:
         raise SelectionError(
             f"`pagewise {name}` cannot be repeated by its result",
             where=result,
-            remedy=f"give its command again: {' '.join(manifest['command'])}",
+            remedy=f"give its command again: {shlex.join(manifest['command'])}",
         )
     file = importlib.import_module(f"pagewise.cli.commands.{name.replace('-', '_')}")
-    chosen = file.command.make_context(name, arguments).params
+    chosen = file.command.make_context(name, list(found.arguments)).params
     for beside in ("planning", "listing", "as_json"):
         chosen.pop(beside, None)
+    chosen["resume"] = None
+    if not found.is_own:
+        confirm(result, name, chosen, trust)
+    choose_modules(chosen, found, modules)
+    if not anyway:
+        check_unchanged(list(changed_modules(chosen, found)), found, REMEDY)
     chosen["results"] = results or result.parent
     same_choice(chosen, manifest)
     check_changes(chosen, change_settings, result)
     console = make_console(as_json)
     comparison: Any = file.prepared(chosen, console)
-    for line in check_same(manifest, comparison.manifest, result, anyway):
+    for line in check_same(found, comparison.manifest, anyway):
         console.print(f"not as then: {line}", style="yellow", highlight=False, markup=False, soft_wrap=True)
     return carry_out(comparison, console, planning, as_json)

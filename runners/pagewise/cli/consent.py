@@ -1,0 +1,55 @@
+"""Results that were not made here: what a repetition would execute, and the user's consent to it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pagewise.errors import SelectionError
+
+TRUST = "Execute the program and checks of a result that you did not measure here (default: ask)."
+
+
+def confirm(result: Path, name: str, chosen: Mapping[str, Any], trusted: bool) -> None:
+    """Shows what repeating a result of others executes. Raises SelectionError without the user's consent.
+
+    name: the command that began it. chosen: its options. trusted: whether consent was given by an option.
+    """
+    click.echo(f"pagewise: this result was not made by you on this machine: {_plain(str(result))}", err=True)
+    for title, value in _executed(name, chosen):
+        click.echo(f"  {title + ':':<9} {_plain(value)}", err=True)
+    if trusted:
+        return
+    if sys.stdin.isatty() and click.confirm("Execute it?", err=True):
+        return
+    raise SelectionError(
+        "a result from elsewhere decides what is executed, and you have not agreed to it",
+        where=result,
+        remedy="if you trust all of the above: --trust",
+    )
+
+
+def _executed(name: str, chosen: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "command", f"pagewise {name}"
+    yield "folder", str(Path.cwd())
+    if words := chosen.get("command"):
+        yield "program", shlex.join(words)
+    if suite := chosen.get("suite"):
+        yield "suite", str(suite)
+    for check in chosen.get("checks", ()):
+        yield "check", str(check)
+    for file in chosen.get("inputs", ()):
+        yield "input", os.fspath(file)
+    for pattern in chosen.get("reads", ()):
+        yield "read", str(pattern)
+
+
+def _plain(text: str) -> str:
+    """The text in one line, without what a terminal would obey."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)

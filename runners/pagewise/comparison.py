@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from pagewise import hugepages, lmod, memory, prefetchers, thp
 from pagewise.catalog import Catalog, Entry, read_catalog
@@ -361,9 +362,8 @@ def arrange(options: Options, console: Console) -> Arrangement:
     init = lmod.find_init(facts)
     catalog = read_catalog(module_tree(options.environment, options.modules), init)
     for broken in catalog.broken:
-        console.print(
-            f"[yellow]left out:[/] {broken.module}: {broken.reason}", highlight=False, soft_wrap=True
-        )
+        told = f" {broken.module}: {broken.reason}"
+        console.print(Text.assemble(("left out:", "yellow"), told), soft_wrap=True)
     found = placements(options.threads, options.where)
     tell_placements(console, found)
     cpus = tuple(sorted({cpu for one in found for cpu in one.cpus}))
@@ -371,9 +371,8 @@ def arrange(options: Options, console: Console) -> Arrangement:
     chosen = placed(choose(catalog, options), [one.name for one in found])
     subjects, scaled = fit(chosen, options, room_for(found))
     for one in scaled:
-        console.print(
-            f"[yellow]smaller:[/] {memory.scaled_text(asdict(one))}", highlight=False, soft_wrap=True
-        )
+        told = f" {memory.scaled_text(asdict(one))}"
+        console.print(Text.assemble(("smaller:", "yellow"), told), soft_wrap=True)
     _check_programs(catalog, subjects)
     return Arrangement(facts, hyperfine, init, catalog, found, control, subjects, scaled)
 
@@ -389,7 +388,7 @@ def tell_placements(console: Console, found: Sequence[Placement]) -> None:
     """Tells each of several placements, and what was asked for and is the same here."""
     for one in found if len(found) > 1 or found[0].also else ():
         also = f"; here the same as {', '.join(one.also)}, which is not measured" if one.also else ""
-        console.print(f"Placement {one.text}{also}.", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"Placement {one.text}{also}.", highlight=False, soft_wrap=True)
 
 
 def fit(

@@ -57,7 +57,7 @@ class Teller:
             BarColumn(bar_width=32),
             TextColumn("{task.completed}/{task.total}"),
             TextColumn("{task.fields[left]:<12}"),
-            TextColumn("[dim]{task.fields[what]}"),
+            TextColumn("{task.fields[what]}", style="dim", markup=False),
             console=console,
             transient=True,
             disable=not console.is_terminal,

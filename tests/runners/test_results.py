@@ -32,7 +32,7 @@ NODES, DATES = 6, 2
 
 def pagewise(*arguments: object) -> Result:
     done = CliRunner().invoke(commands, [str(one) for one in arguments], catch_exceptions=True)
-    if isinstance(done.exception, PagewiseError):
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done
 
@@ -173,6 +173,80 @@ def test_only_what_is_new_is_taken_and_copies_count_once(template: Path, tmp_pat
     assert count(store, "results") == 2
     shutil.rmtree(folder)
     assert collected(store, tmp_path)["taken"] == 0 and count(store, "results") == 2
+
+
+def test_an_earlier_state_of_a_result_is_a_copy_of_it(template: Path, tmp_path: Path):
+    whole = tmp_path / "b"
+    shutil.copytree(template, whole)
+    lines = (whole / "records.jsonl").read_text().splitlines(keepends=True)
+    for name, kept in (("a", 3), ("c", 5)):
+        shutil.copytree(whole, tmp_path / name)
+        (tmp_path / name / "records.jsonl").write_text("".join(lines[:kept]))
+        edit(tmp_path / name, state="running", finished=None, timing=None, rounds_done=0)
+    told = collected(tmp_path / "store", tmp_path)
+    assert (told["taken"], told["copies"], told["conflicts"]) == (1, 2, {})
+    assert count(tmp_path / "store") == len(lines)
+    assert collected(tmp_path / "store", tmp_path)["known"] == 3
+    moved = tmp_path / "moved"
+    shutil.copytree(whole, moved)
+    shutil.rmtree(whole)
+    (moved / "report.html").unlink()
+    told = collected(tmp_path / "store", moved)
+    assert (told["taken"], told["copies"], told["conflicts"]) == (0, 1, {})
+
+
+def edit(folder: Path, **changes: Any) -> None:
+    file = folder / "manifest.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+def conflicting(store: Path, folder: Path) -> dict[str, Any]:
+    arguments = ["collect", str(folder), "--store", str(store), "--json"]
+    done = CliRunner().invoke(commands, arguments, standalone_mode=False)
+    assert done.return_value == 1
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("forged", ["faster", "other host", "longer"])
+def test_of_results_with_one_id_and_other_content_none_is_taken(template: Path, tmp_path: Path, forged: str):
+    genuine, other = tmp_path / "in/genuine", tmp_path / "in/a-forged"
+    for folder in (genuine, other):
+        shutil.copytree(template, folder)
+    lines = [json.loads(line) for line in (other / "records.jsonl").read_text().splitlines()]
+    for line in lines if forged != "other host" else []:
+        line["seconds"]["repetitions"] = [value / 5 for value in line["seconds"]["repetitions"]]
+    lines *= 2 if forged == "longer" else 1
+    (other / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if forged == "other host":
+        host = json.loads((other / "manifest.json").read_text())["host"]
+        edit(other, host={**host, "hostname": "elsewhere"})
+    store = tmp_path / "store"
+    data = conflicting(store, tmp_path / "in")
+    assert set(data["conflicts"]) == {str(genuine), str(other)}
+    assert (data["taken"], data["records"], count(store), count(store, "results")) == (0, 0, 0, 0)
+    # What the store had before stays and is marked, every time.
+    shutil.move(other, tmp_path / "other")
+    assert collected(store, tmp_path / "in")["taken"] == 1
+    for _ in range(2):
+        assert len(conflicting(store, tmp_path)["conflicts"]) == 2
+        found = rows(store, "SELECT folder, partial, len(faults) AS faults FROM results")
+        assert found == [{"folder": str(genuine), "partial": True, "faults": 1}]
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
+@pytest.mark.parametrize(
+    "place", ["seconds.repetitions", "metrics.latency_ns", "validation.tolerance", "options.size"]
+)
+def test_numbers_that_are_none_are_left_out_by_reports_and_store(tmp_path: Path, place: str, number: str):
+    good = record(configuration(), 1.0)
+    part, name = place.split(".")
+    bad = {**good, part: {**good[part], name: ["@"] if name == "repetitions" else "@"}}
+    (tmp_path / "one").mkdir()
+    file = tmp_path / "one/records.jsonl"
+    file.write_text(json.dumps(good) + "\n" + json.dumps(bad).replace('"@"', number) + "\n")
+    assert [len(part) for part in read_records(file)] == [1, 1]
+    told = collected(tmp_path / "store", tmp_path)
+    assert told["records"] == count(tmp_path / "store") == 1 and len(told["partial"]) == 1
 
 
 def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, tmp_path: Path):

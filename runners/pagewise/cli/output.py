@@ -84,11 +84,14 @@ class _Styled:
 
 
 class PlainConsole(Console):
-    """A Console whose texts come without control characters; its own styles and movements stay."""
+    """A Console whose texts come without control characters; its own styles and movements stay.
+
+    No text is markup: names of others may hold brackets.
+    """
 
     def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
         stream = sys.stderr if stderr else sys.stdout
-        super().__init__(file=getattr(stream, "styled", stream), stderr=stderr, width=width)
+        super().__init__(file=getattr(stream, "styled", stream), stderr=stderr, width=width, markup=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """What is printed, piece by piece."""

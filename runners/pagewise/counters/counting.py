@@ -159,4 +159,4 @@ def _tell(
         f"Of: {names}. {count_text(options.rounds, 'round')} of {count_text(cells, 'configuration')} "
         f"by {count_text(len(groups), 'group')} of events: {count_text(runs, 'run')}.",
     ]
-    console.print("\n".join(lines), highlight=False, soft_wrap=True, markup=False)
+    console.print("\n".join(lines), highlight=False, soft_wrap=True)

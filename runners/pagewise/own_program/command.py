@@ -101,7 +101,6 @@ def print_survey(
         console.print(
             f"{program.binary.program}: {program.binary.text}; {memory_line(program.binary)}",
             highlight=False,
-            markup=False,
             soft_wrap=True,
         )
     for policy, lack in rows:
@@ -127,7 +126,7 @@ def _program(chosen: Mapping[str, Any], console: Console) -> Program:
     environment = dict(os.environ)
     if code is not None and not command:
         program, environment, place = find_program(code, chosen["environment"], chosen["modules"])
-        console.print(f"{code.title}: {program} (by {place})", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{code.title}: {program} (by {place})", highlight=False, soft_wrap=True)
         command = [program, *code.arguments]
     if not command:
         raise SelectionError(

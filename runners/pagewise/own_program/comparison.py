@@ -154,7 +154,6 @@ class ProgramComparison(Comparison):
         self.console.print(
             f"trial run, {trial_text(policy, outcome.records[0])}",
             highlight=False,
-            markup=False,
             soft_wrap=True,
         )
 
@@ -199,7 +198,7 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
     found = placements(options.threads, options.where)
     tell_placements(console, found)
     (subject,) = placed([_subject(program, policies, base)], [one.name for one in found])
-    console.print(_intended(program, subject, options, lacks), highlight=False, markup=False, soft_wrap=True)
+    console.print(_intended(program, subject, options, lacks), highlight=False, soft_wrap=True)
     entries = {
         cell.measured.module: Entry(cell.measured, dict(program.environment), {}) for cell in subject.cells
     }
@@ -310,7 +309,7 @@ def _libraries(machine: Machine, console: Console) -> Libraries | None:
     try:
         return compiled(compiler)
     except SetupError as fault:
-        console.print(f"pagewise: {fault}", style="yellow", highlight=False, markup=False)
+        console.print(f"pagewise: {fault}", style="yellow", highlight=False)
         return None
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from pagewise import lmod
 from pagewise.catalog import Catalog, Entry, read_catalog
@@ -287,11 +288,8 @@ def _programs(options: Options, compilers: Sequence[str], console: Console) -> d
                 where="--peer-path, PAGEWISE_PEERS, PATH",
                 remedy=f"{DOCS} says how to get and build it ({peer.source})",
             )
-        console.print(
-            f"[yellow]missing:[/] {name:<14} {lacking}; {DOCS} says how to get it ({peer.source})",
-            highlight=False,
-            soft_wrap=True,
-        )
+        told = f" {name:<14} {lacking}; {DOCS} says how to get it ({peer.source})"
+        console.print(Text.assemble(("missing:", "yellow"), told), soft_wrap=True)
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from pagewise.cluster.findings import Findings
 from pagewise.cluster.schedulers import fold
@@ -37,11 +38,11 @@ _COLUMNS = (
 
 def show(console: Console, found: Findings) -> None:
     """Prints the verdict, then what is missing, away, invalid and set otherwise, then all quantities."""
-    console.print(f"[bold]{verdict(found)}[/]", highlight=False, soft_wrap=True)
+    console.print(Text(verdict(found), "bold"), soft_wrap=True)
     for title, lines in _sections(found):
-        console.print(f"\n[bold]{title}[/]", highlight=False)
+        console.print(Text(f"\n{title}", "bold"))
         for line in lines:
-            console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"  {line}", highlight=False, soft_wrap=True)
     if found.populations:
         console.print()
         console.print(_table(found))

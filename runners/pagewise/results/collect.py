@@ -16,6 +16,7 @@ import duckdb
 from pagewise.compare.validity import ENOUGH_COVERAGE
 from pagewise.errors import PagewiseError, RefusedError
 from pagewise.record import read_records
+from pagewise.results.copies import relation
 from pagewise.results.sources import Place, Source, find_places, read_source
 from pagewise.results.store import insert, read_lines, text_of
 
@@ -29,7 +30,11 @@ _WRONG = (duckdb.DataError, duckdb.InvalidInputException)
 
 @dataclass
 class Collected:
-    """What a collection did. `skipped`: folders that hold nothing of ours, with why."""
+    """What a collection did.
+
+    `skipped`: folders that hold nothing of ours, with why. `conflicts`: folders that have the id of another
+    result, with which; none of these was taken.
+    """
 
     taken: int = 0
     known: int = 0
@@ -37,6 +42,7 @@ class Collected:
     records: int = 0
     partial: dict[str, list[str]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    conflicts: dict[str, str] = field(default_factory=dict)
 
     def add(self, step: Collected) -> None:
         """Adds what a step did."""
@@ -79,7 +85,7 @@ def collect(
             while under_way:
                 passed += _finish(under_way, done)
                 tell(passed, len(changed))
-            known.remember_copies()
+        known.settle(done)
     except (duckdb.IOException, duckdb.OutOfMemoryException) as fault:
         raise RefusedError(
             f"the store cannot be written: {str(fault).splitlines()[0]}",
@@ -125,35 +131,74 @@ def _read(step: Sequence[Place], done: Collected) -> Iterator[Source]:
 
 
 class _Known:
-    """What the store has of each result, or will have: of a result in several folders the longest counts."""
+    """What the store has of each result, or will have.
+
+    Of a result in several folders the one with most counts: decided once the store has the first.
+    """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
-        held = connection.execute(
-            "SELECT result, folder, bytes FROM sources JOIN results USING (result, folder)"
-        )
-        self._held = {result: (folder, size) for result, folder, size in held.fetchall()}
-        self._copies: list[Source] = []
+        held = connection.execute("SELECT result, folder FROM results")
+        self._held: dict[str, str] = dict(held.fetchall())
+        self._fresh: set[str] = set()
+        self._again: list[Source] = []
 
     def unknown(self, sources: Iterable[Source], done: Collected) -> list[Source]:
         """Those that the store does not have from another folder."""
-        wanted: dict[str, Source] = {}
+        wanted = []
         for source in sources:
-            folder, size = self._held.get(source.result, ("", -1))
-            if folder != str(source.place.folder) and size >= source.place.bytes:
-                self._copies.append(source)
-                done.copies += 1
-                continue
-            if source.result in wanted:
-                self._copies.append(wanted[source.result])
-                done.copies += 1
-            wanted[source.result] = source
-            self._held[source.result] = (str(source.place.folder), source.place.bytes)
-        return list(wanted.values())
+            folder = str(source.place.folder)
+            if source.result not in self._held:
+                self._fresh.add(source.result)
+            if self._held.setdefault(source.result, folder) == folder:
+                wanted.append(source)
+            else:
+                self._again.append(source)
+        return wanted
 
-    def remember_copies(self) -> None:
-        """So that they are not read again."""
-        _remember(self._connection, self._copies)
+    def settle(self, done: Collected) -> None:
+        """Decides on further folders of results that the store has by now."""
+        copies, refused = [], set[str]()
+        for source in self._again:
+            kind = "conflict" if source.result in refused else relation(self._connection, source)
+            if kind == "conflict":
+                refused.add(source.result)
+                self._refuse(source, done)
+            elif kind == "grown":
+                self._replace(source, done)
+            else:
+                copies.append(source)
+                done.copies += 1
+        # So that they are not read again.
+        _remember(self._connection, copies)
+
+    def _replace(self, source: Source, done: Collected) -> None:
+        """Takes a folder that has more of a result than the one that was taken first."""
+        if source.result in self._fresh:
+            done.taken -= 1
+            done.records -= _forget(self._connection, [source.result])
+            done.partial.pop(self._held[source.result], None)
+        done.add(_take_step(self._connection, [source]))
+        done.copies += 1
+        self._held[source.result] = str(source.place.folder)
+
+    def _refuse(self, source: Source, done: Collected) -> None:
+        """Leaves out both a folder and what has its id; what the store had before is kept and marked."""
+        folder, held = str(source.place.folder), self._held[source.result]
+        done.conflicts[folder] = f"it has the id {source.result} of {held}, and other content"
+        told = f"it has the id {source.result} of {folder}, and other content"
+        if source.result not in self._fresh:
+            self._connection.execute(
+                "UPDATE results SET partial = true, faults = list_append(faults, $told) "
+                "WHERE result = $result AND NOT list_contains(faults, $told)",
+                {"told": told, "result": source.result},
+            )
+        elif held not in done.conflicts:
+            done.taken -= 1
+            done.records -= _forget(self._connection, [source.result])
+            self._connection.execute("DELETE FROM sources WHERE result = ?", [source.result])
+            done.partial.pop(held, None)
+        done.conflicts[held] = told
 
 
 def _take(connection: duckdb.DuckDBPyConnection, sources: list[Source], done: Collected) -> None:
@@ -225,11 +270,11 @@ def _load(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> i
     if written:
         read_lines(connection, "staged", written, filename=True)
         unsound = {name for (name,) in connection.execute("SELECT filename FROM unsound").fetchall()}
-        if unsound:
+        # Of a file that was cleaned, every line was checked.
+        if unsound := {name for name in unsound if _is_unclean(with_records[name])}:
             raise _UnsoundError(unsound)
     ids = [one.result for one in sources]
-    for table in ("records", "cells", "peer_samples", "results"):
-        connection.execute(f"DELETE FROM {table} WHERE list_contains(?, result)", [ids])
+    _forget(connection, ids)
     _remember(connection, sources)
     insert(connection, "results", (one.row() for one in sources))
     insert(connection, "cells", ({**cell, "result": one.result} for one in sources for cell in one.cells))
@@ -240,6 +285,15 @@ def _load(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> i
     insert(connection, "taken", ({"file": name, "result": one.result} for name, one in with_records.items()))
     connection.execute(text_of("records.sql"))
     found = connection.execute("SELECT count(*) FROM staged").fetchone()
+    return int(found[0]) if found else 0
+
+
+def _forget(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> int:
+    """Takes results out of the store; the count of their records."""
+    asked = "SELECT count(*) FROM records WHERE list_contains(?, result)"
+    found = connection.execute(asked, [ids]).fetchone()
+    for table in ("records", "cells", "peer_samples", "results"):
+        connection.execute(f"DELETE FROM {table} WHERE list_contains(?, result)", [ids])
     return int(found[0]) if found else 0
 
 

@@ -98,8 +98,8 @@ def print_diff(console: Console, diff: Diff) -> None:
     """Differences of machine, system, compiler and build first, then the table, then the answer."""
     for number, old in enumerate(diff.olds, start=1):
         name = "OLD" if len(diff.olds) == 1 else f"OLD {number}"
-        console.print(f"{name:<6} {_told(old)}", highlight=False, markup=False, soft_wrap=True)
-    console.print(f"{'NEW':<6} {_told(diff.new)}\n", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{name:<6} {_told(old)}", highlight=False, soft_wrap=True)
+    console.print(f"{'NEW':<6} {_told(diff.new)}\n", highlight=False, soft_wrap=True)
     for one in diff.differing:
         style = "bold red" if one.forbids and not diff.judged else "yellow"
         text = f"{one.part + ':':<9} {one.name}: {_short(one.old)} -> {_short(one.new)}"

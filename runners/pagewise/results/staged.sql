@@ -15,7 +15,7 @@ CREATE OR REPLACE TEMP TABLE staged (
     passes_per_repetition BIGINT,
     traffic STRUCT(bytes_stream DOUBLE, bytes_hardware DOUBLE, flops DOUBLE),
     metrics MAP(VARCHAR, DOUBLE),
-    validation STRUCT(passed BOOLEAN, method VARCHAR, error DOUBLE),
+    validation STRUCT(passed BOOLEAN, method VARCHAR, error DOUBLE, tolerance DOUBLE),
     pages STRUCT(policy VARCHAR, page_size_requested_bytes BIGINT, page_size_observed_bytes BIGINT,
                  huge_coverage DOUBLE, enough_coverage DOUBLE),
     page_faults STRUCT(populate_minor BIGINT, populate_major BIGINT, compute_minor BIGINT, compute_major BIGINT),
@@ -47,6 +47,16 @@ WHERE (schema = 'pagewise.record/1'
                AND pages.policy IS NOT NULL AND pages.huge_coverage BETWEEN 0 AND 1
                AND pages.page_size_requested_bytes IS NOT NULL AND pages.page_size_observed_bytes IS NOT NULL
                AND placement.threads IS NOT NULL AND host.hostname IS NOT NULL)
+       -- JSON has no such numbers, but DuckDB reads them.
+       AND isfinite(list_sum(seconds.repetitions)) IS NOT FALSE AND isfinite(seconds.populate) IS NOT FALSE
+       AND isfinite(list_sum(map_values(metrics))) IS NOT FALSE AND isfinite(run.wall_seconds) IS NOT FALSE
+       AND isfinite(traffic.bytes_stream + traffic.bytes_hardware + traffic.flops) IS NOT FALSE
+       AND isfinite(validation.error) IS NOT FALSE AND isfinite(validation.tolerance) IS NOT FALSE
+       AND isfinite(pages.huge_coverage) IS NOT FALSE AND isfinite(pages.enough_coverage) IS NOT FALSE
+       AND list_bool_or(list_transform(map_values(options),
+               lambda told: NOT isfinite(coalesce(TRY_CAST(told AS DOUBLE), 0)))) IS NOT TRUE
+       AND list_bool_or(list_transform(map_values(counters),
+               lambda told: NOT isfinite(coalesce(TRY_CAST(told AS DOUBLE), 0)))) IS NOT TRUE
        AND (run IS NULL
             OR run.module IS NOT NULL AND run.round >= 1 AND run.position IS NOT NULL
                AND run.series IS NOT NULL)) IS NOT TRUE;

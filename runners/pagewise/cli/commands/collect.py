@@ -33,7 +33,7 @@ def command(folders: Sequence[Path], store: Path, parquet: Path | None, wait: fl
 
     Only what is new or has changed is read. Folders that hold nothing of ours are named and skipped; of a
     result that is cut short all that is whole is kept, and it is marked as partial. docs/results.md tells the
-    tables. Exit code 0 also when something was skipped: see its list.
+    tables. Exit code 0 also when something was skipped: see its list; 1 when folders share an id and differ.
     """
     from dataclasses import asdict
 
@@ -59,15 +59,18 @@ def command(folders: Sequence[Path], store: Path, parquet: Path | None, wait: fl
             export(connection, parquet)
     if as_json:
         print_json({"schema": "pagewise.collected/1", "store": str(store), **asdict(done)})
-        return 0
+        return 1 if done.conflicts else 0
     for folder, reason in done.skipped.items():
         click.echo(f"skipped: {folder}: {reason}", err=True)
     for folder, faults in done.partial.items():
         click.echo(f"partial: {folder}: {'; '.join(faults)}", err=True)
+    for folder, reason in done.conflicts.items():
+        click.echo(f"conflict: {folder}: {reason}", err=True)
     told = f"{count_text(done.taken, 'result')} with {count_text(done.records, 'record')} taken"
     told += f", {done.known} known already" if done.known else ""
     told += f", {count_text(done.copies, 'folder')} with copies of these" if done.copies else ""
     told += f", {len(done.partial)} of them partial" if done.partial else ""
     told += f", {count_text(len(done.skipped), 'folder')} skipped" if done.skipped else ""
+    told += f", {count_text(len(done.conflicts), 'folder')} in conflict" if done.conflicts else ""
     click.echo(f"{told}.\nStore: {store}")
-    return 0
+    return 1 if done.conflicts else 0

@@ -95,5 +95,5 @@ def command(
     console = make_console(as_json)
     comparison: Any = file.prepared(chosen, console)
     for line in check_same(found, comparison.manifest, anyway):
-        console.print(f"not as then: {line}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"not as then: {line}", style="yellow", highlight=False, soft_wrap=True)
     return carry_out(comparison, console, planning, as_json)

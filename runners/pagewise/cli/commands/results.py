@@ -32,7 +32,7 @@ def command() -> None:
 @JSON
 def list_results(folders: Sequence[Path], as_json: bool) -> None:
     """List the results at or below each DIR (by default results), the oldest first."""
-    from rich.markup import escape
+    from rich.text import Text
 
     from pagewise.results.listing import listed
 
@@ -58,7 +58,8 @@ def list_results(folders: Sequence[Path], as_json: bool) -> None:
     _print_table(columns, rows)
     for one in found:
         if "fault" in one:
-            make_console().print(f"[yellow]no result:[/] {escape(one['folder'])}: {escape(one['fault'])}")
+            told = f" {one['folder']}: {one['fault']}"
+            make_console().print(Text.assemble(("no result:", "yellow"), told), soft_wrap=True)
 
 
 @command.command("show")

@@ -27,6 +27,7 @@ PYTHON_PACKAGES = {
     *("attrs", "cffi", "click", "clingo", "jsonschema", "jsonschema-specifications", "markdown-it-py"),
     *("mdurl", "pycparser", "pygments", "pyyaml", "referencing", "rich", "rpds-py", "typing-extensions"),
 }
+PINS = "setup/requirements.lock"
 EMULATED = STATE / "emulated-a64fx"
 A64FX_KERNELS = ("stream_triad", "stream_dot")
 #: Bits of SVE vectors that the processor can be set to.
@@ -43,6 +44,15 @@ def copy_checkout(root: Path, *names: str) -> Path:
         else:
             shutil.copy2(source, root / name)
     (root / ".pagewise" / "stamps").mkdir(parents=True)
+    return link_sites(root)
+
+
+def link_sites(root: Path) -> Path:
+    """Have all environments of a checkout include its one site, as they do after a set-up."""
+    links = root / ".pagewise" / "sites"
+    links.mkdir(exist_ok=True)
+    for name in ("default", *(file.parent.name for file in root.glob("envs/*/spack.yaml"))):
+        (links / name).symlink_to(root / ".pagewise" / "site")
     return root
 
 
@@ -100,6 +110,13 @@ def dist(checkout: Path, *arguments: str, **settings: str) -> subprocess.Complet
     return run(sys.executable, checkout / "setup" / "dist.py", *arguments, **settings)
 
 
+def pin_only(root: Path, packages: set[str]) -> None:
+    """Have a checkout's set-up install these Python packages and no others."""
+    entries = re.split(r"^(?=[a-z])", (ROOT / PINS).read_text(), flags=re.MULTILINE)
+    kept = [entry for entry in entries if re.split(r"[=\s]", entry)[0] in packages]
+    (root / PINS).write_text("".join(kept))
+
+
 @pytest.fixture(scope="session")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository of the project in which a release was made, as docs/release.md says."""
@@ -107,9 +124,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rooms = ("setup", "envs", "repos", "modulefiles", "kernels", "runners")
     copy_checkout(root, *rooms, "spack.yaml", "Makefile", "pagewise", "LICENSE", ".gitignore")
     keep_kernels(root, KERNEL)
-    pins = root / "setup" / "requirements.lock"
-    entries = re.split(r"^(?=[a-z])", pins.read_text(), flags=re.MULTILINE)
-    pins.write_text("".join(one for one in entries if re.split(r"[=\s]", one)[0] in PYTHON_PACKAGES))
+    pin_only(root, PYTHON_PACKAGES)
     git(root, "init", "--quiet")
     git(root, "add", ".")
     git(root, "commit", "--quiet", "--message", "What is not released yet")
@@ -148,7 +163,7 @@ def set_up(folder: Path) -> Path:
         (folder / ".pagewise" / shared).symlink_to((STATE / shared).resolve())
     shutil.copy2(STATE / "setup.json", folder / ".pagewise" / "setup.json")
     shutil.copytree(STATE / "site", folder / ".pagewise" / "site")
-    return folder
+    return link_sites(folder)
 
 
 @pytest.fixture(scope="session")

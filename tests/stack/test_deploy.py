@@ -14,12 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from conftest import KERNEL, RECIPES, ROOT, STATE, VERSION, dist, git, run
+from conftest import KERNEL, PYTHON_PACKAGES, RECIPES, ROOT, STATE, VERSION, dist, git, pin_only, run
 
 #: Accounts that every Debian has, and a group that is theirs here for the length of a command.
 INSTALLER, MEMBER, OUTSIDER = "daemon", "games", "nobody"
 GROUP = "users"
-NEXT = "9.8.8"
+NEXT, BROKEN = "9.8.8", "9.8.9"
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+#: What `pagewise compare` takes besides.
+COMPARE_PACKAGES = {
+    *("contourpy", "cycler", "fonttools", "jinja2", "kiwisolver", "markupsafe", "matplotlib", "numpy"),
+    *("packaging", "pillow", "pyparsing", "python-dateutil", "scipy", "six"),
+}
 LMOD = "/usr/share/lmod/lmod/init/bash"
 
 
@@ -31,18 +37,19 @@ class Centre:
     prefix: Path
 
     def run(self, user: str, *command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
-        """Run a command as one of the three, in a home of its own."""
+        """Run a command as one of the three or root, in a home of its own."""
         home = self.place / user
         if not home.exists():
             home.mkdir()
             shutil.chown(home, user)
-            (home / ".gitconfig").write_text("[safe]\n\tdirectory = *\n" if user == INSTALLER else "")
+            deploys = user in (INSTALLER, "root")
+            (home / ".gitconfig").write_text("[safe]\n\tdirectory = *\n" if deploys else "")
         kept = {
             name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "GIT_SSL"))
         }
         settings = {
             "HOME": str(home),
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "PATH": SYSTEM_PATH,
             "LANG": "C.UTF-8",
             **kept,
             **settings,
@@ -70,16 +77,22 @@ class Centre:
         use = f"source {LMOD}; module use {self.place}/modules/Core {self.prefix}/modules/{kind}; {script}"
         return self.run(user, "bash", "--noprofile", "--norc", "-c", use, LMOD_IGNORE_CACHE="yes")
 
-    def deploy(self, release: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    def deploy(
+        self, release: str, user: str = INSTALLER, path: str = SYSTEM_PATH, **settings: str
+    ) -> subprocess.CompletedProcess[str]:
         """What the installer does."""
         words = [f"{name}={value}" for name, value in settings.items()]
         mirrors = {
             "PAGEWISE_SPACK_URL": f"file://{self.place}/spack.git",
             "PAGEWISE_SPACK_PACKAGES_URL": f"file://{self.place}/spack-packages.git",
+            "PATH": path,
         }
         where = (f"PREFIX={self.prefix}", f"RELEASE={release}", "ENV=release-quick")
         make = ("make", "--no-print-directory", "-C", self.place / "project", "deploy")
-        return self.run(INSTALLER, *make, *where, *words, **mirrors)
+        return self.run(user, *make, *where, *words, **mirrors)
+
+    def has_module(self, release: str) -> bool:
+        return (self.prefix / "modules" / "hierarchy" / "pagewise" / f"{release}.lua").exists()
 
 
 def release_next(project: Path) -> None:
@@ -109,6 +122,9 @@ def centre(spack_ready: None, origin: Path) -> Iterator[Centre]:
         for name in ("spack", "spack-packages"):
             git(place, "clone", "--quiet", "--bare", str((STATE / name).resolve()), f"{name}.git")
         git(place, "clone", "--quiet", f"file://{origin}", "project")
+        pin_only(place / "project", PYTHON_PACKAGES | COMPARE_PACKAGES)
+        git(place / "project", "commit", "--quiet", "--all", "--message", "Pin what comparing takes")
+        git(place / "project", "tag", "--force", f"v{VERSION}")
         release_next(place / "project")
         # As in a checkout that is set up.
         shutil.copytree((STATE / "misc-cache").resolve(), place / "project" / ".pagewise" / "misc-cache")
@@ -131,10 +147,21 @@ def centre(spack_ready: None, origin: Path) -> Iterator[Centre]:
 
 @pytest.fixture(scope="session")
 def upgraded(centre: Centre) -> Centre:
-    """With the next release beside the first."""
-    done = centre.deploy(NEXT, GROUP=GROUP, DEFAULT="1")
+    """With the next release beside the first, by root, whose first Python nobody else can run."""
+    python = private_python(centre, "root")
+    done = centre.deploy(NEXT, "root", f"{python.parent}:{SYSTEM_PATH}", GROUP=GROUP, DEFAULT="yes")
     assert done.returncode == 0, done.stdout
     return centre
+
+
+def private_python(centre: Centre, user: str) -> Path:
+    """A Python in a folder that only this user may enter."""
+    folder = centre.place / f"private-{user}"
+    if not folder.exists():
+        folder.mkdir(mode=0o700)
+        (folder / "python3").symlink_to(str(shutil.which("python3", path=SYSTEM_PATH)))
+        shutil.chown(folder, user)
+    return folder / "python3"
 
 
 def test_the_release_belongs_to_the_group_and_none_but_the_installer_writes(centre: Centre) -> None:
@@ -168,14 +195,6 @@ def test_a_member_loads_modules_beside_those_of_the_centre(centre: Centre, kind:
 
 
 def test_a_member_compares_with_results_of_his_own(centre: Centre) -> None:
-    # The release of these tests pins what `pagewise run` and Spack need; comparing takes the rest from here.
-    (packages,) = (STATE / "venv").resolve().glob("lib/python3*/site-packages")
-    rest = centre.place / "python"
-    if run("cp", "--archive", "--link", packages, rest).returncode != 0:
-        shutil.copytree(packages, rest, dirs_exist_ok=True)
-    (own,) = (centre.prefix / "releases" / VERSION / ".pagewise" / "venv").glob("lib/python3*/site-packages")
-    (own / "rest.pth").write_text(f"{rest}\n")
-    shutil.chown(own / "rest.pth", INSTALLER)
     compare = f"pagewise compare --kernels {KERNEL} --rounds 3"
     done = centre.shell(MEMBER, "hierarchy", f"module load pagewise && {compare}")
     assert "noise floor" in done.stdout.lower(), done.stdout
@@ -225,6 +244,66 @@ def test_bad_requests_are_told(centre: Centre) -> None:
             assert done.returncode == 4 and "remedy:" in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("user", [INSTALLER, "root"])
+def test_a_python_that_users_cannot_run_is_refused_before_anything_is_built(
+    centre: Centre, user: str
+) -> None:
+    python = private_python(centre, user)
+    done = centre.deploy(NEXT, user, PAGEWISE_PYTHON=str(python))
+    assert done.returncode == 2 and str(python) in done.stdout, done.stdout
+    closed = python.parent / "apps"
+    done = centre.deploy(NEXT, user, PREFIX=str(closed))
+    assert done.returncode == 2 and not list(closed.glob("releases/*")), done.stdout
+    assert [folder.name for folder in (centre.prefix / "releases").glob("[0-9]*")] == [VERSION]
+
+
+def test_a_release_by_root_is_for_all_members(upgraded: Centre) -> None:
+    release = upgraded.prefix / "releases" / NEXT
+    private = private_python(upgraded, "root").parent
+    interpreter = (release / ".pagewise" / "venv" / "bin" / "python3").readlink()
+    assert private not in interpreter.parents
+    done = upgraded.run(MEMBER, release / "pagewise", "list", "--env", "release-quick")
+    assert done.returncode == 0 and KERNEL in done.stdout, done.stdout
+
+
+def break_release(centre: Centre, fault: str, user: str) -> str:
+    """A commit whose stack is the one that is deployed, with a fault that only users meet; its name."""
+    project, state = centre.place / "project", centre.prefix / "releases" / VERSION / ".pagewise"
+    git(project, "-c", "safe.directory=*", "checkout", "--quiet", "-B", f"{fault}-{user}", f"v{VERSION}")
+    environment = project / "envs" / "release-quick" / "spack.yaml"
+    environment.write_text(environment.read_text().replace(VERSION, BROKEN))
+    modules = state / "modules"
+    if fault == "closed":
+        modules = private_python(centre, user).with_name("modules")
+        shutil.copytree(state / "modules", modules, symlinks=True, dirs_exist_ok=True)
+        shutil.chown(modules, user)
+    elif fault == "failing":
+        (project / "runners/pagewise/listing.py").write_text("raise KeyError\n")
+    links = " && ".join(f"ln -sfn {path} .pagewise/{path.name}" for path in (state / "venv", modules))
+    (project / "Makefile").write_text(f"stack:\n\tmkdir -p .pagewise && {links}\n")
+    git(project, "-c", "safe.directory=*", "commit", "--quiet", "--all", "--message", f"Break: {fault}")
+    commit = git(project, "-c", "safe.directory=*", "rev-parse", "HEAD").strip()
+    git(project, "-c", "safe.directory=*", "checkout", "--quiet", "-")
+    run("chown", "-R", INSTALLER, project)
+    return commit
+
+
+@pytest.mark.parametrize(
+    ("fault", "user"),
+    [("failing", INSTALLER), ("failing", "root"), ("closed", INSTALLER), ("closed", "root")],
+)
+def test_a_release_that_users_cannot_use_gets_no_module(centre: Centre, fault: str, user: str) -> None:
+    commit = break_release(centre, fault, user)
+    done = centre.deploy(BROKEN, user, REVISION=commit)
+    try:
+        assert done.returncode == 2, done.stdout
+        assert (centre.prefix / "releases" / BROKEN / "pagewise").exists(), done.stdout
+        assert not centre.has_module(BROKEN) and centre.has_module(VERSION)
+        assert not list((centre.prefix / "modules" / "flat").glob(f"*/{BROKEN}"))
+    finally:
+        run(ROOT / "setup" / "undeploy", centre.prefix, BROKEN)
+
+
 def test_an_upgrade_keeps_the_release_before(upgraded: Centre) -> None:
     told = "echo $PAGEWISE_RELEASE"
     script = f"module load pagewise; {told}; module load pagewise/{VERSION}; {told}; pagewise list"
@@ -264,7 +343,7 @@ def test_another_instance_builds_upon_the_deployed_one(upgraded: Centre) -> None
 
 def test_one_release_goes_and_the_other_stays(upgraded: Centre) -> None:
     where = (f"PREFIX={upgraded.prefix}", f"RELEASE={NEXT}")
-    done = upgraded.run(INSTALLER, "make", "-C", upgraded.place / "project", "undeploy", *where)
+    done = upgraded.run("root", "make", "-C", upgraded.place / "project", "undeploy", *where)
     assert done.returncode == 0, done.stdout
     assert NEXT not in run("find", upgraded.prefix, "-name", f"*{NEXT}*").stdout
     module = f"pagewise-micro/{VERSION}/gcc-12.2.0/thp/hardware-regular"

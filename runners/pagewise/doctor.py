@@ -18,6 +18,7 @@ from pagewise import lmod
 from pagewise.configuration import size_name
 from pagewise.errors import PagewiseError
 from pagewise.host import read_host
+from pagewise.machine.settings.session import traces
 from pagewise.paths import module_tree, project_root, setup_facts
 from pagewise.placement import place
 from pagewise.prefetchers import ALL, find_control
@@ -58,7 +59,7 @@ def examine(environment: str, modules: Path | None, measure_noise: bool = True) 
     except PagewiseError as fault:
         facts, unreadable = None, Finding("Tools", "set-up", "lack", fault.what, fault.remedy)
     host = read_host()
-    findings = [*_tools(facts, environment, modules), *_compilers(facts), *_pages(host)]
+    findings = [*_tools(facts, environment, modules), *_compilers(facts), *_pages(host), *setting_findings()]
     findings += [*counter_findings(host, environment, modules), *model_findings(), *_machine(host)]
     if unreadable is not None:
         findings.insert(0, unreadable)
@@ -227,6 +228,26 @@ def _multi_size(sizes: Mapping[str, str | None]) -> str:
     there = {size_name(int(size.removesuffix("kB")) * 1024): mode for size, mode in sizes.items() if mode}
     active = [name for name, mode in there.items() if mode in ("always", "madvise")]
     return f"; sizes {', '.join(there)}, on by themselves: {', '.join(active) or 'none'}" if there else ""
+
+
+def setting_findings(root: Path = Path("/")) -> Iterator[Finding]:
+    """Settings of the machine that a session has changed: one that runs, or one that was killed."""
+    topic, name = "Settings", "changed by pagewise"
+    try:
+        traced = traces(root)
+    except PagewiseError as fault:
+        yield Finding(topic, name, "lack", f"unknown: {fault.what} ({fault.where})", fault.remedy)
+        return
+    for trace in traced:
+        for change in trace.changes:
+            what = f"{change.setting.place}: {change.before} before, {change.now or 'unknown'} set"
+            if trace.running:
+                yield Finding(topic, name, "note", f"{what} by {trace.by}, which restores it at its end")
+            else:
+                detail = f"{what} by {trace.by}, which was killed"
+                yield Finding(topic, name, "lack", detail, "as root: pagewise doctor --restore")
+    if not traced:
+        yield Finding(topic, name, "good", "none")
 
 
 def _machine(host: Mapping[str, Any]) -> Iterator[Finding]:

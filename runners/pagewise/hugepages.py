@@ -1,4 +1,4 @@
-"""Reserves huge pages while a comparison lasts, when the user asks by name; puts the pool back."""
+"""Reserves huge pages while a comparison lasts, when the user asks by name, and restores the pool."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.errors import RefusedError
-from pagewise.host import read
-from pagewise.settings import kept
+from pagewise.machine.settings.journal import Journal
+from pagewise.machine.settings.kinds import Pool
+from pagewise.machine.settings.session import kept
 from pagewise.units import bytes_text, parse_bytes
 
 PAGE_BYTES = 2 * 1024 * 1024
@@ -22,56 +23,6 @@ MARGIN_PAGES = 16
 # Of larger pages few can be had: enough for four small arrays. Most kernels have fewer, so a shortage is left
 # to them to tell.
 _LARGE_MARGIN_PAGES = 3
-
-
-@dataclass(frozen=True)
-class Pool:
-    """One pool of pages of a size: a NUMA node's, or the machine's where the kernel has no nodes."""
-
-    folder: Path
-
-    @property
-    def page_bytes(self) -> int:
-        """The size of its pages: the kernel calls the folder hugepages-2048kB."""
-        return int(self.folder.name.removeprefix("hugepages-").removesuffix("kB")) * 1024
-
-    def get(self) -> str:
-        """The pages in the pool, as a setting."""
-        return str(self.total())
-
-    def put(self, value: str) -> None:
-        """The reverse."""
-        self.resize(int(value))
-
-    def total(self) -> int:
-        """Pages in the pool, free or not."""
-        return self._number("nr_hugepages")
-
-    def free(self) -> int:
-        """Pages that nobody uses."""
-        return self._number("free_hugepages")
-
-    def resize(self, pages: int) -> None:
-        """Asks for this many pages; the kernel may grant fewer. Raises RefusedError."""
-        file = self.folder / "nr_hugepages"
-        try:
-            file.write_text(f"{pages}\n", encoding="ascii")
-        except OSError as fault:
-            raise RefusedError(
-                f"the page pool cannot be changed: {fault.strerror}",
-                where=file,
-                remedy=f"run as root, or have root do it once: echo {pages} > {file}",
-            ) from fault
-
-    def _number(self, name: str) -> int:
-        text = read(self.folder / name)
-        if text is None or not text.isdigit():
-            raise RefusedError(
-                f"this kernel offers no pool of {bytes_text(self.page_bytes)} pages",
-                where=self.folder / name,
-                remedy="a kernel with CONFIG_HUGETLBFS, or leave --reserve-hugepages out",
-            )
-        return int(text)
 
 
 @dataclass(frozen=True)
@@ -103,11 +54,11 @@ def pools_of(nodes: Iterable[int], root: Path = Path("/"), page_bytes: int = PAG
 
 @contextmanager
 def reserved(pools: Sequence[Pool], pages: int, root: Path = Path("/")) -> Iterator[Reservation]:
-    """Has at least `pages` free pages in each pool while the block lasts; the pools are as before at its end.
+    """At least `pages` free pages in each pool while the block lasts; at its end the pools are as before.
 
     Raises RefusedError when this is not root, or when the kernel grants too few pages of 2 MiB even after it
-    compacted the memory; of larger ones it may be fewer than asked. An exception or a signal turned into one
-    ends the block like any other end.
+    compacted the memory; of larger ones it may be fewer than asked. Whatever ends the process, the pools are
+    restored.
     """
     if root == Path("/") and os.geteuid() != 0:
         raise RefusedError(
@@ -116,19 +67,20 @@ def reserved(pools: Sequence[Pool], pages: int, root: Path = Path("/")) -> Itera
             remedy="run it as root; or leave it out, and have root do: "
             f"echo {pages} > {pools[0].folder}/nr_hugepages",
         )
-    with kept(pools) as before:
+    with kept(root) as journal:
+        before = sum(pool.total() for pool in pools)
         for pool in pools:
-            _grow(pool, pages, root)
+            _grow(pool, pages, root, journal)
         now = sum(pool.total() for pool in pools)
-        yield Reservation(pools[0].page_bytes, sum(map(int, before)), pages * len(pools), now)
+        yield Reservation(pools[0].page_bytes, before, pages * len(pools), now)
 
 
-def _grow(pool: Pool, pages: int, root: Path) -> None:
-    wanted = pool.total() + max(0, pages - pool.free())
-    pool.resize(wanted)
+def _grow(pool: Pool, pages: int, root: Path, journal: Journal) -> None:
+    wanted = str(pool.total() + max(0, pages - pool.free()))
+    journal.change(pool, wanted)
     if pool.free() < pages:
         _compact(root)
-        pool.resize(wanted)
+        journal.change(pool, wanted)
     if pool.free() < pages and pool.page_bytes <= PAGE_BYTES:
         raise RefusedError(
             f"the kernel granted {pool.free()} of {pages} free pages of {bytes_text(pool.page_bytes)} "

@@ -1,25 +1,21 @@
-"""Switches hardware prefetchers off while something is measured, when the user asks; puts them back."""
+"""Switches hardware prefetchers off while something is measured, when the user asks, and restores them."""
 
 from __future__ import annotations
 
-import errno
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
-from pagewise.errors import Interrupted, PagewiseError, RefusedError, SelectionError
+from pagewise.errors import RefusedError, SelectionError
 from pagewise.host import read
-from pagewise.placement import Placement
+from pagewise.machine.settings.kinds import WITHOUT, Attribute, Hwpfctl, Msr
+from pagewise.machine.settings.session import kept
 
 ALL = "off"
 _MANUAL = "docs/prefetchers.md"
-_WITHOUT = "or measure without --hardware-prefetchers"
 
 
 @dataclass(frozen=True)
@@ -75,109 +71,13 @@ _A64FX = ("0x46", "0x001")
 _A64FX_CACHES = {"l1": ("index0", "--disableL1"), "l2": ("index2", "--disableL2")}
 
 
-class Knob(Protocol):
-    """A number that the machine lets one read and write."""
-
-    @property
-    def place(self) -> str:
-        """Where it is, for people."""
-
-    def read(self) -> int:
-        """The value now. Raises OSError."""
-
-    def write(self, value: int) -> None:
-        """Sets the value. Raises OSError."""
-
-
-@dataclass(frozen=True)
-class Msr:
-    """A model-specific register of a CPU, through the kernel's msr device."""
-
-    file: Path
-    address: int
-
-    @property
-    def place(self) -> str:
-        """The device and the register."""
-        return f"{self.file}, MSR {self.address:#x}"
-
-    def read(self) -> int:
-        """The register's 64 bits."""
-        descriptor = os.open(self.file, os.O_RDONLY)
-        try:
-            content = os.pread(descriptor, 8, self.address)
-        finally:
-            os.close(descriptor)
-        if len(content) != 8:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return int.from_bytes(content, "little")
-
-    def write(self, value: int) -> None:
-        """Sets the register's 64 bits."""
-        descriptor = os.open(self.file, os.O_WRONLY)
-        try:
-            os.pwrite(descriptor, value.to_bytes(8, "little"), self.address)
-        finally:
-            os.close(descriptor)
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """A number in a file of sysfs."""
-
-    file: Path
-
-    @property
-    def place(self) -> str:
-        """The file."""
-        return str(self.file)
-
-    def read(self) -> int:
-        """The file's number."""
-        return int(self.file.read_text(encoding="ascii"))
-
-    def write(self, value: int) -> None:
-        """Writes the number."""
-        self.file.write_text(f"{value}\n", encoding="ascii")
-
-
 @dataclass(frozen=True)
 class Switch:
-    """A knob of one CPU, the bits of it that matter, and what they are when the prefetchers are off."""
+    """The bits of one CPU that switch prefetchers, and their value when the prefetchers are off."""
 
     cpu: int
-    knob: Knob
-    bits: int
+    bits: Msr | Attribute
     off: int
-
-    def read(self) -> int:
-        """The knob's value now. Raises RefusedError."""
-        try:
-            return self.knob.read()
-        except (OSError, ValueError) as fault:
-            raise _refused("cannot be read", self.knob, fault) from fault
-
-    def turn_off(self, before: int) -> None:
-        """Switches off and reads back. Raises RefusedError."""
-        self._set((before & ~self.bits) | self.off)
-
-    def put_back(self, before: int) -> None:
-        """Writes the value from before, where it is another now, and reads back. Raises RefusedError."""
-        if self.read() != before:
-            self._set(before)
-
-    def _set(self, value: int) -> None:
-        try:
-            self.knob.write(value)
-        except OSError as fault:
-            raise _refused("cannot be written", self.knob, fault) from fault
-        now = self.read()
-        if (now ^ value) & self.bits:
-            raise RefusedError(
-                f"{value:#x} was written and {now:#x} is read back: the setting does not stick",
-                where=self.knob.place,
-                remedy=f"a hypervisor or the firmware keeps it: measure on the bare machine, {_WITHOUT}",
-            )
 
 
 @dataclass(frozen=True)
@@ -193,10 +93,11 @@ class Control:
     cpus: tuple[int, ...]
     switches: tuple[Switch, ...]
     program: tuple[str, ...] = ()
+    root: Path = Path("/")
 
     def read(self) -> list[int]:
-        """The values now. Raises RefusedError."""
-        return [switch.read() for switch in self.switches]
+        """The values now, the other bits of the registers included. Raises RefusedError."""
+        return [switch.bits.value() for switch in self.switches]
 
 
 def find_control(asked: Sequence[str], cpus: Iterable[int], root: Path = Path("/")) -> Control:
@@ -217,52 +118,27 @@ def find_control(asked: Sequence[str], cpus: Iterable[int], root: Path = Path("/
 
 @contextmanager
 def switched_off(control: Control) -> Iterator[dict[str, object]]:
-    """Has the prefetchers off while the block lasts, and all as before at its end; yields what was done.
+    """The prefetchers are off while the block lasts, and as before at its end; yields what was done.
 
-    Raises RefusedError when a write is refused or does not stick; what was written until then is put back. An
-    exception or a signal turned into one ends the block like any other end.
+    Raises RefusedError when a write is refused or does not stick. Whatever ends the process, what was written
+    is restored.
     """
-    before = control.read()
-    try:
-        for switch, value in zip(control.switches, before, strict=True):
-            switch.turn_off(value)
+    with kept(control.root) as journal:
+        before = control.read()
+        for switch in control.switches:
+            journal.change(switch.bits, hex(switch.off))
+        if control.program:
+            # It switches them off for each command that it starts.
+            journal.change(Hwpfctl(Path(control.program[0]), control.cpus), "off", before="default")
         yield {
             "off": list(control.names),
             "method": control.method,
             "read_back": bool(control.switches),
             "before": [
-                {"cpu": switch.cpu, "place": switch.knob.place, "value": hex(value)}
+                {"cpu": switch.cpu, "place": switch.bits.place, "value": hex(value)}
                 for switch, value in zip(control.switches, before, strict=True)
             ],
         }
-    finally:
-        try:
-            _put_back(control, before)
-        except Interrupted:
-            # The one signal that is turned into an exception (see signals.py) came just now: begin again.
-            _put_back(control, before)
-            raise
-
-
-def _put_back(control: Control, before: Sequence[int]) -> None:
-    """Puts all back that can be, and then tells what cannot."""
-    faults = []
-    for switch, value in zip(control.switches, before, strict=True):
-        try:
-            switch.put_back(value)
-        except PagewiseError as fault:
-            faults.append(f"{switch.knob.place} was {value:#x}: {fault.what}")
-    if control.program:
-        reset = [control.program[0], "--reset"]
-        with Placement(len(control.cpus), control.cpus).bound():
-            done = subprocess.run(reset, capture_output=True, text=True, check=False)
-        if done.returncode:
-            faults.append(f"{' '.join(reset)}: {(done.stderr or done.stdout).strip()}")
-    if faults:
-        raise RefusedError(
-            "the hardware prefetchers could not be put back:\n    " + "\n    ".join(faults),
-            remedy="write these values by hand, or restart the machine",
-        )
 
 
 def _msr(asked: Sequence[str], cpus: tuple[int, ...], facts: dict[str, str], root: Path) -> Control:
@@ -273,7 +149,7 @@ def _msr(asked: Sequence[str], cpus: tuple[int, ...], facts: dict[str, str], roo
             "it is not documented how this processor's prefetchers are switched off: "
             f"{named}{_numbers(facts)}",
             where="--hardware-prefetchers",
-            remedy=f"{_MANUAL} lists those known; the firmware's set-up may have a switch; {_WITHOUT}",
+            remedy=f"{_MANUAL} lists those known; the firmware's set-up may have a switch; {WITHOUT}",
         )
     names = _chosen(asked, tuple(register.bits))
     mask = sum(1 << register.bits[name] for name in names)
@@ -286,10 +162,10 @@ def _msr(asked: Sequence[str], cpus: tuple[int, ...], facts: dict[str, str], roo
             raise RefusedError(
                 "there is no msr device, and the prefetchers are switched through it" + within,
                 where=file,
-                remedy=f"as root: modprobe msr (for a container: on its host, and pass it in); {_WITHOUT}",
+                remedy=f"as root: modprobe msr (for a container: on its host, and pass it in); {WITHOUT}",
             )
-    switches = [Switch(cpu, Msr(file, register.address), mask, mask) for cpu, file in devices]
-    return Control(names, f"MSR {register.address:#x}", cpus, tuple(switches))
+    switches = [Switch(cpu, Msr(file, register.address, mask), mask) for cpu, file in devices]
+    return Control(names, f"MSR {register.address:#x}", cpus, tuple(switches), root=root)
 
 
 def _register_of(facts: dict[str, str]) -> Register | None:
@@ -315,17 +191,17 @@ def _a64fx(asked: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:
         for name in names
     ]
     if all(file.exists() for _, file in files):
-        switches = [Switch(cpu, Attribute(file), 1, 0) for cpu, file in files]
-        return Control(names, "prefetch_control of the kernel", cpus, tuple(switches))
+        switches = [Switch(cpu, Attribute(file, 1), 0) for cpu, file in files]
+        return Control(names, "prefetch_control of the kernel", cpus, tuple(switches), root=root)
     program = shutil.which("hwpfctl")
     if program is None:
         raise RefusedError(
             "neither this kernel nor a program hwpfctl gives access to the prefetchers of the A64FX",
             where=files[0][1],
-            remedy=f"load the environment of Fujitsu's job software, which brings hwpfctl; {_WITHOUT}",
+            remedy=f"load the environment of Fujitsu's job software, which brings hwpfctl; {WITHOUT}",
         )
     options = tuple(_A64FX_CACHES[name][1] for name in names)
-    return Control(names, "hwpfctl", cpus, (), (program, *options))
+    return Control(names, "hwpfctl", cpus, (), (program, *options), root)
 
 
 def _chosen(asked: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
@@ -337,26 +213,6 @@ def _chosen(asked: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
             remedy=f"'{ALL}' for all, or some of: {', '.join(there)}",
         )
     return there if ALL in asked else tuple(name for name in there if name in asked)
-
-
-def _refused(what: str, knob: Knob, fault: Exception) -> RefusedError:
-    number = fault.errno if isinstance(fault, OSError) else None
-    if number in (errno.EACCES, errno.EPERM):
-        remedy = (
-            "run as root (CAP_SYS_RAWIO); root too is refused under the kernel's lockdown (secure boot: "
-            "/sys/kernel/security/lockdown) and with msr.allow_writes=off "
-            "(echo on > /sys/module/msr/parameters/allow_writes)"
-        )
-    elif number == errno.EIO:
-        remedy = "the processor or its hypervisor does not let it: measure on the bare machine"
-    else:
-        remedy = "see the kernel's log (dmesg)"
-    reason = (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
-    return RefusedError(
-        f"the setting of the hardware prefetchers {what}: {reason}",
-        where=knob.place,
-        remedy=f"{remedy}; {_WITHOUT}",
-    )
 
 
 def _cpuinfo(root: Path) -> dict[str, str]:

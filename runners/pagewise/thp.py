@@ -11,43 +11,15 @@ from pathlib import Path
 
 from pagewise.configuration import policy_kind, policy_size
 from pagewise.errors import RefusedError
-from pagewise.host import chosen, read
-from pagewise.settings import kept
+from pagewise.host import read
+from pagewise.machine.settings.kinds import Switch
+from pagewise.machine.settings.session import kept
 
 _FOLDER = Path("sys/kernel/mm/transparent_hugepage")
 _ON = "madvise"
 # prctl(2). PR_GET_THP_DISABLE returns 0, or 1 plus the flags that were the third argument of
 # PR_SET_THP_DISABLE (Linux 6.18: 2, refused unless advised).
 _SET, _GET, _REFUSED = 41, 42, 1
-
-
-@dataclass(frozen=True)
-class Switch:
-    """A file such as hugepages-64kB/enabled, which lists words and has one in brackets."""
-
-    file: Path
-
-    def get(self) -> str:
-        """The word in brackets."""
-        word = chosen(read(self.file))
-        if word is None:
-            raise RefusedError(
-                "this kernel has no transparent huge pages of this size",
-                where=self.file,
-                remedy="name a size that `pagewise doctor` tells, or leave --set-thp-sizes out",
-            )
-        return word
-
-    def put(self, value: str) -> None:
-        """Chooses a word."""
-        try:
-            self.file.write_text(value + "\n", encoding="ascii")
-        except OSError as fault:
-            raise RefusedError(
-                f"transparent huge pages cannot be switched: {fault.strerror}",
-                where=self.file,
-                remedy=f"run as root, or have root do it once: echo {value} > {self.file}",
-            ) from fault
 
 
 @dataclass(frozen=True)
@@ -82,7 +54,7 @@ def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Swi
 
 @contextmanager
 def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[list[Switched]]:
-    """Has the sizes of these policies given to who asks for them while the block lasts.
+    """The sizes of these policies are given to programs that ask for them while the block lasts.
 
     Raises RefusedError when this is not root.
     """
@@ -94,9 +66,10 @@ def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[lis
             where="--set-thp-sizes",
             remedy=f"run it as root; or leave it out, and have root do: {commands}",
         )
-    with kept(needed) as before:
+    with kept(root) as journal:
+        before = [switch.get() for switch in needed]
         for switch in needed:
-            switch.put(_ON)
+            journal.change(switch, _ON)
         pairs = zip(needed, before, strict=True)
         yield [Switched(str(switch.file), word, switch.get()) for switch, word in pairs]
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from killed_sessions import guardian_of, settle
 from pagewise.errors import Interrupted, RefusedError
-from pagewise.hugepages import MARGIN_PAGES, Pool, pages_needed, pools_of, reserved
+from pagewise.hugepages import MARGIN_PAGES, PAGE_BYTES, pages_needed, pools_of, reserved
+from pagewise.machine.settings.kinds import Pool
 from pagewise.numa import allowed_nodes
+from pagewise.result import read_result
 from pagewise.signals import interruptible
 from stage import RUNNERS, TRIAD, Stage
 from test_commands import BASE, wait_for
@@ -130,24 +135,27 @@ def test_who_is_not_root_is_told(monkeypatch, pool: Pool):
         pytest.fail("the block must not run")
 
 
+@pytest.fixture
+def pages_before() -> int:
+    return int(MACHINE.read_text())
+
+
 @pytest.mark.changes_machine
-def test_this_machines_pool_is_put_back():
-    before = MACHINE.read_text()
+def test_this_machines_pool_is_put_back(pages_before):
     with reserved(pools_of(allowed_nodes()), 2) as reservation:
         assert int(MACHINE.read_text()) == reservation.now >= 2
-    assert MACHINE.read_text() == before
+    assert int(MACHINE.read_text()) == pages_before
 
 
-@pytest.mark.long
-@pytest.mark.changes_machine
-def test_an_interrupted_comparison_puts_this_machines_pool_back(stage: Stage):
-    before = MACHINE.read_text()
+@pytest.fixture
+def reserving(stage: Stage) -> Iterator[subprocess.Popen[str]]:
+    """A comparison that has reserved pages of this machine and measures."""
     small = {**TRIAD, "compare": {**TRIAD["compare"], "arguments": ["--working-set", "8MiB"]}}
     del small["sweeps"]
     stage.add("gcc-12.2.0", BASE, [small], sleep="0.02")
     stage.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [small], sleep="0.02")
     process = subprocess.Popen(
-        stage.command("compare", "--results", str(stage.results), "--rounds", "1000", "--reserve-hugepages"),
+        stage.command("compare", "--results", str(stage.results), "--rounds", "9", "--reserve-hugepages"),
         env=stage.variables(),
         cwd=stage.folder,
         stdout=subprocess.PIPE,
@@ -155,18 +163,74 @@ def test_an_interrupted_comparison_puts_this_machines_pool_back(stage: Stage):
         text=True,
     )
     wait_for(lambda: any(file.stat().st_size for file in stage.results.glob("*/records.jsonl")))
-    assert int(MACHINE.read_text()) >= 4 + MARGIN_PAGES
-    process.send_signal(signal.SIGTERM)
+    yield process
+    process.kill()
     process.communicate(timeout=30)
-    assert process.returncode == 143
-    assert MACHINE.read_text() == before
+    settle(Path("/"))
+
+
+@pytest.mark.long
+@pytest.mark.changes_machine
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_comparison_that_is_ended_puts_this_machines_pool_back(pages_before, reserving, number):
+    assert int(MACHINE.read_text()) >= pages_before + 4 + MARGIN_PAGES
+    reserving.send_signal(number)
+    reserving.communicate(timeout=30)
+    assert reserving.returncode == (143 if number == signal.SIGTERM else -number)
+    settle(Path("/"))
+    assert int(MACHINE.read_text()) == pages_before
+
+
+def listed(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [one["state"] for one in json.loads(done.stdout)["findings"] if one["topic"] == "Settings"]
+
+
+@pytest.mark.long
+@pytest.mark.changes_machine
+@pytest.mark.parametrize("then", ["resume", "compare", "doctor"])
+def test_pages_that_a_killed_comparison_left(pages_before, stage: Stage, reserving, then: str):
+    os.kill(guardian_of(reserving.pid), signal.SIGKILL)
+    reserving.kill()
+    reserving.communicate(timeout=30)
+    assert int(MACHINE.read_text()) > pages_before
+    folder = stage.result()
+    found = stage.run("doctor", "--no-noise", "--json")
+    assert found.returncode == 1 and listed(found) == ["lack"]
+    if then == "doctor":
+        found = stage.run("doctor", "--no-noise", "--json", "--restore")
+        assert found.returncode == 0 and listed(found) == ["good"]
+    elif then == "resume":
+        done = stage.run("compare", "--resume", str(folder))
+        assert done.returncode == 0, done.stderr
+        assert read_result(folder).manifest["state"] == "complete"
+    else:
+        done = stage.compare("--rounds", "1", "--reserve-hugepages")
+        assert done.returncode == 0, done.stderr
+        manifest = read_result(stage.result()).manifest
+        assert {pool["before"] for pool in manifest["pool"]} == {pages_before}
+        [pool] = [one for one in manifest["host"]["pools"] if one["page_bytes"] == PAGE_BYTES]
+        assert pool["total"] == pages_before
+    assert int(MACHINE.read_text()) == pages_before
+
+
+@pytest.mark.long
+@pytest.mark.changes_machine
+def test_a_second_comparison_that_reserves_pages_is_refused(pages_before, stage: Stage, reserving):
+    reserved_now = int(MACHINE.read_text())
+    second = stage.compare("--rounds", "1", "--reserve-hugepages")
+    assert second.returncode == 4 and str(reserving.pid) in second.stderr, second.stderr
+    assert len(list(stage.results.iterdir())) == 1 and int(MACHINE.read_text()) == reserved_now
+    _, errors = reserving.communicate(timeout=60)
+    assert reserving.returncode == 0, errors
+    assert {record["status"] for record in read_result(stage.result()).records} == {"ok"}
+    assert int(MACHINE.read_text()) == pages_before
 
 
 def test_a_pool_that_may_not_be_changed_is_told():
     """As another user would see it: the file is read-only for real, in a process without root's rights."""
     code = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"
-        "from pathlib import Path; from pagewise.hugepages import Pool\n"
+        "from pathlib import Path; from pagewise.machine.settings.kinds import Pool\n"
         "os.geteuid() == 0 and os.setuid(65534)\n"
         "Pool(Path('/sys/kernel/mm/hugepages/hugepages-2048kB')).resize(0)"
     )

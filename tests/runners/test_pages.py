@@ -16,10 +16,10 @@ from pagewise import thp
 from pagewise.compare.analysis import analyse
 from pagewise.configuration import policy_kind, policy_size, size_name
 from pagewise.errors import Interrupted, RefusedError
+from pagewise.machine.settings.kinds import Switch
 from pagewise.plan import Subject, order_of_round, order_of_sweeps, subject
-from pagewise.settings import kept
 from pagewise.signals import interruptible
-from pagewise.thp import Switch, switched_on, switches_needed
+from pagewise.thp import switched_on, switches_needed
 from stage import ALL_LABELS, TRIAD, Stage
 from test_commands import BASE, THP, records, wait_for
 
@@ -217,18 +217,6 @@ def test_a_signal_puts_the_switches_back_and_a_second_one_does_not_hinder(machin
         finally:
             os.kill(os.getpid(), number)
     assert words(machine) == ["madvise", "never", "inherit"]
-
-
-def test_a_setting_that_is_refused_does_not_hinder_the_others(machine: Path):
-    class Refusing(FakeSwitch):
-        def put(self, value: str) -> None:
-            raise RefusedError("no")
-
-    files = [machine / FOLDER / "hugepages-64kB/enabled", machine / FOLDER / "enabled"]
-    settings = [FakeSwitch(files[0]), Refusing(files[1])]
-    with pytest.raises(RefusedError, match="no"), kept(settings):
-        settings[0].put("always")
-    assert words(machine)[1] == "never"
 
 
 def test_who_is_not_root_is_told(monkeypatch):

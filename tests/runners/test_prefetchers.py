@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,10 @@ from pagewise.comparison import prepare
 from pagewise.doctor import prefetcher_finding
 from pagewise.errors import Interrupted, RefusedError, SelectionError
 from pagewise.launch import run_without_prefetchers
-from pagewise.prefetchers import Msr, find_control, switched_off
+from pagewise.machine.settings.journal import Folder, Journal, shared_folder
+from pagewise.machine.settings.kinds import Hwpfctl, Msr
+from pagewise.machine.settings.session import restore, traces
+from pagewise.prefetchers import find_control, switched_off
 from pagewise.report import words
 from pagewise.result import read_result
 from pagewise.signals import interruptible
@@ -167,20 +169,6 @@ def test_a_value_that_does_not_stick_is_told_and_the_others_are_put_back(tmp_pat
     assert registers(root) == [0, 0]
 
 
-def test_what_cannot_be_put_back_is_told_with_its_value(tmp_path: Path):
-    root = machine(tmp_path, values=(3, 5))
-    control = find_control(["off"], {0, 1}, root)
-    broken = replace(
-        control,
-        switches=tuple(replace(s, knob=RefusingMsr(s.knob.file, s.knob.address)) for s in control.switches),
-    )
-    Msr(root / "dev/cpu/1/msr", 0x1A4).write(15)
-    with pytest.raises(RefusedError, match="could not be put back") as caught:
-        prefetchers._put_back(broken, [3, 5])
-    assert "dev/cpu/1/msr, MSR 0x1a4 was 0x5" in str(caught.value)
-    assert registers(root) == [3, 15]
-
-
 def test_a_register_that_is_not_there_is_told(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(prefetchers, "Msr", SilentMsr)
     with pytest.raises(RefusedError, match="cannot be read: Input/output error") as caught:
@@ -255,6 +243,19 @@ def test_the_a64fx_through_hwpfctl(tmp_path: Path, monkeypatch):
         assert control.program[1:] == ("--disableL1", "--disableL2") and not done["read_back"]
     assert log.read_text() == f"--reset {cpu}\n"
     assert "which tells no values" in words.prefetchers_text({"prefetchers": done})
+
+
+def test_hwpfctl_resets_after_a_session_that_was_killed(tmp_path: Path, monkeypatch):
+    root = a64fx(tmp_path)
+    log = hwpfctl(tmp_path, monkeypatch)
+    control = find_control(["off"], {min(os.sched_getaffinity(0))}, root)
+    setting = Hwpfctl(Path(control.program[0]), control.cpus)
+    folder = Folder.made(shared_folder(root))
+    journal = Journal(folder, {})
+    journal.change(setting, "off", before="default")
+    assert not log.exists()
+    restore(root)
+    assert log.read_text() == f"--reset {control.cpus[0]}\n" and traces(root) == []
 
 
 def test_a_single_run_without_prefetchers(tmp_path: Path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -11,6 +12,26 @@ from pagewise.cli.options import print_json
 from pagewise.errors import Interrupted, PagewiseError
 
 _INVALID = 1
+
+
+def begin_session(chosen: Mapping[str, Any], planning: bool) -> None:
+    """Before the machine is looked at: a session where settings are changed, until the command ends.
+
+    What a killed session left is restored by that, and otherwise only reported. Raises RefusedError.
+    """
+    from pagewise.machine.settings.session import session, traces
+    from pagewise.results.rerun import CHANGING
+
+    if planning:
+        return
+    if any(chosen.get(name) for name in CHANGING):
+        click.get_current_context().with_resource(session())
+        return
+    for trace in traces():
+        if not trace.running:
+            places = "; ".join(change.text for change in trace.changes)
+            text = f"a killed session left settings of this machine changed, which were before: {places}"
+            click.echo(f"pagewise: warning: {text}\n  remedy: as root: pagewise doctor --restore", err=True)
 
 
 def carry_out(comparison: Any, console: Console, planning: bool, as_json: bool) -> int:

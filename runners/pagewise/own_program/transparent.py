@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pagewise.errors import RefusedError
-from pagewise.settings import kept
-from pagewise.thp import Switch
+from pagewise.machine.settings.kinds import Switch
+from pagewise.machine.settings.session import kept
 
 _FOLDER = Path("sys/kernel/mm/transparent_hugepage")
 
 
 @contextmanager
 def only_size(size: int | None, root: Path = Path("/")) -> Iterator[None]:
-    """Has pages of this size given to who asks, and none of a larger one, while the block lasts (root).
+    """Programs that ask are given pages of this size and none of a larger one while the block lasts (root).
 
     Does nothing without a size. Raises RefusedError.
     """
@@ -27,18 +27,17 @@ def only_size(size: int | None, root: Path = Path("/")) -> Iterator[None]:
         raise RefusedError(
             "only root may switch transparent huge pages",
             where="--set-thp-sizes",
-            remedy="run it as root, or leave it out: sizes that are on need it not",
+            remedy="run it as root, or leave it out: sizes that are on do not need it",
         )
     switches = {
         int(folder.name[10:-2]) * 1024: Switch(folder / "enabled")
         for folder in (root / _FOLDER).glob("hugepages-*kB")
         if (folder / "enabled").exists()
     }
-    changed = [switch for one, switch in sorted(switches.items()) if one >= size]
-    with kept(changed):
-        for one, switch in sorted(switches.items()):
-            if one >= size:
-                switch.put("madvise" if one == size else "never")
+    with kept(root) as journal:
+        for of_size, switch in sorted(switches.items()):
+            if of_size >= size:
+                journal.change(switch, "madvise" if of_size == size else "never")
         yield
 
 

@@ -18,8 +18,8 @@ from pagewise.resume import machine_differences, program_differences
 from pagewise.session.origin import is_own
 
 REMEDY = "restore it, or name its module tree with --modules, or measure what is there now: --anyway"
-# Options that change settings of the machine: whoever repeats a result asks for them anew.
-_CHANGING = {
+#: Options that change settings of the machine; whoever repeats a result asks for them anew.
+CHANGING = {
     "reserve": "--reserve-hugepages",
     "set_thp_sizes": "--set-thp-sizes",
     "prefetchers": "--hardware-prefetchers",
@@ -120,7 +120,7 @@ def same_choice(chosen: dict[str, Any], manifest: Mapping[str, Any]) -> None:
 
 def check_changes(chosen: Mapping[str, Any], allowed: bool, folder: Path) -> None:
     """Raises SelectionError when the machine's settings would be changed without being asked for."""
-    asked = [option for name, option in _CHANGING.items() if chosen.get(name)]
+    asked = [option for name, option in CHANGING.items() if chosen.get(name)]
     if asked and not allowed:
         raise SelectionError(
             f"this result was measured with settings of the machine changed meanwhile: {', '.join(asked)}",

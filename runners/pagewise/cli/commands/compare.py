@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from pagewise.cli import BEGAN
-from pagewise.cli.measured import carry_out
+from pagewise.cli.measured import begin_session, carry_out
 from pagewise.cli.options import (
     AA,
     BUDGET,
@@ -83,6 +83,7 @@ def command(**chosen: Any) -> int:
     """
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     console = make_console(as_json)
+    begin_session(chosen, planning)
     return carry_out(prepared(chosen, console), console, planning, as_json)
 
 

@@ -21,11 +21,18 @@ _INVALID = 1
 @ENVIRONMENT
 @MODULES
 @click.option("--noise/--no-noise", default=True, help="Measure for two seconds how steady this machine is.")
+@click.option(
+    "--restore", "restoring", is_flag=True, help="First restore settings that a killed session left changed."
+)
 @JSON
-def command(environment: str, modules: Path | None, noise: bool, as_json: bool) -> int:
+def command(environment: str, modules: Path | None, noise: bool, restoring: bool, as_json: bool) -> int:
     """Tell what this node has, and the remedy for each lack."""
     from pagewise.doctor import examine, print_findings, to_dict
 
+    if restoring:
+        from pagewise.machine.settings.session import restore
+
+        restore()
     findings = examine(environment, modules, noise)
     if as_json:
         print_json(to_dict(findings))

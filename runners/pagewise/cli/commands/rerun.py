@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from pagewise.cli.consent import TRUST, confirm
-from pagewise.cli.measured import carry_out
+from pagewise.cli.measured import begin_session, carry_out
 from pagewise.cli.options import JSON, MODULES, PLAN, make_console
 from pagewise.cli.shell import values
 from pagewise.errors import SelectionError
@@ -92,6 +92,7 @@ def command(
     chosen["results"] = results or result.parent
     same_choice(chosen, manifest)
     check_changes(chosen, change_settings, result)
+    begin_session(chosen, planning)
     console = make_console(as_json)
     comparison: Any = file.prepared(chosen, console)
     for line in check_same(found, comparison.manifest, anyway):

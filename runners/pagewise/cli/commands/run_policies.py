@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from pagewise.cli import BEGAN
-from pagewise.cli.measured import carry_out
+from pagewise.cli.measured import begin_session, carry_out
 from pagewise.cli.options import (
     AA,
     BUDGET,
@@ -163,6 +163,7 @@ def command(**chosen: Any) -> int:
         else:
             print_survey(console, *found)
         return 0
+    begin_session(chosen, planning)
     return carry_out(prepared(chosen, console), console, planning, as_json)
 
 

@@ -1,0 +1,1 @@
+"""Settings of the machine: changed for the length of a session, and restored whatever ends it."""

@@ -1,0 +1,325 @@
+"""Settings of the machine: one session at a time, and restored whatever ends it; on a synthetic machine."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import killed_sessions
+from pagewise.doctor import setting_findings
+from pagewise.errors import FormatError, RefusedError
+from pagewise.machine.settings.journal import RESTORING, SESSION, Folder, HeldError, Journal, shared_folder
+from pagewise.machine.settings.kinds import Attribute, Hwpfctl, Msr, Pool, Switch, described, setting_of
+from pagewise.machine.settings.session import kept, restore, session, traces
+from stage import RUNNERS
+
+KILLED = Path(killed_sessions.__file__)
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> dict[str, Any]:
+    return killed_sessions.machine(tmp_path)
+
+
+def state(there: dict[str, Any]) -> dict[str, Any]:
+    return killed_sessions.state(there)
+
+
+def other(root: Path, lines: str) -> subprocess.Popen[str]:
+    """A session in another process that changes the pool and then does these lines; it says when it has."""
+    code = f"""
+import os, signal, sys, time
+sys.path[:0] = [{str(RUNNERS)!r}, {str(KILLED.parent)!r}]
+from pathlib import Path
+import killed_sessions
+from pagewise.machine.settings.session import kept
+root = Path({str(root)!r})
+with kept(root) as journal:
+    there = killed_sessions.machine(root)
+    journal.change(there["pool"], "144")
+    journal.change(there["attribute"], "0x0")
+    print("changed", flush=True)
+    {lines}
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "changed\n"
+    return process
+
+
+def killed(root: Path, guardian: bool) -> None:
+    """A session that SIGKILL ended, with its guardian or not."""
+    process = other(root, "time.sleep(60)")
+    if guardian:
+        os.kill(killed_sessions.guardian_of(process.pid), signal.SIGKILL)
+    process.kill()
+    process.communicate()
+    killed_sessions.settle(root)
+
+
+def test_a_session_restores_whatever_ends_it(tmp_path: Path, there: dict[str, Any]):
+    before = state(there)
+    for fault in (None, ValueError(), KeyboardInterrupt()):
+        try:
+            with kept(tmp_path) as journal:
+                journal.change(there["pool"], "100")
+                journal.change(there["msr"], "0x5")
+                assert (state(there)["pool"], state(there)["msr"]) == (100, 0x45)
+                if fault is not None:
+                    raise fault
+        except (ValueError, KeyboardInterrupt):
+            assert fault is not None
+        assert state(there) == before and traces(tmp_path) == []
+
+
+def test_other_bits_of_a_register_stay_as_others_set_them(tmp_path: Path, there: dict[str, Any]):
+    with kept(tmp_path) as journal:
+        journal.change(there["msr"], "0xf")
+        there["msr"].write(there["msr"].read() ^ 0xF0)
+    assert there["msr"].read() == 0xB2
+
+
+def test_pages_in_use_do_not_make_a_pool_changed(tmp_path: Path, there: dict[str, Any]):
+    with kept(tmp_path) as journal:
+        journal.change(there["pool"], "144")
+        (there["pool"].folder / "surplus_hugepages").write_text("44\n")
+        there["pool"].resize(188)
+    assert there["pool"].total() == 10
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("which", "count"), [("alone", 100), ("both", 30)])
+def test_sessions_killed_anywhere_leave_nothing(tmp_path: Path, which: str, count: int):
+    """`alone`: the guardian restores; `both`: it is killed as well, and the journal is enough."""
+    command = [sys.executable, str(KILLED), str(tmp_path), str(count), which]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
+def test_a_killed_session_is_restored_by_its_guardian(tmp_path: Path, there: dict[str, Any]):
+    before = state(there)
+    process = other(tmp_path, "time.sleep(60)")
+    guardian = killed_sessions.guardian_of(process.pid)
+    assert state(there) != before and [trace.running for trace in traces(tmp_path)] == [True]
+    assert [one.state for one in setting_findings(tmp_path)] == ["note", "note"]
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(guardian, number)
+    assert os.getpgid(guardian) == os.getsid(guardian) == guardian
+    process.kill()
+    process.communicate()
+    killed_sessions.settle(tmp_path)
+    assert state(there) == before and traces(tmp_path) == []
+    assert [one.state for one in setting_findings(tmp_path)] == ["good"]
+
+
+@pytest.mark.parametrize("how", ["restore", "next session"])
+def test_what_is_left_when_both_are_killed_is_reported_and_restored(
+    tmp_path: Path, there: dict[str, Any], how: str
+):
+    before = state(there)
+    killed(tmp_path, guardian=True)
+    assert state(there) != before
+    [trace] = traces(tmp_path)
+    assert not trace.running and [change.before for change in trace.changes] == ["10", "0x1"]
+    findings = list(setting_findings(tmp_path))
+    assert [one.state for one in findings] == ["lack", "lack"] and all(one.remedy for one in findings)
+    reported: list[str] = []
+    if how == "restore":
+        restore(tmp_path, reported.append)
+    else:
+        with session(tmp_path, reported.append):
+            assert state(there) == before
+    assert len(reported) == 2 and state(there) == before and traces(tmp_path) == []
+
+
+def test_a_journal_of_an_earlier_boot_is_void(tmp_path: Path, there: dict[str, Any]):
+    killed(tmp_path, guardian=True)
+    left = state(there)
+    journal = shared_folder(tmp_path) / Journal.name()
+    earlier = journal.rename(journal.with_name("00000000-0000-4000-8000-000000000000.json"))
+    assert traces(tmp_path) == []
+    with session(tmp_path):
+        assert state(there) == left
+    assert not earlier.exists() and state(there) == left
+
+
+@pytest.mark.parametrize("guardian", [False, True])
+def test_what_others_changed_meanwhile_is_left_and_reported(
+    tmp_path: Path, there: dict[str, Any], guardian: bool
+):
+    process = other(tmp_path, "sys.stdin.read()")
+    there["pool"].resize(200)
+    if guardian:
+        process.kill()
+    _, errors = process.communicate()
+    killed_sessions.settle(tmp_path)
+    assert (state(there)["pool"], state(there)["attribute"]) == (200, 1)
+    assert f"{there['pool'].place}: 10" in errors and "200" in errors
+    assert traces(tmp_path) == []
+
+
+def test_a_setting_that_cannot_be_restored_stays_in_the_journal(tmp_path: Path, there: dict[str, Any]):
+    folder, aside = there["pool"].folder, tmp_path / "aside"
+    with pytest.raises(RefusedError) as caught, kept(tmp_path) as journal:
+        journal.change(there["attribute"], "0x0")
+        journal.change(there["pool"], "144")
+        folder.rename(aside)
+    assert there["pool"].place in str(caught.value) and there["attribute"].read() == 1
+    [trace] = traces(tmp_path)
+    assert [change.setting for change in trace.changes] == [there["pool"]]
+    # It is not taken as the original: no session begins before.
+    with pytest.raises(RefusedError), session(tmp_path):
+        pytest.fail("the block must not run")
+    aside.rename(folder)
+    restore(tmp_path)
+    assert there["pool"].total() == 10 and traces(tmp_path) == []
+
+
+def test_a_second_session_is_refused_and_harms_nothing(tmp_path: Path, there: dict[str, Any]):
+    before = state(there)
+    process = other(tmp_path, "sys.stdin.read()")
+    changed = state(there)
+    for claim in (lambda: session(tmp_path).__enter__(), lambda: restore(tmp_path)):
+        with pytest.raises(RefusedError) as caught:
+            claim()
+        assert str(process.pid) in str(caught.value) and state(there) == changed
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert state(there) == before
+    with session(tmp_path):
+        pass
+
+
+def test_a_session_within_a_session_restores_its_own_changes(tmp_path: Path, there: dict[str, Any]):
+    with session(tmp_path):
+        with kept(tmp_path) as outer:
+            outer.change(there["pool"], "20")
+            with kept(tmp_path) as inner:
+                inner.change(there["pool"], "30")
+                assert there["pool"].total() == 30
+            assert there["pool"].total() == 20
+        assert there["pool"].total() == 10
+
+
+def test_children_of_a_session_do_not_keep_it_open(tmp_path: Path, there: dict[str, Any]):
+    before = state(there)
+    process = other(
+        tmp_path, "child = os.fork(); print(child, flush=True) if child else None; time.sleep(60)"
+    )
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    try:
+        process.kill()
+        process.wait()
+        killed_sessions.settle(tmp_path)
+        assert state(there) == before
+        with session(tmp_path):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.communicate()
+
+
+def plant_folder_link(folder: Path) -> None:
+    shutil.move(folder, folder.with_name("real"))
+    folder.symlink_to("real")
+
+
+def plant_journal_link(folder: Path) -> None:
+    journal = folder / Journal.name()
+    journal.rename(folder / "real")
+    journal.symlink_to("real")
+
+
+def plant_writable_folder(folder: Path) -> None:
+    folder.chmod(0o777)
+
+
+def plant_writable_journal(folder: Path) -> None:
+    (folder / Journal.name()).chmod(0o666)
+
+
+def plant_foreign_folder(folder: Path) -> None:
+    os.chown(folder, 65534, 65534)
+
+
+def plant_foreign_journal(folder: Path) -> None:
+    os.chown(folder / Journal.name(), 65534, 65534)
+
+
+def plant_pipe(folder: Path) -> None:
+    (folder / Journal.name()).unlink()
+    os.mkfifo(folder / Journal.name())
+
+
+def plant_nonsense(folder: Path) -> None:
+    (folder / Journal.name()).write_text('{"schema": "pagewise.journal/1", "session": {}, "changes": [[]]}')
+
+
+PLANTS = [value for name, value in sorted(globals().items()) if name.startswith("plant_")]
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
+def test_what_others_planted_is_not_used(tmp_path: Path, there: dict[str, Any], plant):
+    if "foreign" in plant.__name__ and os.geteuid() != 0:
+        pytest.skip("only root gives a file away")
+    folder = Folder.made(shared_folder(tmp_path))
+    journal = Journal(folder, {})
+    journal.change(there["pool"], "144")
+    folder.close()
+    plant(shared_folder(tmp_path))
+    for use in (lambda: restore(tmp_path), lambda: session(tmp_path).__enter__(), lambda: traces(tmp_path)):
+        with pytest.raises(RefusedError):
+            use()
+    assert there["pool"].total() == 144
+    assert [one.state for one in setting_findings(tmp_path)] == ["lack"]
+
+
+def test_locks_are_closed_to_others_and_say_who_runs(tmp_path: Path):
+    with session(tmp_path):
+        folder = Folder(shared_folder(tmp_path))
+        for name in (SESSION, RESTORING):
+            assert (shared_folder(tmp_path) / name).stat().st_mode & 0o077 == 0
+            with pytest.raises(HeldError):
+                folder.lock(name, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    for name in (SESSION, RESTORING):
+        os.close(folder.lock(name, fcntl.LOCK_EX | fcntl.LOCK_NB))
+    folder.close()
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Pool(Path("/sys/kernel/mm/hugepages/hugepages-2048kB")),
+        Switch(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
+        Attribute(Path("/sys/x"), 1),
+        Msr(Path("/dev/cpu/0/msr"), 0x1A4, 15),
+        Hwpfctl(Path("/usr/bin/hwpfctl"), (0, 1)),
+    ],
+)
+def test_settings_as_data(setting):
+    assert setting_of(json.loads(json.dumps(described(setting)))) == setting
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"kind": "x"}, {"kind": "MSR", "file": 3}, {"kind": "hwpfctl", "cpus": "a"}]
+)
+def test_what_is_no_setting(data):
+    with pytest.raises(FormatError):
+        setting_of(data)

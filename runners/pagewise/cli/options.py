@@ -85,7 +85,7 @@ PREFETCHERS = click.option(
     multiple=True,
     metavar="off|NAMES",
     shell_complete=values.list_of(values.prefetchers),
-    help="Switch hardware prefetchers off meanwhile, all or some by name, and put them back (root); see "
+    help="Switch hardware prefetchers off during the command, all or some by name, then restore them (root): "
     "docs/prefetchers.md.",
 )
 KERNELS = click.option(
@@ -145,7 +145,7 @@ RESERVE = click.option(
     "--reserve-hugepages",
     "reserve",
     is_flag=True,
-    help="Reserve the pages of the pools meanwhile, and put the pools back (root).",
+    help="Reserve the pages of the pools during the command, then restore the pools (root).",
 )
 PAGES = click.option(
     "--pages",
@@ -157,7 +157,7 @@ PAGES = click.option(
 SET_THP_SIZES = click.option(
     "--set-thp-sizes",
     is_flag=True,
-    help="Switch the needed sizes of transparent huge pages to madvise meanwhile, and put them back (root).",
+    help="Switch the needed THP sizes to madvise during the command, then restore them (root).",
 )
 ROUNDS = click.option(
     "--rounds",

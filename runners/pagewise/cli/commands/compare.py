@@ -79,7 +79,7 @@ def command(**chosen: Any) -> int:
 
     Every round runs each distinct configuration once in shuffled order, each compiler's baseline twice (A/A).
     Ctrl-C keeps and reports what was measured. Only --reserve-hugepages, --set-thp-sizes and
-    --hardware-prefetchers change settings of the machine, and all put them back.
+    --hardware-prefetchers change settings of the machine, which are restored whatever ends it.
     """
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     console = make_console(as_json)

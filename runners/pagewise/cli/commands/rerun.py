@@ -30,7 +30,7 @@ _MEASURING = ("compare", "counters", "run-policies")
 @click.option(
     "--change-settings",
     is_flag=True,
-    help="Let it change those settings of the machine meanwhile that it changed then, and put them back.",
+    help="Let it change the settings of the machine that it changed then, and restore them.",
 )
 @MODULES
 @click.option("--trust", is_flag=True, help=TRUST)

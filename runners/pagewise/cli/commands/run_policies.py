@@ -75,7 +75,7 @@ _ENVIRONMENT = click.option(
 @click.option(
     "--set-thp-sizes",
     is_flag=True,
-    help="Switch the needed sizes of transparent huge pages meanwhile, and put them back (root).",
+    help="Switch the needed THP sizes during the command, then restore them (root).",
 )
 @click.option(
     "--metric",
@@ -149,7 +149,7 @@ def command(**chosen: Any) -> int:
     Each round runs it once under each policy in shuffled order, the baseline twice (A/A). A run whose memory
     was not on the pages asked for is shown as not ranked, with the reason. It is bound, and OpenMP set, only
     where --threads, --cores or --cpus are given. Only --reserve-hugepages and --set-thp-sizes change settings
-    of the machine, and both put them back. See docs/run-policies.md.
+    of the machine, which are restored whatever ends it. See docs/run-policies.md.
     """
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     console = make_console(as_json)

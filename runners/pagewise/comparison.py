@@ -25,16 +25,18 @@ from pagewise.host import read_host
 from pagewise.kernel import Kernel
 from pagewise.launch import Launcher, Outcome, find_hyperfine
 from pagewise.manifest import new_manifest
+from pagewise.own_program.binary import files_of
 from pagewise.paths import module_tree, setup_facts
 from pagewise.placement import Placement, Where, placements
 from pagewise.plan import Step, Subject, baselines, fitting, order_of_round, order_of_sweeps, placed, subject
 from pagewise.progress import Teller
 from pagewise.provenance import software
 from pagewise.record import Record, RecordWriter, Skipped
-from pagewise.result import RECORDS, Result, create_folder, keep_log, utc_text, write_manifest
+from pagewise.result import RECORDS, Result, altered, create_folder, keep_log, utc_text, write_manifest
 from pagewise.resume import Earlier, continued, set_aside
 from pagewise.session.origin import seal
-from pagewise.signals import interruptible
+from pagewise.signals import interruptible, postponed
+from pagewise.stack.files import Watch
 from pagewise.units import clock_text, count_text, percent_text
 
 
@@ -89,12 +91,15 @@ class Comparison:
     kernel_seconds: float = 0.0
     stopped: set[tuple[Any, ...]] = field(default_factory=set)
     ending: PagewiseError | Interrupted | None = None
+    watch: Watch = field(default_factory=lambda: Watch({}))
 
     def begin(self) -> None:
         """Makes the result's folder, or takes up the one of a comparison that was broken off.
 
         Raises RefusedError, SelectionError or FormatError.
         """
+        self.watch = Watch(self.watched_files())
+        self.manifest["files"] = self.watch.digests()
         if self.options.resume is None:
             now = datetime.now(timezone.utc)
             self.folder = create_folder(self.options.results, self.options.name, now)
@@ -107,17 +112,36 @@ class Comparison:
             self._take_up()
         write_manifest(self.folder, self.manifest)
 
+    def watched_files(self) -> dict[str, tuple[Path, ...]]:
+        """By module, the files whose change makes what was measured before and after incomparable."""
+        tree = Path(self.manifest["modules"]["tree"])
+        found: dict[str, list[Path]] = {}
+        for one in self.subjects:
+            for module in {cell.measured.module for cell in one.cells}:
+                entry = self.entries[module]
+                files = found.setdefault(module, [tree / f"{module}.lua"])
+                if (program := entry.program(one.kernel.executable)) is not None:
+                    files += files_of(Path(program), entry.environment)
+        return {module: tuple(dict.fromkeys(files)) for module, files in found.items()}
+
     def _take_up(self) -> None:
         """Takes over what was measured before the break, and sets aside what is measured again."""
         rounds = [self.steps_of_round(number) for number in range(1, self.earlier.rounds + 1)]
         for step, records in self.earlier.failed(chain(*rounds, self.sweeps())):
             self.stop(step, Outcome(records, None, "", []))
         again = [step for steps in rounds for step in self.earlier.broken(steps, self.is_stopped)]
-        set_aside(self.folder / RECORDS, again)
+        set_aside(self.folder / RECORDS, again, self._announce_records)
         before, self.earlier = self.earlier.done.total(), self.earlier.without(again)
         self.manifest["breaks"][-1]["aside"] = before - self.earlier.done.total()
         self.records, self.skipped = list(self.earlier.records), list(self.earlier.skipped)
         self.runs, self.kernel_seconds = self.earlier.done.total(), self.earlier.run_seconds
+
+    def _announce_records(self, digest: dict[str, Any]) -> None:
+        """Puts the digest of records on disk that are about to replace others."""
+        known = self.manifest.get("records", digest)
+        before = {name: known[name] for name in digest}
+        self.manifest["records"] = {**digest, "replaced": before}
+        write_manifest(self.folder, self.manifest)
 
     def measure(self) -> Result:
         """Runs all rounds and sweeps. What ends them early is kept in `ending`, not raised.
@@ -129,10 +153,13 @@ class Comparison:
             launcher = self._launcher(Path(scratch))
             try:
                 with interruptible(), self._settings(), RecordWriter(self.folder / RECORDS) as writer:
+                    self.manifest["records"] = writer.digest
                     self._run_all(launcher, writer)
             except (PagewiseError, Interrupted) as ending:
                 self.ending = ending
-        return Result(self.folder, self.manifest, self.subjects, self.records, self.skipped)
+        self._note_changed(self.watch.verify())
+        found = altered(self.folder, {**self.manifest, "state": "complete"})
+        return Result(self.folder, self.manifest, self.subjects, self.records, self.skipped, found)
 
     def close(self) -> None:
         """Writes how it ended and what share of the time so far was the runner's own. Raises RefusedError.
@@ -221,6 +248,15 @@ class Comparison:
         """The curves to be measured, in order."""
         return order_of_sweeps(self.subjects, self.options.seed) if self.options.sweep else []
 
+    def _note_changed(self, found: Mapping[str, Sequence[Path]]) -> None:
+        """Notes files that are not what they were when the session began."""
+        noted = self.manifest.setdefault("changed_files", [])
+        known = {(one["module"], one["file"]) for one in noted}
+        for module, files in found.items():
+            for file in map(str, files):
+                if (module, file) not in known:
+                    noted.append({"module": module, "file": file, "round": self.manifest["rounds_done"] + 1})
+
     def _end_round(self, number: int) -> None:
         self.manifest["rounds_done"] = max(number, self.manifest["rounds_done"])
         write_manifest(self.folder, self.manifest)
@@ -286,9 +322,13 @@ class Comparison:
                 continue
             teller.begin(step)
             started = time.monotonic()
-            outcome = launcher.run(step, self.entries[step.cell.measured.module])
+            module = step.cell.measured.module
+            changed = self.watch.look(module)
+            outcome = launcher.run(step, self.entries[module])
+            changed = changed or self.watch.look(module)
+            self._note_changed({module: changed})
             self._keep(step, outcome, writer)
-            if outcome.failed:
+            if outcome.failed or changed:
                 self.stop(step, outcome)
             teller.end(step, time.monotonic() - started)
 
@@ -304,7 +344,9 @@ class Comparison:
             for record in outcome.records:
                 record["run"] = {**record["run"], "log": log}
         self.records += outcome.records
-        writer.append(*outcome.records)
+        with postponed():
+            writer.append(*outcome.records)
+            self.manifest["records"] = writer.digest
 
 
 @dataclass(frozen=True)

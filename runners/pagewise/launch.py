@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shlex
 import shutil
 import signal
@@ -76,6 +77,7 @@ class Launcher:
         command = self.command(step, entry, written)
         placement = self.placements[step.cell.placement]
         environment = {**entry.environment, **placement.environment, **dict(step.settings)}
+        switches = _involuntary_switches()
         said, timed_out, had = self._hyperfine(command, exported, environment, placement)
         wall, exit_code = timing(exported)
         if timed_out:
@@ -85,7 +87,8 @@ class Launcher:
             failure = _failure(exit_code, said, self.limit, skipped)
             records.append(_failed_record(step, entry.configuration, started, failure))
         run = about_run(step, wall, exit_code, [Path(command[0]).name, *command[1:-2]])
-        run |= {"bound": placement.told(had)}
+        run |= {"bound": placement.told(had), "started": started.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        run |= {"involuntary_switches": _involuntary_switches() - switches}
         if step.sweep is not None:
             run["sweep"] = step.sweep.name
         if step.group is not None:
@@ -274,6 +277,11 @@ def signal_name(number: int) -> str:
 
 def _after(said: str, mark: str) -> str | None:
     return next((line.split(mark, 1)[1].strip() for line in said.splitlines() if mark in line), None)
+
+
+def _involuntary_switches() -> int:
+    """How often the processes that this one started, and that are over, had to leave their core."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_nivcsw
 
 
 def _failed_record(step: Step, built: Configuration, started: datetime, failure: dict[str, Any]) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -42,12 +43,7 @@ def read_records(file: Path) -> tuple[list[Record], list[Skipped]]:
 
     Raises RefusedError when the file cannot be read.
     """
-    try:
-        content = read_file(file, _LARGEST)
-    except OSError as fault:
-        raise RefusedError(
-            f"the records cannot be read: {fault.strerror}", where=file, remedy="let this user read it"
-        ) from fault
+    content = read_lines(file)
     records: list[Record] = []
     skipped: list[Skipped] = []
     for number, line, whole in _lines(content):
@@ -58,6 +54,16 @@ def read_records(file: Path) -> tuple[list[Record], list[Skipped]]:
             cut = "" if whole else "the line is cut short (a crash or a full disk?): "
             skipped.append(Skipped(file.name, number, cut + str(reason)))
     return records, skipped
+
+
+def read_lines(file: Path) -> bytes:
+    """The content of a records file. Raises RefusedError when it cannot be read."""
+    try:
+        return read_file(file, _LARGEST)
+    except OSError as fault:
+        raise RefusedError(
+            f"the records cannot be read: {fault.strerror}", where=file, remedy="let this user read it"
+        ) from fault
 
 
 def parse_record(line: bytes) -> tuple[Record | None, str | None]:
@@ -91,6 +97,14 @@ class RecordWriter:
         except RefusedError:
             os.close(self._descriptor)
             raise
+        # A device has no size, and no content of ours.
+        content = read_lines(file) if os.fstat(self._descriptor).st_size else b""
+        self._lines, self._sha256 = content.count(b"\n"), hashlib.sha256(content)
+
+    @property
+    def digest(self) -> dict[str, Any]:
+        """What was written so far, for the manifest: see `digest_of`."""
+        return {"lines": self._lines, "sha256": self._sha256.hexdigest()}
 
     def append(self, *records: Mapping[str, Any]) -> None:
         """Writes the records of a run. Raises RefusedError when the disk is full; what was written stays."""
@@ -108,6 +122,8 @@ class RecordWriter:
                 where=self.file,
                 remedy=f"free some space, then: pagewise report {self.file.parent}",
             ) from fault
+        self._lines += len(records)
+        self._sha256.update(line)
 
     def _cut_back(self, size: int) -> None:
         # A device such as /dev/full cannot be cut; the half line is then told by the reader.
@@ -129,6 +145,11 @@ class RecordWriter:
     ) -> None:
         """Closes the file."""
         self.close()
+
+
+def digest_of(content: bytes) -> dict[str, Any]:
+    """Number of lines and SHA-256 of a records file, as the manifest keeps them."""
+    return {"lines": content.count(b"\n"), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def dumped(record: Mapping[str, Any]) -> bytes:

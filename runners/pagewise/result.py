@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,23 +15,29 @@ from pagewise.core.reading import parse_json, read_file
 from pagewise.core.text import json_text
 from pagewise.errors import FormatError, RefusedError, SelectionError
 from pagewise.plan import Subject
-from pagewise.record import Record, Skipped, read_records
+from pagewise.record import Record, Skipped, digest_of, read_lines, read_records
 from pagewise.schemas import upgraded
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
 SCHEMA = "pagewise.manifest/2"
 _REMEDY = "copy the result anew from where it was made; one of a newer pagewise needs that one to be read"
 
+_REMEDY_ALTERED = "copy the result anew from where it was measured, or measure again"
+
 
 @dataclass(frozen=True)
 class Result:
-    """What a folder holds: manifest, what was compared, the valid records, the lines that are none."""
+    """What a folder holds: manifest, what was compared, the valid records, the lines that are none.
+
+    `altered` reports how the records differ from those that were written, None where they do not.
+    """
 
     folder: Path
     manifest: dict[str, Any]
     subjects: list[Subject]
     records: list[Record]
     skipped: list[Skipped]
+    altered: str | None = None
 
 
 def create_folder(results: Path, name: str, now: datetime) -> Path:
@@ -124,7 +131,35 @@ def read_result(folder: Path, *, records: bool = True) -> Result:
     manifest, subjects = _read(folder)
     there = records and (folder / RECORDS).exists()
     read, skipped = read_records(folder / RECORDS) if there else ([], [])
-    return Result(folder, manifest, subjects, read, skipped)
+    return Result(folder, manifest, subjects, read, skipped, altered(folder, manifest))
+
+
+def altered(folder: Path, manifest: Mapping[str, Any]) -> str | None:
+    """How a result's records differ from those that its manifest names, None where they do not.
+
+    A session that was killed may have written more than its manifest names; results from before manifests
+    named records are not checked. Raises RefusedError.
+    """
+    told = manifest.get("records")
+    if told is None:
+        return None
+    content = read_lines(folder / RECORDS) if (folder / RECORDS).exists() else b""
+    # `replaced`: killed between the manifest of resumed records and these records.
+    for known in filter(None, (told, told.get("replaced"))):
+        lines = content.split(b"\n", known["lines"])
+        first = content[: len(content) - len(lines[-1])] if manifest["state"] == "running" else content
+        if digest_of(first) == {"lines": known["lines"], "sha256": known["sha256"]}:
+            return None
+    found = content.count(b"\n")
+    what = "changed" if found == told["lines"] else f"{found} lines instead of {told['lines']}"
+    return f"the records are not those that were measured ({what})"
+
+
+def check_unaltered(result: Result) -> Result:
+    """The same result. Raises FormatError where its records were altered."""
+    if result.altered is not None:
+        raise FormatError(result.altered, where=result.folder / RECORDS, remedy=_REMEDY_ALTERED)
+    return result
 
 
 def utc_text(moment: datetime | None = None) -> str:

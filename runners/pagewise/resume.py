@@ -14,8 +14,8 @@ from pagewise.core.files import write_inside
 from pagewise.errors import RefusedError, SelectionError
 from pagewise.migrations import newest
 from pagewise.plan import CellKey, Step, key_of
-from pagewise.record import Record, Skipped, dumped, lock, parse_record
-from pagewise.result import Result, read_result, utc_text
+from pagewise.record import Record, Skipped, digest_of, dumped, lock, parse_record
+from pagewise.result import Result, check_unaltered, read_result, utc_text
 
 #: The series of runs that were begun before a break and are measured again.
 ASIDE = "aside"
@@ -110,7 +110,7 @@ def continued(folder: Path, planned: Mapping[str, Any]) -> tuple[dict[str, Any],
     `planned` is the manifest that the same command would begin with now. Raises FormatError, SelectionError
     when nothing is left to do, RefusedError that lists all that is not as it was.
     """
-    result = read_result(folder)
+    result = check_unaltered(read_result(folder))
     manifest = result.manifest
     if manifest["state"] == "complete":
         raise SelectionError(
@@ -179,6 +179,7 @@ def program_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> It
     for module, program in digests[0].keys() & digests[1].keys():
         if digests[0][module, program] != digests[1][module, program]:
             yield f"the program {program} of the module {module} is another"
+    yield from _file_differences(before, now)
     kernels = [_kernels(manifest) for manifest in (before, now)]
     for name in kernels[0]:
         yield from _changed(f"what is measured of {name}", kernels[0][name], kernels[1].get(name))
@@ -187,6 +188,13 @@ def program_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> It
         pair = [manifest.get(part) or {} for manifest in (before, now)]
         for name in names:
             yield from _changed(f"the {part}'s {name}", pair[0].get(name), pair[1].get(name))
+
+
+def _file_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    files = [manifest.get("files") or {} for manifest in (before, now)]
+    for file in sorted(files[0].keys() & files[1].keys()):
+        if files[0][file] != files[1][file]:
+            yield f"the file {file} is another"
 
 
 def _placements(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -203,10 +211,11 @@ def _kernels(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def set_aside(file: Path, again: Iterable[Step]) -> None:
+def set_aside(file: Path, again: Iterable[Step], announce: Callable[[dict[str, Any]], None]) -> None:
     """Marks the runs of these steps in a records file, so that they count no more: their series is `aside`.
 
-    What is no record stays as it is. Raises RefusedError, also while another program writes to the file.
+    What is no record stays as it is. `announce` gets the digest of the new content before it replaces the
+    old one. Raises RefusedError, also while another program writes to the file.
     """
     keys = {_key(step) for step in again}
     lines = []
@@ -219,7 +228,9 @@ def set_aside(file: Path, again: Iterable[Step]) -> None:
                     record["run"]["series"] = ASIDE
                     line = dumped(record)  # noqa: PLW2901
                 lines.append(line.rstrip() + b"\n")
-            write_inside(file.parent, file.name, b"".join(lines))
+            content = b"".join(lines)
+            announce(digest_of(content))
+            write_inside(file.parent, file.name, content)
     except FileNotFoundError:
         return
     except OSError as fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 from pagewise.configuration import Configuration
@@ -60,6 +61,9 @@ def record(
 ) -> dict[str, Any]:
     huge = one.hugepages != "none"
     page = HUGE if huge else 4096
+    repetitions = seconds if isinstance(seconds, list) else [seconds]
+    moved = 32000.0 * changes.get("passes_per_repetition", 1)
+    bandwidth = moved / median(repetitions) / 1e9
     made: dict[str, Any] = {
         "schema": "pagewise.record/1",
         "kernel": kernel,
@@ -84,12 +88,12 @@ def record(
             "working_set_bytes": 32000,
             "array_spacing_bytes": 0,
         },
-        "seconds": {"populate": 0.1, "repetitions": seconds if isinstance(seconds, list) else [seconds]},
+        "seconds": {"populate": 0.1, "repetitions": repetitions},
         "passes_per_repetition": 1,
-        "traffic": {"bytes_stream": 1.0, "bytes_hardware": 1.25, "flops": 2},
+        "traffic": {"bytes_stream": moved, "bytes_hardware": 1.25 * moved, "flops": 2},
         "metrics": {
-            "bandwidth_stream_gb_per_s": 10.0,
-            "bandwidth_hardware_gb_per_s": 12.5,
+            "bandwidth_stream_gb_per_s": bandwidth,
+            "bandwidth_hardware_gb_per_s": 1.25 * bandwidth,
             "latency_ns": 3.0,
         },
         "validation": {"passed": True, "method": "closed form", "error": 0.0, "tolerance": 1e-12},
@@ -113,7 +117,7 @@ def record(
             "round": number,
             "position": 1,
             "series": series,
-            "wall_seconds": 0.5,
+            "wall_seconds": 0.5 + sum(repetitions),
             "exit_code": 0,
             "command": ["pw-triad"],
         },

@@ -63,6 +63,7 @@ def _factor(one: Configuration, felt: float) -> float:
 
 def _told(made: dict[str, Any], kernel: Kernel, factor: float) -> dict[str, Any]:
     made["kernel"] = kernel.name
+    made.pop("traffic")
     made["metrics"] = {
         metric.field: 10 / factor if metric.better == "higher" else 10 * factor for metric in kernel.metrics
     }

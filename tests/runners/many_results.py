@@ -15,6 +15,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from stage import write_result
+
 SLOW, SLOWER = "node003", 1.2
 KERNELS = ("5.14.0-427", "5.14.0-503")
 FIRST = datetime(2026, 1, 5, 6, 0, tzinfo=timezone.utc)
@@ -55,7 +57,6 @@ def write(
     told["created"] = told["finished"] = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
     if told.get("id") is not None:
         told["id"] = f"{chance.getrandbits(64):016x}"
-    (made / "manifest.json").write_text(json.dumps(told, indent=2))
     node = SLOWER if host == SLOW else 1.0
     with (made / "records.jsonl").open("w") as stream:
         for record in records:
@@ -66,10 +67,15 @@ def write(
                 factor = node * late * chance.lognormvariate(0.0, 0.02)
                 times = [value * factor for value in one["seconds"]["repetitions"]]
                 one["seconds"] = {**one["seconds"], "repetitions": times}
+                one["metrics"] = {
+                    name: value / factor if name.startswith("bandwidth") else value
+                    for name, value in one["metrics"].items()
+                }
+                one["run"] = {**one["run"], "started": one["started"]}
             if "host" in one:
                 one["host"] = {**one["host"], "hostname": host, "kernel": kernel}
             stream.write(json.dumps(one) + "\n")
-    return made
+    return write_result(made, told)
 
 
 if __name__ == "__main__":

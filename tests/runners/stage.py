@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -99,6 +101,17 @@ ALL_LABELS = [
         ("hardware", "nontemporal"),
     )
 ]
+
+
+def write_result(folder: Path, manifest: dict, records: bytes | None = None) -> Path:
+    """Writes a result's manifest, made or changed by a test, with the digest of its records; the folder."""
+    file = folder / "records.jsonl"
+    if records is not None:
+        file.write_bytes(records)
+    content = file.read_bytes()
+    told = {"lines": content.count(b"\n"), "sha256": hashlib.sha256(content).hexdigest()}
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "records": told}, indent=2))
+    return folder
 
 
 @dataclass

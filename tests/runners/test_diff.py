@@ -19,10 +19,9 @@ from builders import configuration, failed_record, kernel, record, subject_of
 from pagewise.cli import commands
 from pagewise.compare.between import between, changes, session
 from pagewise.errors import PagewiseError
-from pagewise.result import RECORDS, write_manifest
 from pagewise.schemas import faults
 from recorded import series
-from stage import Stage
+from stage import Stage, write_result
 
 NONE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
 SOFTWARE = configuration(label=("none", "software", "regular"))
@@ -139,9 +138,7 @@ def made(compared: tuple[Stage, Any], tmp_path: Path) -> Callable[..., Path]:
         }
         change(manifest)
         folder.mkdir()
-        write_manifest(folder, manifest)
-        (folder / RECORDS).write_text("".join(json.dumps(one) + "\n" for one in found))
-        return folder
+        return write_result(folder, manifest, "".join(json.dumps(one) + "\n" for one in found).encode())
 
     return make
 

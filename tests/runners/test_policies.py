@@ -24,8 +24,8 @@ def rounds(one, **changes):
     made = []
     for number in range(1, 6):
         drift = 1.0 + number / 5
-        told = record(one, SECONDS[one] * drift, number=number)
-        told["metrics"]["bandwidth_stream_gb_per_s"] = 12.0 / (SECONDS[one] * drift)
+        passes = changes.get("passes_per_repetition", 1)
+        told = record(one, SECONDS[one] * drift, number=number, passes_per_repetition=passes)
         told["page_faults"]["compute_minor"] = FAULTS[one] - 1
         made.append({**told, **changes})
     return made

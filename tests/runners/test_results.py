@@ -25,7 +25,7 @@ from pagewise.result import read_result
 from pagewise.results.query import ask, known, statement
 from pagewise.results.store import writing
 from pagewise.schemas import faults
-from stage import ROOT, TRIAD, Stage
+from stage import ROOT, TRIAD, Stage, write_result
 
 NODES, DATES = 6, 2
 
@@ -166,8 +166,9 @@ def test_only_what_is_new_is_taken_and_copies_count_once(template: Path, tmp_pat
     copied = collected(store, tmp_path)
     assert (copied["taken"], copied["copies"]) == (0, 1) and count(store) == first["records"]
     assert collected(store, tmp_path)["known"] == 3
-    with (folder / "records.jsonl").open("a") as stream:
-        stream.write((folder / "records.jsonl").read_text().splitlines()[-1] + "\n")
+    records = (folder / "records.jsonl").read_bytes().splitlines(keepends=True)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    write_result(folder, manifest, b"".join([*records, records[-1]]))
     grown = collected(store, tmp_path)
     assert grown["taken"] == 1 and count(store) == first["records"] + 1
     assert count(store, "results") == 2
@@ -253,6 +254,11 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
     multiply(template, tmp_path / "in", 5, 1)
     folders = sorted(tmp_path.glob("in/*/*"))
     lines = (folders[0] / "records.jsonl").read_text().splitlines()
+    for folder in folders:
+        # As results were before manifests named their records.
+        manifest = json.loads((folder / "manifest.json").read_text())
+        del manifest["records"]
+        (folder / "manifest.json").write_text(json.dumps(manifest))
     cut, mixed, _, empty, _ = (folder / "records.jsonl" for folder in folders)
     cut.write_bytes(cut.read_bytes()[:-100])
     wrong = json.dumps({**json.loads(lines[0]), "schema": "pagewise.record/9"})

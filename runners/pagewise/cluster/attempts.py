@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pagewise.compare.analysis import analyse
+from pagewise.compare.analysis import analyse_result
 from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import FormatError
 from pagewise.result import MANIFEST, RECORDS, Result, read_result
@@ -63,7 +63,7 @@ def figures(attempt: Attempt | None) -> dict[str, float]:
         result = attempt.read()
     except FormatError:
         return {}
-    kernels = analyse(result.subjects, result.records, result.manifest["seed"])
+    kernels = analyse_result(result)
     return {
         f"{one.kernel.name}/{group.compiler}/{row.cell.measured.label}": row.seconds
         for one in kernels

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.cluster.campaign import NodeOutcome, outcomes
-from pagewise.compare.analysis import KernelResult, Row, analyse
+from pagewise.compare.analysis import KernelResult, Row, analyse_result
 from pagewise.compare.facts import Difference, differences, host_facts
 from pagewise.compare.nodes import Away, Measured, Population, Quantity, away, measured, population
 from pagewise.compare.policies import run_seconds
@@ -69,9 +69,7 @@ def find(folder: Path, told: Mapping[str, Any], at_least: float) -> Findings:
                 results[node.name] = node.attempt.read()
             except FormatError as fault:
                 unreadable[node.name] = fault.what
-    kernels = {
-        name: analyse(one.subjects, one.records, one.manifest["seed"]) for name, one in results.items()
-    }
+    kernels = {name: analyse_result(one) for name, one in results.items()}
     by_quantity: dict[Quantity, dict[str, Measured]] = {}
     for name, result in results.items():
         for quantity, value in quantities(kernels[name], result.records).items():

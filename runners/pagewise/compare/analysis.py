@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean, median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pagewise.analysis.consistency import contradiction, disturbed, less_work
+from pagewise.analysis.result import Excluding, excluding, nothing_excluded
 from pagewise.compare.drift import Drift, drift
 from pagewise.compare.many import corrected
 from pagewise.compare.outliers import outliers
@@ -26,12 +28,20 @@ from pagewise.compare.statistics import (
     unclear,
     verdict,
 )
-from pagewise.compare.validity import invalid_reason
+from pagewise.compare.validity import Code, Exclusion, exclusion, invalid_reason
 from pagewise.kernel import Kernel, Sweep
 from pagewise.plan import Cell, CellKey, Subject, key_of
+from pagewise.units import count_text
+
+if TYPE_CHECKING:
+    from pagewise.result import Result
 
 Record = Mapping[str, Any]
 X = float | str
+# One run of these excludes its configuration; what a run was on or where it ran may differ in a few.
+_FATAL = ("failed", "wrong_result")
+# So many rounds may be missing: a tenth, and one of fewer than ten.
+_MISSING_ROUNDS, _FEW_ROUNDS = 0.1, 10
 # Records by kernel, key of the cell, and series.
 _Sorted = dict[tuple[str, CellKey, str], list[Record]]
 
@@ -47,10 +57,11 @@ class Pages:
 
 @dataclass(frozen=True)
 class Row:
-    """A cell with what was measured of it: seconds a pass, and `time_ratio` to the compiler's baseline.
+    """A cell with what was measured of it: seconds per pass, and `time_ratio` to the compiler's baseline.
 
-    `invalid` says why it is not ranked, None when it is; `is_fault` whether that is something wrong (a
-    result, pages, a crash) and not something missing. `note` tells of runs that were left out.
+    `invalid` is the reason why it is not ranked, None when it is, `code` the same for programs. `is_fault`:
+    whether it is something wrong (a result, pages, a crash) and not something missing. `note` reports runs
+    that were left out. `rounds` are those with a valid run, of the `rounds_made` of its kernel.
     `reason` is why it cannot be told, None where it can; `p` that of the ratio among all comparisons of the
     result. `outliers` are rounds and their ratios, kept in all numbers; of the baseline those of A/A. `drift`
     is that of the ratio; of the baseline that of its time.
@@ -75,6 +86,14 @@ class Row:
     is_fault: bool = False
     remedy: str | None = None
     note: str | None = None
+    code: Code | None = None
+    rounds: int = 0
+    rounds_made: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of its kernel's rounds in which it has a valid run."""
+        return self.rounds / self.rounds_made if self.rounds_made else 0.0
 
 
 @dataclass(frozen=True)
@@ -150,10 +169,23 @@ class KernelResult:
         return [(sweep, curves) for sweep, curves in found if curves]
 
 
-def analyse(subjects: Sequence[Subject], records: Iterable[Record], seed: int) -> list[KernelResult]:
-    """Rows, verdicts and curves of each kernel, from its records. `seed` is that of the bootstrap."""
+def analyse(
+    subjects: Sequence[Subject],
+    records: Iterable[Record],
+    seed: int,
+    excluding: Excluding = nothing_excluded,
+) -> list[KernelResult]:
+    """Rows, verdicts and curves of each kernel, from its records. `seed` is that of the bootstrap.
+
+    `excluding` gives the reason why nothing of a module may be ranked, if there is one.
+    """
     sorted_records = _sort(records)
-    return _judged([_kernel_result(one, sorted_records, seed) for one in subjects])
+    return _judged([_kernel_result(one, sorted_records, seed, excluding) for one in subjects])
+
+
+def analyse_result(result: Result) -> list[KernelResult]:
+    """The same of a whole result, with what its manifest and its files say against it."""
+    return analyse(result.subjects, result.records, result.manifest["seed"], excluding(result))
 
 
 def times_of(
@@ -222,7 +254,9 @@ def _turns(row: Row) -> bool:
     return row.drift is not None and row.drift.crosses_one
 
 
-def _kernel_result(one: Subject, records: _Sorted, seed: int) -> KernelResult:
+def _kernel_result(
+    one: Subject, records: _Sorted, seed: int, excluding: Excluding
+) -> KernelResult:
     def of(cell: Cell, series: str) -> list[Record]:
         return records.get((one.kernel.name, cell.key, series), [])
 
@@ -231,14 +265,22 @@ def _kernel_result(one: Subject, records: _Sorted, seed: int) -> KernelResult:
     for compiler in one.compilers():
         cells = [cell for cell in one.cells if cell.compiler == compiler]
         group, baseline_times = _group(
-            one.kernel, compiler, [(c, of(c, "compare"), of(c, "aa")) for c in cells], seed
+            one.kernel,
+            compiler,
+            [(c, of(c, "compare"), of(c, "aa")) for c in cells],
+            seed,
+            lambda cell, runs: (
+                excluding(cell.measured.module) or contradiction(one.kernel, cell.measured, _valid(runs))
+            ),
         )
         groups.append(group)
         times[compiler] = baseline_times
     curves = [curve for cell in one.cells for curve in _curves(one.kernel, cell, of(cell, "sweep"))]
+    ranked = [row.cell for group in groups for row in group.ranked]
+    curves = [one for one in curves if excluding(one.cell.measured.module) is None]
     by_policy = compared_by_policy(
         one.kernel,
-        [row.cell for group in groups for row in group.ranked],
+        ranked,
         lambda cell: [_valid(of(cell, "compare")), *_repeats(of(cell, "aa"))],
         seed,
     )
@@ -247,41 +289,70 @@ def _kernel_result(one: Subject, records: _Sorted, seed: int) -> KernelResult:
 
 
 def _group(
-    kernel: Kernel, compiler: str, cells: Sequence[tuple[Cell, list[Record], list[Record]]], seed: int
+    kernel: Kernel,
+    compiler: str,
+    cells: Sequence[tuple[Cell, list[Record], list[Record]]],
+    seed: int,
+    excluding: Callable[[Cell, Sequence[Record]], Exclusion | None],
 ) -> tuple[Group, list[dict[int, float]]]:
     """The group, and the times of its baseline's runs by round (empty when it cannot be ranked)."""
-    baselines: list[dict[int, float]] = []
+    made = _rounds(record for _, compared, again in cells for record in (*compared, *again))
+    rows, base = [], next(((one, again) for cell, one, again in cells if cell.is_baseline), ([], []))
     for cell, compared, again in cells:
-        if cell.is_baseline and _row(cell, [*compared, *again]).invalid is None:
-            baselines = [_times(compared), *map(_times, _repeats(again))]
+        runs = [*compared, *again] if cell.is_baseline else compared
+        against_base = () if cell.is_baseline else base[0]
+        against_it = excluding(cell, runs) or _unlike(kernel, runs, against_base)
+        rows.append(_row(cell, runs, made, against_it))
+    is_sound = any(row.cell.is_baseline and row.invalid is None for row in rows)
+    baselines = [_times(base[0]), *map(_times, _repeats(base[1]))] if is_sound else []
     pairs = [paired_ratios(one, baselines[0]) for one in baselines[1:]]
     found = [ratio(one, _seed(seed, kernel, compiler, "aa")) for one in pairs]
     floor = noise_floor(*found)
-    rows = []
-    for cell, compared, again in cells:
-        row = _row(cell, [*compared, *again] if cell.is_baseline else compared)
+    for place, (cell, compared, _) in enumerate(cells):
+        row = rows[place]
         if row.invalid is None and cell.is_baseline and baselines:
             repeats = against(baselines[-1], baselines[:1])[0] if pairs else []
             rounds = _common(baselines[-1:], baselines[:1])
-            row = replace(row, outliers=_outliers(rounds, repeats), drift=drift(_middle(baselines)))
+            rows[place] = replace(row, outliers=_outliers(rounds, repeats), drift=drift(_middle(baselines)))
         elif row.invalid is None:
-            row = _against(row, _times(compared), baselines, _seed(seed, kernel, *filter(None, cell.key)))
-        rows.append(row)
+            own_seed = _seed(seed, kernel, *filter(None, cell.key))
+            rows[place] = _against(row, _times(compared), baselines, own_seed)
     ranked = tuple(row for row in rows if row.invalid is None)
     unranked = tuple(row for row in rows if row.invalid is not None)
     return Group(compiler, ranked, unranked, tuple(filter(None, found)), floor), baselines
 
 
-def _row(cell: Cell, records: Sequence[Record]) -> Row:
-    """A cell's row without comparison. One wrong result or crash spoils it; wrong pages spoil the run."""
-    if not records:
-        why = "not measured: the comparison ended before its turn"
-        return Row(cell, 0, invalid=why, remedy="go on with it: --resume and this result's folder")
-    faults = [(record, reason) for record in records if (reason := invalid_reason(record))]
+def _unlike(kernel: Kernel, records: Sequence[Record], baseline: Sequence[Record]) -> Exclusion | None:
+    """In what its runs cannot be compared with those of the baseline."""
+    ours, theirs = _valid(records), _valid(baseline)
+    return less_work(ours, theirs, kernel) or disturbed(ours, theirs)
+
+
+def _rounds(records: Iterable[Record]) -> set[int]:
+    return {record["run"]["round"] for record in records}
+
+
+def _row(cell: Cell, records: Sequence[Record], made: Collection[int], found: Exclusion | None) -> Row:
+    """A cell's row without comparison. `found` is what is known against all of its runs.
+
+    One wrong result or crash excludes it, and so do pages that became unavailable, or were wrong in more than
+    a few rounds.
+    """
     valid = _valid(records)
-    fatal = [(record, reason) for record, reason in faults if not _only_pages(record)]
-    if fatal or 2 * len(valid) < len(records):
-        return _invalid_row(cell, records, fatal or faults)
+    rounds = {"rounds": len(_rounds(valid)), "rounds_made": len(made)}
+    if not records and found is None:
+        why = "not measured: the comparison ended before its turn"
+        remedy = "go on with it: --resume and this result's folder"
+        return Row(cell, 0, invalid=why, remedy=remedy, code="not_measured", **rounds)
+    faults = [(record, fault) for record in records if (fault := exclusion(record)) is not None]
+    fatal = [(record, fault) for record, fault in faults if fault.code in _FATAL]
+    if found is not None:
+        return Row(cell, len(records), invalid=found.reason, is_fault=True, code=found.code, **rounds)
+    missing = len(made) - rounds["rounds"]
+    lost = bool(valid) and any(fault.code == "pages_unavailable" for _, fault in faults)
+    too_few = missing > _MISSING_ROUNDS * max(len(made), _FEW_ROUNDS) or 2 * len(valid) < len(records)
+    if fatal or lost or too_few:
+        return replace(_invalid_row(cell, records, fatal or faults, missing), **rounds)
     seconds = [run_seconds(record) for record in valid]
     walls = [record["run"]["wall_seconds"] for record in valid if record["run"]["wall_seconds"] is not None]
     fields = set.intersection(*(set(record["metrics"]) for record in valid))
@@ -295,8 +366,15 @@ def _row(cell: Cell, records: Sequence[Record]) -> Row:
         metrics={name: median(record["metrics"][name] for record in valid) for name in sorted(fields)},
         pages=_pages(valid),
         speeds=two_speeds(seconds),
-        note=f"{len(faults)} of {len(records)} runs left out: {faults[0][1]}" if faults else None,
+        note=_note(records, faults, missing),
+        **rounds,
     )
+
+
+def _note(records: Sequence[Record], faults: Sequence[tuple[Record, Exclusion]], missing: int) -> str | None:
+    if faults:
+        return f"{len(faults)} of {len(records)} runs left out: {faults[0][1].reason}"
+    return f"not measured in {count_text(missing, 'round')}" if missing else None
 
 
 def _median_told(values: Iterable[float | None]) -> float | None:
@@ -305,17 +383,28 @@ def _median_told(values: Iterable[float | None]) -> float | None:
     return median(told) if told else None
 
 
-def _invalid_row(cell: Cell, records: Sequence[Record], faults: Sequence[tuple[Record, str]]) -> Row:
-    record, reason = faults[0]
+def _invalid_row(
+    cell: Cell, records: Sequence[Record], faults: Sequence[tuple[Record, Exclusion]], missing: int
+) -> Row:
+    """The row of a cell that cannot be ranked, for faults of its runs or because rounds are missing."""
+    if not faults:
+        why = f"{count_text(missing, 'round')} without a run of it"
+        return Row(cell, len(records), pages=_pages(records), invalid=why, is_fault=True, code="incomplete")
+    record, fault = faults[0]
+    reason, code = fault.reason, fault.code
     if len(faults) < len(records):
         reason = f"{len(faults)} of {len(records)} runs: {reason}"
+        if code in ("pages_unavailable", "wrong_pages"):
+            reason = f"its pages could not be kept from round {record['run']['round']} on: {fault.reason}"
+            code = "policy_not_kept"
     return Row(
         cell,
         len(records),
         pages=_pages(records),
         invalid=reason,
-        is_fault=record["status"] != "pages_unavailable",
+        is_fault=code != "pages_unavailable",
         remedy=record.get("failure", {}).get("remedy"),
+        code=code,
     )
 
 
@@ -426,12 +515,6 @@ def _repeats(records: Iterable[Record]) -> list[list[Record]]:
         by_round.setdefault(record["run"]["round"], []).append(record)
     most = max(map(len, by_round.values()), default=0)
     return [[runs[place] for runs in by_round.values() if place < len(runs)] for place in range(most)]
-
-
-def _only_pages(record: Record) -> bool:
-    return record["status"] == "pages_unavailable" or (
-        record["status"] == "ok" and bool(record["validation"]["passed"])
-    )
 
 
 def _pages(records: Sequence[Record]) -> Pages | None:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from pagewise.analysis.result import Excluding, nothing_excluded
 from pagewise.compare.analysis import Group, Row, analyse, times_of
 from pagewise.compare.many import corrected
 from pagewise.compare.statistics import (
@@ -88,11 +89,16 @@ class Change:
     note: str | None = None
 
 
-def session(subjects: Sequence[Subject], records: Sequence[Mapping[str, Any]], seed: int) -> list[Measured]:
-    """All cells of a result."""
+def session(
+    subjects: Sequence[Subject],
+    records: Sequence[Mapping[str, Any]],
+    seed: int,
+    excluding: Excluding = nothing_excluded,
+) -> list[Measured]:
+    """All cells of a result; `excluding` as in `analyse`."""
     times = times_of(subjects, records)
     found = []
-    for one in analyse(subjects, records, seed):
+    for one in analyse(subjects, records, seed, excluding):
         for group in one.groups:
             base = group.baseline
             bases = [] if base is None else times[one.kernel.name, base.cell]

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from statistics import mean, median
 from typing import Any, Literal
 
+from pagewise.analysis.consistency import contradiction
+from pagewise.analysis.result import Excluding, nothing_excluded
 from pagewise.compare.statistics import Ratio, ratio
-from pagewise.compare.validity import invalid_reason
+from pagewise.compare.validity import Code, Exclusion, exclusion, invalid_reason
 from pagewise.counters.events import EventFile
 from pagewise.dimensions import BY_NAME
 from pagewise.kernel import Kernel
@@ -78,6 +80,7 @@ class Counts:
     is_fault: bool = False
     remedy: str | None = None
     notes: tuple[str, ...] = ()
+    code: Code | None = None
 
     @property
     def spread(self) -> float | None:
@@ -132,8 +135,12 @@ def count(
     *,
     region: str | None,
     seed: int,
+    excluding: Excluding = nothing_excluded,
 ) -> list[KernelCounts]:
-    """Counts and ratios of each kernel. `groups` were to be counted; of `region` alone where it is named."""
+    """Counts and ratios of each kernel. `groups` were to be counted; of `region` alone where it is named.
+
+    `excluding` gives the reason why nothing of a module may be shown, if there is one.
+    """
     sorted_records: dict[tuple[str, CellKey], list[Record]] = {}
     for record in records:
         run = record.get("run", {})
@@ -143,8 +150,10 @@ def count(
     found = []
     for one in subjects:
         cells = [
-            _counts(cell, sorted_records.get((one.kernel.name, cell.key), []), file, groups, region)
+            _excluded(one.kernel, cell, found_of, excluding)
+            or _counts(cell, found_of, file, groups, region)
             for cell in one.cells
+            for found_of in [sorted_records.get((one.kernel.name, cell.key), [])]
         ]
         quantities = tuple(q for q in quantities_of(file) if any(c.value(q.name) is not None for c in cells))
         compared = tuple(_compared(one.kernel, cells, [q.name for q in quantities], seed))
@@ -204,6 +213,21 @@ def quotient(values: Mapping[int, float], others: Mapping[int, float], seed: int
     return Ratio(len(shares), median(shares), None, None) if shares else None
 
 
+def _excluded(
+    kernel: Kernel, cell: Cell, records: Sequence[Record], excluding: Excluding
+) -> Counts | None:
+    """The counts of a cell of which nothing may be shown: one wrong result or lost pages exclude it."""
+    faults = [found for record in records if (found := exclusion(record)) is not None]
+    valid = [record for record in records if exclusion(record) is None]
+    lost = [one for one in faults if one.code == "pages_unavailable" and valid]
+    fatal = [one for one in faults if one.code == "wrong_result"]
+    found = excluding(cell.measured.module) or contradiction(kernel, cell.measured, valid)
+    if lost:
+        fatal.append(Exclusion("policy_not_kept", f"its pages could not be kept: {lost[0].reason}"))
+    found = found or next(iter(fatal), None)
+    return None if found is None else Counts(cell, (), {}, found.reason, is_fault=True, code=found.code)
+
+
 def _counts(
     cell: Cell, records: Sequence[Record], file: EventFile, groups: Sequence[str], region: str | None
 ) -> Counts:
@@ -211,10 +235,12 @@ def _counts(
     valid = [record for record in records if invalid_reason(record) is None]
     if not valid:
         if not faults:
-            return Counts(cell, (), {}, invalid="not measured")
+            return Counts(cell, (), {}, invalid="not measured", code="not_measured")
         record, reason = faults[0]
         remedy = record.get("failure", {}).get("remedy")
-        return Counts(cell, (), {}, reason, record["status"] != "pages_unavailable", remedy)
+        found = exclusion(record)
+        code = None if found is None else found.code
+        return Counts(cell, (), {}, reason, record["status"] != "pages_unavailable", remedy, code=code)
     runs, notes = [], []
     for record, reason in faults:
         notes.append(f"group {record['run'].get('group', '?')}: a run was left out: {reason}")

@@ -3,28 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pagewise.host import cpu_list, list_text
 from pagewise.units import bytes_text
 
 ENOUGH_COVERAGE = 0.99
+#: Why a run or a configuration is excluded, for programs; docs/trust.md lists them.
+Code = Literal[
+    "failed",
+    "wrong_result",
+    "pages_unavailable",
+    "wrong_pages",
+    "policy_not_kept",
+    "wrong_placement",
+    "wrong_build",
+    "wrong_work",
+    "wrong_times",
+    "settings_differ",
+    "disturbed",
+    "file_changed",
+    "records_altered",
+    "incomplete",
+    "not_measured",
+]
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Why a run or a configuration must not be ranked: for programs, and as a sentence."""
+
+    code: Code
+    reason: str
 
 
 def invalid_reason(record: Mapping[str, Any]) -> str | None:
+    """Why this record must not be ranked, as a sentence; None when it may."""
+    found = exclusion(record)
+    return None if found is None else found.reason
+
+
+def exclusion(record: Mapping[str, Any]) -> Exclusion | None:
     """Why this record must not be ranked, or None when it may."""
     status = record["status"]
     if status != "ok":
         message = record["failure"]["message"]
-        return {
-            "check_failed": f"the result failed its check: {message}",
-            "pages_unavailable": f"the pages could not be had: {message}",
-        }.get(status, message)
+        told: dict[str, tuple[Code, str]] = {
+            "check_failed": ("wrong_result", f"the result failed its check: {message}"),
+            "pages_unavailable": ("pages_unavailable", f"the pages are unavailable: {message}"),
+        }
+        return Exclusion(*told.get(status, ("failed", message)))
     if not record["validation"]["passed"]:
-        return f"the result failed its check ({record['validation']['method']})"
+        method = record["validation"]["method"]
+        return Exclusion("wrong_result", f"the result failed its check ({method})")
     run = record.get("run", {})
     wrong = _wrong_pages(record["pages"], run.get("pages") or record["configuration"]["hugepages"])
-    return wrong or ("bound" in run and _wrong_place(record["placement"], run["bound"])) or None
+    if wrong is not None:
+        return Exclusion("wrong_pages", wrong)
+    wrong = _wrong_place(record["placement"], run["bound"]) if "bound" in run else None
+    return None if wrong is None else Exclusion("wrong_placement", wrong)
 
 
 def wrongly_bound(bound: Mapping[str, Any]) -> str | None:

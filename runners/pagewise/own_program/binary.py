@@ -137,6 +137,16 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
     )
 
 
+def files_of(program: Path, environment: Mapping[str, str]) -> list[Path]:
+    """The files that run when a program is run: itself, of a script the interpreter, and shared libraries."""
+    try:
+        image, _ = _image(program, environment)
+        libraries = _libraries(image, read_elf(image), environment)
+    except (OSError, NotElfError, SelectionError):
+        return [program]
+    return [program, image, *map(Path, libraries)]
+
+
 def _image(program: Path, environment: Mapping[str, str]) -> tuple[Path, bool]:
     """The ELF file that runs when this is run, and whether scripts led to it."""
     image = program

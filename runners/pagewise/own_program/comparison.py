@@ -27,7 +27,7 @@ from pagewise.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.kernel import Kernel
 from pagewise.launch import Outcome, find_hyperfine
 from pagewise.manifest import new_manifest
-from pagewise.own_program.binary import Binary, examine
+from pagewise.own_program.binary import Binary, examine, files_of
 from pagewise.own_program.elf import read_elf
 from pagewise.own_program.launch import UNCHANGED, Program, ProgramLauncher, trial_text
 from pagewise.own_program.output import Pattern
@@ -106,6 +106,13 @@ class ProgramComparison(Comparison):
         self._try(self._baseline())
         with super()._settings():
             yield
+
+    def watched_files(self) -> dict[str, tuple[Path, ...]]:
+        """The program's files, for every policy."""
+        assert self.program is not None
+        files = files_of(self.program.binary.program, self.program.environment)
+        inputs = [file for file in self.program.inputs if file.is_file()]
+        return dict.fromkeys(self.policies, (*files, *inputs))
 
     def switched_policies(self) -> set[str]:
         """Transparent huge pages, where a policy takes those that the system gives."""

@@ -11,6 +11,7 @@ from pagewise.compare.analysis import Group, KernelResult, Row
 from pagewise.compare.statistics import FEWEST_ROUNDS, Ratio, Verdict, geometric_mean
 from pagewise.dimensions import BY_NAME, COMPILER, DIMENSIONS, Dimension, feels
 from pagewise.report import words
+from pagewise.report.findings import findings, sentences
 from pagewise.report.matrix import fastest
 from pagewise.units import count_text
 
@@ -115,13 +116,13 @@ def bests(kernels: Sequence[KernelResult]) -> list[Best]:
 
 
 def headline(kernels: Sequence[KernelResult]) -> str:
-    """The sentence that comes first: what to do on this machine about pages, else about what was compared."""
-    found = answers(kernels)
-    if not found:
-        return (
-            "Nothing can be said of huge pages: no configuration with them was measured beside its baseline."
-        )
-    return found[0].text
+    """What comes first: what spoils the comparison, then what to do about pages or what else was compared."""
+    wrong, found = sentences(findings(kernels)), answers(kernels)
+    if found:
+        return " ".join([*wrong, found[0].text])
+    return " ".join(wrong) or (
+        "Nothing can be said of huge pages: no configuration with them was measured beside its baseline."
+    )
 
 
 def answers(kernels: Sequence[KernelResult]) -> list[Answer]:

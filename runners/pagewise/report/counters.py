@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.text import Text
 
+from pagewise.analysis.result import excluding
 from pagewise.compare.counted import Compared, Counts, KernelCounts, Quantity, count
 from pagewise.compare.statistics import Ratio
 from pagewise.core.files import table_text, write_inside
@@ -88,7 +89,8 @@ class Counted:
     def notes(self) -> list[str]:
         """What a reader must know: which events and why, what is missing, how well the runs agree."""
         told = self.result.manifest["counters"]
-        lines = [f"Counted: {self.file.title}; {told['reason']}."]
+        lines = [f"No counts: {self.result.altered}."] if self.result.altered else []
+        lines.append(f"Counted: {self.file.title}; {told['reason']}.")
         if told["remedy"]:
             lines.append(f"For more events: {told['remedy']}.")
         if self.file.is_software:
@@ -118,7 +120,13 @@ def counted(result: Result) -> Counted:
     told = manifest["counters"]
     file = EventFile.from_dict(told["events"], result.folder / MANIFEST)
     kernels = count(
-        result.subjects, result.records, file, told["groups"], region=told["region"], seed=manifest["seed"]
+        result.subjects,
+        result.records,
+        file,
+        told["groups"],
+        region=told["region"],
+        seed=manifest["seed"],
+        excluding=excluding(result),
     )
     published = []
     if "published_events" in told:
@@ -155,7 +163,7 @@ def to_dict(result: Result, found: Counted) -> dict[str, Any]:
         "values": list(_value_rows(found)),
         "ratios": list(_ratio_rows(found)),
         "not_counted": [
-            {**_who(one.kernel, cell), "reason": cell.invalid, "remedy": cell.remedy}
+            {**_who(one.kernel, cell), "code": cell.code, "reason": cell.invalid, "remedy": cell.remedy}
             for one in found.kernels
             for cell in one.cells
             if cell.invalid

@@ -26,6 +26,8 @@ _COLUMNS = (
     "hash",
     "is_baseline",
     "runs",
+    "rounds",
+    "rounds_made",
     "pass_seconds_median",
     "pass_seconds_trimmed_mean",
     "populate_seconds",
@@ -50,6 +52,7 @@ _COLUMNS = (
     "outlier_rounds",
     "slow_share",
     "slow_to_fast",
+    "code",
     "invalid",
     "remedy",
     "note",
@@ -91,6 +94,8 @@ def _what(result: KernelResult, row: Row) -> dict[str, object]:
     metric = result.kernel.headline
     told: dict[str, object] = {
         "runs": row.runs,
+        "rounds": row.rounds,
+        "rounds_made": row.rounds_made,
         "pass_seconds_median": row.seconds,
         "pass_seconds_trimmed_mean": row.seconds_trimmed,
         "populate_seconds": row.populate,
@@ -112,6 +117,7 @@ def _what(result: KernelResult, row: Row) -> dict[str, object]:
 def _compared(group: Group, row: Row) -> dict[str, object]:
     told: dict[str, object] = {
         "noise_floor": group.floor,
+        "code": row.code,
         "invalid": row.invalid,
         "remedy": row.remedy,
         "note": row.note,

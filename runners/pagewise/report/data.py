@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pagewise.analysis.result import trusted_records
 from pagewise.compare.analysis import KernelResult
 from pagewise.compare.statistics import Ratio
 from pagewise.report import words
 from pagewise.report.advice import answers, headline
 from pagewise.report.csv import summary_rows
+from pagewise.report.findings import findings
 from pagewise.report.program import is_program, memory_rows, metric_rows
 from pagewise.result import Result
 
@@ -37,7 +39,9 @@ def verdicts(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]:
     told = {
         "schema": "pagewise.verdicts/1",
         **about(result),
+        "altered": result.altered,
         "headline": headline(kernels),
+        "findings": [asdict(one) for one in findings(kernels)],
         "answers": [asdict(one) for one in answers(kernels)],
         "notes": words.notes(result.manifest, kernels),
         "kernels": [_kernel(one) for one in kernels],
@@ -47,7 +51,7 @@ def verdicts(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]:
             "metrics": [asdict(row) for row in metric_rows(result)],
             "memory": [
                 {**asdict(row), "coverage": row.coverage, "peak_coverage": row.peak_coverage}
-                for row in memory_rows(result.records)
+                for row in memory_rows(trusted_records(result))
             ],
         }
     return told

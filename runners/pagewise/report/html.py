@@ -10,6 +10,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from pagewise.analysis.result import trusted_records
 from pagewise.compare.analysis import Curve, KernelResult
 from pagewise.compare.counts import counts_by_cell
 from pagewise.dimensions import PAGES, feels
@@ -218,7 +219,7 @@ def _unranked(one: KernelResult) -> list[dict[str, str]]:
 
 def _counters(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]:
     """Counts of a pass by cell, and why there are no hardware counters where there are none."""
-    found = counts_by_cell(result.records)
+    found = counts_by_cell(trusted_records(result))
     names = list(dict.fromkeys(name for counts in found.values() for name in counts))
     lines = []
     for one in kernels:
@@ -236,7 +237,7 @@ def _counters(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]
                 )
     reasons = dict.fromkeys(
         record["counters"]["unavailable"]
-        for record in result.records
+        for record in trusted_records(result)
         if "unavailable" in record.get("counters", {})
     )
     return {"names": names, "lines": lines, "reasons": list(reasons)}
@@ -246,7 +247,7 @@ def _proofs(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, s
     """A line for each cell that told its pages: asked, seen, lowest coverage, how it was read."""
     methods = {
         (run.get("kernel", record["kernel"]), *key_of(run)): record["pages"].get("method", "")
-        for record in result.records
+        for record in trusted_records(result)
         if "pages" in record and (run := record.get("run")) is not None
     }
     return [

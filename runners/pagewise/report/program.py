@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.text import Text
 
+from pagewise.analysis.result import trusted_records
 from pagewise.compare.statistics import Ratio, Verdict, noise_floor, paired_ratios, ratio, verdict
 from pagewise.compare.validity import invalid_reason
 from pagewise.configuration import policy_size
@@ -94,7 +95,8 @@ def metric_rows(result: Result) -> list[MetricRow]:
     """Each metric under each policy that was run well, in the order of the program's metrics."""
     subject = result.subjects[0]
     base = next(cell.key for cell in subject.cells if cell.is_baseline)
-    valid = [record for record in result.records if record.get("run") and invalid_reason(record) is None]
+    records = trusted_records(result)
+    valid = [record for record in records if record.get("run") and invalid_reason(record) is None]
     rows = []
     for metric in subject.kernel.metrics:
         values = {
@@ -174,11 +176,11 @@ def print_program(console: Console, result: Result) -> None:
     if own:
         console.print()
         console.print(_metric_table(own))
-    kinds = [row for row in memory_rows(result.records) if _worth_telling(row)]
+    kinds = [row for row in memory_rows(trusted_records(result)) if _worth_telling(row)]
     if kinds:
         console.print()
         console.print(_memory_table(kinds))
-    told = cost(result.records)
+    told = cost(trusted_records(result))
     if told is not None:
         console.print(Text(told.sentence, style="dim"))
 
@@ -199,7 +201,7 @@ def memory_csv(result: Result) -> str:
     """memory.csv: a row for each policy and kind of memory."""
     names = ("peak_bytes", "peak_huge_bytes", "mean_bytes", "mean_huge_bytes", "mean_coverage")
     rows = []
-    for row in memory_rows(result.records):
+    for row in memory_rows(trusted_records(result)):
         sizes = (row.peak, row.peak_huge, row.mean, row.mean_huge)
         rows.append((row.policy, row.kind, *map(round, sizes), round(row.coverage, 6)))
     return table_text(("hugepages", "kind", *names), rows)
@@ -209,10 +211,10 @@ def for_page(result: Result) -> dict[str, Any] | None:
     """What report.html shows of it; None for a comparison of kernels."""
     if not is_program(result):
         return None
-    told = cost(result.records)
+    told = cost(trusted_records(result))
     return {
         "metrics": [(row, _ratio_text(row)) for row in metric_rows(result)],
-        "memory": [row for row in memory_rows(result.records) if _worth_telling(row)],
+        "memory": [row for row in memory_rows(trusted_records(result)) if _worth_telling(row)],
         "cost": None if told is None else told.sentence,
         "policies": result.manifest["program"]["policies"],
         "checks": result.manifest["program"]["checks"],

@@ -116,15 +116,19 @@ def _table(result: KernelResult, group: Group, wide: bool) -> Table:
     if wide:
         table.add_column("populate", justify="right", no_wrap=True)
     table.add_column("pages\nseen", no_wrap=True)
+    # Where all have all rounds, the noise floor's line names them.
+    with_rounds = any(row.rounds < row.rounds_made for row in group.ranked)
+    if with_rounds:
+        table.add_column("rounds", justify="right", no_wrap=True)
     table.add_column("time ratio,\n95 % interval", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for row in group.ranked:
         values = [words.shown(kernel, row.cell, one) for one in dimensions]
-        table.add_row(*values, *_cells(kernel, row, wide))
+        table.add_row(*values, *_cells(kernel, row, wide, with_rounds))
     return table
 
 
-def _cells(kernel: Kernel, row: Row, wide: bool) -> list[str | Text]:
+def _cells(kernel: Kernel, row: Row, wide: bool, with_rounds: bool) -> list[str | Text]:
     cells: list[str | Text] = [
         seconds_text(row.seconds or 0.0),
         words.metric_text(row, kernel.headline.field),
@@ -132,6 +136,8 @@ def _cells(kernel: Kernel, row: Row, wide: bool) -> list[str | Text]:
     if wide:
         cells.append(seconds_text(row.populate or 0.0))
     cells.append(words.pages_text(row))
+    if with_rounds:
+        cells.append(words.rounds_of(row))
     if row.cell.is_baseline:
         return [*cells, "1", Text("baseline", style="cyan")]
     ratio = Text.assemble(

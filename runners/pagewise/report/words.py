@@ -76,6 +76,11 @@ def interval_text(measured: Ratio | None) -> str:
     return f"{measured.low:.3f}–{measured.high:.3f}"
 
 
+def rounds_of(row: Row) -> str:
+    """In how many rounds a configuration has a valid run: `58/60`."""
+    return f"{row.rounds}/{row.rounds_made}"
+
+
 def floored_percent(share: float) -> str:
     """A share that is never rounded up: `99.9 %` of what is not quite all."""
     return f"{int(1000 * share) / 10:g} %"

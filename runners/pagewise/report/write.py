@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pagewise.compare.analysis import KernelResult, analyse
+from pagewise.compare.analysis import KernelResult, analyse_result
 from pagewise.core.files import write_inside
 from pagewise.errors import RefusedError
 from pagewise.report.csv import summary_csv
@@ -25,7 +25,7 @@ REPORT, SUMMARY = "report.html", "summary.csv"
 
 def show(console: Console, result: Result) -> list[KernelResult]:
     """Analyses the records and prints the tables."""
-    kernels = analyse(result.subjects, result.records, result.manifest["seed"])
+    kernels = analyse_result(result)
     print_result(console, result, kernels)
     if is_program(result):
         print_program(console, result)

@@ -125,9 +125,14 @@ def _steps(places: Sequence[Place]) -> Iterator[list[Place]]:
 def _read(step: Sequence[Place], done: Collected) -> Iterator[Source]:
     for place in step:
         try:
-            yield read_source(place)
+            source = read_source(place)
         except PagewiseError as fault:
             done.skipped[str(place.folder)] = fault.what
+            continue
+        if source.altered is None:
+            yield source
+        else:
+            done.skipped[str(place.folder)] = source.altered
 
 
 class _Known:

@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pagewise.analysis.result import excluding
 from pagewise.compare.between import FEWEST_SESSIONS, Change, Quantity, changes, session
 from pagewise.dimensions import values_of
 from pagewise.errors import SelectionError
 from pagewise.report.words import reason_text
-from pagewise.result import Result, read_result
+from pagewise.result import Result, check_unaltered, read_result
 from pagewise.results.differences import Difference, differences
 from pagewise.units import count_text, percent_text
 
@@ -72,7 +73,7 @@ def compare(
     *olds, new = [_readable(folder) for folder in folders]
     differing = list(dict.fromkeys(one for old in olds for one in differences(old, new)))
     judged = across_machines or not any(one.forbids for one in differing)
-    sessions = [session(one.subjects, one.records, seed) for one in (*olds, new)]
+    sessions = [session(one.subjects, one.records, seed, excluding(one)) for one in (*olds, new)]
     found = changes(sessions[:-1], sessions[-1], quantity, threshold, judged)
     return Diff(tuple(olds), new, quantity, threshold, tuple(differing), judged, tuple(found))
 
@@ -84,7 +85,7 @@ def _readable(folder: Path) -> Result:
             where=folder,
             remedy="name results of compare or run-policies",
         )
-    result = read_result(folder)
+    result = check_unaltered(read_result(folder))
     if "counters" in result.manifest:
         raise SelectionError(
             "this holds counts of events, whose runs are not timed against each other",

@@ -39,6 +39,7 @@ def _told(source: Source) -> dict[str, Any]:
         "configurations": len({tuple(cell[name] for name in _CELL) for cell in source.cells}),
         "records": _lines(source.records) if source.records is not None else len(source.samples),
         "faults": source.faults,
+        "altered": source.altered,
     }
 
 

@@ -32,7 +32,10 @@ class Place:
 
 @dataclass
 class Source:
-    """A result as the store takes it: rows by table, the file of its records, what could not be read."""
+    """A result as the store takes it: rows by table, the file of its records, what could not be read.
+
+    `altered` reports how its figures differ from those that were measured; such a result is not taken.
+    """
 
     place: Place
     result: str
@@ -41,6 +44,7 @@ class Source:
     cells: list[dict[str, Any]] = field(default_factory=list)
     samples: list[dict[str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    altered: str | None = None
 
     def row(self) -> dict[str, Any]:
         """The row of `results`."""
@@ -150,7 +154,7 @@ def _comparison(place: Place, read: Result, records: Path | None) -> Source:
         for cell in one.cells
     ]
     faults = [] if records is not None else [f"{RECORDS} is not there: nothing was measured"]
-    return Source(place, _identity(manifest, place.folder), about, records, cells, [], faults)
+    return Source(place, _identity(manifest, place.folder), about, records, cells, [], faults, read.altered)
 
 
 def _peers(place: Place) -> Source:

@@ -45,7 +45,7 @@ def list_results(folders: Sequence[Path], as_json: bool) -> None:
         (
             one["created"],
             one["kind"],
-            (one["state"] or "") + (" (partial)" if one["faults"] else ""),
+            "altered" if one["altered"] else (one["state"] or "") + (" (partial)" if one["faults"] else ""),
             one["hostname"],
             len(one["kernels"]),
             one["configurations"],

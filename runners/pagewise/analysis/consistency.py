@@ -1,0 +1,156 @@
+"""Whether records agree with the build, the description and the clock that they claim. Pure functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from statistics import median
+from typing import Any
+
+from pagewise.compare.validity import Exclusion
+from pagewise.configuration import Configuration, policy_kind
+from pagewise.kernel import Kernel
+
+Record = Mapping[str, Any]
+# Two AVX-512 loads and a store per cycle at 6 GHz are 1152 GB/s: no thread moves more than this.
+_MOST_GB_PER_SECOND = 2000.0
+# Figures are written with at least six digits.
+_SAME = 1e-5
+# Records give whole seconds, and a kernel may round its start up.
+_CLOCK = timedelta(seconds=2)
+# hyperfine starts the program, and its clock is not the kernel's.
+_SAME_CLOCK, _CLOCK_SECONDS = 1.02, 0.005
+# Involuntary context switches that tell a core with other work from a quiet one: at least so many per run,
+# and so many times those of the baseline. Runs of some 10 ms have fewer on any machine.
+_SWITCHES, _TIMES_AS_MANY = 20, 4
+
+
+def contradiction(kernel: Kernel, measured: Configuration, valid: Sequence[Record]) -> Exclusion | None:
+    """What the valid runs of a configuration contradict: build, description, clock, or each other."""
+    found = (inconsistency(record, kernel, measured) for record in valid)
+    return next(filter(None, found), None) or differing(valid)
+
+
+def inconsistency(record: Record, kernel: Kernel, measured: Configuration) -> Exclusion | None:
+    """Why a valid record contradicts its module, its kernel.yaml or its run's clock; None if it agrees."""
+    if measured.builder == "own":
+        return None
+    return _build(record, measured) or _clock(record) or _work(record, kernel)
+
+
+def differing(records: Sequence[Record]) -> Exclusion | None:
+    """Why the runs of one configuration did not all do the same."""
+    for part in ("options", "sizes"):
+        told = {json.dumps(_fixed(part, record), sort_keys=True) for record in records}
+        if len(told) > 1:
+            first, second, *_ = sorted(told)
+            return Exclusion("settings_differ", f"its runs had different {part}: {first} and {second}")
+    return None
+
+
+def less_work(records: Sequence[Record], baseline: Sequence[Record], kernel: Kernel) -> Exclusion | None:
+    """Why a configuration did not do the baseline's work.
+
+    Only of kernels whose description fixes the work per element: others may divide it otherwise.
+    """
+    if not records or not baseline or "traffic" not in kernel.data:
+        return None
+    ours, theirs = (one[0].get("sizes", {}).get("elements") for one in (records, baseline))
+    if ours == theirs:
+        return None
+    return Exclusion("wrong_work", f"it worked on {ours} elements, the baseline on {theirs}")
+
+
+def disturbed(records: Sequence[Record], baseline: Sequence[Record]) -> Exclusion | None:
+    """Whether other programs ran on the cores of this configuration, and not on those of the baseline."""
+    ours, theirs = _switches(records), _switches(baseline)
+    if ours is None or theirs is None or ours < max(_SWITCHES, _TIMES_AS_MANY * (theirs + 1.0)):
+        return None
+    return Exclusion(
+        "disturbed",
+        f"other programs ran on its cores: {ours:.0f} involuntary context switches per run, "
+        f"{theirs:.0f} of the baseline",
+    )
+
+
+def _switches(records: Sequence[Record]) -> float | None:
+    known = [
+        record["run"]["involuntary_switches"]
+        for record in records
+        if "involuntary_switches" in record.get("run", {})
+    ]
+    return float(median(known)) if known else None
+
+
+def _fixed(part: str, record: Record) -> dict[str, Any]:
+    """What must be the same in all runs; where the arrays lie may change from run to run."""
+    return {name: value for name, value in record.get(part, {}).items() if name != "array_spacing_bytes"}
+
+
+def _build(record: Record, measured: Configuration) -> Exclusion | None:
+    told = record["configuration"]
+    module = {
+        "compiler": measured.compiler,
+        "hugepages": policy_kind(measured.hugepages),
+        "prefetch": measured.prefetch,
+        "stores": measured.stores,
+        "openmp": measured.openmp == "on",
+        "papi": measured.papi == "on",
+        "simd": measured.simd,
+        "library": measured.library,
+    }
+    for name, value in module.items():
+        # An empty width or library is not on record.
+        built = told.get(name, "" if value == "" else value)
+        if built != value:
+            text = f"the program was built with {name} {built}, the module is {value}"
+            return Exclusion("wrong_build", text)
+    return None
+
+
+def _clock(record: Record) -> Exclusion | None:
+    run = record.get("run", {})
+    wall, inside = run.get("wall_seconds"), sum(record["seconds"]["repetitions"])
+    if wall is None:
+        return None
+    if inside > _SAME_CLOCK * wall + _CLOCK_SECONDS and run["series"] != "sweep":
+        return Exclusion("wrong_times", f"it reports {inside:.3g} s of a run that took {wall:.3g} s")
+    if "started" in run:
+        first, began = _moment(run["started"]), _moment(record["started"])
+        if not first - _CLOCK <= began <= first + timedelta(seconds=wall) + _CLOCK:
+            return Exclusion(
+                "wrong_times", f"it reports that it began at {record['started']}, its run at {run['started']}"
+            )
+    return None
+
+
+def _moment(utc: str) -> datetime:
+    """Without the fraction of the second."""
+    return datetime.strptime(utc[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+
+
+def _work(record: Record, kernel: Kernel) -> Exclusion | None:
+    """Traffic by the description, figures by the traffic, and no more than a core can move."""
+    traffic, described = record.get("traffic", {}), kernel.data.get("traffic")
+    moved = traffic.get("bytes_stream")
+    if not moved:
+        return None
+    if described and record.get("run", {}).get("series") in ("compare", "aa"):
+        units = record["options"].get("updates") if "per" in described else record["sizes"]["elements"]
+        per_unit = (described["loads"] + described["stores"]) * described["element_bytes"]
+        expected = units * record.get("passes_per_repetition", 1) * per_unit
+        if not _is_near(moved, expected):
+            text = f"it reports {moved:.6g} bytes per repetition, its description is {expected:.6g}"
+            return Exclusion("wrong_work", text)
+    rate = moved / median(record["seconds"]["repetitions"]) / 1e9
+    told = record["metrics"].get("bandwidth_stream_gb_per_s")
+    if told is not None and not _is_near(told, rate):
+        return Exclusion("wrong_work", f"it reports {told:.6g} GB/s, its bytes and times are {rate:.6g}")
+    if rate > _MOST_GB_PER_SECOND * record["placement"]["threads"]:
+        return Exclusion("wrong_work", f"it reports {rate:.6g} GB/s, more than its cores can move")
+    return None
+
+
+def _is_near(value: float, expected: float) -> bool:
+    return abs(value - expected) <= _SAME * max(abs(value), abs(expected))

@@ -1,0 +1,78 @@
+"""The files that a session measures: their digests, and whether they stay the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_Identity = tuple[int, int, int, int, int]
+
+
+def sha256(file: Path) -> str | None:
+    """The digest of a file's content, None where it cannot be read."""
+    try:
+        with file.open("rb") as stream:
+            digest = hashlib.sha256()
+            while chunk := stream.read(1 << 20):
+                digest.update(chunk)
+            return digest.hexdigest()
+    except OSError:
+        return None
+
+
+@dataclass
+class Watch:
+    """Files by module, as they were when the session began.
+
+    `look` is cheap: a file whose inode, times and size are the same is taken for unchanged. `verify` reads
+    all of them. What changed once stays reported.
+    """
+
+    files: Mapping[str, tuple[Path, ...]]
+    _identities: dict[Path, _Identity | None] = field(default_factory=dict)
+    _digests: dict[Path, str | None] = field(default_factory=dict)
+    _changed: set[Path] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Takes the state of all files."""
+        for file in {file for files in self.files.values() for file in files}:
+            self._identities[file] = _identity(file)
+            self._digests[file] = sha256(file)
+
+    def look(self, module: str) -> list[Path]:
+        """The files of a module that are no longer what they were."""
+        return self._check(self.files.get(module, ()), self._looks_different)
+
+    def verify(self) -> dict[str, list[Path]]:
+        """By module, the files whose content is no longer what it was."""
+        for files in self.files.values():
+            self._check(files, lambda _: True)
+        found = {
+            module: [file for file in files if file in self._changed] for module, files in self.files.items()
+        }
+        return {module: files for module, files in found.items() if files}
+
+    def digests(self) -> dict[str, str | None]:
+        """The digest of each file at the beginning, by path."""
+        return {str(file): self._digests[file] for file in sorted(self._digests)}
+
+    def _looks_different(self, file: Path) -> bool:
+        before, self._identities[file] = self._identities[file], _identity(file)
+        return self._identities[file] != before
+
+    def _check(self, files: Iterable[Path], suspected: Callable[[Path], bool]) -> list[Path]:
+        files = tuple(files)
+        for file in files:
+            if file not in self._changed and suspected(file) and sha256(file) != self._digests[file]:
+                self._changed.add(file)
+        return [file for file in files if file in self._changed]
+
+
+def _identity(file: Path) -> _Identity | None:
+    try:
+        told = file.stat()
+    except OSError:
+        return None
+    return told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns, told.st_ctime_ns

@@ -1,0 +1,159 @@
+"""Records that are not those that were measured: no verdict, and nothing that is taken from them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from builders import configuration, failed_record, kernel, record, subject_of
+from pagewise.compare.analysis import analyse
+from pagewise.report import advice
+from pagewise.report.findings import findings
+from pagewise.result import digest_of, read_result
+from pagewise.stack.files import Watch
+from stage import Stage
+
+BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
+
+
+def fifth(lines: list[bytes]) -> list[bytes]:
+    """All times divided by five."""
+    found = []
+    for line in lines:
+        one = json.loads(line)
+        if "seconds" in one:
+            one["seconds"]["repetitions"] = [value / 5 for value in one["seconds"]["repetitions"]]
+        found.append(json.dumps(one).encode() + b"\n")
+    return found
+
+
+CHANGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
+    "edited": fifth,
+    "rounds removed": lambda lines: [one for one in lines if json.loads(one)["run"]["round"] != 2],
+    "one run removed": lambda lines: lines[1:],
+    "one run repeated": lambda lines: [*lines, lines[-1]],
+    "another order": lambda lines: lines[::-1],
+    "cut": lambda lines: [*lines[:-1], lines[-1][:40]],
+    "empty": lambda lines: [],
+}
+
+
+@pytest.fixture(params=CHANGES)
+def altered(request: pytest.FixtureRequest, compared, tmp_path: Path) -> Path:
+    folder = shutil.copytree(compared[0].result(), tmp_path / "altered")
+    file = folder / "records.jsonl"
+    file.write_bytes(b"".join(CHANGES[request.param](file.read_bytes().splitlines(keepends=True))))
+    return folder
+
+
+def test_altered_records_have_no_verdict_and_are_taken_nowhere(altered: Path, compared, stage: Stage):
+    done = stage.run("report", str(altered), "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 1 and told["altered"] is not None and told["answers"] == []
+    rows = [row for one in told["kernels"] for row in one["configurations"]]
+    assert {row["code"] for row in rows} == {"records_altered"}
+    assert {row["verdict"] for row in rows} == {None} and {row["time_ratio"] for row in rows} == {None}
+    assert all(one["compilers"] == one["policies"] == [] for one in told["kernels"])
+    assert stage.run("diff", str(compared[0].result()), str(altered)).returncode == 3
+    [listed] = json.loads(stage.run("results", "list", str(altered), "--json").stdout)["results"]
+    assert listed["altered"] == told["altered"]
+    done = stage.run("collect", str(altered), "--store", str(stage.folder / "s"), "--json")
+    collected = json.loads(done.stdout)
+    assert collected["taken"] == 0 and list(collected["skipped"]) == [str(altered)]
+
+
+def test_altered_records_are_not_resumed(altered: Path, compared):
+    file = altered / "manifest.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "state": "interrupted"}))
+    before = (altered / "records.jsonl").read_bytes()
+    assert compared[0].run("compare", "--resume", str(altered)).returncode == 3
+    assert (altered / "records.jsonl").read_bytes() == before
+
+
+def test_a_manifest_names_its_records(compared):
+    folder = compared[0].result()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["records"] == digest_of((folder / "records.jsonl").read_bytes())
+    assert read_result(folder).altered is None
+    assert manifest["changed_files"] == [] and all(manifest["files"].values())
+
+
+def test_a_killed_session_may_have_more_records_than_its_manifest_names(compared, tmp_path: Path):
+    folder = shutil.copytree(compared[0].result(), tmp_path / "killed")
+    records, file = folder / "records.jsonl", folder / "manifest.json"
+    lines = records.read_bytes().splitlines(keepends=True)
+    told = {"state": "running", "records": digest_of(b"".join(lines[:4]))}
+    file.write_text(json.dumps({**json.loads(file.read_text()), **told}))
+    assert read_result(folder).altered is None
+    records.write_bytes(b"".join([lines[1], lines[0], *lines[2:]]))
+    assert read_result(folder).altered is not None
+
+
+def test_a_watch_reports_what_changed_by_module(tmp_path: Path):
+    program, library, module = (tmp_path / name for name in ("program", "library", "module"))
+    for file in (program, library, module):
+        file.write_text("1")
+    watch = Watch({"one": (program, library), "two": (module, library), "three": (tmp_path / "none",)})
+    assert [watch.look(name) for name in ("one", "two", "three")] == [[], [], []] and watch.verify() == {}
+    module.touch()
+    assert watch.look("two") == [], "the content is the same"
+    (tmp_path / "new").write_text("2")
+    (tmp_path / "new").rename(library)
+    assert watch.look("one") == [library]
+    library.write_text("1")
+    assert watch.look("two") == [library], "what changed once stays reported"
+    (tmp_path / "none").write_text("now there")
+    assert watch.verify() == {"one": [library], "two": [library], "three": [tmp_path / "none"]}
+
+
+def sixty(lost: int) -> list[dict]:
+    """60 rounds; thp takes 0.87 of the time until its pages are lost in a round."""
+    made = []
+    for number in range(1, 61):
+        noise = 1.0 + 0.001 * (number % 7)
+        made += [record(BASE, noise, number=number), record(BASE, 2.0 - noise, number=number, series="aa")]
+        if number < lost:
+            made.append(record(THP, 0.87 * noise, number=number))
+        elif number == lost:
+            made.append(failed_record(THP, "pages_unavailable", "THP is never", number=number))
+    return made
+
+
+@pytest.mark.parametrize("lost", [2, 19, 59])
+def test_a_policy_that_could_not_be_kept_is_a_finding_and_no_advice(lost: int):
+    found = analyse([subject_of(kernel(), BASE, THP)], sixty(lost), seed=1)
+    [row] = found[0].groups[0].unranked
+    assert row.code == "policy_not_kept" and row.is_fault and row.time_ratio is None
+    assert (row.rounds, row.rounds_made) == (lost - 1, 60)
+    assert [(one.code, one.hugepages, one.rounds) for one in findings(found)] == [
+        ("policy_not_kept", "thp", lost - 1)
+    ]
+    assert advice.answers(found) == [] and f"{lost - 1} of 60" in advice.headline(found)
+
+
+def test_a_policy_that_was_kept_is_an_advice():
+    found = analyse([subject_of(kernel(), BASE, THP)], sixty(61), seed=1)
+    assert findings(found) == [] and len(advice.answers(found)) == 1
+    assert {row.share for row in found[0].groups[0].ranked} == {1.0}
+
+
+@pytest.mark.parametrize(("missing", "code"), [(6, None), (7, "incomplete")])
+def test_a_configuration_without_many_rounds_is_not_ranked(missing: int, code: str | None):
+    kept = [one for one in sixty(61) if one["run"]["module"] != THP.module or one["run"]["round"] > missing]
+    found = analyse([subject_of(kernel(), BASE, THP)], kept, seed=1)
+    row = next(
+        row for row in (*found[0].groups[0].ranked, *found[0].groups[0].unranked) if row.cell.measured == THP
+    )
+    assert row.code == code and row.rounds == 60 - missing
+
+
+@pytest.mark.parametrize("part", ["options", "sizes"])
+def test_runs_with_different_settings_are_not_one_configuration(part: str):
+    made = sixty(61)
+    made[2][part] = {**made[2][part], "array_spacing_bytes": 64, "arrays": 5, "first_touch": "serial"}
+    found = analyse([subject_of(kernel(), BASE, THP)], made, seed=1)
+    assert [row.code for row in found[0].groups[0].unranked] == ["settings_differ"]

@@ -65,6 +65,7 @@ class Options:
     budget: float = 600.0
     resume: Path | None = None
     where: Where = field(default_factory=Where)
+    end_leftovers: bool = False
 
 
 @dataclass
@@ -182,7 +183,14 @@ class Comparison:
 
     def _launcher(self, scratch: Path) -> Launcher:
         prefix = self.control.program if self.control else ()
-        return Launcher(self.hyperfine, self.places, self.options.limit, scratch, prefix)
+        return Launcher(
+            self.hyperfine,
+            self.places,
+            self.options.limit,
+            scratch,
+            prefix,
+            self.options.end_leftovers,
+        )
 
     @property
     def places(self) -> dict[str | None, Placement]:

@@ -8,10 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -25,13 +22,13 @@ from pagewise.placement import Placement, had_by
 from pagewise.plan import Step
 from pagewise.prefetchers import find_control, switched_off
 from pagewise.record import SCHEMA, Record, Skipped, read_records
-from pagewise.signals import interruptible, postponed
+from pagewise.session.processes import Running, in_session
+from pagewise.signals import interruptible
 
 TIMED_OUT = 124  # the exit code of coreutils' timeout
 # The exit codes with which a kernel has written what happened (DESIGN.md, Contracts), and the record's
 # status.
 _EXIT_WITH_RECORD = {0: "failed", 1: "check_failed", 3: "pages_unavailable"}
-_GRACE_SECONDS = 2.0
 LONGEST_OUTPUT = 20_000
 SIGNAL_BASE = 128
 
@@ -56,7 +53,7 @@ class Launcher:
     """Launches steps. `scratch` is a folder for files in passing; `limit` the seconds a run may take.
 
     `placements` are by the name that cells have, None for those without; `prefix` is a program with options
-    that starts the kernel.
+    that starts the kernel. `end_leftovers`: end processes that a run leaves behind.
     """
 
     hyperfine: str
@@ -64,6 +61,7 @@ class Launcher:
     limit: float
     scratch: Path
     prefix: tuple[str, ...] = ()
+    end_leftovers: bool = False
 
     def run(self, step: Step, entry: Entry) -> Outcome:
         """Runs the kernel once and adds to its records how it was run.
@@ -78,9 +76,9 @@ class Launcher:
         placement = self.placements[step.cell.placement]
         environment = {**entry.environment, **placement.environment, **dict(step.settings)}
         switches = _involuntary_switches()
-        said, timed_out, had = self._hyperfine(command, exported, environment, placement)
+        said, running, had = self._hyperfine(command, exported, environment, placement)
         wall, exit_code = timing(exported)
-        if timed_out:
+        if running.is_ended_by_us:
             exit_code = TIMED_OUT
         records, skipped = read_records(written) if written.exists() else ([], [])
         if not records or exit_code not in _EXIT_WITH_RECORD:
@@ -88,7 +86,7 @@ class Launcher:
             records.append(_failed_record(step, entry.configuration, started, failure))
         run = about_run(step, wall, exit_code, [Path(command[0]).name, *command[1:-2]])
         run |= {"bound": placement.told(had), "started": started.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        run |= {"involuntary_switches": _involuntary_switches() - switches}
+        run |= {"involuntary_switches": _involuntary_switches() - switches, **running.left_behind}
         if step.sweep is not None:
             run["sweep"] = step.sweep.name
         if step.group is not None:
@@ -103,14 +101,21 @@ class Launcher:
 
     def _hyperfine(
         self, command: list[str], exported: Path, environment: dict[str, str], placement: Placement
-    ) -> tuple[str, bool, dict[str, Any]]:
-        """What the run said, whether it was ended for taking too long, and where it was bound to."""
+    ) -> tuple[str, Running, dict[str, Any]]:
+        """What the run said, how it ended, and where it was bound to."""
         arguments = [*hyperfine_command(self.hyperfine, exported), "--show-output", shlex.join(command)]
         said = self.scratch / "output.txt"
-        with in_session(arguments, said, environment, self.scratch, placement.bound()) as process:
-            had = had_by(process.pid)
-            timed_out = wait(process, self.limit)
-        return said.read_text(encoding="utf-8", errors="replace")[-LONGEST_OUTPUT:], timed_out, had
+        with in_session(
+            arguments,
+            said,
+            environment,
+            self.scratch,
+            placement.bound(),
+            end_leftovers=self.end_leftovers,
+        ) as running:
+            had = had_by(running.pid)
+            running.wait(self.limit)
+        return said.read_text(encoding="utf-8", errors="replace")[-LONGEST_OUTPUT:], running, had
 
 
 def about_run(step: Step, wall: float | None, exit_code: int, command: Sequence[str]) -> dict[str, Any]:
@@ -135,53 +140,6 @@ def hyperfine_command(hyperfine: str, exported: Path) -> list[str]:
     """hyperfine for one run without a shell; what it measured goes to a file."""
     runs = ["--runs", "1", "--warmup", "0", "--ignore-failure"]
     return [hyperfine, "-N", *runs, "--export-json", str(exported)]
-
-
-@contextmanager
-def in_session(
-    arguments: Sequence[str],
-    said: Path,
-    environment: Mapping[str, str],
-    folder: Path,
-    within: AbstractContextManager[Any],
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that runs, at the longest until the block is left; then what it left is ended too.
-
-    It has a session of its own: Ctrl-C at the terminal reaches only us, and we end the group. It is started
-    `within` a context, whose settings it inherits. What it says goes to `said`. Raises OSError.
-    """
-    process: subprocess.Popen[bytes] | None = None
-    try:
-        # An interrupt between its start and our knowing of it would leave it running.
-        with postponed(), within, said.open("wb") as output:
-            process = subprocess.Popen(
-                arguments,
-                env=environment,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        yield process
-    finally:
-        if process is not None:
-            with postponed():
-                _end_group(process)
-
-
-def wait(process: subprocess.Popen[bytes], limit: float) -> bool:
-    """Waits until a run is over, ends it after `limit` seconds; whether it was too long."""
-    # A timer and a plain wait: subprocess's own timeout polls, and would add up to 50 ms to every run.
-    timed_out = threading.Event()
-    timer = threading.Timer(limit, lambda: (timed_out.set(), _signal_group(process, signal.SIGTERM)))
-    timer.daemon = True
-    timer.start()
-    try:
-        process.wait()
-    finally:
-        timer.cancel()
-    return timed_out.is_set()
 
 
 def run_without_prefetchers(
@@ -211,26 +169,6 @@ def find_hyperfine() -> str:
             "hyperfine is not here, and runs are timed by it", remedy="apt-get install hyperfine"
         )
     return found
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends what is left of the run's process group, politely first, and waits for it."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if not _signal_group(process, number):
-            return
-        deadline = time.monotonic() + _GRACE_SECONDS
-        while _signal_group(process, 0) and time.monotonic() < deadline:
-            process.poll()
-            time.sleep(0.01)
-
-
-def _signal_group(process: subprocess.Popen[bytes], number: int) -> bool:
-    """Sends a signal (0: none) to the run's process group; whether there still is one."""
-    try:
-        os.killpg(process.pid, number)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def timing(exported: Path) -> tuple[float | None, int]:

@@ -79,6 +79,11 @@ LIMIT = click.option(
     metavar="SECONDS",
     help="The longest a run may take.",
 )
+END_LEFTOVERS = click.option(
+    "--end-leftovers",
+    is_flag=True,
+    help="End processes that a run leaves behind (default: report them).",
+)
 PREFETCHERS = click.option(
     "--hardware-prefetchers",
     "prefetchers",

@@ -17,6 +17,7 @@ from typing import Any
 from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import PagewiseError, RefusedError, SelectionError, SetupError
 from pagewise.model.geometry import Geometry
+from pagewise.session.processes import in_session
 from pagewise.thp import refused
 
 #: Which pages addresses are taken to lie on; all but the first are assumptions (kernels/model/mapping.h).
@@ -149,33 +150,21 @@ def trace(
     if libraries is not None and libraries.is_dir() and os.uname().machine != tracer.machine:
         told.setdefault("QEMU_LD_PREFIX", str(libraries))
     began = time.monotonic()
-    with refused(True) if without_thp else contextlib.nullcontext():
-        process = subprocess.Popen(
-            command,
-            env=told,
-            cwd=scratch,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-    try:
-        said, _ = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired as fault:
+    said = scratch / "output.txt"
+    within = refused(True) if without_thp else contextlib.nullcontext()
+    with in_session(command, said, told, scratch, within, end_leftovers=True) as running:
+        running.wait(limit)
+    if running.is_ended_by_us:
         raise RefusedError(
             f"the traced program was ended after {limit:g} s",
             where=program.file,
             remedy="make it smaller (a traced program is some 30 times slower), or allow more with --limit",
-        ) from fault
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        )
     wall = time.monotonic() - began
-    if process.returncode != 0:
-        raise _failure(process.returncode, said, program)
-    return Traced(_read(out, program), _record(written), said, wall)
+    text = said.read_text(encoding="utf-8", errors="replace")
+    if running.process.returncode != 0:
+        raise _failure(running.process.returncode, text, program)
+    return Traced(_read(out, program), _record(written), text, wall)
 
 
 def _read(out: Path, program: Program) -> dict[str, Any]:

@@ -52,6 +52,7 @@ def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -
         budget=chosen["budget"],
         resume=chosen["resume"],
         where=chosen["where"],
+        end_leftovers=chosen["end_leftovers"],
         policies=chosen["policies"],
         interval=chosen["interval"],
         enough=chosen["enough"],

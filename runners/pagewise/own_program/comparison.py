@@ -95,6 +95,7 @@ class ProgramComparison(Comparison):
             self.lacks,
             self.options.enough,
             self.options.interval,
+            self.options.end_leftovers,
         )
         return self.launcher
 

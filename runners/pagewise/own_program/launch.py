@@ -24,10 +24,8 @@ from pagewise.launch import (
     Outcome,
     about_run,
     hyperfine_command,
-    in_session,
     signal_name,
     timing,
-    wait,
 )
 from pagewise.own_program.binary import Binary
 from pagewise.own_program.output import Check, Pattern
@@ -58,6 +56,7 @@ from pagewise.own_program.transparent import gauge, only_size
 from pagewise.placement import Placement, had_by
 from pagewise.plan import CellKey, Step
 from pagewise.record import SCHEMA, Record
+from pagewise.session.processes import in_session
 from pagewise.thp import refused
 from pagewise.units import bytes_text, seconds_text
 
@@ -102,6 +101,7 @@ class Run:
     major: int
     fault: str | None
     had: Mapping[str, Any]
+    left_behind: Mapping[str, Any]
 
 
 @dataclass
@@ -119,6 +119,7 @@ class ProgramLauncher:
     lacks: Mapping[str, Lack]
     enough: float
     interval: float | None
+    end_leftovers: bool = False
     own_faults: int = 0
     proved: dict[CellKey, Memory] = field(default_factory=dict)
 
@@ -145,8 +146,8 @@ class ProgramLauncher:
             before = _faults()
             said, exported = self.scratch / "output.txt", self.scratch / "hyperfine.json"
             arguments = self._arguments([true], exported)
-            with in_session(arguments, said, os.environ, self.scratch, nullcontext()) as process:
-                wait(process, self.limit)
+            with in_session(arguments, said, os.environ, self.scratch, nullcontext()) as running:
+                running.wait(self.limit)
             self.own_faults = _faults()[0] - before[0]
 
     def _recorded(self, step: Step, policy: Policy, environment: Mapping[str, str], trial: bool) -> Outcome:
@@ -155,7 +156,7 @@ class ProgramLauncher:
         placement = self.placements[step.cell.placement]
         ran = self._run(policy, environment, wanted, placement, trial)
         run = about_run(step, ran.wall, ran.exit_code, self.program.command)
-        run["bound"] = placement.told(ran.had)
+        run |= {"bound": placement.told(ran.had), **ran.left_behind}
         if trial:
             run["series"] = "trial"
             if ran.memory is not None:
@@ -234,15 +235,17 @@ class ProgramLauncher:
             environment = {**environment, **placement.environment}
             inherited = self._inherited(policy, placement)
             try:
-                with in_session(arguments, said, environment, folder, inherited) as process:
-                    had = had_by(process.pid)
-                    sampler.watch(process.pid)
-                    timed_out = wait(process, self.limit)
+                with in_session(
+                    arguments, said, environment, folder, inherited, end_leftovers=self.end_leftovers
+                ) as running:
+                    had = had_by(running.pid)
+                    sampler.watch(running.pid)
+                    running.wait(self.limit)
             finally:
                 found = sampler.finish()
             faults = [after - ago for after, ago in zip(_faults(), before, strict=True)]
             wall, exit_code = timing(exported)
-            exit_code = TIMED_OUT if timed_out else exit_code
+            exit_code = TIMED_OUT if running.is_ended_by_us else exit_code
             text = _said(said)
             output = text + "".join(_written(folder, self.program.reads, began))
             fault = self._fault(output, folder) if exit_code in self.program.ok else None
@@ -258,6 +261,7 @@ class ProgramLauncher:
             faults[1],
             fault,
             had,
+            running.left_behind,
         )
 
     @contextmanager

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import mean, median
@@ -15,7 +15,7 @@ from statistics import mean, median
 from pagewise.catalog import Catalog, Entry
 from pagewise.compare.validity import invalid_reason, wrongly_bound
 from pagewise.kernel import Kernel
-from pagewise.launch import Launcher, in_session
+from pagewise.launch import Launcher
 from pagewise.lmod import clean_environment
 from pagewise.peers.known import PEERS
 from pagewise.peers.peer import Ask, Call, Peer, Program, Statistic, UnableError, UnreadableError
@@ -24,6 +24,7 @@ from pagewise.peers.sample import Candidate, Sample, Series, Side
 from pagewise.placement import Placement, had_by
 from pagewise.plan import Cell, Step, subject
 from pagewise.record import Record
+from pagewise.session.processes import Left, in_session
 from pagewise.units import percent_text
 
 _LOOK_SECONDS, _VERSION_SECONDS = 0.02, 20
@@ -95,12 +96,17 @@ def candidates(
 
 @dataclass(frozen=True)
 class Bench:
-    """Runs candidates, each bound to the CPUs of its match. `limit` is the longest a run may take, in s."""
+    """Runs candidates, each bound to the CPUs of its match. `limit` is the longest a run may take, in s.
+
+    `left` are the processes that runs left behind.
+    """
 
     hyperfine: str
     placements: Mapping[int, Placement]
     limit: float
     scratch: Path
+    end_leftovers: bool = False
+    left: list[Left] = field(default_factory=list)
 
     def run(self, match: Match, run: Run, series: Series, number: int, position: int) -> Sample:
         """One run; what goes wrong is the sample's reason."""
@@ -118,11 +124,14 @@ class Bench:
         self, match: Match, run: OwnRun, number: int, position: int
     ) -> tuple[tuple[str, ...], float | None, str | None, str | None]:
         placements = {None: self.placements[match.threads]}
-        launcher = Launcher(self.hyperfine, placements, self.limit, self.scratch)
+        launcher = Launcher(
+            self.hyperfine, placements, self.limit, self.scratch, end_leftovers=self.end_leftovers
+        )
         configuration = run.entry.configuration
         kernel = replace(run.kernel, arguments=run.arguments)
         step = Step(kernel, Cell(configuration, (configuration,), False), "compare", number, position)
         record = launcher.run(step, run.entry).records[0]
+        self.left.extend(Left(**one) for one in record["run"].get("left_behind", ()))
         reason = invalid_reason(record)
         pages = _pages_text(record)
         value = None if reason else figure(record, run.spec, run.statistic)
@@ -158,12 +167,20 @@ class Bench:
             arguments = [program.path, *call.arguments]
             environment = {**clean_environment(), **placement.environment, **call.environment}
             try:
-                with in_session(arguments, said, environment, Path(folder), placement.bound()) as process:
-                    wrong = wrongly_bound(placement.told(had_by(process.pid)))
-                    ended, huge = self._wait(process, written, call.until, look)
+                with in_session(
+                    arguments,
+                    said,
+                    environment,
+                    Path(folder),
+                    placement.bound(),
+                    end_leftovers=self.end_leftovers,
+                ) as running:
+                    wrong = wrongly_bound(placement.told(had_by(running.pid)))
+                    ended, huge = self._wait(running.process, written, call.until, look)
             except OSError as fault:
                 raise UnreadableError(f"it cannot be run: {fault.strerror}") from fault
-            code = process.wait()
+            self.left.extend(running.left)
+            code = running.process.wait()
             if wrong is not None:
                 raise UnreadableError(wrong)
             if not ended:

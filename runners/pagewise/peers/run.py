@@ -33,6 +33,7 @@ from pagewise.peers.sample import Candidate, Sample, Series
 from pagewise.placement import NOWHERE, Placement, Where, placements
 from pagewise.provenance import provenance, software
 from pagewise.result import create_folder, utc_text
+from pagewise.session.processes import Left
 from pagewise.signals import interruptible
 from pagewise.units import clock_text
 
@@ -54,6 +55,7 @@ class Options:
     results: Path
     limit: float
     where: Where = NOWHERE
+    end_leftovers: bool = False
 
 
 @dataclass
@@ -71,13 +73,21 @@ class PeerComparison:
     folder: Path
     placements: Mapping[int, Placement]
     samples: list[Sample] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
     rounds_done: int = 0
     ending: PagewiseError | Interrupted | None = None
 
     def measure(self) -> list[Row]:
         """Runs the trial round and all rounds. What ends them early is kept in `ending`, not raised."""
         with tempfile.TemporaryDirectory(prefix="pagewise-peers-") as scratch:
-            bench = Bench(self.hyperfine, self.placements, self.options.limit, Path(scratch))
+            bench = Bench(
+                self.hyperfine,
+                self.placements,
+                self.options.limit,
+                Path(scratch),
+                self.options.end_leftovers,
+                self.left,
+            )
             try:
                 with interruptible():
                     self._run_all(bench)
@@ -109,6 +119,7 @@ class PeerComparison:
             **self.facts,
             "matches": [asdict(match) | {"missing": self.missing.get(match.name)} for match in self.matches],
             "samples": [sample.to_dict() for sample in self.samples],
+            "left_behind": [asdict(one) for one in self.left],
         }
 
     @property

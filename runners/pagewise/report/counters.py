@@ -104,7 +104,7 @@ class Counted:
             lines.append(
                 "Counted by turns (multiplexed): each count is estimated from its share of the time."
             )
-        lines += words.notes(self.result.manifest, [])
+        lines += words.notes(self.result.manifest, [], self.result.records)
         for one in self.kernels:
             lines += _kernel_notes(one)
         titles = {one.kernel.title for one in self.kernels}

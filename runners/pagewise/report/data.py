@@ -43,7 +43,7 @@ def verdicts(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]:
         "headline": headline(kernels),
         "findings": [asdict(one) for one in findings(kernels)],
         "answers": [asdict(one) for one in answers(kernels)],
-        "notes": words.notes(result.manifest, kernels),
+        "notes": words.notes(result.manifest, kernels, result.records),
         "kernels": [_kernel(one) for one in kernels],
     }
     if is_program(result):

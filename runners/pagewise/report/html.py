@@ -51,7 +51,7 @@ def html(
         largest=advice.largest(kernels) if several else "",
         answers=advice.answers(kernels)[1:],
         facts=glance(result.manifest, kernels),
-        notes=words.notes(result.manifest, kernels),
+        notes=words.notes(result.manifest, kernels, result.records),
         manifest=result.manifest,
         kernels=kernels,
         choices=_choices(kernels) if several else [],

@@ -28,7 +28,7 @@ def _lines(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
         yield from (f"**{escaped(answer.question)}** {escaped(answer.whole)}", "")
     facts = [f"{name}: {value}" for name, value in glance(manifest, kernels, linked=False)]
     yield f"{escaped('; '.join(facts))}."
-    for note in words.notes(manifest, kernels):
+    for note in words.notes(manifest, kernels, result.records):
         yield from ("", f"> {escaped(note)}")
     if sum(len(one.groups) for one in kernels) > 1:
         yield from _choices(kernels)

@@ -36,7 +36,7 @@ def print_result(console: Console, result: Result, kernels: Sequence[KernelResul
     console.print(Text(advice.headline(kernels), style="bold"))
     for answer in advice.answers(kernels)[1:]:
         console.print(Text.assemble((answer.question, "bold"), f" {answer.whole}"))
-    for note in words.notes(result.manifest, kernels):
+    for note in words.notes(result.manifest, kernels, result.records):
         console.print(Text("note: " + note, style="yellow"))
     if result.skipped:
         console.print(

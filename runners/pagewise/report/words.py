@@ -12,6 +12,8 @@ from pagewise.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, feels, fe
 from pagewise.kernel import Kernel, Sweep
 from pagewise.memory import scaled_text
 from pagewise.plan import Cell
+from pagewise.record import Record
+from pagewise.session.processes import left_by, left_text
 from pagewise.units import bytes_text, clock_text, count_text, number_text, percent_text
 
 # A noise floor above this hides most of what page sizes do.
@@ -235,7 +237,9 @@ def factor_sentences(result: KernelResult) -> list[tuple[str, str]]:
     return sentences
 
 
-def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[str]:
+def notes(
+    manifest: Mapping[str, Any], results: Sequence[KernelResult], records: Sequence[Record] = ()
+) -> list[str]:
     """What of the machine and of the run a reader must know before believing a number."""
     told = []
     host = manifest["host"]
@@ -246,6 +250,7 @@ def notes(manifest: Mapping[str, Any], results: Sequence[KernelResult]) -> list[
             "Compare again with nothing else running, or with more --rounds."
         )
     told += _faults(results)
+    told += filter(None, [left_text(left_by(records))])
     if host["virtual_machine"]:
         told.append(
             f"This is a virtual machine ({host['virtual_machine']}): the host's page size bounds "

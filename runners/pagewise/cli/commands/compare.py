@@ -12,6 +12,7 @@ from pagewise.cli.measured import begin_session, carry_out
 from pagewise.cli.options import (
     AA,
     BUDGET,
+    END_LEFTOVERS,
     ENVIRONMENT,
     JSON,
     KERNELS,
@@ -72,6 +73,7 @@ from pagewise.configuration import BASELINE
 )
 @RESULTS
 @LIMIT
+@END_LEFTOVERS
 @PLAN
 @JSON
 def command(**chosen: Any) -> int:

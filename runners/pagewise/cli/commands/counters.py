@@ -10,6 +10,7 @@ from rich.console import Console
 from pagewise.cli import BEGAN
 from pagewise.cli.measured import begin_session, carry_out
 from pagewise.cli.options import (
+    END_LEFTOVERS,
     ENVIRONMENT,
     JSON,
     KERNELS,
@@ -78,6 +79,7 @@ from pagewise.configuration import BASELINE
 @click.option("--name", default="counters", show_default=True, metavar="NAME", help="In the folder's name.")
 @RESULTS
 @LIMIT
+@END_LEFTOVERS
 @PLAN
 @JSON
 def command(**chosen: Any) -> int:

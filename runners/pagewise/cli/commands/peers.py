@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from pagewise.cli.options import (
+    END_LEFTOVERS,
     ENVIRONMENT,
     JSON,
     LIMIT,
@@ -61,6 +62,7 @@ _INVALID = 1
 @SEED
 @RESULTS
 @LIMIT
+@END_LEFTOVERS
 @JSON
 def command(as_json: bool, **chosen: Any) -> int:
     """Measure our kernels beside peer benchmarks, alternately, and say whether they reach them.
@@ -71,6 +73,7 @@ def command(as_json: bool, **chosen: Any) -> int:
     """
     from pagewise.peers.report import print_rows, to_dict, write_files
     from pagewise.peers.run import Options, prepare
+    from pagewise.session.processes import left_text
 
     console = make_console(as_json)
     names = {name: split_commas(chosen.pop(name)) for name in ("peers", "kernels")}
@@ -80,6 +83,8 @@ def command(as_json: bool, **chosen: Any) -> int:
     # Written first: Ctrl-C may have ended the reader of our output as well.
     write_files(comparison.folder, found, comparison.to_dict())
     print_rows(console, found)
+    if text := left_text(comparison.left):
+        console.print(text, style="yellow", highlight=False, soft_wrap=True)
     console.print(f"Result: {comparison.folder / 'peers.md'}", highlight=False, soft_wrap=True)
     if as_json:
         print_json(to_dict(comparison.folder, found, comparison.to_dict()))

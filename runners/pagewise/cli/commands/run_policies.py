@@ -13,6 +13,7 @@ from pagewise.cli.measured import begin_session, carry_out
 from pagewise.cli.options import (
     AA,
     BUDGET,
+    END_LEFTOVERS,
     JSON,
     LIMIT,
     MODULES,
@@ -140,6 +141,7 @@ _ENVIRONMENT = click.option(
 )
 @RESULTS
 @LIMIT
+@END_LEFTOVERS
 @PLAN
 @JSON
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)

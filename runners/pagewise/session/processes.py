@@ -1,0 +1,250 @@
+"""Starts the program of a run, and ends what it started: stopped, deaf to signals, or detached from it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pagewise.signals import postponed
+from pagewise.units import count_text
+
+GRACE_SECONDS = 2.0
+# A helper of the run that ends by itself just after it is not left behind.
+_SETTLING_SECONDS, _LOOK_SECONDS = 0.2, 0.01
+_SET_SUBREAPER, _GET_SUBREAPER = 36, 37  # prctl(2)
+_LONGEST_COMMAND = 200
+#: Processes that runs left behind and that were not ended: they are reaped when they end.
+_left: set[int] = set()
+
+
+@dataclass(frozen=True)
+class Left:
+    """A process that a run left behind: its number and command, and whether it was ended."""
+
+    pid: int
+    command: str
+    ended: bool
+
+
+@dataclass
+class Running:
+    """The program of a run. `left` is known when the run's block is over.
+
+    others: children of this process that are not of the run.
+    """
+
+    process: subprocess.Popen[bytes]
+    others: frozenset[int] = frozenset()
+    is_ended_by_us: bool = False
+    left: list[Left] = field(default_factory=list)
+
+    @property
+    def pid(self) -> int:
+        """The number of its process, and of its group."""
+        return self.process.pid
+
+    @property
+    def left_behind(self) -> dict[str, Any]:
+        """For the `run` of a record; empty when nothing was left."""
+        return {"left_behind": [asdict(one) for one in self.left]} if self.left else {}
+
+    def wait(self, limit: float) -> bool:
+        """Waits until the run is over, ends it after `limit` seconds; whether it was too long."""
+        # A thread and a plain wait: subprocess's own timeout polls, and would add up to 50 ms to every run.
+        over = threading.Event()
+        thread = threading.Thread(target=self._end_after, args=(limit, over), daemon=True)
+        thread.start()
+        try:
+            self.process.wait()
+        finally:
+            over.set()
+        return self.is_ended_by_us
+
+    def _end_after(self, limit: float, over: threading.Event) -> None:
+        if over.wait(limit):
+            return
+        self.is_ended_by_us = True
+        _ask_to_end(self._signal)
+        if not over.wait(GRACE_SECONDS):
+            self._signal(signal.SIGKILL)
+
+    def end(self) -> None:
+        """Ends what is left of the run's process group, politely first, and waits for it."""
+        if self.process.poll() is None:
+            self.is_ended_by_us = True
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if not self._is_there():
+                return
+            _ask_to_end(self._signal) if number == signal.SIGTERM else self._signal(number)
+            deadline = time.monotonic() + GRACE_SECONDS
+            while self._is_there() and time.monotonic() < deadline:
+                time.sleep(_LOOK_SECONDS)
+
+    def _is_there(self) -> bool:
+        self.process.poll()
+        _reap(_children() - self.others - {self.pid})
+        return self._signal(0)
+
+    def _signal(self, number: int) -> bool:
+        """Sends a signal (0: none) to the run's process group; whether there still is one."""
+        try:
+            os.killpg(self.pid, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+@contextmanager
+def in_session(
+    arguments: Sequence[str],
+    said: Path,
+    environment: Mapping[str, str],
+    folder: Path,
+    within: AbstractContextManager[Any],
+    *,
+    end_leftovers: bool = False,
+) -> Iterator[Running]:
+    """A program that runs, at the longest until the block is left; then what is left of its group is ended.
+
+    It has a session of its own: Ctrl-C at the terminal reaches only us, and we end the group. It is started
+    `within` a context, whose settings it inherits. What it says goes to `said`. Processes that left its group
+    are reported in `left`, and ended with `end_leftovers`, or when the run itself was ended by us. Raises
+    OSError.
+    """
+    running: Running | None = None
+    with _subreaper():
+        others = frozenset(_children())
+        try:
+            # An interrupt between its start and our knowing of it would leave it running.
+            with postponed(), within, said.open("wb") as output:
+                running = Running(
+                    subprocess.Popen(
+                        arguments,
+                        env=environment,
+                        cwd=folder,
+                        stdin=subprocess.DEVNULL,
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                    ),
+                    others,
+                )
+            yield running
+        finally:
+            if running is not None:
+                with postponed():
+                    running.end()
+                    ending = end_leftovers or running.is_ended_by_us
+                    running.left = _leftovers(others | {running.pid}, ending)
+
+
+def left_by(records: Iterable[Mapping[str, Any]]) -> list[Left]:
+    """What the runs of these records left behind; several records of a run have the same."""
+    left = [Left(**one) for record in records for one in record.get("run", {}).get("left_behind", ())]
+    return list(dict.fromkeys(left))
+
+
+def left_text(left: Sequence[Left]) -> str | None:
+    """What runs left behind and what to do about it in a sentence, None when nothing."""
+    if not left:
+        return None
+    commands = ", ".join(dict.fromkeys(one.command for one in left))
+    text = f"Runs left {count_text(len(left), 'process', 'processes')} behind ({commands})"
+    if all(one.ended for one in left):
+        return f"{text}; they were ended after each run."
+    return f"{text}, which run beside later runs and disturb them: end them with --end-leftovers."
+
+
+def _leftovers(others: frozenset[int], ending: bool) -> list[Left]:
+    """The processes that came to this one from a run that is over; ended if asked for."""
+    _reap(_left)
+    deadline = time.monotonic() + _SETTLING_SECONDS
+    while (found := _living(_children() - others)) and not ending and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
+    if not ending:
+        _left.update(found)
+        return [Left(pid, command, False) for pid, command in found.items()]
+    seen = dict(found)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + GRACE_SECONDS
+        asked: set[int] = set()
+        while (found := _living(_children() - others)) and time.monotonic() < deadline:
+            # The children of one that ended come to this process.
+            seen |= found
+            for pid in found.keys() - asked:
+                _end_one(pid, number)
+            asked |= found.keys()
+            time.sleep(_LOOK_SECONDS)
+    _left.update(found)
+    return [Left(pid, command, pid not in found) for pid, command in seen.items()]
+
+
+def _end_one(pid: int, number: int) -> None:
+    def send(number: int) -> None:
+        # It may be gone, or another user's.
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+    _ask_to_end(send) if number == signal.SIGTERM else send(number)
+
+
+def _ask_to_end(send: Any) -> None:
+    """SIGTERM, and SIGCONT: what is stopped acts on no other signal but SIGKILL."""
+    send(signal.SIGTERM)
+    send(signal.SIGCONT)
+
+
+@contextmanager
+def _subreaper() -> Iterator[None]:
+    """Processes whose parents end become children of this one in the block, not of init: they can be seen."""
+    library = ctypes.CDLL(None, use_errno=True)
+    before = ctypes.c_int(0)
+    library.prctl(_GET_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    library.prctl(_SET_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        library.prctl(_SET_SUBREAPER, before.value, 0, 0, 0)
+
+
+def _children() -> set[int]:
+    """The children of this process, ended ones too."""
+    found: set[int] = set()
+    for file in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            found.update(map(int, file.read_text(encoding="ascii").split()))
+    return found
+
+
+def _living(pids: Iterable[int]) -> dict[int, str]:
+    """Those that still run, with their commands; others are reaped."""
+    _reap(set(pids))
+    found = {}
+    for pid in pids:
+        with suppress(OSError):
+            state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+            name = Path(f"/proc/{pid}/comm").read_bytes().decode(errors="replace").strip()
+            if state != b"Z":
+                found[pid] = (" ".join(words).strip() or name)[:_LONGEST_COMMAND]
+    return found
+
+
+def _reap(pids: set[int]) -> None:
+    """Takes note of the end of those that have ended, and forgets them."""
+    for pid in tuple(pids):
+        try:
+            ended, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            ended = pid
+        if ended:
+            pids.discard(pid)

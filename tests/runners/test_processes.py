@@ -1,0 +1,155 @@
+"""Runs end with all that they started: what is stopped, what ignores signals, what detached itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from pathlib import Path
+
+import pytest
+
+from pagewise.session import processes
+from pagewise.session.processes import Left, Running, in_session, left_text
+from stage import TRIAD, Stage
+
+# What detaches itself as daemons do, and tells its number.
+DAEMON = """
+import os, sys, time
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        os.write(writer, b"x")
+        time.sleep(60)
+    os._exit(0)
+os.read(reader, 1)
+"""
+
+
+@pytest.fixture(autouse=True)
+def short_grace(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(processes, "GRACE_SECONDS", 0.3)
+    yield
+    for pid in tuple(processes._left):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        processes._left.discard(pid)
+
+
+def run(folder: Path, program: str, limit: float = 30.0, *, end_leftovers: bool = False) -> Running:
+    command = [sys.executable, "-c", program]
+    said = folder / "said"
+    with in_session(
+        command, said, os.environ, folder, nullcontext(), end_leftovers=end_leftovers
+    ) as running:
+        running.wait(limit)
+    return running
+
+
+def is_there(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+        "import os, signal; os.killpg(0, signal.SIGSTOP)",
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)",
+        "import os, signal\nsignal.signal(15, signal.SIG_IGN)\nos.kill(os.getpid(), signal.SIGSTOP)",
+        "import time; time.sleep(60)",
+        "import os, time\nif os.fork() == 0: os.setsid()\ntime.sleep(60)",
+    ],
+)
+def test_the_limit_ends_whatever_the_run_does(tmp_path: Path, program: str):
+    began = time.monotonic()
+    running = run(tmp_path, program, limit=0.3)
+    assert running.is_ended_by_us and time.monotonic() - began < 20
+    assert not is_there(running.pid) and not any(is_there(one.pid) for one in running.left)
+    assert all(one.ended for one in running.left)
+
+
+def test_what_a_run_leaves_in_its_group_is_ended(tmp_path: Path):
+    program = (
+        "import os, signal, time\npid = os.fork()\nif pid == 0:\n"
+        "    os.kill(os.getpid(), signal.SIGSTOP)\nprint(pid)"
+    )
+    running = run(tmp_path, program)
+    assert not running.is_ended_by_us and running.left == []
+    assert not is_there(int((tmp_path / "said").read_text().split()[0]))
+
+
+@pytest.mark.parametrize("ending", [False, True])
+def test_daemons_are_reported_and_ended_on_request(tmp_path: Path, ending: bool):
+    running = run(tmp_path, DAEMON, end_leftovers=ending)
+    assert running.process.returncode == 0 and not running.is_ended_by_us
+    (left,) = running.left
+    assert left.ended == ending and is_there(left.pid) != ending and left.command.startswith(sys.executable)
+    again = run(tmp_path, "pass")
+    assert again.left == [] and again.left_behind == {}
+
+
+def test_a_daemon_that_is_stopped_or_has_children_is_ended_too(tmp_path: Path):
+    stopped = DAEMON.replace("time.sleep(60)", "os.fork(); os.kill(os.getpid(), 19)")
+    running = run(tmp_path, stopped, end_leftovers=True)
+    assert len(running.left) == 2
+    assert all(one.ended for one in running.left) and not any(is_there(one.pid) for one in running.left)
+
+
+def test_the_subreaper_is_put_back(tmp_path: Path):
+    import ctypes
+
+    def subreaper() -> int:
+        found = ctypes.c_int(-1)
+        ctypes.CDLL(None).prctl(processes._GET_SUBREAPER, ctypes.byref(found), 0, 0, 0)
+        return found.value
+
+    assert subreaper() == 0
+    run(tmp_path, "pass")
+    assert subreaper() == 0
+
+
+def test_what_is_left_is_a_note():
+    assert left_text([]) is None
+    assert left_text([Left(1, "x", True)]) != left_text([Left(1, "x", False)])
+
+
+@pytest.mark.parametrize("ending", [False, True])
+@pytest.mark.parametrize("command", ["compare", "run-policies"])
+def test_records_and_reports_have_what_runs_left(stage: Stage, command: str, ending: bool):
+    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [TRIAD])
+    daemon = stage.folder / "daemon.py"
+    daemon.write_text(f"#!{sys.executable} -SE\n{DAEMON.replace('60', '40')}")
+    daemon.chmod(0o755)
+    more = ["--end-leftovers"] if ending else []
+    if command == "compare":
+        (program,) = stage.folder.glob("opt/*/bin/pw-triad")
+        lines = program.read_text().splitlines()
+        program.write_text("\n".join([lines[0], DAEMON.replace("60", "40"), *lines[1:]]))
+        done = stage.compare("--rounds", "1", "--no-sweep", "--json", *more)
+    else:
+        more += ["--rounds", "1", "--policies", "none", "--results", str(stage.results), "--json"]
+        done = stage.run("run-policies", *more, "--", str(daemon))
+    told = json.loads(done.stdout)
+    records = [json.loads(line) for line in (stage.result() / "records.jsonl").read_text().splitlines()]
+    left = [one for record in records for one in record["run"].get("left_behind", ())]
+    try:
+        assert left and [one["ended"] for one in left] == [ending] * len(left)
+        assert [is_there(one["pid"]) for one in left] == [not ending] * len(left)
+        assert any("--end-leftovers" in note for note in told["notes"]) != ending
+    finally:
+        for one in left:
+            with suppress(ProcessLookupError):
+                os.kill(one["pid"], signal.SIGKILL)

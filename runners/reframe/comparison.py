@@ -65,12 +65,12 @@ class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801  (a class's name is t
         root = Path(self.results or "results/nodes").absolute()
         self.folder = root / (self.node or "any")
         told = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        self.env_vars |= told | {"PYTHONPATH": f"{RUNNERS}:${{PYTHONPATH:-}}", "COLUMNS": "120"}
+        self.env_vars |= told | {"COLUMNS": "120"}
         self.executable = sys.executable
         chosen = [] if "--modules" in self.options else ["--env", self.env]
         self.executable_opts = [
-            "-m",
-            "pagewise",
+            "-I",
+            shlex.quote(str(RUNNERS / "start.py")),
             "compare",
             *chosen,
             "--results",

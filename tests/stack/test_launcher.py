@@ -101,10 +101,28 @@ def test_a_checkout_without_python_is_not_set_up(fresh: Path, place: Path) -> No
 def test_a_python_without_its_packages_is_not_set_up(fresh: Path, missing: str) -> None:
     shutil.rmtree(fresh / ".pagewise" / "venv")
     (fresh / ".pagewise" / "venv").symlink_to((STATE / "venv").resolve())
-    hidden = fresh / "runners" / "sitecustomize.py"
-    hidden.write_text(f"import sys\nsys.modules['{missing}'] = None\n")
+    hidden = fresh / "runners" / f"{missing}.py"
+    hidden.write_text(f"raise ModuleNotFoundError('it is hidden', name='{missing}')\n")
     done = run(fresh / "pagewise", "site", "list")
     assert (done.returncode, done.stdout) == (3, ""), done
+
+
+def test_no_variable_of_the_caller_adds_code(fresh: Path, place: Path) -> None:
+    shutil.rmtree(fresh / ".pagewise" / "venv")
+    (fresh / ".pagewise" / "venv").symlink_to((STATE / "venv").resolve())
+    planted = place / "planted"
+    planted.mkdir()
+    for name in ("sitecustomize", "usercustomize", "click", "pagewise", "runpy"):
+        (planted / f"{name}.py").write_text(f"open({str(place / name)!r}, 'w')\nraise SystemExit(99)\n")
+    done = run(
+        fresh / "pagewise", "--version", at=planted, PYTHONPATH=str(planted), PYTHONHOME=str(planted),
+        PYTHONUSERBASE=str(planted), PYTHONSTARTUP=str(planted / "click.py"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert {file.name for file in place.iterdir()} == {"planted", "private", "with a blank"}
+    # The package is this checkout's, whatever the Python environment knows.
+    (fresh / "runners" / "pagewise" / "__init__.py").write_text("raise SystemExit(42)\n")
+    assert run(fresh / "pagewise", "--version").returncode == 42
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])

@@ -93,7 +93,7 @@ def command(request: Request, folder: Path) -> list[str]:
     arguments += [f"--job-option={option}" for option in request.job_options]
     if request.nodes:
         arguments += ["-P", f"node={','.join(request.asked)}"]
-    return [sys.executable, "-c", _START, *arguments, "--run"]
+    return [sys.executable, "-I", "-c", _START, *arguments, "--run"]
 
 
 def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = False) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from pagewise import lmod
 from pagewise.configuration import size_name
 from pagewise.errors import PagewiseError
 from pagewise.host import read_host
+from pagewise.launch import find_hyperfine
 from pagewise.machine.settings.session import traces
 from pagewise.paths import module_tree, project_root, setup_facts
 from pagewise.placement import place
@@ -137,13 +137,7 @@ def _tools(facts: Mapping[str, Any] | None, environment: str, modules: Path | No
         for missing in facts.get("missing", []):
             detail = f"missing, needed for {missing['needed_for']}"
             yield Finding("Tools", missing["package"], "note", detail, missing["remedy"])
-    hyperfine = shutil.which("hyperfine")
-    if hyperfine:
-        yield Finding("Tools", "hyperfine", "good", hyperfine)
-    else:
-        yield Finding(
-            "Tools", "hyperfine", "lack", "not here, and it times every run", "apt-get install hyperfine"
-        )
+    yield _attempt("hyperfine", find_hyperfine)
     yield _attempt("hwloc", _topology_text)
     yield _attempt("Lmod", lambda: str(lmod.find_init(facts)))
     yield _attempt("modules", lambda: str(module_tree(environment, modules)))

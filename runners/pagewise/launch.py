@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -21,6 +22,7 @@ from pagewise.errors import SetupError
 from pagewise.placement import Placement, had_by
 from pagewise.plan import Step
 from pagewise.prefetchers import find_control, switched_off
+from pagewise.provenance import hyperfine_version
 from pagewise.record import SCHEMA, Record, Skipped, read_records
 from pagewise.session.processes import Running, in_session
 from pagewise.signals import interruptible
@@ -29,6 +31,10 @@ TIMED_OUT = 124  # the exit code of coreutils' timeout
 # The exit codes with which a kernel has written what happened (DESIGN.md, Contracts), and the record's
 # status.
 _EXIT_WITH_RECORD = {0: "failed", 1: "check_failed", 3: "pages_unavailable"}
+# With -N and --output, and a layout of the export that is known.
+_OLDEST, _TOO_NEW = (1, 15), (2, 0)
+# What hyperfine adds to a run: some milliseconds, more where the machine is busy.
+_OVERHEAD_SECONDS, _OVERHEAD_SHARE = 2.0, 0.05
 LONGEST_OUTPUT = 20_000
 SIGNAL_BASE = 128
 
@@ -84,6 +90,9 @@ class Launcher:
         if not records or exit_code not in _EXIT_WITH_RECORD:
             failure = _failure(exit_code, said, self.limit, skipped)
             records.append(_failed_record(step, entry.configuration, started, failure))
+        elif (wrong := implausible(wall, running.elapsed)) is not None:
+            failure = {"exit_code": 4, "message": wrong, "remedy": None}
+            records = [_failed_record(step, entry.configuration, started, failure)]
         run = about_run(step, wall, exit_code, [Path(command[0]).name, *command[1:-2]])
         run |= {"bound": placement.told(had), "started": started.strftime("%Y-%m-%dT%H:%M:%SZ")}
         run |= {"involuntary_switches": _involuntary_switches() - switches, **running.left_behind}
@@ -162,13 +171,32 @@ def run_without_prefetchers(
 
 
 def find_hyperfine() -> str:
-    """The path of hyperfine. Raises SetupError when it is not here."""
+    """The path of hyperfine. Raises SetupError when it is missing, or of a version that is not supported."""
     found = shutil.which("hyperfine")
     if found is None:
         raise SetupError(
             "hyperfine is not here, and runs are timed by it", remedy="apt-get install hyperfine"
         )
+    told = hyperfine_version(found) or "none"
+    version = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(\.\d{1,4})?", told)
+    if version is None or not _OLDEST <= (int(version[1]), int(version[2])) < _TOO_NEW:
+        known = " and before ".join(".".join(map(str, one)) for one in (_OLDEST, _TOO_NEW))
+        raise SetupError(
+            f"hyperfine has version {told[:40]}, and runs are timed by versions from {known}",
+            where=found,
+            remedy="apt-get install hyperfine (Debian 12 or later), or put another first on PATH",
+        )
     return found
+
+
+def implausible(wall: float | None, elapsed: float) -> str | None:
+    """Why hyperfine's time of a run cannot be right; None when it can.
+
+    wall: hyperfine's time. elapsed: from its start to its end by our own clock. Both are in seconds.
+    """
+    if wall is None or wall <= elapsed <= wall * (1.0 + _OVERHEAD_SHARE) + _OVERHEAD_SECONDS:
+        return None
+    return f"hyperfine reports {wall:.3f} s for a run that took {elapsed:.3f} s with its own start and end"
 
 
 def timing(exported: Path) -> tuple[float | None, int]:

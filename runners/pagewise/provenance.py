@@ -15,6 +15,8 @@ from pagewise import lmod
 from pagewise.catalog import Entry
 from pagewise.plan import Subject
 
+_SECONDS_TO_TELL = 20
+
 
 def provenance(root: Path, environment: str | None, facts: Mapping[str, Any] | None) -> dict[str, Any]:
     """Spack and its recipes as the set-up verified them, the project's commit, the environment's lockfile."""
@@ -63,11 +65,19 @@ def software(hyperfine: str, init: Path) -> dict[str, str | None]:
 
 
 def hyperfine_version(hyperfine: str) -> str | None:
-    """hyperfine's version, or None when it does not say."""
-    told = subprocess.run(
-        [hyperfine, "--version"], capture_output=True, text=True, check=False
-    ).stdout.split()
-    return told[-1] if told else None
+    """hyperfine's version, or None when it reports none."""
+    try:
+        told = subprocess.run(
+            [hyperfine, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS_TO_TELL,
+            check=False,
+        ).stdout.split()
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return told[1] if len(told) == 2 and told[0] == "hyperfine" else None
 
 
 def _lockfile(root: Path, environment: str | None) -> Path | None:

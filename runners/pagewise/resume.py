@@ -32,7 +32,7 @@ _HOST = (
     "thp",
     "governors",
 )
-_PROGRAM = ("command", "sha256", "policies", "metrics", "checks", "enough_coverage")
+_PROGRAM = ("command", "sha256", "policies", "metrics", "checks", "enough_coverage", "environment")
 _BUILD = ("hash", "digest", "prefix")
 _LONGEST = 160
 # A run by kernel, key of the cell, series, round, group of events, and what is swept; A/A runs of a round are
@@ -187,6 +187,9 @@ def program_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> It
     for part, names in (("program", _PROGRAM), ("counters", ("events", "groups", "multiplexed", "region"))):
         pair = [manifest.get(part) or {} for manifest in (before, now)]
         for name in names:
+            if name == "environment" and name not in pair[0]:
+                # From before it was recorded: not known, and no difference.
+                continue
             yield from _changed(f"the {part}'s {name}", pair[0].get(name), pair[1].get(name))
 
 

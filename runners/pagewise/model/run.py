@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from pagewise.core.environment import without_influences
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.errors import PagewiseError, SelectionError
 from pagewise.model.build import PLUGIN_TARGET, Build, kernels_of
@@ -87,6 +89,8 @@ class Modelling:
                 without_thp=subject.ours and told == "none",
                 records=subject.ours,
                 limit=self.options.limit,
+                # Of a kernel its module and options decide all; a user's program runs as it would by itself.
+                environment=without_influences(os.environ) if subject.ours else os.environ,
             )
         record = done.record if done.record is not None else _foreign(subject.name)
         return modelled_record(record, done.modelled, self.tracer.name)

@@ -21,6 +21,7 @@ from pagewise.c_code import find_compiler
 from pagewise.catalog import Entry
 from pagewise.comparison import Comparison, Options, tell_placements
 from pagewise.configuration import Configuration
+from pagewise.core.environment import influences
 from pagewise.errors import SelectionError, SetupError
 from pagewise.host import read, read_host
 from pagewise.kernel import SCHEMA as KERNEL_SCHEMA
@@ -41,12 +42,14 @@ from pagewise.own_program.policy import (
     page_size,
     parse_policy,
     preloaded_actions,
+    removed,
+    settings,
 )
 from pagewise.own_program.preload import Libraries, compiled
 from pagewise.own_program.proof import Memory
 from pagewise.own_program.transparent import pmd_bytes
 from pagewise.paths import setup_facts
-from pagewise.placement import placements
+from pagewise.placement import Placement, placements
 from pagewise.plan import Cell, Step, Subject, order_of_round, placed
 from pagewise.provenance import hyperfine_version
 from pagewise.record import RecordWriter
@@ -216,6 +219,7 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
         "inputs": [*map(str, program.inputs), *program.texts],
         "reads": list(program.reads),
         **program.binary.to_dict(),
+        "environment": _environment(program, found[0], machine),
         "metrics": [one.to_dict() for one in program.metrics],
         "checks": [one.text for one in program.checks],
         "enough_coverage": options.enough,
@@ -262,6 +266,15 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
         machine=machine,
         lacks=lacks,
     )
+
+
+def _environment(program: Program, placement: Placement, machine: Machine) -> dict[str, dict[str, str]]:
+    """What the caller's environment decides about memory, libraries and threads of the runs."""
+    given = {name: text for name, text in program.environment.items() if name not in placement.environment}
+    gone = removed(given)
+    base = settings(parse_policy("none"), machine, given)
+    passed = {name: base.get(name, text) for name, text in influences(given).items()}
+    return {"passed": {name: text for name, text in passed.items() if text is not None}, "removed": gone}
 
 
 def look_at_machine(host: Mapping[str, Any], settable: bool, reserving: bool) -> Machine:

@@ -24,6 +24,7 @@ from pagewise.launch import (
     Outcome,
     about_run,
     hyperfine_command,
+    implausible,
     signal_name,
     timing,
 )
@@ -248,7 +249,9 @@ class ProgramLauncher:
             exit_code = TIMED_OUT if running.is_ended_by_us else exit_code
             text = _said(said)
             output = text + "".join(_written(folder, self.program.reads, began))
-            fault = self._fault(output, folder) if exit_code in self.program.ok else None
+            fault = implausible(wall, running.elapsed)
+            if fault is None and exit_code in self.program.ok:
+                fault = self._fault(output, folder)
             memory = self._seen(found, snapshots, wanted)
         return Run(
             wall,

@@ -222,6 +222,14 @@ def settings(policy: Policy, machine: Machine, inherited: Mapping[str, str]) -> 
     return changed
 
 
+def removed(inherited: Mapping[str, str]) -> dict[str, str]:
+    """What of the caller's environment is a page policy, and never reaches the program."""
+    found = {name: inherited[name] for name in _OTHERS if name in inherited}
+    kept, tunables = _without_ours(text := inherited.get("GLIBC_TUNABLES", "")), text.split(":")
+    ours = [one for one in tunables if one and one not in kept]
+    return found | ({"GLIBC_TUNABLES": ":".join(ours)} if ours else {})
+
+
 def advises(policy: Policy, machine: Machine) -> bool:
     """Whether transparent huge pages must be asked for: where the system does not give them to everybody."""
     return machine.settable or machine.modes.get(page_size(policy, machine)) != "always"

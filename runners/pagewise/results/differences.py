@@ -92,6 +92,11 @@ def _program(result: Result) -> Any:
     return (result.manifest.get("program") or {}).get("sha256")
 
 
+def _environment(result: Result) -> Any:
+    """The caller's variables that reached the program; None from before they were recorded."""
+    return (result.manifest.get("program") or {}).get("environment", {}).get("passed")
+
+
 def _command(result: Result) -> Any:
     return (result.manifest.get("program") or {}).get("command")
 
@@ -118,6 +123,7 @@ _FACTS: tuple[tuple[Part, str, Callable[[Result], Any]], ...] = (
     ("system", "CPUs used", lambda result: result.manifest["placement"]["cpus"]),
     ("compiler", "compilers", _compilers),
     ("compiler", "options", _options),
+    ("system", "program's environment", _environment),
     ("build", "builds", _builds),
     ("build", "program", _program),
     ("source", "project", _source("project_commit")),
@@ -128,6 +134,9 @@ _FACTS: tuple[tuple[Part, str, Callable[[Result], Any]], ...] = (
 
 
 def _same(name: str, old: Any, new: Any) -> bool:
+    if name == "program's environment" and None in (old, new):
+        # From before it was recorded.
+        return True
     if name == "memory" and old and new:
         return abs(old / new - 1.0) <= _SAME_MEMORY
     if name == "builds":

@@ -39,12 +39,15 @@ class Left:
 class Running:
     """The program of a run. `left` is known when the run's block is over.
 
-    others: children of this process that are not of the run.
+    others: children of this process that are not of the run. began, elapsed: when it was started by the
+    monotonic clock, and how long it ran, in seconds; known when it was waited for.
     """
 
     process: subprocess.Popen[bytes]
+    began: float
     others: frozenset[int] = frozenset()
     is_ended_by_us: bool = False
+    elapsed: float = 0.0
     left: list[Left] = field(default_factory=list)
 
     @property
@@ -67,6 +70,7 @@ class Running:
             self.process.wait()
         finally:
             over.set()
+            self.elapsed = time.monotonic() - self.began
         return self.is_ended_by_us
 
     def _end_after(self, limit: float, over: threading.Event) -> None:
@@ -126,6 +130,7 @@ def in_session(
         try:
             # An interrupt between its start and our knowing of it would leave it running.
             with postponed(), within, said.open("wb") as output:
+                began = time.monotonic()
                 running = Running(
                     subprocess.Popen(
                         arguments,
@@ -136,6 +141,7 @@ def in_session(
                         stderr=subprocess.STDOUT,
                         start_new_session=True,
                     ),
+                    began,
                     others,
                 )
             yield running

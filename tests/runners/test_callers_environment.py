@@ -1,0 +1,169 @@
+"""What of the caller's environment reaches a measured program, and that nothing of it goes unrecorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pagewise.core.environment import influences, without_influences
+from pagewise.errors import SetupError
+from pagewise.launch import find_hyperfine, implausible
+from pagewise.own_program.policy import removed
+from pagewise.result import read_result
+from pagewise.results.differences import differences
+from stage import CHASE, Stage
+
+CALLERS = {
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2:glibc.malloc.arena_max=1",
+    "MALLOC_TOP_PAD_": "1048576",
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_CONF": "thp:always",
+    "MIMALLOC_ALLOW_LARGE_OS_PAGES": "1",
+    "TCMALLOC_RELEASE_RATE": "1",
+    "HUGETLB_MORECORE": "yes",
+    "XOS_MMM_L_HPAGE_TYPE": "hugetlbfs",
+    "LD_LIBRARY_PATH": "/nowhere/lib",
+    "OMP_NUM_THREADS": "3",
+    "KMP_AFFINITY": "compact",
+}
+# No run-time page policy is changed behind the policies that are compared.
+POLICIES = {
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2",
+    "HUGETLB_MORECORE": "yes",
+    "MALLOC_TOP_PAD_": "1048576",
+}
+
+
+def test_what_influences_a_program_is_known_by_its_name():
+    others = {"PATH": "/bin", "HOME": "/", "LDFLAGS": "-O2", "MALLOC": "x", "MY_OMP_X": "1"}
+    assert influences({**CALLERS, **others}) == dict(sorted(CALLERS.items()))
+    assert without_influences({**CALLERS, **others}) == others
+    assert removed({**CALLERS, **others}) == POLICIES and removed(others) == {}
+    assert removed({"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}) == {}
+
+
+def test_a_kernel_has_its_modules_environment_alone(stage: Stage):
+    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE], seen="1")
+    stage.environment = CALLERS
+    done = stage.run("run", "*", "--", "env")
+    assert done.returncode == 0, done.stderr
+    seen = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+    assert seen["PW_FAKE_SEEN"] == "1" and influences(seen) == {}
+
+
+def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: Stage):
+    """Less what would be a page policy of its own; another environment is another comparison."""
+    stage.environment = {"PAGEWISE_ROOT": str(stage.folder), **CALLERS}
+    seen = stage.folder / "seen"
+    arguments = ("--policies", "none", "--rounds", "1", "--results", str(stage.results))
+    program = ("--", "/bin/sh", "-c", f"env >{seen}")
+    assert stage.run("run-policies", *arguments, *program).returncode == 0
+    first = stage.result()
+    told = json.loads((first / "manifest.json").read_text())["program"]["environment"]
+    variables = dict(line.partition("=")[::2] for line in seen.read_text().splitlines())
+    assert told["removed"] == POLICIES
+    assert told["passed"].items() >= {
+        "GLIBC_TUNABLES": "glibc.malloc.arena_max=1", "MALLOC_ARENA_MAX": "2", "MALLOC_CONF": "thp:always",
+        "LD_LIBRARY_PATH": "/nowhere/lib", "OMP_NUM_THREADS": "3", "KMP_AFFINITY": "compact",
+    }.items()  # fmt: skip
+    assert influences(variables) == told["passed"]
+
+    stage.environment["MALLOC_ARENA_MAX"] = "1"
+    assert stage.run("rerun", str(first)).returncode == 4
+    assert stage.run("rerun", str(first), "--anyway").returncode == 0
+    (second,) = set(stage.results.iterdir()) - {first}
+    found = differences(read_result(first), read_result(second))
+    assert ("program's environment", "MALLOC_ARENA_MAX 2", "MALLOC_ARENA_MAX 1") in [
+        (one.name, one.old, one.new) for one in found
+    ]
+
+
+def test_threads_that_are_asked_for_count_instead_of_the_callers(stage: Stage):
+    stage.environment = {"PAGEWISE_ROOT": str(stage.folder), **CALLERS}
+    arguments = ("--policies", "none", "--rounds", "1", "--threads", "1", "--results", str(stage.results))
+    assert stage.run("run-policies", *arguments, "--", "/bin/true").returncode == 0
+    manifest = json.loads((stage.result() / "manifest.json").read_text())
+    assert "OMP_NUM_THREADS" not in manifest["program"]["environment"]["passed"]
+    assert manifest["placement"]["environment"]["OMP_NUM_THREADS"] == "1"
+
+
+def hyperfine(folder: Path, says: str, does: str = "exit 1") -> dict[str, str]:
+    """PATH with a stand-in for hyperfine before all else."""
+    folder.mkdir(exist_ok=True)
+    program = folder / "hyperfine"
+    program.write_text(f'#!/bin/sh\n[ "$1" != --version ] || {{ {says}; exit; }}\n{does}\n')
+    program.chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "echo hyperfine 1.14.0", "echo hyperfine 2.0.0", "echo hyperfine", "echo 1.18.0", ":", "exit 1",
+        "echo hyperfine 1.18.0 or so", "echo hyperfine newest", "echo a script of mine, 1.18.0",
+    ],
+)  # fmt: skip
+def test_a_hyperfine_of_unknown_version_is_refused(
+    says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", hyperfine(tmp_path, says)["PATH"])
+    with pytest.raises(SetupError):
+        find_hyperfine()
+
+
+@pytest.mark.parametrize("version", ["1.15.0", "1.18.0", "1.19", "1.20.1"])
+def test_the_hyperfines_of_distributions_are_taken(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", hyperfine(tmp_path, f"echo hyperfine {version}")["PATH"])
+    assert find_hyperfine() == str(tmp_path / "hyperfine")
+
+
+def test_nothing_is_measured_by_an_unknown_hyperfine(compared: tuple[Stage, object], tmp_path: Path):
+    stage = Stage(compared[0].folder, hyperfine(tmp_path / "bin", "sleep 0"))
+    results = tmp_path / "results"
+    for command in (("compare",), ("counters",), ("run-policies", "--", "/bin/true")):
+        name, *program = command
+        assert stage.run(name, "--results", str(results), *program).returncode == 3
+    assert not results.exists()
+    assert stage.run("doctor", "--no-noise").returncode == 1
+
+
+def test_a_time_must_agree_with_the_clock_around_it():
+    for wall, elapsed in ((1.0, 1.0), (1.0, 1.05), (0.001, 1.0), (100.0, 106.0), (None, 5.0)):
+        assert implausible(wall, elapsed) is None
+    for wall, elapsed in ((1.1, 1.0), (0.001, 3.0), (100.0, 110.0)):
+        assert implausible(wall, elapsed)
+
+
+@pytest.mark.parametrize("seconds", ["9.0", "0.0001; sleep 2.2"])
+def test_times_that_cannot_be_are_not_ranked(seconds: str, stage: Stage):
+    """A stand-in that knows the version, runs the program and exports a time of its own."""
+    value, _, wait = seconds.partition("; ")
+    export = json.dumps({"results": [{"times": [float(value)], "exit_codes": [0], "user": 0, "system": 0}]})
+    does = f"for word; do [ \"$last\" != --export-json ] || file=$word; last=$word; done\n{wait or ':'}\n"
+    does += f"sh -c \"$last\"\ncat >\"$file\" <<'E'\n{export}\nE"
+    stage.environment = hyperfine(stage.folder / "bin", "echo hyperfine 1.18.0", does)
+    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
+    done = stage.compare("--rounds", "1", "--no-sweep")
+    assert done.returncode == 1, done.stderr
+    statuses = {one["status"] for one in read_result(stage.result()).records}
+    assert statuses == {"failed"}
+    arguments = ("--policies", "none", "--rounds", "1", "--results", str(stage.results))
+    assert stage.run("run-policies", *arguments, "--", "/bin/true").returncode == 1
+    assert "ok" not in {one["status"] for one in read_result(stage.result()).records}
+
+
+def test_a_folders_matplotlibrc_decides_nothing(tmp_path: Path):
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\nfont.size: 40\n")
+    script = "import pagewise.report.figures, matplotlib as m; print(m.rcParams['text.usetex'])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=Stage(tmp_path).variables(),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "False\n"

@@ -4,6 +4,7 @@
 module pw_bundle
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr
     use pw_ahead, only: ahead_t, declare_ahead, read_ahead
+    use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -223,10 +224,10 @@ contains
             call self%element(inputs, old, self%scalar, new)
             expected = expected + new(1)
             do j = 1, self%outputs
-                error = max(error, abs(out(i, j) - new(j)))
+                error = worse(error, abs(out(i, j) - new(j)))
             end do
         end do
-        if (self%outputs == 0 .and. last >= first) error = max(error, abs(self%sums(thread_number()) - expected))
+        if (self%outputs == 0 .and. last >= first) error = worse(error, abs(self%sums(thread_number()) - expected))
         !$omp end parallel
         outcome%method = 'every element against its closed form, largest absolute difference'
         if (self%outputs == 0) outcome%method = 'each thread''s sum against the exact one, largest absolute difference'

@@ -4,6 +4,7 @@
 !> that results are exact in whatever order the products are added.
 module pw_gemm
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
+    use pw_deviation, only: worse, worst_of
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r4, r8
@@ -275,7 +276,7 @@ contains
                 expected(i) = expected(i) + initial(1, i, p, of_complex)*b_x(p)
             end do
         end do
-        outcome%error = maxval(abs(found - expected))
+        outcome%error = worst_of(abs(found - expected))
 
         sample = [1_i8, (self%n + 1)/2, self%n]
         do place = 1, size(sample)
@@ -289,7 +290,7 @@ contains
                 end do
             end do
             call self%get_column(j, column)
-            outcome%error = max(outcome%error, maxval(abs(column - expected)))
+            outcome%error = worse(outcome%error, worst_of(abs(column - expected)))
         end do
         outcome%method = 'c x against c0 x + a (b x), and three columns against plain loops, largest absolute difference'
         outcome%passed = outcome%error <= outcome%tolerance

@@ -369,11 +369,8 @@ contains
             abs(transfer(kernel%memory(2)%address, 0_c_intptr_t) - transfer(kernel%memory(1)%address, 0_c_intptr_t))
 
         call kernel%initialise(wanted%elements)
-        if (len(session%swept) > 0) then
-            record%passes = calibrate(kernel, sweep_repetition_seconds)
-        else
-            record%passes = calibrate(kernel, repetition_seconds)
-        end if
+        call calibrate(kernel, merge(sweep_repetition_seconds, repetition_seconds, len(session%swept) > 0), record%passes, error)
+        if (error%failed()) return
         allocate (record%seconds(session%repetitions))
         compute = region_handle('compute')
         call page_faults(minor, major)
@@ -412,10 +409,14 @@ contains
     end subroutine measure_working_set
 
     !> Passes that fill `target` seconds, found by doubling; it also warms caches and clocks. Or, after one to warm up, as many
-    !> as PAGEWISE_PASSES says: under emulation times say nothing, and counts shall repeat.
-    integer(i8) function calibrate(kernel, target) result(passes)
+    !> as PAGEWISE_PASSES says: under emulation times say nothing, and counts shall repeat. Exit code 1 where the time does not
+    !> grow with the passes: then they are not made.
+    subroutine calibrate(kernel, target, passes, error)
         class(kernel_t), intent(inout) :: kernel
         real(r8), intent(in) :: target
+        integer(i8), intent(out) :: passes
+        type(error_t), intent(inout) :: error
+        integer(i8), parameter :: most = shiftl(1_i8, 32)   ! passes of a picosecond would fill 4 ms
         real(r8) :: start, seconds
         character(20) :: given
         integer :: status
@@ -433,10 +434,15 @@ contains
             call kernel%run(passes)
             seconds = wall_seconds() - start
             if (seconds >= 0.25_r8*target) exit
+            if (passes >= most) then
+                call error%raise(exit_check, 'the time does not grow with the passes: they are not made', 'calibrate', &
+                                 'do not use this configuration; try another compiler version')
+                return
+            end if
             passes = 2*passes
         end do
         passes = max(1_i8, nint(real(passes, r8)*target/seconds, i8))
-    end function calibrate
+    end subroutine calibrate
 
     !> One measurement, for a person.
     subroutine print_summary(record)

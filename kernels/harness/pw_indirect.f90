@@ -2,6 +2,7 @@
 !> addresses a, b or both through c. Each kernel says how with `indirect_t`.
 module pw_indirect
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
+    use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_indices, only: indices_t
@@ -170,7 +171,7 @@ contains
                 if (self%gathers) source = self%indices%at(i)
                 expected = b_value(source)
                 if (self%accumulates) expected = untouched + real(self%passes, r8)*scalar*expected
-                error = max(error, abs(a(place) - expected))
+                error = worse(error, abs(a(place) - expected))
             end do
             !$omp end parallel
         end associate

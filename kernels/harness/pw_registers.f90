@@ -3,6 +3,7 @@
 !> A pass may be taken back by the next one; what is checked is an odd number of them.
 module pw_registers
     use, intrinsic :: iso_c_binding, only: c_int32_t, c_ptr
+    use pw_deviation, only: worse
     use pw_elements, only: element_at, element_bytes, pw_elements_get, pw_elements_put
     use pw_error, only: error_t
     use pw_harness, only: kernel_t, plan_t
@@ -115,7 +116,7 @@ contains
         outcome%error = 0.0_r8
         do i = 1, self%elements
             wanted = self%expected(self%initial(i))
-            outcome%error = max(outcome%error, abs(values(i) - wanted)/abs(wanted))
+            outcome%error = worse(outcome%error, abs(values(i) - wanted)/abs(wanted))
         end do
         outcome%method = 'every element against its closed form, largest relative difference'
         outcome%tolerance = self%tolerance

@@ -4,6 +4,7 @@
 module pw_streams
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr
     use pw_ahead, only: ahead_t, declare_ahead, read_ahead
+    use pw_deviation, only: worse
     use pw_elements, only: element_at, element_bytes, element_types, first_integer_type, pw_elements_get, pw_elements_put
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
@@ -240,7 +241,7 @@ contains
                     if (self%reduces) then
                         expected = expected + once
                     else
-                        error = max(error, abs(values(k - i + 1) - once))
+                        error = worse(error, abs(values(k - i + 1) - once))
                     end if
                 end associate
             end do
@@ -248,7 +249,7 @@ contains
         if (self%reduces .and. last >= first) then
             expected = self%sums(thread_number()) - expected
             if (modulus > 0.0_r8) expected = modulo(expected, modulus)
-            error = max(error, abs(expected))
+            error = worse(error, abs(expected))
         end if
         !$omp end parallel
         outcome%method = 'every element against its closed form, largest absolute difference'

@@ -144,7 +144,7 @@ class Stage:
         library = behaviour.pop("library", "")
         suffix = f"-{library}" if library else ""
         name = f"pagewise-micro/0.1.0/{compiler}/{hugepages}/{prefetch}-{stores}{suffix}"
-        prefix = self.folder / "opt" / name.replace("/", "-")
+        prefix = self.prefix(name)
         (prefix / "bin").mkdir(parents=True)
         (prefix / "share/pagewise/kernels").mkdir(parents=True)
         (prefix / "share/pagewise/events").symlink_to(EVENTS)
@@ -175,6 +175,15 @@ class Stage:
             [f'prepend_path("PATH", "{prefix}/bin")', 'family("pagewise")', *lines],
         )
         return name
+
+    def prefix(self, name: str) -> Path:
+        """Where a module's programs are."""
+        return self.folder / "opt" / name.replace("/", "-")
+
+    def set(self, name: str, variable: str, value: str) -> None:
+        """Has a module set a variable too."""
+        with (self.modules / f"{name}.lua").open("a") as file:
+            file.write(f'setenv("{variable}", "{value}")\n')
 
     def module(self, name: str, lines: Iterable[str]) -> Path:
         file = self.modules / f"{name}.lua"

@@ -2,6 +2,7 @@
 module fft
     use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int64_t, c_loc, c_null_ptr, c_ptr
     use pw_computed_by, only: prove_library
+    use pw_deviation, only: worse, worst_of
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -174,8 +175,8 @@ contains
                     turn = turn + k
                     if (turn >= self%n) turn = turn - self%n
                 end do
-                outcome%error = max(outcome%error, abs(self%y(k + 1, transform) - forward)/scale, &
-                                    abs(back/real(self%n, r8) - input(k + 1, transform)))
+                outcome%error = worse(outcome%error, worst_of([abs(self%y(k + 1, transform) - forward)/scale, &
+                                                               abs(back/real(self%n, r8) - input(k + 1, transform))]))
             end do
         end do
         if (.not. c_associated(self%made)) outcome%error = huge(1.0_r8)

@@ -4,6 +4,7 @@
 module fma_chains
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
     use pw_cycles, only: clock_hertz
+    use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -168,7 +169,7 @@ contains
         do thread = 1, self%threads
             do j = self%rows + 1, 2*self%rows
                 do i = 1, width
-                    outcome%error = max(outcome%error, abs(self%y(i, j, thread) - powers(self%y(i, j - back(self), thread))))
+                    outcome%error = worse(outcome%error, abs(self%y(i, j, thread) - powers(self%y(i, j - back(self), thread))))
                 end do
             end do
         end do

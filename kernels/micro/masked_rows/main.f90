@@ -4,6 +4,7 @@
 module masked_rows
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
     use pw_cycles, only: clock_hertz
+    use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -160,7 +161,7 @@ contains
             do i = 1, self%leading
                 expected = initial(i, j)
                 if (i <= self%length) expected = expected + real(self%passes, r8)*increment(i, j)
-                outcome%error = max(outcome%error, abs(self%y(i, j) - expected))
+                outcome%error = worse(outcome%error, abs(self%y(i, j) - expected))
             end do
         end do
         outcome%method = 'every number, padding too, against its closed form, largest absolute difference'

@@ -4,6 +4,7 @@
 !> of which CRS is the chunk of one row.
 module spmv
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
+    use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i4, i8, r8
@@ -274,7 +275,7 @@ contains
         call thread_share(self%matrix%rows, 1_i8, first, last)
         do i = first - 1, last - 1
             call self%matrix%row_columns(i, length, columns)
-            error = max(error, abs(self%y(i + 1) - real(sum(matrix_value(i, columns(:length))*x_value(columns(:length))), r8)))
+            error = worse(error, abs(self%y(i + 1) - real(sum(matrix_value(i, columns(:length))*x_value(columns(:length))), r8)))
         end do
         !$omp end parallel
         outcome%method = 'every row against its sum in whole numbers by the formulas of the matrix, largest difference'

@@ -3,6 +3,7 @@
 !> Source: A64FX micro-architecture guide, sector cache, case 2, whose loop and grid it takes.
 module stencil7
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t
+    use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -198,7 +199,7 @@ contains
                     do i = 1, grid(1)
                         expected = u_value(i, j, k) - defect(i, j, k)
                         if (any([i, j, k] == 1) .or. any([i, j, k] == grid)) expected = -1.0_r8
-                        error = max(error, abs(unew(i, j, k) - expected))
+                        error = worse(error, abs(unew(i, j, k) - expected))
                     end do
                 end do
             end do

@@ -3,6 +3,7 @@
 !> Source: HPC Challenge PTRANS (Luszczek, Dongarra et al., 2005), whose C := A**T + C is the form `add`.
 module transpose_kernel
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t
+    use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -177,7 +178,7 @@ contains
                 do i = 1, n
                     expected = real(j + n*(i - 1), r8)
                     if (self%add == 1) expected = expected*real(self%passes, r8) - real(i, r8)
-                    error = max(error, abs(b(i, j) - expected))
+                    error = worse(error, abs(b(i, j) - expected))
                 end do
             end do
             !$omp end parallel

@@ -3,6 +3,7 @@
 !> Source: A64FX micro-architecture guide (Fujitsu, 2021), structure loads and stores of complex arrays.
 module zaxpy
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t
+    use pw_deviation, only: worse, worst_of
     use pw_error, only: error_t
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -171,7 +172,7 @@ contains
                 found = cmplx(self%y_re(i), self%y_im(i), r8)
             end if
             found = found - (1.0_r8 + real(self%passes, r8)*(c*x_value(i)))
-            error = max(error, abs(found%re), abs(found%im))
+            error = worse(error, worst_of([abs(found%re), abs(found%im)]))
         end do
         !$omp end parallel
         outcome%method = 'every element against its closed form, largest absolute difference of a part'

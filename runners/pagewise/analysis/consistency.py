@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from statistics import median
@@ -60,6 +61,35 @@ def less_work(records: Sequence[Record], baseline: Sequence[Record], kernel: Ker
     if ours == theirs:
         return None
     return Exclusion("wrong_work", f"it worked on {ours} elements, the baseline on {theirs}")
+
+
+def other_build(
+    records: Sequence[Record], baseline: Sequence[Record], measured: Configuration, base: Configuration
+) -> Exclusion | None:
+    """Whether a configuration was built from other sources, or with other flags, than its baseline.
+
+    Libraries, vector widths and targets have flags of their own: configurations that differ in these are not
+    compared.
+    """
+    if not records or not baseline or _with_flags(measured) != _with_flags(base):
+        return None
+    for name, (ours, theirs) in {
+        "version": [one[0]["configuration"].get("version", "") for one in (records, baseline)],
+        "flags": [" ".join(sorted(_flags(one[0]))) for one in (records, baseline)],
+    }.items():
+        if ours != theirs:
+            return Exclusion("wrong_build", f"it was built with {name} {ours}, the baseline with {theirs}")
+    return None
+
+
+def _with_flags(one: Configuration) -> tuple[str, ...]:
+    return one.compiler, one.version, one.library, one.runtime, one.simd, one.target
+
+
+def _flags(record: Record) -> set[str]:
+    """The compiler's options that decide on code; paths are those of a build."""
+    words = record["configuration"].get("compiler_options", "").split()
+    return {word for word in words if re.match(r"-[Omf][^/]*$", word)}
 
 
 def disturbed(records: Sequence[Record], baseline: Sequence[Record]) -> Exclusion | None:

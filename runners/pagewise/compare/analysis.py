@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
-from pagewise.analysis.consistency import contradiction, disturbed, less_work
+from pagewise.analysis.consistency import contradiction, disturbed, less_work, other_build
 from pagewise.analysis.result import Excluding, excluding, nothing_excluded
 from pagewise.compare.drift import Drift, drift
 from pagewise.compare.many import corrected
@@ -297,11 +297,12 @@ def _group(
 ) -> tuple[Group, list[dict[int, float]]]:
     """The group, and the times of its baseline's runs by round (empty when it cannot be ranked)."""
     made = _rounds(record for _, compared, again in cells for record in (*compared, *again))
-    rows, base = [], next(((one, again) for cell, one, again in cells if cell.is_baseline), ([], []))
+    rows = []
+    base_cell, *base = next((one for one in cells if one[0].is_baseline), (None, [], []))
     for cell, compared, again in cells:
         runs = [*compared, *again] if cell.is_baseline else compared
         against_base = () if cell.is_baseline else base[0]
-        against_it = excluding(cell, runs) or _unlike(kernel, runs, against_base)
+        against_it = excluding(cell, runs) or _unlike(kernel, cell, runs, against_base, base_cell)
         rows.append(_row(cell, runs, made, against_it))
     is_sound = any(row.cell.is_baseline and row.invalid is None for row in rows)
     baselines = [_times(base[0]), *map(_times, _repeats(base[1]))] if is_sound else []
@@ -322,10 +323,18 @@ def _group(
     return Group(compiler, ranked, unranked, tuple(filter(None, found)), floor), baselines
 
 
-def _unlike(kernel: Kernel, records: Sequence[Record], baseline: Sequence[Record]) -> Exclusion | None:
+def _unlike(
+    kernel: Kernel, cell: Cell, records: Sequence[Record], baseline: Sequence[Record], base: Cell | None
+) -> Exclusion | None:
     """In what its runs cannot be compared with those of the baseline."""
     ours, theirs = _valid(records), _valid(baseline)
-    return less_work(ours, theirs, kernel) or disturbed(ours, theirs)
+    if base is None:
+        return None
+    return (
+        less_work(ours, theirs, kernel)
+        or other_build(ours, theirs, cell.measured, base.measured)
+        or disturbed(ours, theirs)
+    )
 
 
 def _rounds(records: Iterable[Record]) -> set[int]:

@@ -85,11 +85,26 @@ def _wrong_place(placement: Mapping[str, Any], bound: Mapping[str, Any]) -> str 
     # A kernel that is about NUMA sets a policy of its own where none is asked for.
     if bound["memory"] not in ("default", policy):
         return f"wrong placement: it set its memory policy to {policy}, asked for {bound['memory']}"
+    if wrong := _memory_elsewhere(placement, bound["memory"]):
+        return wrong
     if away:
         return f"wrong placement: a thread might run on CPU {list_text(away)}, asked for {list_text(asked)}"
     if placement["threads"] == bound["threads"] == len(cpus) and len(set(cpus)) < len(cpus):
         return f"wrong placement: its {len(cpus)} threads ran on CPU {list_text(set(cpus))} alone"
     return None
+
+
+def _memory_elsewhere(placement: Mapping[str, Any], asked: str) -> str | None:
+    """Whether memory that was to be on some nodes was on others; what was there before may be."""
+    kind, _, nodes = asked.partition(":")
+    amounts = placement.get("node_bytes", ())
+    if kind != "bind" or not amounts:
+        return None
+    bound = cpu_list(nodes)
+    away = sum(amount for node, amount in enumerate(amounts) if node not in bound)
+    if away <= (1.0 - ENOUGH_COVERAGE) * sum(amounts):
+        return None
+    return f"wrong placement: {bytes_text(away)} were on other NUMA nodes than {nodes}"
 
 
 def _wrong_pages(pages: Mapping[str, Any], wanted: str) -> str | None:

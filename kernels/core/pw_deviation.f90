@@ -1,0 +1,32 @@
+!> The largest of many deviations, of which none is overlooked because it is not a number.
+module pw_deviation
+    use pw_kinds, only: i8, r8
+    implicit none
+    private
+
+    public :: worse, worst_of
+
+contains
+
+    !> The larger of an error so far and a deviation; one that is not finite is the largest there is. `max` takes the other of
+    !> two values where one is not a number. By its bits: compilers may assume that there are no such values.
+    elemental real(r8) function worse(error, deviation)
+        real(r8), intent(in) :: error, deviation
+        integer(i8), parameter :: exponent = shiftl(2047_i8, 52)
+
+        worse = max(error, deviation)
+        if (iand(transfer(deviation, 0_i8), exponent) == exponent) worse = huge(1.0_r8)
+    end function worse
+
+    !> The largest of several deviations, and of 0.
+    pure real(r8) function worst_of(deviations)
+        real(r8), intent(in) :: deviations(:)
+        integer :: i
+
+        worst_of = 0.0_r8
+        do i = 1, size(deviations)
+            worst_of = worse(worst_of, deviations(i))
+        end do
+    end function worst_of
+
+end module pw_deviation

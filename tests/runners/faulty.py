@@ -1,0 +1,203 @@
+"""What the stand-in kernels of the red team do wrong: by PW_FAKE_FAULT, one function each.
+
+A function gets the record of a sound run and the number of this run of its configuration, from 1. It returns
+the record to write, the bytes to write, or None for none. PW_FAKE_STATE is a file that counts the runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+PROGRAM, STATE = Path(sys.argv[0]), Path(os.environ.get("PW_FAKE_STATE", "/dev/null"))
+# Faults that come during a session come in this run: what was measured before was sound.
+LATER = 4
+
+
+def changed(record: Record, part: str, **values: object) -> Record:
+    return {**record, part: {**record[part], **values}}
+
+
+def every(part: str, **values: object) -> Callable[[Record, int], Record]:
+    """A fault of every run: values of a part of the record."""
+    return lambda record, _: changed(record, part, **values)
+
+
+def later(fault: Callable[[Record, int], Any]) -> Callable[[Record, int], Any]:
+    """The fault from a run in the middle of the session on."""
+    return lambda record, number: fault(record, number) if number >= LATER else record
+
+
+def once(fault: Callable[[Record, int], Any]) -> Callable[[Record, int], Any]:
+    """The fault in one run of the session."""
+    return lambda record, number: fault(record, number) if number == LATER else record
+
+
+def scaled(record: Record, factor: float) -> Record:
+    """The same work in another time."""
+    metrics = record["metrics"].items()
+    figures = {name: value * factor if name.endswith("_ns") else value / factor for name, value in metrics}
+    times = [value * factor for value in record["seconds"]["repetitions"]]
+    return changed({**record, "metrics": figures}, "seconds", repetitions=times)
+
+
+def more_bytes(record: Record, _: int) -> Record:
+    traffic = {name: 2 * value for name, value in record["traffic"].items()}
+    metrics = {name: 2 * value if "band" in name else value for name, value in record["metrics"].items()}
+    return {**record, "traffic": traffic, "metrics": metrics}
+
+
+def many_passes(record: Record, _: int) -> Record:
+    """Passes that were claimed and not made."""
+    passes = 1000
+    traffic = {name: passes * value for name, value in record["traffic"].items()}
+    metrics = {name: passes * value if "_per_s" in name else value for name, value in record["metrics"].items()}
+    return {**record, "passes_per_repetition": passes, "traffic": traffic, "metrics": metrics}
+
+
+def less_work(record: Record, _: int) -> Record:
+    sizes, traffic = record["sizes"], record["traffic"]
+    half = {name: value // 2 for name, value in sizes.items() if name in ("elements", "working_set_bytes")}
+    record = {**record, "sizes": {**sizes, **half}, "traffic": {name: value / 2 for name, value in traffic.items()}}
+    return {**scaled(record, 0.5), "metrics": record["metrics"]}
+
+
+def failed(status: str, code: int) -> Callable[[Record, int], Record]:
+    failure = {"exit_code": code, "message": "by the red team", "remedy": None}
+    kept = ("schema", "kernel", "started", "configuration", "options")
+    return lambda record, _: {
+        **{name: record[name] for name in kept},
+        "status": status,
+        "failure": failure,
+    }
+
+
+def text(old: str, new: str) -> Callable[[Record, int], bytes]:
+    """The record's line with another text in it."""
+    return lambda record, _: (json.dumps(record).replace(old, new) + "\n").encode()
+
+
+def figure(value: str) -> Callable[[Record, int], bytes]:
+    """A first repetition that is no finite number."""
+
+    def fault(record: Record, _: int) -> bytes:
+        first = json.dumps(record["seconds"]["repetitions"][0])
+        return (json.dumps(record).replace(f"[{first}", f"[{value}") + "\n").encode()
+
+    return fault
+
+
+def crashing(record: Record, _: int) -> Record:
+    os.abort()
+
+
+def replaced(file: Path) -> Callable[[Record, int], Record]:
+    """Another file in the place of this one."""
+
+    def fault(record: Record, _: int) -> Record:
+        other = file.with_name(file.name + ".other")
+        other.write_bytes(file.read_bytes() + b"\n# another\n")
+        other.chmod(file.stat().st_mode)
+        other.replace(file)
+        return record
+
+    return fault
+
+
+def edited(file: Path) -> Callable[[Record, int], Record]:
+    """The file, changed in its place."""
+
+    def fault(record: Record, _: int) -> Record:
+        # What runs may not be written to, what it maps may.
+        with file.open("r+b") as stream:
+            stream.seek(0, os.SEEK_END)
+            stream.write(b"\n-- changed\n")
+        return record
+
+    return fault
+
+
+def earlier_record(record: Record, number: int) -> Record:
+    """The record of the first run, as one left behind by an earlier program."""
+    kept = STATE.with_suffix(".first")
+    if not kept.exists():
+        kept.write_text(json.dumps({**record, "started": "2026-01-02T03:04:05Z"}))
+    return json.loads(kept.read_text()) if number >= LATER else record
+
+
+def competed(record: Record, _: int) -> Record:
+    """Works for a while as another program does on its core: see `test_red_team.competitor`."""
+    marker = Path(os.environ["PW_FAKE_MARKER"])
+    marker.write_text(",".join(map(str, sorted(os.sched_getaffinity(0)))))
+    ends = time.monotonic() + 0.4
+    while time.monotonic() < ends:
+        pass
+    marker.unlink()
+    return record
+
+
+NOWHERE = {"page_size_observed_bytes": 4096, "huge_coverage": 0.0}
+SPLIT = {"huge_coverage": 0.6}
+MODULE, LIBRARY = (Path(os.environ.get(f"PW_FAKE_{name}", "/dev/null")) for name in ("MODULE", "LIBRARY"))
+FAULTS: dict[str, Callable[[Record, int], Any]] = {
+    "nan-time": figure("NaN"),
+    "infinite-time": figure("1e400"),
+    "negative-time": figure("-0.001"),
+    "failed-check": failed("check_failed", 1),
+    "failed-check-once": once(failed("check_failed", 1)),
+    "check-not-passed": every("validation", passed=False),
+    "crash": crashing,
+    "crash-once": once(crashing),
+    "no-record": lambda record, _: None,
+    "cut-record": lambda record, _: json.dumps(record).encode()[:-30],
+    "record-of-another-schema": text("pagewise.record/1", "pagewise.record/9"),
+    "base-pages": every("pages", **NOWHERE),
+    "split-pages": every("pages", **SPLIT),
+    "pages-split-later": later(every("pages", **SPLIT)),
+    "smaller-pages": every("pages", page_size_observed_bytes=65536),
+    "another-policy": every("pages", policy="hugetlbfs"),
+    "huge-pages-on-base": every("pages", huge_coverage=0.02),
+    "pages-lost": later(failed("pages_unavailable", 3)),
+    "another-core": every("placement", cpus=[4095]),
+    "pages-migrated": every("placement", node_bytes=[4096, 1 << 30]),
+    "another-compiler": every("configuration", compiler="gcc-4.8.5"),
+    "another-prefetch": every("configuration", prefetch="block"),
+    "another-store": every("configuration", stores="nontemporal"),
+    "without-openmp": every("configuration", openmp=False),
+    "dropped-flag": every("configuration", compiler_options="-O0"),
+    "another-version": every("configuration", version="0.0.9"),
+    "another-library": every("configuration", library="another"),
+    "less-work": less_work,
+    "more-bytes": more_bytes,
+    "wrong-figure": lambda record, _: changed(record, "metrics", bandwidth_stream_gb_per_s=500.0),
+    "work-once": many_passes,
+    "hoisted-loop": lambda record, _: scaled(record, 1e-6),
+    "options-differ": later(every("options", threads=2)),
+    "sizes-differ": later(every("sizes", arrays=5)),
+    "clock-ahead": lambda record, _: scaled(record, 1e4),
+    "clock-back": lambda record, _: {**record, "started": "2026-01-02T03:04:05Z"},
+    "earlier-record": earlier_record,
+    "program-replaced": once(replaced(PROGRAM)),
+    "program-edited": once(edited(PROGRAM)),
+    "module-edited": once(edited(MODULE)),
+    "library-edited": once(edited(LIBRARY)),
+    "competing-load": competed,
+    "throttled-core": later(lambda record, _: scaled(record, 1.6)),
+}
+
+
+def written(records: list[Record]) -> bytes:
+    """What a faulty run writes in the place of these records."""
+    with STATE.open("ab") as stream:
+        stream.write(b"1")
+        number = stream.tell()
+    found = FAULTS[os.environ["PW_FAKE_FAULT"]](records[0], number)
+    if found is None or isinstance(found, bytes):
+        return found or b""
+    return json.dumps(found).encode() + b"\n"

@@ -4,9 +4,9 @@ Its configuration comes from the PAGEWISE_* variables of the module, as does how
 PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, wrong_cpu, crash, illegal, hang, usage, silent),
 PW_FAKE_FACTOR (slowness), PW_FAKE_INTERLEAVED (how often as slow when its memory is interleaved),
 PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (a page policy that cannot be had), PW_FAKE_REFUSED (events that
-cannot be counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_FAULT (see faulty.py), PW_FAKE_NODES (a folder: see
-take_after_node), PW_FAKE_LIBRARY_FILE (of the library PAGEWISE_LIBRARY). With PAPI on, it counts
-PAGEWISE_EVENTS: with huge pages a tenth of the TLB misses.
+cannot be counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_FAULT (see faulty.py),
+PW_FAKE_NODES (see take_after_node), PW_FAKE_LIBRARY_FILE (of the library PAGEWISE_LIBRARY). With PAPI on, it
+counts PAGEWISE_EVENTS: with huge pages a tenth of the TLB misses.
 """
 
 # Thousands of these start in a test run: what takes long to import (pathlib, random, datetime) stays out.
@@ -237,16 +237,20 @@ def main() -> int:
     for one in records:
         for part, told in WRONG.get(mode, {}).items():
             one[part] |= told
-    content = "".join(json.dumps(one) + "\n" for one in records).encode()
+    file = os.open(option("--record", "/dev/stdout"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    os.write(file, written(records))
+    os.close(file)
+    return code
+
+
+def written(records: list[dict]) -> bytes:
+    """What is appended for these records; a fault of the red team changes it."""
     if "PW_FAKE_FAULT" in os.environ and "--sweep" not in sys.argv:
         sys.path.insert(0, os.environ["PW_FAKE_FAULTS"])
         import faulty
 
-        content = faulty.written(records)
-    file = os.open(option("--record", "/dev/stdout"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    os.write(file, content)
-    os.close(file)
-    return code
+        return faulty.written(records)
+    return "".join(json.dumps(one) + "\n" for one in records).encode()
 
 
 take_after_node()

@@ -22,9 +22,9 @@ _SAME = 1e-5
 _CLOCK = timedelta(seconds=2)
 # hyperfine starts the program, and its clock is not the kernel's.
 _SAME_CLOCK, _CLOCK_SECONDS = 1.02, 0.005
-# Involuntary context switches that tell a core with other work from a quiet one: at least so many per run,
-# and so many times those of the baseline. Runs of some 10 ms have fewer on any machine.
-_SWITCHES, _TIMES_AS_MANY = 20, 4
+# Involuntary context switches that tell a core with other work from a quiet one: at least so many per run and
+# second, and so many times the baseline's. Runs of some 10 ms have too few on any machine.
+_SWITCHES_PER_RUN, _SWITCHES_PER_SECOND, _TIMES_AS_MANY = 20, 50.0, 4.0
 
 
 def contradiction(kernel: Kernel, measured: Configuration, valid: Sequence[Record]) -> Exclusion | None:
@@ -95,22 +95,27 @@ def _flags(record: Record) -> set[str]:
 def disturbed(records: Sequence[Record], baseline: Sequence[Record]) -> Exclusion | None:
     """Whether other programs ran on the cores of this configuration, and not on those of the baseline."""
     ours, theirs = _switches(records), _switches(baseline)
-    if ours is None or theirs is None or ours < max(_SWITCHES, _TIMES_AS_MANY * (theirs + 1.0)):
+    if not ours or not theirs:
+        return None
+    rates = [median(count / seconds for count, seconds in one) for one in (ours, theirs)]
+    enough = median(count for count, _ in ours) >= _SWITCHES_PER_RUN and rates[0] >= _SWITCHES_PER_SECOND
+    if not enough or rates[0] < _TIMES_AS_MANY * rates[1]:
         return None
     return Exclusion(
         "disturbed",
-        f"other programs ran on its cores: {ours:.0f} involuntary context switches per run, "
-        f"{theirs:.0f} of the baseline",
+        f"other programs ran on its cores: {rates[0]:.0f} involuntary context switches per second, "
+        f"{rates[1]:.0f} of the baseline",
     )
 
 
-def _switches(records: Sequence[Record]) -> float | None:
-    known = [
-        record["run"]["involuntary_switches"]
-        for record in records
-        if "involuntary_switches" in record.get("run", {})
+def _switches(records: Sequence[Record]) -> list[tuple[int, float]]:
+    """Involuntary context switches and seconds of each run that has both."""
+    runs = [record.get("run", {}) for record in records]
+    return [
+        (run["involuntary_switches"], run["wall_seconds"])
+        for run in runs
+        if "involuntary_switches" in run and run["wall_seconds"]
     ]
-    return float(median(known)) if known else None
 
 
 def _fixed(part: str, record: Record) -> dict[str, Any]:

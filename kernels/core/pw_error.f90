@@ -2,6 +2,7 @@
 !>
 !> Procedures hand an `error_t` back; only main programs stop, by `stop_on`.
 module pw_error
+    use, intrinsic :: iso_c_binding, only: c_int
     use, intrinsic :: iso_fortran_env, only: error_unit, output_unit
     implicit none
     private
@@ -20,7 +21,14 @@ module pw_error
         procedure :: failed
     end type error_t
 
-    public :: report_error, stop_on
+    public :: report_error, stop_on, end_program
+
+    interface
+        subroutine c_exit(status) bind(c, name='exit')
+            import :: c_int
+            integer(c_int), value :: status
+        end subroutine c_exit
+    end interface
 
 contains
 
@@ -61,7 +69,17 @@ contains
         if (.not. error%failed()) return
         flush (output_unit)
         call report_error(program, error)
-        stop error%code, quiet=.true.
+        call end_program(error%code)
     end subroutine stop_on
+
+    !> For main programs alone: end with the exit status `code`. STOP would also write it to standard error; its `quiet` needs
+    !> gfortran 12.
+    subroutine end_program(code)
+        integer, intent(in) :: code
+
+        flush (output_unit)
+        flush (error_unit)
+        call c_exit(int(code, c_int))
+    end subroutine end_program
 
 end module pw_error

@@ -6,7 +6,7 @@
 module pw_harness
     use, intrinsic :: iso_c_binding, only: c_intptr_t
     use, intrinsic :: iso_fortran_env, only: output_unit
-    use pw_error, only: error_t, exit_check, exit_usage
+    use pw_error, only: end_program, error_t, exit_check, exit_usage
     use pw_evidence, only: median, outcome, populate, populated_t, prove_pages, put_regions
     use pw_kinds, only: i4, i8, r8
     use pw_openmp_runtime, only: prove_runtime
@@ -121,7 +121,7 @@ contains
         if (.not. error%failed()) call measure(kernel, session, error)
         if (error%failed()) then
             call report_failure(program, session%record_file, kernel%configuration, kernel%options, error)
-            stop error%code, quiet=.true.
+            call end_program(error%code)
         end if
     end subroutine run_kernel
 

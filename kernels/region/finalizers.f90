@@ -117,8 +117,8 @@ program finalizers
     call local_of_procedure()
     call expect(0)
 
-    if (count([early, late, twice]) > 1) stop 4, quiet=.true.
-    if (early) stop 1, quiet=.true.
-    if (late) stop 2, quiet=.true.
-    if (twice) stop 3, quiet=.true.
+    if (count([early, late, twice]) > 1) stop 4
+    if (early) stop 1
+    if (late) stop 2
+    if (twice) stop 3
 end program finalizers

@@ -3,7 +3,7 @@ program main
     use ember_driver, only: inherit_parameters, run_t
     use ember_parallel, only: comm_t
     use ember_parameters, only: declare_parameters, read_parameters
-    use pw_error, only: error_t
+    use pw_error, only: end_program, error_t
     use pw_openmp_runtime, only: prove_runtime
     use pw_options, only: options_t
     use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
@@ -19,7 +19,7 @@ program main
     call options%start(program, 'block-structured hydrodynamics with adaptive refinement')
     call declare_parameters(options, configuration%hugepages)
     call work(run%simulation%comm)
-    if (error%failed()) stop error%code, quiet=.true.
+    if (error%failed()) call end_program(error%code)
 
 contains
 

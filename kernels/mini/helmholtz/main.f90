@@ -2,7 +2,7 @@
 program main
     use helmholtz_driver, only: run_t
     use helmholtz_parameters, only: declare_parameters, read_parameters
-    use pw_error, only: error_t
+    use pw_error, only: end_program, error_t
     use pw_openmp_runtime, only: prove_runtime
     use pw_options, only: options_t
     use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
@@ -27,6 +27,6 @@ program main
     if (.not. error%failed()) call run%finish(options, configuration, error)
     if (error%failed()) then
         call report_failure(program, run%parameters%record, configuration, options, error)
-        stop error%code, quiet=.true.
+        call end_program(error%code)
     end if
 end program main

@@ -5,7 +5,7 @@ program test_pw_pages
     use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int32_t, c_int64_t, c_intptr_t, &
         c_null_char, c_ptr
     use, intrinsic :: iso_fortran_env, only: error_unit, int8
-    use pw_error, only: error_t, exit_ok, exit_pages, exit_usage
+    use pw_error, only: end_program, error_t, exit_ok, exit_pages, exit_usage
     use pw_kinds, only: i8, r8
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, pages_hugetlbfs, &
         pages_none, pages_policy_from_name, pages_policy_name, pages_policy_names, pages_policy_t, pages_proof_t, pages_prove, &
@@ -122,10 +122,10 @@ program test_pw_pages
         write (error_unit, '(a)') "no such test: '"//trim(test)//"'"
         failures = 1
     end select
-    if (failures > 0) stop 1, quiet=.true.
+    if (failures > 0) call end_program(1)
     if (skip_reason /= '') then
         write (error_unit, '(a)') 'skipped: '//skip_reason
-        stop 77, quiet=.true.
+        call end_program(77)
     end if
 
 contains

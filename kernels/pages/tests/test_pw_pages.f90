@@ -826,11 +826,13 @@ contains
     subroutine test_untouched()
         type(paged_array_t) :: array
         type(error_t) :: error
-        type(pages_proof_t) :: proof
+        ! On the stack, gfortran 14 takes the bounds of what is not allocated in it for values that are used.
+        type(pages_proof_t), allocatable :: proof
         integer(i8), parameter :: bytes = 4096*mib + 1_i8
         type(pages_policy_t) :: policy
         integer :: kind
 
+        allocate (proof)
         do kind = pages_none%kind, pages_thp%kind
             policy = pages_policy_t(kind)
             call pages_allocate(array, policy, 'a', bytes, 8*mib, error)

@@ -25,11 +25,13 @@ contains
         integer, intent(in) :: dims, roots(3), start, highest
         logical, intent(in) :: is_periodic(3)
         real(r8), intent(in) :: p
-        type(tree_t) :: new
+        ! On the stack, gfortran 14 takes the bounds of what is not allocated in it for values that are used.
+        type(tree_t), allocatable :: new
         type(error_t) :: error
         integer, allocatable :: mark(:), origin_kind(:), origin(:)
         integer :: level, leaf
 
+        allocate (new)
         call tree%start(dims, roots, is_periodic, start, error)
         call expect(.not. error%failed(), 'tree')
         do level = start, highest - 1

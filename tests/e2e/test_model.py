@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import csv
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tracing import needs_tracer
+
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.skipif(
-    shutil.which("qemu-x86_64") is None or os.uname().machine != "x86_64", reason="apt-get install qemu-user"
-)
+@needs_tracer
 @pytest.mark.parametrize("compiler", ["gcc", "llvm"])
 def test_a_pointer_chase_misses_as_arithmetic_has_it(compiler: str, tmp_path: Path) -> None:
     """Random lines on 256 pages of 64 KiB miss 16 entries 1 - 16/256 of the time; on 8 huge pages never."""

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from tracing import needs_tracer
 
 from pagewise.cli import commands
 from pagewise.doctor import model_findings
@@ -27,11 +28,6 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "kernels" / "model"
 PARTS = [SOURCES / f"{name}.c" for name in ("sets", "geometry", "tlb", "cache", "mapping", "model")]
 EXTENT = 2 << 20
-
-needs_qemu = pytest.mark.skipif(
-    shutil.which("qemu-x86_64") is None or os.uname().machine != "x86_64", reason="apt-get install qemu-user"
-)
-
 
 def compiled(out: Path, *arguments: object) -> Path:
     subprocess.run(
@@ -325,7 +321,7 @@ def traced(build: Path, geometry: str, folder: Path, *arguments: str, **options:
     ).modelled
 
 
-@needs_qemu
+@needs_tracer
 @pytest.mark.parametrize(("geometry", "pages", "entries"), [("zen4", 360, 72), ("a64fx", 2048, 16)])
 def test_random_pages_miss_as_arithmetic_has_it(
     build: Path, tmp_path: Path, geometry: str, pages: int, entries: int
@@ -343,7 +339,7 @@ def test_random_pages_miss_as_arithmetic_has_it(
     assert [one["name"] for one in modelled["regions"]] == ["random"]
 
 
-@needs_qemu
+@needs_tracer
 def test_pages_in_turn_all_miss_or_all_hit(build: Path, tmp_path: Path) -> None:
     """More pages than entries in turn always miss; fewer miss once."""
     for pages, misses in ((80, 8000), (60, 60)):
@@ -351,7 +347,7 @@ def test_pages_in_turn_all_miss_or_all_hit(build: Path, tmp_path: Path) -> None:
         assert misses <= modelled["counts"]["L1D_TLB_REFILL"] <= misses + 8
 
 
-@needs_qemu
+@needs_tracer
 def test_huge_pages_are_observed(build: Path, tmp_path: Path) -> None:
     """512 pages of 4 KiB are one of 2 MiB, if the kernel gives it."""
     switch = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -365,7 +361,7 @@ def test_huge_pages_are_observed(build: Path, tmp_path: Path) -> None:
     assert refused["counts"]["L1D_TLB_REFILL"] > 4000
 
 
-@needs_qemu
+@needs_tracer
 @pytest.mark.parametrize(("rule", "huge"), [("base", False), ("huge", True), ("fjmpg", True)])
 def test_pages_can_be_assumed(build: Path, tmp_path: Path, rule: str, huge: bool) -> None:
     """512 pages in an array of the program: base pages that miss, or one huge page."""
@@ -374,19 +370,19 @@ def test_pages_can_be_assumed(build: Path, tmp_path: Path, rule: str, huge: bool
     assert (modelled["counts"]["L1D_TLB_REFILL"] > 4000) == (not huge)
 
 
-@needs_qemu
+@needs_tracer
 def test_a_program_that_enters_no_region_is_refused(build: Path, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="entered no region"):
         traced(build, "zen4", tmp_path, "none", "10", "10")
 
 
-@needs_qemu
+@needs_tracer
 def test_an_unknown_instruction_is_told(build: Path, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="AVX-512"):
         traced(build, "zen4", tmp_path, "avx512", "10", "10")
 
 
-@needs_qemu
+@needs_tracer
 def test_a_run_that_takes_too_long_is_ended(build: Path, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"ended after 0\.2 s"):
         traced(build, "zen4", tmp_path, "random", "10", "100000000", limit=0.2)
@@ -496,7 +492,7 @@ def invoked(folder: Path, *arguments: str) -> Any:
     )
 
 
-@needs_qemu
+@needs_tracer
 def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path: Path) -> None:
     options = ("--build", str(build), "--geometry", "zen4", "--policies", "fjmpg")
     done = invoked(tmp_path, *options, "--", str(build / "walk"), "cyclic", "80", "800")
@@ -513,7 +509,7 @@ def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path
     assert any(line.startswith("walk,zen4,as it is,cyclic,L1D_TLB_REFILL,8") for line in lines)
 
 
-@needs_qemu
+@needs_tracer
 def test_a_program_without_marks_is_modelled_whole(build: Path, tmp_path: Path) -> None:
     program = ("--", shutil.which("true") or "/bin/true")
     done = invoked(tmp_path, "--build", str(build), "--json", *program)
@@ -525,7 +521,7 @@ def test_a_program_without_marks_is_modelled_whole(build: Path, tmp_path: Path) 
     assert one["modelled"]["geometry"] == told["geometry"] and one["notes"]
 
 
-@needs_qemu
+@needs_tracer
 def test_a_program_of_ones_own_is_told_no_policy(build: Path, tmp_path: Path) -> None:
     for policies, told in (("fjmpg,thp", "policy thp"), ("hug", "did you mean huge?")):
         done = invoked(tmp_path, "--build", str(build), "--policies", policies, "--", str(build / "walk"))

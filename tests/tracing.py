@@ -1,0 +1,24 @@
+"""Whether programs can be traced here, for the tests of `pagewise model`."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from pagewise.errors import SetupError
+from pagewise.model.tracer import find_tracer
+
+
+def _reason() -> str:
+    if os.uname().machine != "x86_64":
+        return "the traced programs are of x86-64"
+    try:
+        find_tracer("x86_64")
+    except SetupError as fault:
+        # In CI the tests run, and fail by it.
+        return "" if os.environ.get("CI") else str(fault)
+    return ""
+
+
+#: Skips a test where there is no QEMU that takes plug-ins; Debian 13 has none (docs/model.md).
+needs_tracer = pytest.mark.skipif(bool(_reason()), reason=_reason())

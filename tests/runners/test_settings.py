@@ -17,6 +17,7 @@ import pytest
 import killed_sessions
 from pagewise.doctor import setting_findings
 from pagewise.errors import FormatError, RefusedError
+from pagewise.machine.settings import journal
 from pagewise.machine.settings.journal import RESTORING, SESSION, Folder, HeldError, Journal, shared_folder
 from pagewise.machine.settings.kinds import Attribute, Hwpfctl, Msr, Pool, Switch, described, setting_of
 from pagewise.machine.settings.session import kept, restore, session, traces
@@ -76,9 +77,9 @@ def test_a_session_restores_whatever_ends_it(tmp_path: Path, there: dict[str, An
     before = state(there)
     for fault in (None, ValueError(), KeyboardInterrupt()):
         try:
-            with kept(tmp_path) as journal:
-                journal.change(there["pool"], "100")
-                journal.change(there["msr"], "0x5")
+            with kept(tmp_path) as changes:
+                changes.change(there["pool"], "100")
+                changes.change(there["msr"], "0x5")
                 assert (state(there)["pool"], state(there)["msr"]) == (100, 0x45)
                 if fault is not None:
                     raise fault
@@ -88,15 +89,15 @@ def test_a_session_restores_whatever_ends_it(tmp_path: Path, there: dict[str, An
 
 
 def test_other_bits_of_a_register_stay_as_others_set_them(tmp_path: Path, there: dict[str, Any]):
-    with kept(tmp_path) as journal:
-        journal.change(there["msr"], "0xf")
+    with kept(tmp_path) as changes:
+        changes.change(there["msr"], "0xf")
         there["msr"].write(there["msr"].read() ^ 0xF0)
     assert there["msr"].read() == 0xB2
 
 
 def test_pages_in_use_do_not_make_a_pool_changed(tmp_path: Path, there: dict[str, Any]):
-    with kept(tmp_path) as journal:
-        journal.change(there["pool"], "144")
+    with kept(tmp_path) as changes:
+        changes.change(there["pool"], "144")
         (there["pool"].folder / "surplus_hugepages").write_text("44\n")
         there["pool"].resize(188)
     assert there["pool"].total() == 10
@@ -148,11 +149,14 @@ def test_what_is_left_when_both_are_killed_is_reported_and_restored(
     assert len(reported) == 2 and state(there) == before and traces(tmp_path) == []
 
 
-def test_a_journal_of_an_earlier_boot_is_void(tmp_path: Path, there: dict[str, Any]):
+def test_a_journal_of_an_earlier_boot_is_void(tmp_path: Path, there: dict[str, Any], monkeypatch):
     killed(tmp_path, guardian=True)
     left = state(there)
-    journal = shared_folder(tmp_path) / Journal.name()
-    earlier = journal.rename(journal.with_name("00000000-0000-4000-8000-000000000000.json"))
+    earlier = shared_folder(tmp_path) / Journal.name()
+    assert earlier.exists() and len(traces(tmp_path)) == 1
+    next_boot = tmp_path / "boot_id"
+    next_boot.write_text("00000000-0000-4000-8000-000000000000\n")
+    monkeypatch.setattr(journal, "BOOT", next_boot)
     assert traces(tmp_path) == []
     with session(tmp_path):
         assert state(there) == left
@@ -176,9 +180,9 @@ def test_what_others_changed_meanwhile_is_left_and_reported(
 
 def test_a_setting_that_cannot_be_restored_stays_in_the_journal(tmp_path: Path, there: dict[str, Any]):
     folder, aside = there["pool"].folder, tmp_path / "aside"
-    with pytest.raises(RefusedError) as caught, kept(tmp_path) as journal:
-        journal.change(there["attribute"], "0x0")
-        journal.change(there["pool"], "144")
+    with pytest.raises(RefusedError) as caught, kept(tmp_path) as changes:
+        changes.change(there["attribute"], "0x0")
+        changes.change(there["pool"], "144")
         folder.rename(aside)
     assert there["pool"].place in str(caught.value) and there["attribute"].read() == 1
     [trace] = traces(tmp_path)
@@ -231,6 +235,7 @@ def test_children_of_a_session_do_not_keep_it_open(tmp_path: Path, there: dict[s
         assert state(there) == before
         with session(tmp_path):
             pass
+        assert b") S" in Path(f"/proc/{child}/stat").read_bytes(), "the child outlives all that"
     finally:
         os.kill(child, signal.SIGKILL)
         process.communicate()
@@ -280,8 +285,7 @@ def test_what_others_planted_is_not_used(tmp_path: Path, there: dict[str, Any], 
     if "foreign" in plant.__name__ and os.geteuid() != 0:
         pytest.skip("only root gives a file away")
     folder = Folder.made(shared_folder(tmp_path))
-    journal = Journal(folder, {})
-    journal.change(there["pool"], "144")
+    Journal(folder, {}).change(there["pool"], "144")
     folder.close()
     plant(shared_folder(tmp_path))
     for use in (lambda: restore(tmp_path), lambda: session(tmp_path).__enter__(), lambda: traces(tmp_path)):

@@ -22,7 +22,7 @@ from pagewise.machine.settings.kinds import Setting, described, setting_of
 
 SCHEMA = "pagewise.journal/1"
 _SHARED = Path("run/pagewise")
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 #: Held by a session while it runs; no other process inherits it. Where it is free, no session runs.
 SESSION = "session.lock"
 #: Held by a session and by its guardian. Where it is free, the guardian has restored what it could.
@@ -166,7 +166,7 @@ class Journal:
     @staticmethod
     def name() -> str:
         """The file of this boot."""
-        return f"{read(_BOOT) or 'boot'}.json"
+        return f"{read(BOOT) or 'boot'}.json"
 
     @classmethod
     def load(cls, folder: Folder) -> Journal:

@@ -42,7 +42,7 @@ import os, signal, sys, time
 sys.path[:0] = [{str(RUNNERS)!r}, {str(KILLED.parent)!r}]
 from pathlib import Path
 import killed_sessions
-from pagewise.machine.settings.session import kept
+from pagewise.machine.settings.session import accompany, kept
 root = Path({str(root)!r})
 with kept(root) as journal:
     there = killed_sessions.machine(root)
@@ -127,6 +127,26 @@ def test_a_killed_session_is_restored_by_its_guardian(tmp_path: Path, there: dic
     killed_sessions.settle(tmp_path)
     assert state(there) == before and traces(tmp_path) == []
     assert [one.state for one in setting_findings(tmp_path)] == ["good"]
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_the_run_of_a_killed_session_is_ended_unless_it_was_over(tmp_path: Path, over: bool):
+    run = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        process = other(
+            tmp_path, f"accompany({run.pid}); {over} and accompany(0); print(flush=True); time.sleep(60)"
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.kill()
+        process.communicate()
+        if not over:
+            assert run.wait(timeout=30) == -signal.SIGKILL
+        killed_sessions.settle(tmp_path)
+        assert over == (run.poll() is None)
+    finally:
+        run.kill()
+        run.wait()
 
 
 @pytest.mark.parametrize("how", ["restore", "next session"])

@@ -1,8 +1,9 @@
 """The guardian: a process beside a session that changes settings, and restores them when the session dies.
 
 It is this file, started by `session` as a script with the folder of the journal and a socket whose other end
-only the session has. The socket ends when the session does, by whatever signal; what is in the journal then
-is undone. It holds the lock RESTORING until it ends, so the next session begins after that.
+only the session has. The socket ends when the session does, by whatever signal. Then a run that is still
+there is ended, which frees its pages, and what is in the journal is undone. It holds the lock RESTORING until
+it ends, so the next session begins after that.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 READY = b"+"
+_NUMBER_BYTES = 4
+_LONGEST_END_SECONDS, _LOOK_SECONDS = 2.0, 0.01
 
 
 class Guardian:
@@ -23,7 +27,7 @@ class Guardian:
 
     def __init__(self, folder: Path, lock: int) -> None:
         """Starts it and waits until it is ready. Raises OSError."""
-        self._socket, theirs = socket.socketpair()
+        self._socket, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
                 # Isolated: neither the caller's environment nor its folder decides what code this runs.
@@ -39,6 +43,12 @@ class Guardian:
             self.dismiss()
             raise OSError(f"it ended with exit code {self.process.returncode}")
 
+    def accompany(self, group: int) -> None:
+        """Ends this process group too when the session dies; 0: none any more."""
+        # A guardian that was stopped or killed must not hold up the session.
+        with contextlib.suppress(OSError):
+            self._socket.send(group.to_bytes(_NUMBER_BYTES, "little"), socket.MSG_DONTWAIT)
+
     def leave(self) -> None:
         """Closes the session's end in a child process, which must not keep it open."""
         self._socket.close()
@@ -50,7 +60,7 @@ class Guardian:
 
 
 def main(folder: Path, descriptor: int) -> None:
-    """Waits for the end of the session, then undoes what it left."""
+    """Waits for the end of the session, then ends its run and undoes what it left."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(OSError):
@@ -60,15 +70,30 @@ def main(folder: Path, descriptor: int) -> None:
     from pagewise.machine.settings.journal import Folder, Journal
 
     opened = Folder(folder)
+    group = 0
     with socket.socket(fileno=descriptor) as session:
         session.send(READY)
-        session.recv(1)
+        while message := session.recv(_NUMBER_BYTES):
+            group = int.from_bytes(message, "little")
+    if group:
+        _end(group)
     try:
         journal = Journal.load(opened)
         journal.undo_left(_report)
         journal.end()
     except RefusedError as fault:
         _report(f"error: {fault}")
+
+
+def _end(group: int) -> None:
+    """Kills a process group, and waits until its memory is free."""
+    deadline = time.monotonic() + _LONGEST_END_SECONDS
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+        # Where nobody reaps orphans they stay, without memory: the wait has an end.
+        while time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+            os.killpg(group, 0)
 
 
 def _report(text: str) -> None:

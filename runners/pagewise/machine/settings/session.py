@@ -117,6 +117,15 @@ def kept(root: Path = Path("/"), report: Report = to_stderr) -> Iterator[Journal
             journal.undo(report, first)
 
 
+def accompany(group: int) -> None:
+    """Has a run's process group ended when this process is killed in a session; 0 when the run is over.
+
+    Otherwise it would hold pages of a pool, and run beside whatever is measured next.
+    """
+    if _current is not None and _current.guardian is not None:
+        _current.guardian.accompany(group)
+
+
 def restore(root: Path = Path("/"), report: Report = to_stderr) -> None:
     """Restores what a killed session left. Raises RefusedError, also while a session runs."""
     with _claimed(root, report) as current:

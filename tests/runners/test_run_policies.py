@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from killed_sessions import settle
 from pagewise.host import chosen
 from pagewise.own_program.binary import examine
 from pagewise.result import read_result
@@ -386,6 +387,25 @@ def test_pages_are_reserved_used_and_given_back(own: Own):
     assert own.statuses() == {"none": {"ok"}, "hugetlbfs": {"ok"}}
     assert POOL.read_text() == before
     assert json.loads((own.stage.result() / "manifest.json").read_text())["pool"][0]["needed"] >= 32
+
+
+@pytest.mark.changes_machine
+def test_pages_that_a_run_holds_are_given_back_when_the_comparison_is_killed(own: Own):
+    before = POOL.read_text()
+    arguments = ("--policies", "none,hugetlbfs", "--rounds", "9", "--reserve-hugepages")
+    process = subprocess.Popen(
+        own.command(*arguments, "--", str(own.programs / "memory"), "large", "2"),
+        env=own.stage.variables(),
+        cwd=own.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    free = POOL.with_name("free_hugepages")
+    wait_for(lambda: int(POOL.read_text()) - int(free.read_text()) >= 16)
+    process.kill()
+    process.wait()
+    settle(Path("/"))
+    assert POOL.read_text() == before
 
 
 @pytest.mark.changes_machine

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pagewise.machine.settings.session import accompany
 from pagewise.signals import postponed
 from pagewise.units import count_text
 
@@ -144,11 +145,13 @@ def in_session(
                     began,
                     others,
                 )
+                accompany(running.pid)
             yield running
         finally:
             if running is not None:
                 with postponed():
                     running.end()
+                    accompany(0)
                     ending = end_leftovers or running.is_ended_by_us
                     running.left = _leftovers(others | {running.pid}, ending)
 

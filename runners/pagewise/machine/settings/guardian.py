@@ -87,13 +87,21 @@ def main(folder: Path, descriptor: int) -> None:
 
 def _end(group: int) -> None:
     """Kills a process group, and waits until its memory is free."""
-    deadline = time.monotonic() + _LONGEST_END_SECONDS
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-        # Where nobody reaps orphans they stay, without memory: the wait has an end.
-        while time.monotonic() < deadline:
-            time.sleep(_LOOK_SECONDS)
-            os.killpg(group, 0)
+    deadline = time.monotonic() + _LONGEST_END_SECONDS
+    while _is_alive(group) and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
+
+
+def _is_alive(group: int) -> bool:
+    """Whether a process of the group holds memory: one that nobody has reaped yet does not."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, of_group, *_ = file.read_bytes().rpartition(b")")[2].split()
+            if int(of_group) == group and state != b"Z":
+                return True
+    return False
 
 
 def _report(text: str) -> None:

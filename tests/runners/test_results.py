@@ -197,8 +197,8 @@ def test_an_earlier_state_of_a_result_is_a_copy_of_it(template: Path, tmp_path: 
 
 
 def edit(folder: Path, **changes: Any) -> None:
-    file = folder / "manifest.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    """Changes the manifest, with the digest that the records have now: a forger does that too."""
+    write_result(folder, {**json.loads((folder / "manifest.json").read_text()), **changes})
 
 
 def conflicting(store: Path, folder: Path) -> dict[str, Any]:
@@ -218,9 +218,8 @@ def test_of_results_with_one_id_and_other_content_none_is_taken(template: Path, 
         line["seconds"]["repetitions"] = [value / 5 for value in line["seconds"]["repetitions"]]
     lines *= 2 if forged == "longer" else 1
     (other / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    if forged == "other host":
-        host = json.loads((other / "manifest.json").read_text())["host"]
-        edit(other, host={**host, "hostname": "elsewhere"})
+    host = json.loads((other / "manifest.json").read_text())["host"]
+    edit(other, host={**host, "hostname": "elsewhere"} if forged == "other host" else host)
     store = tmp_path / "store"
     data = conflicting(store, tmp_path / "in")
     assert set(data["conflicts"]) == {str(genuine), str(other)}

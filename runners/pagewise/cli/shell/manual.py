@@ -17,11 +17,14 @@ _ENVIRONMENT = {
     "PAGEWISE_PEERS": "Folders with peers' programs, with colons between them.",
     "LMOD_PKG": "Where Lmod is, when it is in no usual place.",
     "CC": "The C compiler for the libraries that run-policies preloads.",
+    "XDG_CACHE_HOME": "Parent of the folder of compiled libraries without a checkout (default: ~/.cache).",
+    "XDG_STATE_HOME": "Parent of the folder of the key that marks your results (default: ~/.local/state).",
     "COLUMNS": "Width of tables where standard output is no terminal, in characters (default: 120).",
 }
 _FILES = {
     "results/UTC-NAME/": "A result: manifest.json, records.jsonl, summary.csv, report.html, figures.",
     ".pagewise/modules/NAME": "The modules of the environment NAME.",
+    "~/.local/state/pagewise/key": "The key that marks the results that you measured here (rerun, --resume).",
 }
 
 

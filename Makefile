@@ -141,6 +141,6 @@ pin:
 
 clean:
 	@rm -rf .pagewise/build .pagewise/presets .pagewise/opt .pagewise/stage .pagewise/modules .pagewise/module-trees \
-	    .pagewise/stamps/solved-* .pagewise/stamps/installed-* .pagewise/spack-tests
+	    .pagewise/stamps/solved-* .pagewise/stamps/installed-* .pagewise/kept .pagewise/spack-tests
 	@find . -path ./.pagewise -prune -o \( -name spack.lock -o -name .spack-env -o -name __pycache__ \) -prune \
 	    -exec rm -rf {} +

@@ -1,7 +1,7 @@
 """Run by `spack python`: lock an environment for a target, with a manifest of what the lock holds for, and
 tell whether a lock fits this machine and checkout.
 
-    lockfile.py write ROOT ENVIRONMENT ENVIRONMENT_FOLDER TARGET FOLDER
+    lockfile.py write ROOT ENVIRONMENT ENVIRONMENT_FOLDER TARGET FOLDER SITE_FOLDER
     lockfile.py check ROOT ENVIRONMENT ENVIRONMENT_FOLDER FOLDER
 
 FOLDER holds spack.lock, manifest.json (schema pagewise.lock/1) and sources.tsv, for a mirror.
@@ -116,19 +116,33 @@ def absolute(folder: Path, included: str | dict[str, Any]) -> str | dict[str, An
     return included if included.startswith("$") else os.path.normpath(folder / included)
 
 
-def concretize(root: Path, source: Path, target: str, aside: Path) -> Path:
-    """The lockfile of an environment for a target, solved in a folder of its own below `aside`.
+def of_site(root: Path, site: Path, aside: Path) -> dict[str, str]:
+    """What an environment includes of its own site, as what it includes of this one; two kinds of folders."""
+    only = aside / "system-compiler"
+    if not only.exists():
+        script = root / "setup" / "system_compiler.py"
+        subprocess.run([sys.executable, str(script), str(site), str(only)], check=True)
+    state = root / ".pagewise"
+    return {str(state / "sites"): str(site), str(state / "system-compiler"): str(only)}
+
+
+def concretize(root: Path, source: Path, target: str, aside: Path, site: Path) -> Path:
+    """The lockfile of an environment for a target and site, solved in a separate folder below `aside`.
 
     Another environment that it takes its compiler from is solved before.
     """
     content = syaml.load(source / "spack.yaml")["spack"]
-    content["include"] = [absolute(source, included) for included in content.get("include", [])]
+    replaced = of_site(root, site, aside)
+    entries = [absolute(source, entry) for entry in content.get("include", [])]
+    content["include"] = [
+        replaced.get(str(Path(entry).parent), entry) if isinstance(entry, str) else entry for entry in entries
+    ]
     for section in content.keys() & {"repos", "repos:"}:
         content[section] = {name: absolute(source, path) for name, path in content[section].items()}
     if isinstance(reuse := content.get("concretizer", {}).get("reuse"), dict):
         for one in reuse["from"]:
             if one["type"] == "environment":
-                one["path"] = str(concretize(root, root / one["path"], target, aside).parent)
+                one["path"] = str(concretize(root, root / one["path"], target, aside, site).parent)
     settings = ["-c", "concretizer:targets:host_compatible:false"]
     if target != "host":
         settings += ["-c", f"packages:all:require:target={target}"]
@@ -160,7 +174,7 @@ def sources(root: Path, environment: str, folder: Path, solved: Path) -> str:
     ) + done.stdout
 
 
-def write(root: Path, environment: str, source: Path, target: str, folder: Path) -> None:
+def write(root: Path, environment: str, source: Path, target: str, *, folder: Path, site: Path) -> None:
     """Concretize the environment aside, and write lockfile and manifest."""
     content = syaml.load(source / "spack.yaml")["spack"]
     if content.get("develop"):
@@ -172,7 +186,7 @@ def write(root: Path, environment: str, source: Path, target: str, folder: Path)
     if target != "host" and target not in archspec.TARGETS:
         fail(f"Spack knows no target '{target}'", "spack arch --known-targets tells them")
     with tempfile.TemporaryDirectory(prefix="lock-", dir=root / ".pagewise") as aside:
-        lockfile = concretize(root, source, target, Path(aside))
+        lockfile = concretize(root, source, target, Path(aside), site)
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(lockfile, folder / "spack.lock")
         told = sources(root, environment, folder, lockfile.parent)
@@ -294,6 +308,7 @@ def check(root: Path, environment: str, source: Path, folder: Path) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "write":
-        write(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), sys.argv[5], Path(sys.argv[6]))
+        output, brought = map(Path, sys.argv[6:8])
+        write(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), sys.argv[5], folder=output, site=brought)
     else:
         check(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), Path(sys.argv[5]))

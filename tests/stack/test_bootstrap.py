@@ -203,9 +203,18 @@ def test_a_site_that_does_not_exist_is_refused(without_spack: tuple[Path, dict[s
     assert "'nonesuch'" in done.stdout
 
 
-def test_a_site_takes_the_place_of_what_is_detected(without_spack: tuple[Path, dict[str, str]]) -> None:
+def test_the_set_up_leaves_environments_with_the_site_that_they_have(
+    without_spack: tuple[Path, dict[str, str]],
+) -> None:
     checkout, settings = without_spack
-    site = checkout / "envs" / "sites" / "mine"
-    site.mkdir(parents=True)
+    (checkout / "envs" / "sites" / "mine").mkdir(parents=True)
+    links, other = checkout / ".pagewise" / "sites", checkout / "other"
+    other.mkdir()
+    (links / "quick").unlink()
+    (links / "quick").symlink_to(other)
+    (links / "release").unlink()
     assert run(checkout / "setup" / "bootstrap", PAGEWISE_SITE="mine", **settings).returncode == 0
-    assert os.path.realpath(checkout / ".pagewise" / "site") == str(site)
+    detected = str(checkout / ".pagewise" / "detected")
+    names = {"default", *(file.parent.name for file in checkout.glob("envs/*/spack.yaml"))}
+    leading = {link.name: os.path.realpath(link) for link in links.iterdir()}
+    assert leading == {name: detected for name in names} | {"quick": str(other)}

@@ -193,7 +193,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "kernels", root / "kernels")
     keep_kernels(root, *KERNELS)
     (root / "setup").mkdir()
-    for name in ("presets", "preset_plan.py", "messages.sh"):
+    for name in ("presets", "preset_plan.py", "messages.sh", "environments.sh"):
         shutil.copy2(ROOT / "setup" / name, root / "setup" / name)
     environment = root / "envs" / "two" / "spack.yaml"
     environment.parent.mkdir(parents=True)

@@ -1,15 +1,17 @@
-"""A site that `pagewise site new` wrote, as Spack takes it."""
+"""A site that `pagewise site new` wrote, as Spack takes it; switching an environment between sites."""
 
 from __future__ import annotations
 
 import json
 import platform
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import ROOT, STATE, run, spack
+from conftest import ROOT, STATE, installed, run, spack
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def solve(built: Path) -> Any:
         assert made.returncode == 0, made.stdout
         folder = built / "envs" / f"on-{site}"
         folder.mkdir()
-        (folder / "spack.yaml").write_text(quick.replace("../../.pagewise/site", f"../sites/{site}"))
+        (folder / "spack.yaml").write_text(quick.replace("../../.pagewise/sites/quick", f"../sites/{site}"))
         done = spack(built, "-D", folder, "concretize")
         assert done.returncode == 0, done.stdout
         return lock_roots(folder)
@@ -48,3 +50,69 @@ def test_a_site_says_the_processor(solve: Any) -> None:
     targets = [root["arch"]["target"] for root in solve("older", platform.machine())]
     assert len(targets) == 2
     assert {one if isinstance(one, str) else one["name"] for one in targets} == {platform.machine()}
+
+
+@pytest.fixture
+def two_environments(built: Path) -> Iterator[Path]:
+    """The checkout with the quick environment, and another one like it, `beside`."""
+    folder = built / "envs" / "beside"
+    shutil.copytree(
+        built / "envs" / "quick", folder, ignore=shutil.ignore_patterns("spack.lock", ".spack-env")
+    )
+    text = (folder / "spack.yaml").read_text()
+    (folder / "spack.yaml").write_text(text.replace("sites/quick", "sites/beside"))
+    yield built
+    shutil.rmtree(folder)
+
+
+def state_of(checkout: Path) -> dict[str, Any]:
+    """What Spack sees of the quick environment, and what is installed of it."""
+    done = spack(checkout, "-D", checkout / "envs" / "quick", "config", "get", "packages")
+    assert done.returncode == 0, done.stdout
+    files = [file for prefix in installed(checkout, "quick") for file in sorted(prefix.rglob("*"))]
+    lock = (checkout / "envs" / "quick" / "spack.lock").read_bytes()
+    return {"packages": done.stdout, "lock": lock, "times": {file: file.stat().st_mtime for file in files}}
+
+
+def test_a_site_that_cannot_be_solved_changes_nothing(two_environments: Path) -> None:
+    before = state_of(two_environments)
+    for environment in ("quick", "beside"):
+        done = run(two_environments / "setup" / "stack", environment, PAGEWISE_SITE="ookami")
+        assert done.returncode != 0, done.stdout
+        assert state_of(two_environments) == before
+    # Also the one that was never solved has the site that it had.
+    done = spack(two_environments, "-D", two_environments / "envs" / "beside", "config", "get", "packages")
+    assert done.returncode == 0 and "a64fx" not in done.stdout
+    assert run(two_environments / "setup" / "stack", "quick").returncode == 0
+
+
+def test_a_switch_back_solves_and_installs_nothing(two_environments: Path) -> None:
+    checkout = two_environments
+    before = state_of(checkout)
+    other = checkout / "older-site"
+    shutil.copytree(STATE / "site", other)
+    packages = json.loads((other / "packages.yaml").read_text())
+    packages["packages"]["all"] = {"target": [platform.machine()]}
+    (other / "packages.yaml").write_text(json.dumps(packages))
+    solved = run(checkout / "setup" / "solve", "beside", PAGEWISE_SITE=str(other))
+    assert solved.returncode == 0, solved.stdout
+    assert state_of(checkout) == before, "the other environment is what it was"
+    lock = checkout / "envs" / "beside" / "spack.lock"
+    locks = {str(other): lock.read_bytes()}
+    assert run(checkout / "setup" / "solve", "beside").returncode == 0
+    locks[""] = lock.read_bytes()
+    assert locks[""] != locks[str(other)]
+
+    # From here on nothing can be solved or installed.
+    program = checkout / ".pagewise" / "spack"
+    kept = program.rename(program.with_name("spack-kept"))
+    (program / "bin").mkdir(parents=True)
+    (program / "bin" / "spack").write_text("#!/bin/sh\nexit 9\n")
+    (program / "bin" / "spack").chmod(0o755)
+    try:
+        for site, content in [*locks.items()] * 2:
+            assert run(checkout / "setup" / "solve", "beside", PAGEWISE_SITE=site).returncode == 0
+            assert lock.read_bytes() == content
+    finally:
+        shutil.rmtree(program)
+        kept.rename(program)

@@ -12,9 +12,7 @@ from conftest import VERSION, run, set_up, spack
 
 def test_all_but_compiler_and_libc_is_built(spack_ready: None, clone: Callable[..., Path]) -> None:
     checkout = set_up(clone("source"))
-    site, only = checkout / ".pagewise" / "site", checkout / ".pagewise" / "system-compiler"
-    python = checkout / ".pagewise" / "venv" / "bin" / "python"
-    assert run(python, checkout / "setup" / "system_compiler.py", site, only).returncode == 0
+    site = checkout / ".pagewise" / "site"
     # One configuration of the micro-kernels: the others, MPI and the tools take minutes to solve.
     environment = checkout / "envs" / "source" / "spack.yaml"
     head = environment.read_text().split("  definitions:\n")[0]

@@ -197,6 +197,9 @@ def test_pages_that_a_killed_comparison_left(pages_before, stage: Stage, reservi
     found = stage.run("doctor", "--no-noise", "--json")
     assert found.returncode == 1 and listed(found) == ["lack"]
     if then == "doctor":
+        left = int(MACHINE.read_text())
+        plain = stage.compare("--rounds", "1")
+        assert plain.returncode == 0 and "nr_hugepages" in plain.stderr and int(MACHINE.read_text()) == left
         found = stage.run("doctor", "--no-noise", "--json", "--restore")
         assert found.returncode == 0 and listed(found) == ["good"]
     elif then == "resume":

@@ -433,7 +433,8 @@ def test_multi_size_pages_for_their_runs_alone(own: Own):
 
 
 @pytest.mark.changes_machine
-def test_an_interrupt_puts_the_sizes_back(own: Own):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_whatever_ends_a_comparison_the_sizes_are_restored(own: Own, number: int, code: int):
     before = {file: file.read_text() for file in THP.glob("hugepages-*kB/enabled")}
     arguments = ("--policies", "none,thp:64k", "--rounds", "1000", "--set-thp-sizes")
     process = subprocess.Popen(
@@ -444,6 +445,7 @@ def test_an_interrupt_puts_the_sizes_back(own: Own):
         stderr=subprocess.DEVNULL,
     )
     wait_for(lambda: SMALL.read_text() != before[SMALL])
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=30) == 143
+    process.send_signal(number)
+    assert process.wait(timeout=30) == code
+    settle(Path("/"))
     assert {file: file.read_text() for file in before} == before

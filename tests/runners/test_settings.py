@@ -230,6 +230,15 @@ def test_a_second_session_is_refused_and_harms_nothing(tmp_path: Path, there: di
         pass
 
 
+def test_a_guardian_that_was_stopped_or_killed_holds_nothing_up(tmp_path: Path, there: dict[str, Any]):
+    before = state(there)
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        lines = f"os.kill(killed_sessions.guardian_of(os.getpid()), {number:d})"
+        lines += "\n    for _ in range(2000): accompany(0)"
+        _, errors = other(tmp_path, lines).communicate(timeout=60)
+        assert errors == "" and state(there) == before
+
+
 def test_a_session_within_a_session_restores_its_own_changes(tmp_path: Path, there: dict[str, Any]):
     with session(tmp_path):
         with kept(tmp_path) as outer:

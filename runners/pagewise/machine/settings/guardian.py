@@ -56,6 +56,8 @@ class Guardian:
     def dismiss(self) -> None:
         """Ends it; what is still in the journal it undoes before."""
         self._socket.close()
+        # One that was stopped would not end.
+        self.process.send_signal(signal.SIGCONT)
         self.process.wait()
 
 

@@ -122,7 +122,8 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository of the project in which a release was made, as docs/release.md says."""
     root = tmp_path_factory.mktemp("origin")
     rooms = ("setup", "envs", "repos", "modulefiles", "kernels", "runners")
-    copy_checkout(root, *rooms, "spack.yaml", "Makefile", "pagewise", "LICENSE", ".gitignore")
+    files = ("spack.yaml", "spack-repo-index.yaml", "Makefile", "pagewise", "LICENSE", ".gitignore")
+    copy_checkout(root, *rooms, *files)
     keep_kernels(root, KERNEL)
     pin_only(root, PYTHON_PACKAGES)
     git(root, "init", "--quiet")

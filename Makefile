@@ -49,16 +49,16 @@ switches := $(sort $(patsubst %=1,%,$(shell LC_ALL=C grep -owE '[A-Z_]+=1' setup
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers man check test test-container test-packages dist lock bundle deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare peers man check test test-container test-newcomer test-packages dist lock bundle deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
 
 setup:
-	@setup/bootstrap run
+	@setup/bootstrap
 
 setup-tests:
-	@setup/bootstrap run test
+	@setup/bootstrap test
 
 stack: setup
 	@BUILDER='$(BUILDER)' LOCK='$(LOCK)' setup/build '$(ENV)'
@@ -92,12 +92,16 @@ test: check
 	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) -m long tests/runners
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m long kernels/mini
 	@# What takes longest begins first.
-	@.pagewise/venv/bin/python -m pytest --numprocesses auto --dist loadgroup -m 'not container' \
+	@.pagewise/venv/bin/python -m pytest --numprocesses auto --dist loadgroup -m 'not container and not newcomer' \
 	    $(wildcard tests/e2e) tests/stack
 
 test-container:
-	@setup/bootstrap run test container
-	@.pagewise/venv/bin/python -m pytest -m container tests/stack/test_container.py
+	@setup/bootstrap test container
+	@.pagewise/venv/bin/python -m pytest -m container tests/stack
+
+test-newcomer:
+	@setup/bootstrap test container
+	@.pagewise/venv/bin/python -m pytest --numprocesses 2 --dist loadgroup -m newcomer tests/e2e
 
 test-packages: stack
 	@setup/test-packages '$(ENV)'

@@ -19,12 +19,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """The marks of tests that `make check` leaves out, and of those that `make test` leaves out too."""
     config.addinivalue_line("markers", "long: takes seconds; part of `make test`, not of `make check`")
     config.addinivalue_line("markers", "container: builds images, which takes minutes; `make test-container`")
+    config.addinivalue_line("markers", "newcomer: sets up fresh systems of Debian; `make test-newcomer`")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Group the tests for `--dist loadgroup`: by what they share, else by file."""
     for item in items:
+        if item.get_closest_marker("xdist_group"):
+            continue
         shared = [name for name in SHARED if name in getattr(item, "fixturenames", ())]
         item.add_marker(pytest.mark.xdist_group(shared[0] if shared else item.path.name))
 

@@ -70,6 +70,8 @@ def test_the_jobs_hang_together() -> None:
     ours = [step["run"] for step in steps if step.get("run", "").startswith("make ")]
     assert ours == [line for line in lines if "ci-" not in line and line.startswith("make ")]
     assert GITHUB["permissions"] == {"contents": "read"}
+    assert ".ci/run" in GITLAB["everything"]["script"]
+    assert {"run": ".ci/run"} in GITHUB["jobs"]["everything"]["steps"]
 
 
 def test_the_check_runs_the_everyday_tests(project: Path) -> None:

@@ -28,7 +28,7 @@ def read_host(root: Path = Path("/")) -> dict[str, Any]:
         "kernel": platform.release(),
         "base_page_size_bytes": os.sysconf("SC_PAGESIZE"),
         "memory_bytes": _memory(root),
-        "cpus": len(cpu_list(read(root / _CPUS / "online") or "0")),
+        "cpus": len(_cpus(root / _CPUS / "online")) or 1,
         "smt": _smt(root),
         "numa_nodes": numa_nodes(root),
         "caches": _caches(root),
@@ -80,16 +80,31 @@ def list_text(numbers: Iterable[int]) -> str:
 def numa_nodes(root: Path = Path("/")) -> list[dict[str, Any]]:
     """The NUMA nodes with their CPUs and memory in bytes; empty on a kernel without them."""
     nodes = []
-    for folder in sorted((root / _NODES).glob("node[0-9]*"), key=lambda path: int(path.name[4:])):
+    for number, folder in _numbered(root / _NODES, "node", ""):
         total = re.search(r"MemTotal:\s+(\d+) kB", read(folder / "meminfo") or "")
         nodes.append(
             {
-                "node": int(folder.name[4:]),
-                "cpus": cpu_list(read(folder / "cpulist") or ""),
+                "node": number,
+                "cpus": _cpus(folder / "cpulist"),
                 "memory_bytes": int(total[1]) * 1024 if total else None,
             }
         )
     return nodes
+
+
+def _numbered(folder: Path, before: str, after: str) -> list[tuple[int, Path]]:
+    """The entries of a folder whose names are a number between these texts, by number."""
+    name = re.compile(rf"{before}([0-9]+){after}")
+    found = ((name.fullmatch(entry.name), entry) for entry in folder.glob(f"{before}*{after}"))
+    return sorted((int(match[1]), entry) for match, entry in found if match)
+
+
+def _cpus(file: Path) -> list[int]:
+    """The CPUs that a file of the kernel's lists; none where it is not there or says something else."""
+    try:
+        return cpu_list(read(file) or "")
+    except ValueError:
+        return []
 
 
 def chosen(text: str | None) -> str | None:
@@ -130,7 +145,7 @@ def _caches(root: Path) -> list[dict[str, Any]]:
                 {
                     "level": int(read(folder / "level") or 0),
                     "bytes": int(size[1]) * 1024,
-                    "shared_by": len(cpu_list(read(folder / "shared_cpu_list") or "0")),
+                    "shared_by": len(_cpus(folder / "shared_cpu_list")) or 1,
                 }
             )
     return sorted(caches, key=lambda cache: cache["level"])
@@ -140,7 +155,7 @@ def _thp(root: Path) -> dict[str, Any] | None:
     enabled = chosen(read(root / _THP / "enabled"))
     if enabled is None:
         return None
-    sizes = sorted((root / _THP).glob("hugepages-*kB"), key=lambda path: int(path.name[10:-2]))
+    sizes = [folder for _, folder in _numbered(root / _THP, "hugepages-", "kB")]
     return {
         "enabled": enabled,
         "defrag": chosen(read(root / _THP / "defrag")),
@@ -150,10 +165,10 @@ def _thp(root: Path) -> dict[str, Any] | None:
 
 def _pools(root: Path) -> list[dict[str, int]]:
     pools = []
-    for folder in sorted((root / _POOLS).glob("hugepages-*kB"), key=lambda path: int(path.name[10:-2])):
+    for kib, folder in _numbered(root / _POOLS, "hugepages-", "kB"):
         pools.append(
             {
-                "page_bytes": int(folder.name[10:-2]) * 1024,
+                "page_bytes": kib * 1024,
                 "total": _number(read(folder / "nr_hugepages")) or 0,
                 "free": _number(read(folder / "free_hugepages")) or 0,
             }

@@ -12,11 +12,12 @@ from collections.abc import MutableMapping
 import click
 
 import pagewise
-from pagewise.errors import Interrupted, PagewiseError, missing_package
+from pagewise.errors import Interrupted, PagewiseError, RefusedError, missing_package
 
 #: EX_SOFTWARE of sysexits.h: `diff` and others use 1 for a finding.
 INTERNAL_ERROR = 70
 _INTERRUPTED = 128 + signal.SIGINT
+_LONGEST_NAME = 300
 _SIZE = re.compile("[1-9][0-9]{0,3}")
 
 
@@ -26,7 +27,7 @@ def report_ending(fault: BaseException) -> int:
         return fault.exit_code
     if isinstance(fault, (KeyboardInterrupt, click.exceptions.Abort)):
         return _INTERRUPTED
-    fault = missing_package(fault) or fault
+    fault = missing_package(fault) or _refused(fault) or fault
     if isinstance(fault, click.ClickException):
         fault.show()
     elif isinstance(fault, PagewiseError):
@@ -36,6 +37,18 @@ def report_ending(fault: BaseException) -> int:
     if isinstance(fault, (click.ClickException, PagewiseError)):
         return fault.exit_code
     return INTERNAL_ERROR
+
+
+def _refused(fault: BaseException) -> PagewiseError | None:
+    """A file or folder that the system does not let this user reach, under a name that it cannot have."""
+    if not isinstance(fault, OSError) or fault.filename is None or isinstance(fault, BrokenPipeError):
+        return None
+    name = str(fault.filename)
+    return RefusedError(
+        f"the system refused this file or folder: {fault.strerror}",
+        where=name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + " ...",
+        remedy="name another, or let this user reach it",
+    )
 
 
 def ignore_bad_sizes(environ: MutableMapping[str, str]) -> None:

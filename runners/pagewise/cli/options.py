@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -17,8 +18,21 @@ from pagewise.core.text import json_text
 
 _MEMORIES = re.compile(r",\s*(?=[a-z])")
 _PLAIN_WIDTH = 120
+#: Thirty years: what timers can wait, and records can hold.
+LONGEST_SECONDS = 1e9
 # docs/statistics.md tells what these see.
 _ROUNDS, _WIDTH = 7, 0.03
+
+
+class Number(click.FloatRange):
+    """A number in a range; `nan` lies in every range of click's."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """The number. Raises BadParameter."""
+        number = super().convert(value, parameter, context)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", parameter, context)
+        return number
 
 
 def share(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
@@ -40,7 +54,7 @@ def _duration(context: click.Context, option: click.Parameter, text: str) -> flo
         seconds = float(text.rstrip("smh")) * {"m": 60.0, "h": 3600.0}.get(text[-1:], 1.0)
     except ValueError:
         seconds = 0.0
-    if seconds <= 0.0:
+    if not 0.0 < seconds <= LONGEST_SECONDS:
         raise click.BadParameter(f"{text!r} is no time: write it like 90s, 10m or 1h", context, option)
     return seconds
 
@@ -61,7 +75,11 @@ MODULES = click.option(
     help="Another module tree; PAGEWISE_MODULES does the same.",
 )
 SEED = click.option(
-    "--seed", type=int, default=1, show_default=True, help="Of the order of runs and of the bootstrap."
+    "--seed",
+    type=click.IntRange(0, (1 << 63) - 1),
+    default=1,
+    show_default=True,
+    help="Of the order of runs and of the bootstrap.",
 )
 RESULTS = click.option(
     "--results",
@@ -73,7 +91,7 @@ RESULTS = click.option(
 )
 LIMIT = click.option(
     "--limit",
-    type=click.FloatRange(min=0.1),
+    type=Number(0.1, LONGEST_SECONDS),
     default=300.0,
     show_default=True,
     metavar="SECONDS",
@@ -214,7 +232,7 @@ STORE = click.option(
 )
 WAIT = click.option(
     "--wait",
-    type=click.FloatRange(min=0.0),
+    type=Number(0.0, LONGEST_SECONDS),
     default=60.0,
     show_default=True,
     metavar="SECONDS",

@@ -49,6 +49,8 @@ def ask(store: Path, sql: str, wait: float) -> Answer:
     with reading(store, wait) as connection:
         try:
             found = connection.execute(sql)
+            if found is None:
+                raise duckdb.InvalidInputException("the query is empty")
             return [column[0] for column in found.description or ()], found.fetchall()
         except duckdb.Error as fault:
             tables = [

@@ -82,11 +82,19 @@ def _walk(folder: Path) -> Iterator[Place]:
 def _place(folder: Path, held: Iterable[str]) -> Place | None:
     """The folder with its files' sizes and times; None when they went away meanwhile."""
     try:
-        told = {name: (folder / name).stat() for name in held}
+        told = {name: _status(folder / name) for name in held}
     except FileNotFoundError:
         return None
     size = sum(one.st_size for one in told.values())
     return Place(folder, " ".join(f"{n}:{s.st_size}:{s.st_mtime_ns}" for n, s in told.items()), size)
+
+
+def _status(file: Path) -> os.stat_result:
+    try:
+        return file.stat()
+    except OSError:
+        # A link that leads nowhere is reported when it is read.
+        return file.lstat()
 
 
 def read_source(place: Place) -> Source:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pagewise.cli.options import ENVIRONMENT, JSON, RESULTS, make_console, print_json
+from pagewise.cli.options import ENVIRONMENT, JSON, RESULTS, Number, make_console, print_json
 
 _AT_LEAST = 3.0
 _INCOMPLETE = 1
@@ -23,7 +23,7 @@ PARTITION = click.option(
 )
 AT_LEAST = click.option(
     "--at-least",
-    type=click.FloatRange(min=0.0, min_open=True),
+    type=Number(min=0.0, min_open=True),
     default=_AT_LEAST,
     show_default=True,
     metavar="PERCENT",

@@ -16,6 +16,7 @@ from pagewise.cli.options import (
     END_LEFTOVERS,
     JSON,
     LIMIT,
+    LONGEST_SECONDS,
     MODULES,
     PLAN,
     RESERVE,
@@ -23,6 +24,7 @@ from pagewise.cli.options import (
     ROUNDS,
     SEED,
     UNTIL,
+    Number,
     make_console,
     placed,
     print_json,
@@ -113,7 +115,7 @@ _ENVIRONMENT = click.option(
 @click.option(
     "--sample-interval",
     "interval",
-    type=click.FloatRange(min=0.001),
+    type=Number(0.001, LONGEST_SECONDS),
     default=None,
     metavar="SECONDS",
     help="Between looks at its memory. By default as often as costs 1 % of a CPU.",
@@ -121,7 +123,7 @@ _ENVIRONMENT = click.option(
 @click.option(
     "--enough-coverage",
     "enough",
-    type=click.FloatRange(0.0, 1.0),
+    type=Number(0.0, 1.0),
     default=0.8,
     show_default=True,
     metavar="SHARE",

@@ -1,0 +1,222 @@
+"""A fault: how it is made, what is run, and how it must end; and the place where it happens."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from pagewise.cli import main
+from pagewise.core.text import printable
+from stage import Stage
+
+#: How long a command may take; what takes longer hangs.
+SECONDS = 40
+INTERNAL = 70
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    output: str
+    messages: str
+
+    def data(self) -> Any:
+        """What it printed as JSON."""
+        return json.loads(self.output)
+
+
+class HangsError(BaseException):
+    """A command took too long. No Exception, so that nothing handles it."""
+
+
+@dataclass
+class Place:
+    """Where a fault happens: a stage with modules, a good result, a bad one beside, and what is outside."""
+
+    folder: Path
+    modules: Path
+    bad: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results"
+
+    @property
+    def good(self) -> Path:
+        return self.results / "good"
+
+    @property
+    def manifest(self) -> Path:
+        return self.bad / "manifest.json"
+
+    @property
+    def records(self) -> Path:
+        return self.bad / "records.jsonl"
+
+    @property
+    def tree(self) -> Path:
+        """A module tree of its own, for faults that change it."""
+        made = self.folder / "tree"
+        if not made.exists():
+            shutil.copytree(self.modules, made)
+        return made
+
+    def edit(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Changes the bad result's manifest."""
+        data = json.loads(self.manifest.read_text())
+        change(data)
+        self.manifest.write_text(json.dumps(data))
+
+    def edit_records(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Changes the first record of the bad result."""
+        first, *others = self.records.read_text().splitlines()
+        data = json.loads(first)
+        change(data)
+        self.records.write_text("\n".join([json.dumps(data), *others]) + "\n")
+
+    def prints(self) -> dict[str, str]:
+        """What no command may change: the good result's data, the modules, what is outside."""
+        files = [*self.modules.rglob("*"), *(self.folder / "outside").rglob("*")]
+        files += [self.good / "manifest.json", self.good / "records.jsonl"]
+        return {str(f): hashlib.sha256(f.read_bytes()).hexdigest() for f in files if f.is_file()}
+
+    def variables(self) -> dict[str, str]:
+        stage = Stage(self.folder, self.environment)
+        return {**stage.variables(), "PAGEWISE_MODULES": str(self.modules), **self.environment}
+
+    def run(self, *arguments: str) -> Ended:
+        """A command in this process."""
+        output, messages = io.StringIO(), io.StringIO()
+        with (
+            _environment(self.variables(), self.folder),
+            _limited(),
+            redirect_stdout(output),
+            redirect_stderr(messages),
+        ):
+            before, sys.argv = sys.argv, ["pagewise", *arguments]
+            try:
+                main()
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else 0
+            finally:
+                sys.argv = before
+        return Ended(code, output.getvalue(), messages.getvalue())
+
+    def start(self, *arguments: str, shell: str = 'exec "$@"', **more: Any) -> Ended:
+        """A command in a process of its own, started by a line of the shell."""
+        command = ["/bin/sh", "-c", shell, "sh", sys.executable, "-m", "pagewise", *arguments]
+        done = subprocess.run(
+            command,
+            env=self.variables(),
+            cwd=more.pop("cwd", self.folder),
+            capture_output=True,
+            errors="replace",
+            timeout=SECONDS,
+            **{"stdin": subprocess.DEVNULL, **more},
+        )
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    def compare(self, *arguments: str, **more: Any) -> Ended:
+        """A short comparison, in a process of its own."""
+        chosen = ["--rounds", "1", "--no-sweep", "--kernels", "chase", "--results", str(self.results)]
+        return self.start("compare", *chosen, *arguments, **more)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A row: `happen` makes the fault and gives how commands ended; `codes` are the exit codes allowed.
+
+    `is_silent`: nothing that it says can be read.
+    """
+
+    name: str
+    happen: Callable[[Place], Ended | list[Ended]]
+    codes: tuple[int, ...]
+    is_silent: bool = False
+
+    def survive(self, place: Place) -> None:
+        """Raises AssertionError unless everything held that must."""
+        before = place.prints()
+        ended = self.happen(place)
+        for one in ended if isinstance(ended, list) else [ended]:
+            told = f"exit code {one.code}\n{one.output[-2000:]}\n{one.messages[-4000:]}"
+            assert one.code != INTERNAL and "Traceback" not in one.messages, told
+            assert one.code in self.codes, told
+            # Our own colours, which FORCE_COLOR asks for, are no fault.
+            styles = r"\x1b\[[0-9;]*m" if "FORCE_COLOR" in place.environment else "$"
+            shown = re.sub(styles, "", one.output)
+            assert printable(shown) == shown and printable(one.messages) == one.messages, told
+            # Whoever fails says why.
+            is_ended = one.code == 0 or one.code > INTERNAL
+            assert self.is_silent or is_ended or one.messages or one.output, told
+        assert place.prints() == before
+
+
+def make_place(folder: Path, modules: Path, result: Path) -> Place:
+    """A fresh place; both results are copies of a good one."""
+    place = Place(folder, modules, folder / "results/bad")
+    for to in (place.good, place.bad):
+        to.mkdir(parents=True)
+        for name in ("manifest.json", "records.jsonl"):
+            shutil.copy(result / name, to)
+    place.edit(lambda data: data.update(id="0123456789abcdef"))
+    # As before manifests had the digest of the records: what is wrong in a line is looked at.
+    place.edit(lambda data: data.pop("records", None))
+    (folder / "outside").mkdir()
+    (folder / "outside/file").write_text("as it is")
+    return place
+
+
+def neighbours(place: Place) -> list[Ended]:
+    """The commands that go through all results: the good one must be among what they find."""
+    listed = place.run("results", "list", "--json")
+    found = {Path(one["folder"]).name: one for one in listed.data()["results"]}
+    assert "fault" not in found["good"] and found["good"]["records"] > 0
+    collected = place.run("collect", "--store", "store.duckdb", "--json")
+    data = collected.data()
+    assert data["taken"] >= 1 and str(place.good) not in {**data["skipped"], **data["partial"]}
+    return [listed, collected]
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str], folder: Path) -> Iterator[None]:
+    before, here = dict(os.environ), Path.cwd()
+    os.environ.clear()
+    os.environ.update(variables)
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(here)
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise HangsError(f"longer than {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,276 @@
+"""Files of a result: cut, empty, binary, no files at all, of wrong types, deep, huge, with escapes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fault import Ended, Fault, Place, neighbours
+
+EVIL = "a\x1b[31m\x1b]0;t\x07[/]\u202e$x$"
+
+
+def _deep(levels: int) -> Any:
+    made: Any = 1
+    for _ in range(levels):
+        made = [made]
+    return made
+
+
+def _to(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
+    """A change of data: the value at a path."""
+
+    def change(data: Any) -> None:
+        for part in path[:-1]:
+            data = data[part]
+        data[path[-1]] = value
+
+    return change
+
+
+def _write(content: bytes, name: str = "manifest.json") -> Callable[[Place], None]:
+    return lambda place: (place.bad / name).write_bytes(content) and None
+
+
+def _instead(make: Callable[[str], Any], name: str) -> Callable[[Place], None]:
+    """Something else than a file, of its name."""
+
+    def change(place: Place) -> None:
+        (place.bad / name).unlink()
+        make(str(place.bad / name))
+
+    return change
+
+
+def _link(to: str | None) -> Callable[[str], None]:
+    """Makes a link; to itself without a name."""
+    return lambda file: Path(file).symlink_to(to or file)
+
+
+def _sparse(file: str) -> None:
+    os.truncate(os.open(file, os.O_CREAT | os.O_WRONLY), 1 << 40)
+
+
+def _texts(place: Place, old: bytes, new: bytes, name: str = "manifest.json") -> None:
+    file = place.bad / name
+    content = file.read_bytes()
+    assert old in content
+    file.write_bytes(content.replace(old, new, 1))
+
+
+# What is wrong with a manifest. With records beside, the folder is still read by these alone.
+MANIFESTS: dict[str, Callable[[Place], None]] = {
+    "empty": _write(b""),
+    "cut": lambda place: os.truncate(place.manifest, 1000),
+    "binary": _write(bytes(range(256))),
+    "null": _write(b"null"),
+    "list": _write(b"[]"),
+    "number": _write(b"1"),
+    "BOM": lambda place: place.manifest.write_bytes(b"\xef\xbb\xbf" + place.manifest.read_bytes()) and None,
+    "UTF-16": lambda place: place.manifest.write_bytes(place.manifest.read_text().encode("utf-16")) and None,
+    "deep": lambda place: place.edit(_to("host", "more", value=_deep(900))),
+    "too deep for a parser": _write(b"[" * 200_000),
+    "lone surrogate": lambda place: place.edit(_to("name", value="\ud800")),
+    "raw surrogate": lambda place: _texts(place, b'"name": "', b'"name": "\xed\xa0\x80'),
+    "huge number": lambda place: place.edit(_to("seed", value=10**100)),
+    "number of 5000 digits": lambda place: _texts(place, b'"seed": ', b'"seed": ' + b"1" * 5000),
+    "NaN": lambda place: place.edit(_to("limit_seconds", value=float("nan"))),
+    "1e400": lambda place: _texts(place, b'"limit_seconds": ', b'"limit_seconds": 1e400, "x": '),
+    "key twice": lambda place: _texts(place, b"{", b'{"seed": 1,'),
+    "host is a list": lambda place: place.edit(_to("host", value=[])),
+    "host is a text": lambda place: place.edit(_to("host", value="h")),
+    "host of wrong types": lambda place: place.edit(_to("host", "caches", value={"level": "x"})),
+    "pools of wrong types": lambda place: place.edit(_to("host", "pools", value=[{"page_bytes": "2M"}])),
+    "pages of no bytes": lambda place: place.edit(
+        _to("host", "pools", value=[{"page_bytes": 0, "total": 1}])
+    ),
+    "nodes are a number": lambda place: place.edit(_to("host", "numa_nodes", value=7)),
+    "smt is a list": lambda place: place.edit(_to("host", "smt", value=[])),
+    "program is a text": lambda place: place.edit(_to("program", value="x")),
+    "program of wrong types": lambda place: place.edit(
+        _to(
+            "program",
+            value={"command": 1, "path": 2, "sha256": [], "policies": [1], "metrics": {}, "checks": "x"},
+        )
+    ),
+    "no configurations": lambda place: place.edit(_to("configurations", value=[])),
+    "module that is not listed": lambda place: place.edit(
+        _to("subjects", 0, "cells", 0, "measured", value="nowhere")
+    ),
+    "kernel without schema": lambda place: place.edit(_to("subjects", 0, "kernel", value={})),
+    "kernel of wrong types": lambda place: place.edit(
+        _to("subjects", 0, "kernel", value={"schema": "pagewise.kernel/2", "name": []})
+    ),
+    "rounds beyond all": lambda place: place.edit(_to("rounds", value=2**31)),
+    "threads of a fraction": lambda place: place.edit(_to("threads", value=1.0)),
+    "moment that does not exist": lambda place: place.edit(_to("created", value="2026-99-99T99:99:99Z")),
+    "schema of another age": lambda place: place.edit(_to("schema", value="pagewise.manifest/" + "9" * 5000)),
+    "schema is a list": lambda place: place.edit(_to("schema", value=[])),
+    "FIFO": _instead(os.mkfifo, "manifest.json"),
+    "folder": _instead(os.mkdir, "manifest.json"),
+    "link to itself": _instead(_link(None), "manifest.json"),
+    "link to a device": _instead(_link("/dev/zero"), "manifest.json"),
+    "link to nothing": _instead(_link("nothing"), "manifest.json"),
+    "a terabyte": _instead(_sparse, "manifest.json"),
+}  # fmt: skip
+# What is wrong with the first record: it is left out, the others are read.
+RECORDS: dict[str, Callable[[Place], None]] = {
+    "deep": lambda place: place.edit_records(_to("options", value=_deep(900))),
+    "lone surrogate": lambda place: place.edit_records(_to("kernel", value="\udcff")),
+    "NaN": lambda place: place.edit_records(_to("metrics", "latency_ns", value=float("nan"))),
+    "1e400": lambda place: _texts(place, b'"populate":', b'"populate":1e400,"x":', "records.jsonl"),
+    "key twice": lambda place: _texts(place, b"{", b'{"kernel": "x",', "records.jsonl"),
+    "CPUs that are none": lambda place: place.edit_records(_to("placement", "cpus_allowed", value="abc")),
+    "CPUs beyond all": lambda place: place.edit_records(
+        _to("placement", "cpus_allowed", value="0-400000000")
+    ),
+    "CPUs of fractions": lambda place: place.edit_records(_to("placement", "cpus", value=[0.5])),
+    "seconds that are none": lambda place: place.edit_records(_to("seconds", "repetitions", value=["x"])),
+    "seconds of 1e308": lambda place: place.edit_records(_to("seconds", "repetitions", value=[1e308])),
+    "seconds of 5e-324": lambda place: place.edit_records(_to("seconds", "repetitions", value=[5e-324])),
+    "round beyond all": lambda place: place.edit_records(_to("run", "round", value=2**31)),
+    "huge number": lambda place: place.edit_records(_to("sizes", "elements", value=10**40)),
+    "host is a text": lambda place: place.edit_records(_to("host", value="h")),
+    "run is a list": lambda place: place.edit_records(_to("run", value=[])),
+    "counters of texts": lambda place: place.edit_records(_to("counters", value={"x": "y"})),
+    "binary": lambda place: _texts(place, b"{", bytes(range(256)) + b"\n{", "records.jsonl"),
+    "CRLF": lambda place: _texts(place, b"}\n", b"}\r\n", "records.jsonl"),
+    "a line of 4 MB": lambda place: _texts(place, b"{", b"x" * (4 << 20) + b"\n{", "records.jsonl"),
+    "cut in a letter": lambda place: place.records.write_bytes(place.records.read_bytes() + b'{"a": "\xc3')
+    and None,
+}  # fmt: skip
+# What is in the place of the records.
+NO_RECORDS: dict[str, Callable[[Place], None]] = {
+    "FIFO": _instead(os.mkfifo, "records.jsonl"),
+    "folder": _instead(os.mkdir, "records.jsonl"),
+    "link to itself": _instead(_link(None), "records.jsonl"),
+    "link to a device": _instead(_link("/dev/zero"), "records.jsonl"),
+    "a terabyte": _instead(_sparse, "records.jsonl"),
+    "nothing": _instead(lambda file: None, "records.jsonl"),
+    "empty": _write(b"", "records.jsonl"),
+    "nonsense": _write(b"nonsense\n" * 10, "records.jsonl"),
+}
+
+
+def manifest(name: str, make: Callable[[Place], None]) -> Fault:
+    def happen(place: Place) -> list[Ended]:
+        make(place)
+        return [place.run("report", str(place.bad)), place.run("diff", str(place.good), str(place.bad))]
+
+    return Fault(f"manifest: {name}", happen, (3,))
+
+
+def record(name: str, make: Callable[[Place], None]) -> Fault:
+    def happen(place: Place) -> list[Ended]:
+        make(place)
+        shown = place.run("results", "show", str(place.bad), "--json")
+        assert name == "CRLF" or len(shown.data()["faults"]) >= 1
+        return [shown, place.run("diff", str(place.good), str(place.bad))]
+
+    return Fault(f"record: {name}", happen, (0, 5))
+
+
+def no_records(name: str, make: Callable[[Place], None]) -> Fault:
+    def happen(place: Place) -> list[Ended]:
+        make(place)
+        return [place.run("diff", str(place.good), str(place.bad))]
+
+    return Fault(f"records: {name}", happen, (3, 4, 5, 6))
+
+
+def _all_at_once(place: Place) -> list[Ended]:
+    """Every bad folder beside a good one, and the commands that go through all of them."""
+    made = {**MANIFESTS, **{f"record {key}": one for key, one in RECORDS.items()}}
+    made |= {f"records {key}": one for key, one in NO_RECORDS.items()}
+    for name, make in made.items():
+        folder = place.results / name.replace(" ", "-")
+        shutil.copytree(place.bad, folder)
+        make(replace(place, bad=folder))
+    listed = place.run("results", "list", "--json")
+    found = {Path(one["folder"]).name: one for one in listed.data()["results"]}
+    assert len(found) >= len(made) and found["good"]["records"] > 0 and "fault" not in found["good"]
+    collected = place.run("collect", "--store", "store.duckdb", "--json")
+    data = collected.data()
+    assert data["taken"] >= 1 and str(place.good) not in {**data["skipped"], **data["partial"]}
+    return [
+        listed,
+        place.run("results", "list"),
+        collected,
+        place.run("compare", "--plan", "--results", str(place.results)),
+    ]
+
+
+def _evil_names(place: Place) -> list[Ended]:
+    """Names with escapes, markup and formulas, in all that is printed and written."""
+    place.edit(_to("host", "hostname", value=EVIL))
+    place.edit(_to("host", "cpu", value=EVIL))
+    place.edit(_to("command", value=["pagewise", EVIL]))
+    place.edit(_to("name", value=EVIL))
+    place.edit(_to("subjects", 0, "kernel", "title", value=EVIL))
+    ended = [
+        *neighbours(place),
+        place.run("report", str(place.bad)),
+        place.run("results", "show", str(place.bad)),
+        place.run("diff", str(place.good), str(place.bad), "--across-machines"),
+        place.run("results", "query", "SELECT hostname FROM results", "--store", "store.duckdb"),
+    ]
+    for file in place.bad.rglob("*"):
+        if file.suffix in (".md", ".csv", ".html", ".tex", ".svg"):
+            text = file.read_text()
+            assert "\x1b" not in text and "\u202e" not in text and "\x07" not in text, file
+    return ended
+
+
+def _peers(content: Any) -> Callable[[Place], list[Ended]]:
+    def happen(place: Place) -> list[Ended]:
+        (place.bad / "peers.json").write_text(content if isinstance(content, str) else json.dumps(content))
+        return neighbours(place)
+
+    return happen
+
+
+def _store(content: bytes) -> Callable[[Place], list[Ended]]:
+    def happen(place: Place) -> list[Ended]:
+        (place.folder / "s.duckdb").write_bytes(content)
+        return [
+            place.run("collect", str(place.results), "--store", "s.duckdb"),
+            place.run("results", "query", "slow-nodes", "--store", "s.duckdb"),
+        ]
+
+    return happen
+
+
+def _gone(place: Place) -> list[Ended]:
+    shutil.rmtree(place.bad)
+    return [
+        place.run("report", str(place.bad)),
+        place.run("results", "show", str(place.bad)),
+    ]
+
+
+def _same_id(place: Place) -> list[Ended]:
+    place.edit(_to("id", value=json.loads((place.good / "manifest.json").read_text())["id"]))
+    place.edit_records(_to("run", "position", value=99))
+    return [place.run("collect", "--store", "s.duckdb")]
+
+
+FAULTS = [
+    *(manifest(*row) for row in MANIFESTS.items()),
+    *(record(*row) for row in RECORDS.items()),
+    *(no_records(*row) for row in NO_RECORDS.items()),
+    Fault("all of these folders beside a good one", _all_at_once, (0, 1)),
+    Fault("names with escapes, markup and formulas", _evil_names, (0, 1, 5)),
+    Fault("peers: empty", _peers(""), (0,)),
+    Fault("peers: of wrong types", _peers({"schema": "pagewise.peers/1", "host": 1, "samples": 2}), (0,)),
+    Fault("peers: deep", _peers("[" * 5000), (0,)),
+    Fault("store: empty", _store(b""), (0, 3, 4)),
+    Fault("store: text", _store(b"x" * 10_000), (3,)),
+    Fault("store: of another program", _store(b"SQLite format 3\x00" + bytes(4096)), (3, 4)),
+    Fault("result is gone", _gone, (2, 3)),
+    Fault("two results with one id", _same_id, (1,)),
+]

@@ -1,0 +1,240 @@
+"""Environment, file systems, standard streams, processes, the machine, and others at work beside."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from fault import Ended, Fault, Place
+
+from pagewise.host import read_host
+
+LONG = "x" * 5000
+# Variables with odd values; `list` is run with each.
+VARIABLES = [
+    ("COLUMNS", ""), ("COLUMNS", "-1"), ("COLUMNS", "x"), ("COLUMNS", "1"), ("COLUMNS", "9" * 30),
+    ("TERM", ""), ("TERM", "\x1b[31m"), ("TERM", LONG), ("NO_COLOR", "1"), ("FORCE_COLOR", "x"),
+    ("HOME", ""), ("HOME", "/nonexistent"), ("HOME", "/dev/null"), ("TMPDIR", "/nonexistent"),
+    ("TMPDIR", "/dev/null"), ("XDG_CACHE_HOME", "/dev/null"), ("LMOD_PKG", "/nonexistent"),
+    ("PAGEWISE_ROOT", ""), ("PAGEWISE_ROOT", "/dev/null"), ("BASH_ENV", "/dev/zero"), ("LD_PRELOAD", ""),
+    ("MODULEPATH", LONG), ("LANG", "xx_YY.UTF-99"), ("LC_ALL", "tlh"), ("PYTHONIOENCODING", "ascii"),
+]  # fmt: skip
+
+
+def variable(name: str, value: str) -> Fault:
+    def happen(place: Place) -> Ended:
+        place.environment[name] = value
+        return place.run("list")
+
+    return Fault(f"variable {name}={value[:12]!a}", happen, (0, 3, 4))
+
+
+def modules(value: str) -> Fault:
+    def happen(place: Place) -> list[Ended]:
+        place.environment["PAGEWISE_MODULES"] = value
+        return [place.run("list"), place.run("compare", "--plan")]
+
+    return Fault(f"variable PAGEWISE_MODULES={value[:12]!a}", happen, (3, 4))
+
+
+def process(name: str, code: str) -> Fault:
+    """A comparison of a program that misbehaves; it is ended and reported as failed."""
+
+    def happen(place: Place) -> Ended:
+        program = place.folder / "program.py"
+        program.write_text(f"#!{sys.executable} -SE\nimport os, signal, sys, time\n{code}\n")
+        program.chmod(0o755)
+        chosen = ["--rounds", "1", "--policies", "none", "--limit", "1", "--end-leftovers"]
+        chosen += ["--results", str(place.results), "--json"]
+        ended = place.start("run-policies", *chosen, "--", str(program))
+        made = max(place.results.glob("2*"), key=lambda folder: folder.name)
+        assert json.loads((made / "manifest.json").read_text())["state"] == "complete"
+        assert (made / "report.html").exists()
+        return ended
+
+    return Fault(f"process: {name}", happen, (0, 1))
+
+
+def stream(name: str, shell: str, codes: tuple[int, ...], *, is_silent: bool = False) -> Fault:
+    """A comparison with odd standard streams: it is measured, saved and reported."""
+
+    def happen(place: Place) -> Ended:
+        ended = place.compare(shell=shell)
+        made = max(place.results.glob("2*"), key=lambda folder: folder.name)
+        assert json.loads((made / "manifest.json").read_text())["state"] == "complete"
+        assert (made / "report.html").exists()
+        return ended
+
+    return Fault(f"stream: {name}", happen, codes, is_silent)
+
+
+def host(name: str, files: dict[str, str]) -> Fault:
+    """A machine whose files say little, or nonsense."""
+
+    def happen(place: Place) -> list[Ended]:
+        root = place.folder / "root"
+        for file, text in files.items():
+            (root / file).parent.mkdir(parents=True, exist_ok=True)
+            (root / file).write_text(text)
+        assert json.loads(json.dumps(read_host(root)))["hostname"]
+        return []
+
+    return Fault(f"machine: {name}", happen, ())
+
+
+def _limited(limit: int, most: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(limit, (most, most))
+
+
+def _small_files(place: Place) -> Ended:
+    """Every file ends at 20 kB, as on a full disk; what was measured up to then is kept."""
+    return place.compare(preexec_fn=_limited(resource.RLIMIT_FSIZE, 20_000))
+
+
+def _few_descriptors(place: Place) -> Ended:
+    return place.compare(preexec_fn=_limited(resource.RLIMIT_NOFILE, 12))
+
+
+def _full_disk(place: Place) -> list[Ended]:
+    """A file system of 64 KiB that fills up during the comparison."""
+    small = place.folder / "small"
+    small.mkdir()
+    options = "size=64k,nr_inodes=12"
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", small], check=False)
+    if mounted.returncode != 0:
+        return []
+    try:
+        return [place.start("compare", "--rounds", "3", "--results", str(small / "r"))]
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+
+
+def _no_permission(place: Place) -> list[Ended]:
+    """Root may read everything; everybody else is refused."""
+    place.manifest.chmod(0)
+    ended = [place.run("report", str(place.bad)), place.run("results", "list")]
+    place.manifest.chmod(0o644)
+    return ended
+
+
+def _read_only(place: Place) -> Ended:
+    (place.folder / "file").write_text("")
+    return place.compare("--results", str(place.folder / "file" / "below"))
+
+
+def _folder_vanishes(place: Place) -> Ended:
+    """The folder in which a command works is gone."""
+    gone = place.folder / "gone"
+    gone.mkdir()
+    return place.start("list", shell='rmdir "$PWD"; exec "$@"', cwd=gone)
+
+
+def _interrupted(number: int) -> Callable[[Place], Ended]:
+    def happen(place: Place) -> Ended:
+        ended = place.start(
+            *["compare", "--rounds", "200", "--results", str(place.results), "--limit", "5"],
+            shell=f'"$@" & pid=$!; sleep 2; kill -{number} $pid; wait $pid',
+        )
+        made = max(place.results.glob("2*"), key=lambda folder: folder.name, default=None)
+        if made is not None and (made / "manifest.json").exists():
+            listed = place.run("results", "list", "--json").data()["results"]
+            assert all("fault" not in one for one in listed)
+        return ended
+
+    return happen
+
+
+def _at_once(*commands: list[str]) -> Callable[[Place], list[Ended]]:
+    """Commands at the same time."""
+
+    def happen(place: Place) -> list[Ended]:
+        ended: list[Ended] = []
+
+        def run(arguments: list[str]) -> None:
+            filled = [one.format(good=place.good, bad=place.bad) for one in arguments]
+            ended.append(place.start(*filled))
+
+        threads = [threading.Thread(target=run, args=(one,)) for one in commands]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(ended) == len(commands)
+        return ended
+
+    return happen
+
+
+def _no_hyperfine(place: Place) -> Ended:
+    place.environment["PATH"] = str(Path(sys.executable).parent) + ":/bin:/usr/sbin"
+    folder = place.folder / "bin"
+    folder.mkdir()
+    for name in ("bash", "env", "sh", "git"):
+        (folder / name).symlink_to(shutil.which(name) or "/bin/sh")
+    place.environment["PATH"] = str(folder)
+    return place.run("compare", "--plan")
+
+
+_DAEMON = """
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for descriptor in (0, 1, 2): os.close(descriptor)
+        time.sleep(60)
+    os._exit(0)
+os.wait()
+"""
+_COLLECT = ["collect", "--store", "s.duckdb"]
+FAULTS = [
+    *(variable(*row) for row in VARIABLES),
+    *(modules(one) for one in (LONG, "/nonexistent", "/dev/null", "\x1b[31m[/]", "a:b")),
+    process("stops itself", "os.kill(os.getpid(), signal.SIGSTOP)"),
+    process("stops its group", "os.killpg(0, signal.SIGSTOP)"),
+    process("ignores signals", "signal.signal(15, signal.SIG_IGN); time.sleep(60)"),
+    process("is killed", "os.kill(os.getpid(), signal.SIGKILL)"),
+    process("kills its parent", "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)"),
+    process("leaves a daemon", _DAEMON),
+    process("leaves a child in its group", "if os.fork() == 0: time.sleep(60)"),
+    process("says escapes and bytes", 'sys.stdout.buffer.write(b"\\x1b[31m\\xff\\x00[/]\\n"); sys.exit(3)'),
+    process("says a lot", 'sys.stdout.write("x" * 5_000_000); sys.exit(3)'),
+    process("closes its streams", "os.close(0); os.close(1); os.close(2)"),
+    process("changes its folder's rights", "os.chmod('.', 0o700)"),
+    stream("output closed", 'exec "$@" >&-', (4,)),
+    stream("all closed", 'exec "$@" <&- >&- 2>&-', (4,), is_silent=True),
+    stream("output full", 'exec "$@" >/dev/full', (4,)),
+    stream("messages full", 'exec "$@" 2>/dev/full', (0,)),
+    stream("reader gone", '"$@" | :', (0,)),
+    stream("no terminal", 'exec setsid "$@"', (0,)),
+    stream("input full of zeros", 'exec "$@" </dev/zero', (0,)),
+    Fault("disk: files of 20 kB", _small_files, (4,)),
+    Fault("disk: full, without inodes", _full_disk, (4,)),
+    Fault("disk: few descriptors", _few_descriptors, (0, 3, 4)),
+    Fault("disk: results below a file", _read_only, (4,)),
+    Fault("disk: no permission", _no_permission, (0, 3, 4)),
+    Fault("disk: folder is gone", _folder_vanishes, (0, 3, 4)),
+    Fault("signal: SIGTERM", _interrupted(signal.SIGTERM), (143,)),
+    Fault("signal: SIGHUP", _interrupted(signal.SIGHUP), (129,)),
+    Fault("signal: SIGKILL", _interrupted(signal.SIGKILL), (137,)),
+    Fault("PATH without hyperfine", _no_hyperfine, (3,)),
+    Fault("two collect at once", _at_once(_COLLECT, _COLLECT), (0,)),
+    Fault("two report at once", _at_once(["report", "{good}"], ["report", "{good}"]), (0,)),
+    Fault("collect and query at once", _at_once(_COLLECT, ["results", "query", "--store", "s.duckdb"]), (0,)),
+    host("no files", {}),
+    host("empty files", dict.fromkeys(("proc/cpuinfo", "proc/meminfo", "sys/devices/system/cpu/online"), "")),
+    host("CPUs that are none", {"sys/devices/system/cpu/online": "abc\n"}),
+    host("CPUs beyond all", {"sys/devices/system/cpu/online": "0-400000000\n"}),
+    host("CPUs offline", {"sys/devices/system/cpu/online": "0,2,4-5\n"}),
+    host("node without CPUs", {"sys/devices/system/node/node3/cpulist": "\n"}),
+    host("node of an odd name", {"sys/devices/system/node/node0x/cpulist": "0\n"}),
+    host("pool of an odd name", {"sys/kernel/mm/hugepages/hugepages-xkB/nr_hugepages": "1\n"}),
+    host("pool that says nothing", {"sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "\n"}),
+    host("switch of no choice", {"sys/kernel/mm/transparent_hugepage/enabled": "always never\n"}),
+    host("cache of an odd size", {"sys/devices/system/cpu/cpu0/cache/index0/size": "lots\n"}),
+]

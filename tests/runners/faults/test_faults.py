@@ -1,0 +1,37 @@
+"""Every fault of the table is survived: no traceback, no hang, the right exit code, nothing else touched."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fault import Fault, make_place
+
+from conftest import fill
+from stage import Stage
+
+# docs/security.md has a line for each class.
+CLASSES = ("options", "results", "inputs", "surroundings")
+FEWEST = 150
+FAULTS: dict[str, list[Fault]] = {name: importlib.import_module(name).FAULTS for name in CLASSES}
+ROWS = [pytest.param(one, id=f"{name}: {one.name}") for name, those in FAULTS.items() for one in those]
+
+
+@pytest.fixture(scope="session")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    stage = fill(Stage(tmp_path_factory.mktemp("faults")))
+    done = stage.compare("--rounds", "3", "--no-sweep", "--seed", "5")
+    assert done.returncode == 0, done.stderr
+    return stage
+
+
+@pytest.mark.parametrize("fault", ROWS)
+def test_is_survived(fault: Fault, origin: Stage, tmp_path: Path):
+    fault.survive(make_place(tmp_path, origin.modules, origin.result()))
+
+
+def test_there_are_enough_and_each_is_another():
+    names = Counter(one.name for those in FAULTS.values() for one in those)
+    assert names.total() >= FEWEST and max(names.values()) == 1

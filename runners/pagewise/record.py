@@ -19,8 +19,8 @@ from pagewise.schemas import upgraded
 
 SCHEMA = "pagewise.record/1"
 Record = dict[str, Any]
-# A million records.
-_LARGEST = 4 << 30
+#: The largest file of records, in bytes: about a million.
+LARGEST = 4 << 30
 # A link that lies in the folder of a result from elsewhere leads out of it.
 _APPENDED = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 
@@ -59,7 +59,7 @@ def read_records(file: Path) -> tuple[list[Record], list[Skipped]]:
 def read_lines(file: Path) -> bytes:
     """The content of a records file. Raises RefusedError when it cannot be read."""
     try:
-        return read_file(file, _LARGEST)
+        return read_file(file, LARGEST)
     except OSError as fault:
         raise RefusedError(
             f"the records cannot be read: {fault.strerror}", where=file, remedy="let this user read it"

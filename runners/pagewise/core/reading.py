@@ -27,10 +27,12 @@ def read_file(file: Path, largest: int = LARGEST) -> bytes:
     """The content of a regular file. Raises OSError; nothing that is opened here can block."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(descriptor, "rb") as stream:  # noqa: PTH123 a descriptor has no path
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(file))
-        content = stream.read(largest + 1)
-    if len(content) > largest:
+        # It may grow while it is read; that is then its content.
+        content = stream.read(largest + 1) if status.st_size <= largest else b""
+    if max(status.st_size, len(content)) > largest:
         raise OSError(errno.EFBIG, f"larger than {largest >> 20} MiB", str(file))
     return content
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import FormatError, SelectionError
-from pagewise.record import parse_record
+from pagewise.record import LARGEST, parse_record
 from pagewise.result import MANIFEST, RECORDS, Result, read_result
 from pagewise.schemas import upgraded
 
@@ -103,7 +103,9 @@ def read_source(place: Place) -> Source:
     Raises FormatError when nothing of it is ours.
     """
     folder = place.folder
-    records = folder / RECORDS if (folder / RECORDS).is_file() else None
+    records: Path | None = folder / RECORDS
+    if not records.is_file() or records.stat().st_size > LARGEST:
+        records = None
     fault = None
     try:
         if (folder / PEERS).exists():
@@ -161,7 +163,7 @@ def _comparison(place: Place, read: Result, records: Path | None) -> Source:
         for one in read.subjects
         for cell in one.cells
     ]
-    faults = [] if records is not None else [f"{RECORDS} is not there: nothing was measured"]
+    faults = [] if records is not None else [f"{RECORDS} is missing or no usable file"]
     return Source(place, _identity(manifest, place.folder), about, records, cells, [], faults, read.altered)
 
 

@@ -124,6 +124,17 @@ def edited(file: Path) -> Callable[[Record, int], Record]:
     return fault
 
 
+def records_edited(record: Record, _: int) -> Record:
+    """The records of the session so far, with other times and of the same length."""
+    [file] = Path(os.environ["PW_FAKE_RESULTS"]).glob("*/records.jsonl")
+    content = file.read_bytes()
+    place = content.index(b'"repetitions":[0.0') + len(b'"repetitions":[0.0')
+    with file.open("r+b") as stream:
+        stream.seek(place)
+        stream.write(b"9")
+    return record
+
+
 def earlier_record(record: Record, number: int) -> Record:
     """The record of the first run, as one left behind by an earlier program."""
     kept = STATE.with_suffix(".first")
@@ -188,6 +199,7 @@ FAULTS: dict[str, Callable[[Record, int], Any]] = {
     "program-edited": once(edited(PROGRAM)),
     "module-edited": once(edited(MODULE)),
     "library-edited": once(edited(LIBRARY)),
+    "records-edited-meanwhile": once(records_edited),
     "competing-load": competed,
     "throttled-core": later(lambda record, _: scaled(record, 1.6)),
 }

@@ -72,3 +72,61 @@ OF_KERNELS = (
     Fault("competing-load", "disturbed"),
     Fault("throttled-core", ""),
 )
+
+#: Changes of a result's records after or during its session: see test_altered.py and faulty.py.
+OF_RECORDS = (
+    Fault("times-divided", "records_altered"),
+    Fault("rounds-removed", "records_altered"),
+    Fault("run-removed", "records_altered"),
+    Fault("run-repeated", "records_altered"),
+    Fault("order-changed", "records_altered"),
+    Fault("line-cut", "records_altered"),
+    Fault("records-emptied", "records_altered"),
+    Fault("records-edited-meanwhile", "records_altered"),
+)
+
+#: Faults of the user's own program under page policies (run-policies).
+OF_PROGRAMS = (
+    Fault("own-program-replaced", "file_changed"),
+    Fault("own-library-edited", "file_changed"),
+    Fault("own-input-changed", "file_changed"),
+    Fault("own-check-failed-once", "wrong_result"),
+    Fault("own-crash-once", "failed"),
+)
+
+#: Faults of programs whose events are counted.
+OF_COUNTERS = (
+    Fault("counted-program-replaced", "file_changed"),
+    Fault("counted-check-failed-once", "wrong_result"),
+    Fault("counted-pages-lost", "policy_not_kept"),
+    Fault("counted-records-edited", "records_altered"),
+)
+
+#: Faults of comparisons with peers and of simulations: their figures are left out, with a reason.
+OF_PEERS = (Fault("peer-replaced", "left out"), Fault("peers-edited", "not collected"))
+OF_MODEL = (
+    Fault("simulated-program-replaced", "refused"),
+    Fault("simulated-records-edited", "not collected"),
+)
+
+#: Faults in the memory of real kernels, by a preloaded library: see sabotage.c.
+OF_MEMORY = (
+    Fault("nan-in-memory", "wrong_result"),
+    Fault("wrong-element", "wrong_result"),
+    Fault("real-pages-split", "wrong_pages"),
+    Fault("last-element-skipped", "wrong_result"),
+)
+
+#: Settings of the machine that are changed during a session of real kernels.
+OF_MACHINE = (Fault("thp-switched-off", "policy_not_kept"), Fault("pool-emptied", "policy_not_kept"))
+
+ALL = (
+    *OF_KERNELS,
+    *OF_RECORDS,
+    *OF_PROGRAMS,
+    *OF_COUNTERS,
+    *OF_PEERS,
+    *OF_MODEL,
+    *OF_MEMORY,
+    *OF_MACHINE,
+)

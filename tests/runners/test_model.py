@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from rich.console import Console
 from tracing import needs_tracer
 
 from pagewise.cli import commands
@@ -22,6 +23,8 @@ from pagewise.doctor import model_findings
 from pagewise.errors import FormatError, RefusedError, SelectionError, SetupError
 from pagewise.model import figures, tracer
 from pagewise.model.geometry import FOLDER, Geometry, find_geometry, known, read_geometry
+from pagewise.model.run import Options, model, prepare
+from pagewise.results.sources import find_places, read_source
 from pagewise.schemas import faults
 
 ROOT = Path(__file__).parents[2]
@@ -507,6 +510,40 @@ def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path
     lines = (folder / "model.csv").read_text().splitlines()
     assert lines[0] == "kernel,geometry,policy,region,count,modelled"
     assert any(line.startswith("walk,zen4,as it is,cyclic,L1D_TLB_REFILL,8") for line in lines)
+
+
+@needs_tracer
+def test_simulated_records_that_were_edited_are_not_collected(build: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    options = ("--build", str(build), "--geometry", "zen4")
+    done = invoked(results, *options, "--", str(build / "walk"), "cyclic", "80", "800")
+    assert done.exception is None, done.output
+    (folder,) = results.iterdir()
+    (place,) = find_places([results])
+    assert read_source(place).altered is None
+    file = folder / "records.jsonl"
+    file.write_text(file.read_text().replace('"zen4"', '"zen5"'))
+    assert read_source(place).altered is not None
+
+
+@needs_tracer
+def test_a_program_that_is_replaced_while_it_is_simulated_has_no_result(build: Path, tmp_path: Path) -> None:
+    """The second policy would be that of another program."""
+    program = tmp_path / "walk"
+    shutil.copy(build / "walk", program)
+    options = Options("zen4", ("fjmpg",), "gcc", build, 60.0)
+    modelling = prepare(options, (str(program), "cyclic", "80", "800"), Console(stderr=True))
+
+    class Replaced(type(modelling)):
+        def record(self, policy: str) -> Any:
+            made = super().record(policy)
+            (tmp_path / "other").write_bytes(program.read_bytes() + b"1")
+            (tmp_path / "other").chmod(0o755)
+            (tmp_path / "other").replace(program)
+            return made
+
+    with pytest.raises(RefusedError):
+        model(Replaced(**vars(modelling)), Console(stderr=True))
 
 
 @needs_tracer

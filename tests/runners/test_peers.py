@@ -101,6 +101,46 @@ def test_a_peer_that_does_not_work_is_told_and_is_a_fault(alone: Stage, mode: st
     assert f"could not run as asked: {ONE}" in done.stderr
 
 
+def test_a_peer_that_is_replaced_during_the_session_has_no_figure(alone: Stage):
+    """It replaces itself by an equal one that reports twice the speed."""
+    install(alone)
+    program = alone.folder / "peers" / "likwid-bench"
+    lines = (
+        "count = Path(__file__).with_name('count')",
+        "with count.open('ab') as stream: stream.write(b'1')",
+        "if count.stat().st_size == 6:",
+        "    other = Path(__file__).with_name('other')",
+        "    other.write_text(Path(__file__).read_text() + '\\n')",
+        "    other.chmod(0o755)",
+        "    other.replace(__file__)",
+    )
+    program.write_text(program.read_text() + "\n".join(lines) + "\n")
+    done = peers(alone, "--rounds", "4", "--json")
+    assert done.returncode == 1
+    told = json.loads((alone.result() / "peers.json").read_text())
+    changed = set(told["changed_files"])
+    assert changed and all(label.startswith("likwid-bench") for label in changed)
+    theirs = [sample for sample in told["samples"] if sample["candidate"]["label"] in changed]
+    assert theirs and {sample["value"] for sample in theirs} == {None}
+    assert {row["speedup"] for row in json.loads(done.stdout)["comparisons"]} == {None}
+
+
+def test_figures_that_were_edited_are_not_collected(alone: Stage):
+    install(alone)
+    assert peers(alone, "--rounds", "1").returncode == 0
+    file = alone.result() / "peers.json"
+    told = json.loads(file.read_text())
+    store = ("--store", str(alone.folder / "store"), "--json")
+    assert json.loads(alone.run("collect", str(alone.results), *store).stdout)["taken"] == 1
+    sample = next(sample for sample in told["samples"] if sample["value"] is not None)
+    sample["value"] *= 2
+    file.write_text(json.dumps(told))
+    collected = json.loads(alone.run("collect", str(alone.results), *store).stdout)
+    assert collected["taken"] == 0 and list(collected["skipped"]) == [str(alone.result())]
+    [listed] = json.loads(alone.run("results", "list", str(alone.results), "--json").stdout)["results"]
+    assert listed["altered"] is not None
+
+
 def test_a_peer_that_does_not_start_is_told(alone: Stage):
     install(alone)
     program = alone.folder / "peers" / "likwid-bench"

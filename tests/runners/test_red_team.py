@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from red_team import BASE, OF_KERNELS, SOFTWARE, THP, Fault
-from stage import TRIAD, Stage
+from red_team import ALL, BASE, OF_COUNTERS, OF_KERNELS, OF_PROGRAMS, OF_RECORDS, SOFTWARE, THP, Fault
+from stage import ROOT, TRIAD, Stage
+from test_altered import CHANGES, fifth
 
 pytestmark = pytest.mark.long
 FAULTS = Path(__file__).parent
@@ -129,4 +130,78 @@ def test_a_fault_of_a_kernel_is_reported_and_not_ranked(
     assert row["verdict"] == (None if fault.code else "cannot tell")
     found = [one["code"] for one in told["findings"] if one["module"] == modules[fault.name]]
     assert found == ([fault.code] if fault.code else [])
-    assert os.environ.get("PW_FAKE_FAULT") is None
+
+
+def test_records_that_are_edited_during_their_session_have_no_verdict(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [KERNEL])
+    fault = {"fault": "records-edited-meanwhile", "faults": str(FAULTS), "state": str(stage.folder / "runs")}
+    stage.add("gcc-12.2.0", THP, [KERNEL], results=str(stage.results), **fault)
+    done = stage.compare("--rounds", "5", "--no-sweep", "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 1 and told["altered"] is not None
+    assert {row["code"] for row in told["kernels"][0]["configurations"]} == {"records_altered"}
+
+
+def test_changes_of_records_are_those_of_the_table():
+    assert {*CHANGES, "records-edited-meanwhile"} == {fault.name for fault in OF_RECORDS}
+
+
+@pytest.mark.parametrize("fault", OF_PROGRAMS, ids=lambda fault: fault.name)
+def test_a_fault_of_the_users_program_is_reported_and_not_ranked(fault: Fault, stage: Stage):
+    program = compiled(stage.folder / "own", PROGRAM)
+    given = stage.folder / "own" / "input.txt"
+    given.write_text("1")
+    script = stage.folder / "own" / "script"
+    script.write_text(f"#!{sys.executable} -SE\n" + (FAULTS / "faulty_program.py").read_text())
+    script.chmod(0o755)
+    stage.environment |= {
+        "PW_FAKE_PROGRAM": str(script),
+        "PW_FAKE_OWN": fault.name,
+        "PW_FAKE_FOLDER": str(stage.folder / "own"),
+    }
+    chosen = ("--policies", "none,reuse", "--rounds", "4", "--check", "all is well", "--input", str(given))
+    done = stage.run("run-policies", "--results", str(stage.results), *chosen, "--json", "--", str(program))
+    assert done.returncode == 1, done.stderr
+    told = json.loads(done.stdout)
+    rows = [row for row in told["kernels"][0]["configurations"] if row["code"]]
+    assert {row["code"] for row in rows} == {fault.code} == {one["code"] for one in told["findings"]}
+    assert {row["verdict"] for row in rows} == {None}
+    if fault.code == "file_changed":
+        assert len(rows) == 2 and told["program"] == {"metrics": [], "memory": []}
+
+
+@pytest.mark.parametrize("fault", OF_COUNTERS[:-1], ids=lambda fault: fault.name)
+def test_a_fault_of_a_counted_program_is_reported_and_has_no_counts(fault: Fault, stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [KERNEL])
+    inner = {
+        "counted-program-replaced": "program-replaced",
+        "counted-check-failed-once": "failed-check-once",
+        "counted-pages-lost": "pages-lost",
+    }
+    faulty = {"fault": inner[fault.name], "faults": str(FAULTS), "state": str(stage.folder / "runs")}
+    stage.add("gcc-12.2.0", THP, [KERNEL], **faulty)
+    chosen = ("--events", "software", "--rounds", "6", "--json")
+    done = stage.run("counters", "--results", str(stage.results), *chosen)
+    assert done.returncode == 1, done.stderr
+    told = json.loads(done.stdout)
+    assert [(one["hugepages"], one["code"]) for one in told["not_counted"]] == [("thp", fault.code)]
+    assert {one["hugepages"] for one in told["values"]} == {"none"} and told["ratios"] == []
+
+
+def test_counts_whose_records_were_edited_are_not_shown(stage: Stage):
+    for label in (BASE, THP):
+        stage.add("gcc-12.2.0", label, [KERNEL])
+    stage.run("counters", "--results", str(stage.results), "--events", "software", "--rounds", "2")
+    file = stage.result() / "records.jsonl"
+    file.write_bytes(b"".join(fifth(file.read_bytes().splitlines(keepends=True))))
+    done = stage.run("report", str(stage.result()), "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 1 and told["values"] == told["ratios"] == []
+    assert {one["code"] for one in told["not_counted"]} == {OF_COUNTERS[-1].code}
+
+
+def test_the_documentation_lists_the_faults_of_the_table():
+    text = (ROOT / "docs" / "trust.md").read_text()
+    listed = re.findall(r"^\| `([a-z-]+)` \|.*\| `?([a-z_ ]+)`? \|$", text, re.MULTILINE)
+    assert sorted(listed) == sorted((fault.name, fault.code or "cannot tell") for fault in ALL)
+    assert len({fault.name for fault in ALL}) == len(ALL) >= 30

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from pagewise.core.environment import without_influences
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.errors import PagewiseError, SelectionError
+from pagewise.errors import PagewiseError, RefusedError, SelectionError
 from pagewise.model.build import PLUGIN_TARGET, Build, kernels_of
 from pagewise.model.figures import modelled_record
 from pagewise.model.geometry import Geometry, find_geometry
@@ -28,8 +28,10 @@ from pagewise.model.tracer import (
     trace,
 )
 from pagewise.near import choose_of, nearest
+from pagewise.own_program.binary import files_of
 from pagewise.paths import project_root, setup_facts
 from pagewise.record import SCHEMA, Record
+from pagewise.stack.files import Watch
 
 #: Policies that no program is told: which pages addresses lie on is then assumed.
 ASSUMED = PAGES[1:]
@@ -139,7 +141,12 @@ def prepare(options: Options, command: Sequence[str], console: Console) -> Model
 
 
 def model(modelling: Modelling, console: Console) -> tuple[dict[str, Record], dict[str, PagewiseError]]:
-    """The record of each policy; and why others could not be had, which is no fault of the program."""
+    """The record of each policy; and why others are unavailable, which is no fault of the program.
+
+    Raises RefusedError when the program changed in between: the policies would not be those of one program.
+    """
+    program = modelling.subject.program.file
+    watch = Watch({AS_IT_IS: (program, *files_of(program, os.environ), modelling.plugin)})
     records: dict[str, Record] = {}
     missing: dict[str, PagewiseError] = {}
     for policy in modelling.policies:
@@ -148,6 +155,12 @@ def model(modelling: Modelling, console: Console) -> tuple[dict[str, Record], di
                 records[policy] = modelling.record(policy)
         except PagesUnavailableError as fault:
             missing[policy] = fault
+        if changed := watch.verify().get(AS_IT_IS):
+            raise RefusedError(
+                f"the program changed while it was simulated: {', '.join(map(str, changed))}",
+                where=program,
+                remedy="simulate it again when nothing rebuilds or replaces it",
+            )
     return records, missing
 
 

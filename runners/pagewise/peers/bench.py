@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import tempfile
@@ -12,11 +13,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import mean, median
 
+from pagewise.analysis.consistency import contradiction
 from pagewise.catalog import Catalog, Entry
 from pagewise.compare.validity import invalid_reason, wrongly_bound
 from pagewise.kernel import Kernel
 from pagewise.launch import Launcher
 from pagewise.lmod import clean_environment
+from pagewise.own_program.binary import files_of
 from pagewise.peers.known import PEERS
 from pagewise.peers.peer import Ask, Call, Peer, Program, Statistic, UnableError, UnreadableError
 from pagewise.peers.plan import CACHES, MIB, Match, Ours, Theirs
@@ -133,6 +136,8 @@ class Bench:
         record = launcher.run(step, run.entry).records[0]
         self.left.extend(Left(**one) for one in record["run"].get("left_behind", ()))
         reason = invalid_reason(record)
+        if reason is None and (found := contradiction(run.kernel, configuration, [record])) is not None:
+            reason = found.reason
         pages = _pages_text(record)
         value = None if reason else figure(record, run.spec, run.statistic)
         if value is None and reason is None:
@@ -209,6 +214,14 @@ class Bench:
                 continue
             return True, huge
         return False, huge
+
+
+def watched(run: Run) -> list[Path]:
+    """The files whose change makes a candidate's figures incomparable."""
+    if isinstance(run, PeerRun):
+        return files_of(Path(run.program.path), os.environ)
+    program = run.entry.program(run.kernel.executable)
+    return [] if program is None else files_of(Path(program), run.entry.environment)
 
 
 def figure(record: Record, spec: Ours, statistic: Statistic) -> float | None:

@@ -15,6 +15,7 @@ from pagewise.core.files import table_text, write_inside
 from pagewise.core.text import json_text
 from pagewise.errors import RefusedError
 from pagewise.peers.analysis import Best, Row
+from pagewise.peers.sample import digest_of
 from pagewise.units import bytes_text, number_text, percent_text
 
 _STYLES = {"met": "bold green", "not met": "bold red", "cannot tell": "dim"}
@@ -75,7 +76,9 @@ def print_rows(console: Console, rows: Sequence[Row]) -> None:
 def write_files(folder: Path, rows: Sequence[Row], told: Mapping[str, Any]) -> None:
     """Writes peers.json (with every sample), peers.csv and peers.md. Raises RefusedError."""
     try:
-        text = json_text(_plain(told), indent=1)
+        plain = _plain(told)
+        plain["samples_sha256"] = digest_of(plain["samples"])
+        text = json_text(plain, indent=1)
         write_inside(folder, "peers.json", text)
         write_inside(folder, "peers.md", markdown(rows, told))
         table = ([cells.get(name) for name in _COLUMNS] for cells in map(_csv_row, rows))

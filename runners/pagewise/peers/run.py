@@ -25,7 +25,7 @@ from pagewise.near import choose_of
 from pagewise.paths import module_tree, project_root, setup_facts
 from pagewise.peers import plan
 from pagewise.peers.analysis import Row, carried_on, rows
-from pagewise.peers.bench import Bench, Run, called_file, candidates, family
+from pagewise.peers.bench import Bench, Run, called_file, candidates, family, watched
 from pagewise.peers.known import PEERS
 from pagewise.peers.peer import Program, find, find_library
 from pagewise.peers.plan import Match, Theirs
@@ -35,6 +35,7 @@ from pagewise.provenance import provenance, software
 from pagewise.result import create_folder, utc_text
 from pagewise.session.processes import Left
 from pagewise.signals import interruptible
+from pagewise.stack.files import Watch
 from pagewise.units import clock_text
 
 DOCS = "docs/peers.md"
@@ -76,9 +77,13 @@ class PeerComparison:
     left: list[Left] = field(default_factory=list)
     rounds_done: int = 0
     ending: PagewiseError | Interrupted | None = None
+    watch: Watch = field(default_factory=lambda: Watch({}))
+    changed: dict[str, str] = field(default_factory=dict)
 
     def measure(self) -> list[Row]:
         """Runs the trial round and all rounds. What ends them early is kept in `ending`, not raised."""
+        runs = [run for found in self.runs.values() for run in found]
+        self.watch = Watch({run.candidate.label: tuple(watched(run)) for run in runs})
         with tempfile.TemporaryDirectory(prefix="pagewise-peers-") as scratch:
             bench = Bench(
                 self.hyperfine,
@@ -93,6 +98,8 @@ class PeerComparison:
                     self._run_all(bench)
             except (PagewiseError, Interrupted) as ending:
                 self.ending = ending
+        for label, files in self.watch.verify().items():
+            self._note_changed(label, files)
         return self.rows()
 
     def rows(self) -> list[Row]:
@@ -102,7 +109,7 @@ class PeerComparison:
             for match in self.matches
             for row in rows(
                 match,
-                [sample for sample in self.samples if sample.match == match.name],
+                [self._trusted(sample) for sample in self.samples if sample.match == match.name],
                 self.missing.get(match.name),
                 self.options.seed,
             )
@@ -117,15 +124,20 @@ class PeerComparison:
             "rounds": self.rounds,
             "rounds_done": self.rounds_done,
             **self.facts,
-            "matches": [asdict(match) | {"missing": self.missing.get(match.name)} for match in self.matches],
-            "samples": [sample.to_dict() for sample in self.samples],
+            "matches": [
+                {"name": match.name, **asdict(match), "missing": self.missing.get(match.name)}
+                for match in self.matches
+            ],
+            "files": self.watch.digests(),
+            "changed_files": self.changed,
+            "samples": [self._trusted(sample).to_dict() for sample in self.samples],
             "left_behind": [asdict(one) for one in self.left],
         }
 
     @property
     def faults(self) -> list[str]:
-        """What could not run as asked: matches with both sides here and no figure for one of them."""
-        return [
+        """What could not run as asked: programs that changed, and matches with a side that has no figure."""
+        return [f"{label}: {reason}" for label, reason in self.changed.items()] + [
             f"{row.match.name} ({row.scope}): {row.missing}"
             for row in self.rows()
             if row.missing and row.match.name not in self.missing and self.ending is None
@@ -179,6 +191,16 @@ class PeerComparison:
             for run, kind in planned:
                 position += 1
                 self.samples.append(bench.run(match, run, kind, number, position))
+                if changed := self.watch.look(run.candidate.label):
+                    self._note_changed(run.candidate.label, changed)
+
+    def _note_changed(self, label: str, files: Sequence[Path]) -> None:
+        self.changed[label] = f"changed during the session: {', '.join(map(str, files))}"
+
+    def _trusted(self, sample: Sample) -> Sample:
+        """The sample, without a figure where its program did not stay the same."""
+        reason = self.changed.get(sample.candidate.label)
+        return sample if reason is None else replace(sample, value=None, reason=reason)
 
     def _twin(self, match: Match) -> Run | None:
         """The candidate of ours that runs twice a round: the best of the trial round."""

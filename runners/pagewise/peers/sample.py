@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
+
+from pagewise.core.text import json_text
 
 Side = Literal["ours", "theirs"]
 Series = Literal["trial", "compare", "aa"]
@@ -36,3 +40,8 @@ class Sample:
     def to_dict(self) -> dict[str, Any]:
         """For peers.json."""
         return asdict(self)
+
+
+def digest_of(samples: Sequence[Any]) -> str:
+    """The SHA-256 of samples as they stand in peers.json: whether they were changed there shows by it."""
+    return hashlib.sha256(json_text(list(samples), indent=None).encode()).hexdigest()

@@ -12,8 +12,9 @@ from typing import Any
 
 from pagewise.core.reading import parse_json, read_file
 from pagewise.errors import FormatError, SelectionError
+from pagewise.peers.sample import digest_of
 from pagewise.record import LARGEST, parse_record
-from pagewise.result import MANIFEST, RECORDS, Result, read_result
+from pagewise.result import MANIFEST, RECORDS, Result, differs_from_checksum, read_result
 from pagewise.schemas import upgraded
 
 PEERS = "peers.json"
@@ -194,7 +195,10 @@ def _peers(place: Place) -> Source:
     ]
     about = {"kind": "peers", **_common(told, told["host"]), "name": "peers", "rounds": told["rounds_done"]}
     kept = {**about, "manifest": {key: value for key, value in told.items() if key != "samples"}}
-    return Source(place, _identity(told, place.folder), kept, None, [], samples)
+    known = told.get("samples_sha256")
+    changed = known is not None and known != digest_of(told["samples"])
+    altered = "the figures are not those that were measured" if changed else None
+    return Source(place, _identity(told, place.folder), kept, None, [], samples, altered=altered)
 
 
 def _common(told: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,7 +240,8 @@ def _records_alone(place: Place, first: Mapping[str, Any], faults: list[str]) ->
         "kernel_release": host.get("kernel"),
     }
     line = json.dumps(first, sort_keys=True)
-    return Source(place, _digest(line), about, place.folder / RECORDS, faults=faults)
+    altered = differs_from_checksum(place.folder)
+    return Source(place, _digest(line), about, place.folder / RECORDS, faults=faults, altered=altered)
 
 
 def _first_record(file: Path) -> Mapping[str, Any] | None:

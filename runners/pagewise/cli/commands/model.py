@@ -68,7 +68,7 @@ def command(command: Sequence[str], results: Path, functions: int, as_json: bool
     from pagewise.model.run import Options, prepare
     from pagewise.model.run import model as run_model
     from pagewise.record import RecordWriter
-    from pagewise.result import RECORDS, create_folder
+    from pagewise.result import RECORDS, create_folder, write_checksum
 
     console = make_console(as_json)
     chosen["policies"] = split_commas(chosen["policies"])
@@ -83,6 +83,7 @@ def command(command: Sequence[str], results: Path, functions: int, as_json: bool
     with RecordWriter(folder / RECORDS) as writer:
         for record in records.values():
             writer.append(record)
+    write_checksum(folder, writer.digest)
     print_records(console, name, modelling.geometry, records, functions)
     console.print(f"Result: {write_csv(folder, records)}", highlight=False, soft_wrap=True)
     if as_json:

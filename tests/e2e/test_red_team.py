@@ -1,0 +1,183 @@
+"""Faults in real kernels: what is in their memory, what pages they lie on, and what the machine gives them.
+
+The table of all faults is tests/runners/red_team.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "runners"))
+
+from red_team import OF_MACHINE, OF_MEMORY, Fault  # noqa: E402
+
+pytestmark = pytest.mark.long
+KERNEL = "schoenauer_triad"
+THP, POOL = (
+    Path("/sys/kernel/mm/transparent_hugepage/enabled"),
+    Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"),
+)
+SABOTAGE = {"nan-in-memory": "nan", "wrong-element": "wrong", "real-pages-split": "split"}
+
+
+def build(folder: Path, policy: str, *, install: bool = True) -> Path:
+    """The kernel in one configuration, installed with its module; its build folder."""
+    made = folder / f"build-{policy}"
+    settings = {
+        "BUILD_TESTING": "OFF",
+        "CMAKE_BUILD_TYPE": "Release",
+        "CMAKE_INSTALL_PREFIX": str(folder / policy),
+        "PAGEWISE_HUGEPAGES": policy,
+        "PAGEWISE_MODULE": "ON",
+        "PAGEWISE_MODULE_DIR": str(folder / "modules"),
+    }
+    options = [f"-D{name}={value}" for name, value in settings.items()]
+    for command in (
+        ["cmake", "-S", folder / "kernels", "-B", made, "-G", "Ninja", *options],
+        ["cmake", "--build", made],
+        ["cmake", "--install", made],
+    )[: 3 if install else 2]:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return made
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the kernel in base and in transparent huge pages, and a module tree."""
+    folder = tmp_path_factory.mktemp("kernels")
+    shutil.copytree(ROOT / "kernels", folder / "kernels")
+    for description in (folder / "kernels" / "micro").glob("*/kernel.yaml"):
+        if description.parent.name != KERNEL:
+            shutil.rmtree(description.parent)
+    build(folder, "none")
+    build(folder, "thp")
+    return folder
+
+
+def module_of(stage: Path, policy: str) -> Path:
+    [file] = (stage / "modules").rglob(f"{policy}/hardware-regular.lua")
+    return file
+
+
+def add(stage: Path, name: str, *lines: str) -> str:
+    """The module of transparent huge pages again, for another target by name, with more settings."""
+    sound = module_of(stage, "thp")
+    file = sound.with_name(f"hardware-regular-{name}.lua")
+    target = f'setenv("PAGEWISE_TARGET", "{name}")'
+    file.write_text("\n".join([sound.read_text(), target, *lines]) + "\n")
+    return str(file.relative_to(stage / "modules").with_suffix(""))
+
+
+def command(stage: Path, *arguments: str) -> tuple[list[str], dict[str, Any]]:
+    words = [ROOT / "pagewise", "compare", "--modules", stage / "modules", "--results", stage / "results"]
+    # Small enough to be quick, large enough to be changed while it runs.
+    chosen = ("--kernels", KERNEL, "--no-sweep", "--json", *arguments)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PAGEWISE_")}
+    return [str(word) for word in (*words, *chosen)], {"cwd": stage, "env": inherited, "text": True}
+
+
+def rows_of(text: str) -> dict[str, dict[str, Any]]:
+    [kernel] = json.loads(text)["kernels"]
+    return {row["module"]: row for row in kernel["configurations"]}
+
+
+@pytest.fixture(scope="module")
+def sabotaged(stage: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """One comparison of sound and sabotaged kernels: rows and names of modules by fault."""
+    library = stage / "sabotage.so"
+    source = Path(__file__).with_name("sabotage.c")
+    flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([shutil.which("cc") or "gcc", *flags, source, "-o", library, "-lpthread"], check=True)
+    modules = {
+        fault: add(stage, fault, f'setenv("LD_PRELOAD", "{library}")', f'setenv("SABOTAGE", "{how}")')
+        for fault, how in SABOTAGE.items()
+    }
+    timed = stage / "kernels" / "micro" / KERNEL / "kernel.c"
+    sound = timed.read_text()
+    timed.write_text("#define PW_BROKEN\n" + sound)
+    made = build(stage, "thp", install=False)
+    timed.write_text(sound)
+    broken = stage / "broken"
+    broken.mkdir()
+    shutil.copy(made / "micro" / KERNEL / f"pw-{KERNEL}", broken)
+    path = f'prepend_path("PATH", "{broken}")'
+    modules["last-element-skipped"] = add(stage, "last-element-skipped", path)
+    words, how = command(stage, "--rounds", "3")
+    done = subprocess.run(words, **how, capture_output=True, check=False)
+    assert done.returncode == 1, done.stderr
+    return rows_of(done.stdout), modules
+
+
+def test_sound_kernels_are_ranked(sabotaged: tuple[dict[str, dict[str, Any]], dict[str, str]]):
+    rows, modules = sabotaged
+    sound = [row for module, row in rows.items() if module not in modules.values()]
+    assert {row["hugepages"] for row in sound} == {"none", "thp"}
+    assert {row["code"] for row in sound} == {None}
+
+
+@pytest.mark.parametrize("fault", OF_MEMORY, ids=lambda fault: fault.name)
+def test_a_fault_in_a_real_kernel_is_reported_and_not_ranked(
+    fault: Fault, sabotaged: tuple[dict[str, dict[str, Any]], dict[str, str]]
+):
+    rows, modules = sabotaged
+    row = rows[modules[fault.name]]
+    assert row["code"] == fault.code, row["invalid"]
+    assert row["verdict"] is row["time_ratio"] is None
+
+
+@pytest.fixture
+def kept() -> Iterator[Callable[[Path, str], None]]:
+    """Writes settings of the machine, and puts back what they were."""
+    if os.environ.get("PAGEWISE_TEST_CHANGES_MACHINE") != "1" or os.geteuid() != 0:
+        pytest.skip("changes settings for a moment; as root, PAGEWISE_TEST_CHANGES_MACHINE=1 agrees")
+    before: dict[Path, str] = {}
+
+    def write(file: Path, value: str) -> None:
+        text = file.read_text()
+        before.setdefault(file, text.partition("[")[2].partition("]")[0] or text)
+        file.write_text(value)
+
+    yield write
+    for file, value in before.items():
+        file.write_text(value)
+
+
+@pytest.mark.parametrize("fault", OF_MACHINE, ids=lambda fault: fault.name)
+def test_a_setting_that_changes_during_the_session_is_a_finding(
+    fault: Fault, stage: Path, kept: Callable[[Path, str], None]
+):
+    policy, file, value = {
+        "thp-switched-off": ("thp", THP, "never"),
+        "pool-emptied": ("hugetlbfs", POOL, "0"),
+    }[fault.name]
+    if policy == "hugetlbfs":
+        build(stage, policy)
+        kept(POOL, "300")
+    words, how = command(stage, "--rounds", "6", "--configurations", f"*/{policy}/hardware-regular")
+    words[words.index("--results") + 1] = str(stage / fault.name)
+    process = subprocess.Popen(words, **how, stdout=subprocess.PIPE)
+    while process.poll() is None:
+        records = list((stage / fault.name).glob("*/records.jsonl"))
+        if records and records[0].read_bytes().count(b"\n") >= 7:
+            kept(file, value)
+            break
+        time.sleep(0.02)
+    out, _ = process.communicate(timeout=300)
+    told = json.loads(out)
+    assert process.returncode == 1
+    [found] = told["findings"]
+    assert (found["code"], found["hugepages"]) == (fault.code, policy)
+    assert 0 < found["rounds"] < found["rounds_made"] == 6
+    assert [one for one in told["answers"] if one["factor"] == "hugepages"] == []

@@ -31,12 +31,12 @@ def relation(connection: duckdb.DuckDBPyConnection, source: Source) -> Relation:
     copy: the store has all of it. grown: it has all that the store has, and more. conflict: neither, or its
     manifest says that it is of other programs, another machine or another moment.
     """
-    found = connection.execute("SELECT folder, manifest FROM results WHERE result = ?", [source.result])
-    folder, manifest = found.fetchone() or ("", None)
+    stored = connection.execute("SELECT folder, manifest FROM results WHERE result = ?", [source.result])
+    folder, manifest = stored.fetchone() or ("", None)
     if _is_same(source.place.folder, Path(folder)):
         return "copy"
-    held, told = json.loads(manifest or "{}"), source.about.get("manifest") or {}
-    if any(held.get(name) != told.get(name) for name in _FIXED if name in held or name in told):
+    held, new = json.loads(manifest or "{}"), source.about.get("manifest") or {}
+    if any(held.get(name) != new.get(name) for name in _FIXED if name in held or name in new):
         return "conflict"
     mine = Counter(_rows(source))
     question = _HELD_RECORDS if source.records is not None or not source.samples else _HELD_SAMPLES
@@ -44,19 +44,19 @@ def relation(connection: duckdb.DuckDBPyConnection, source: Source) -> Relation:
     return "copy" if mine <= known else "grown" if known <= mine else "conflict"
 
 
-def _is_same(one: Path, other: Path) -> bool:
+def _is_same(folder: Path, other: Path) -> bool:
     """Whether the files of two folders have the same content."""
-    names = [name for name in FILES if (one / name).is_file()]
+    names = [name for name in FILES if (folder / name).is_file()]
     if not other.is_dir() or names != [name for name in FILES if (other / name).is_file()]:
         return False
-    _, different, unreadable = filecmp.cmpfiles(one, other, names, shallow=False)
+    _, different, unreadable = filecmp.cmpfiles(folder, other, names, shallow=False)
     return not different and not unreadable
 
 
 def _rows(source: Source) -> Iterable[tuple[Any, ...]]:
-    """What tells runs apart, as the store has it; what is no record is left out."""
-    for one in source.samples:
-        yield _row(one[name] for name in ("match", "side", "candidate", "series", "round", "value"))
+    """What distinguishes runs, as the store has it; lines that are no records are left out."""
+    for sample in source.samples:
+        yield _row(sample[name] for name in ("match", "side", "candidate", "series", "round", "value"))
     if source.records is None:
         return
     with source.records.open("rb") as stream:
@@ -64,9 +64,9 @@ def _rows(source: Source) -> Iterable[tuple[Any, ...]]:
             try:
                 record = parse_json(line)
                 run, seconds = record.get("run") or {}, record.get("seconds") or {}
-                told = [run.get(name) for name in ("module", "round", "position")]
+                module, number, position = (run.get(name) for name in ("module", "round", "position"))
                 name, status = record["kernel"], record["status"]
-                yield _row((name, told[0], status, *told[1:], seconds.get("repetitions")))
+                yield _row((name, module, status, number, position, seconds.get("repetitions")))
             except (ValueError, LookupError, TypeError, AttributeError):
                 continue
 

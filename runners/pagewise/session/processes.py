@@ -59,7 +59,7 @@ class Running:
     @property
     def left_behind(self) -> dict[str, Any]:
         """For the `run` of a record; empty when nothing was left."""
-        return {"left_behind": [asdict(one) for one in self.left]} if self.left else {}
+        return {"left_behind": [asdict(process) for process in self.left]} if self.left else {}
 
     def wait(self, limit: float) -> bool:
         """Waits until the run is over, ends it after `limit` seconds; whether it was too long."""
@@ -158,7 +158,7 @@ def in_session(
 
 def left_by(records: Iterable[Mapping[str, Any]]) -> list[Left]:
     """What the runs of these records left behind; several records of a run have the same."""
-    left = [Left(**one) for record in records for one in record.get("run", {}).get("left_behind", ())]
+    left = [Left(**entry) for record in records for entry in record.get("run", {}).get("left_behind", ())]
     return list(dict.fromkeys(left))
 
 
@@ -166,9 +166,9 @@ def left_text(left: Sequence[Left]) -> str | None:
     """What runs left behind and what to do about it in a sentence, None when nothing."""
     if not left:
         return None
-    commands = ", ".join(dict.fromkeys(one.command for one in left))
+    commands = ", ".join(dict.fromkeys(process.command for process in left))
     text = f"Runs left {count_text(len(left), 'process', 'processes')} behind ({commands})"
-    if all(one.ended for one in left):
+    if all(process.ended for process in left):
         return f"{text}; they were ended after each run."
     return f"{text}, which run beside later runs and disturb them: end them with --end-leftovers."
 
@@ -177,24 +177,24 @@ def _leftovers(others: frozenset[int], ending: bool) -> list[Left]:
     """The processes that came to this one from a run that is over; ended if asked for."""
     _reap(_left)
     deadline = time.monotonic() + _SETTLING_SECONDS
-    while (found := _living(_children() - others)) and not ending and time.monotonic() < deadline:
+    while (living := _living(_children() - others)) and not ending and time.monotonic() < deadline:
         time.sleep(_LOOK_SECONDS)
     if not ending:
-        _left.update(found)
-        return [Left(pid, command, False) for pid, command in found.items()]
-    seen = dict(found)
+        _left.update(living)
+        return [Left(pid, command, False) for pid, command in living.items()]
+    seen = dict(living)
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + GRACE_SECONDS
         asked: set[int] = set()
-        while (found := _living(_children() - others)) and time.monotonic() < deadline:
+        while (living := _living(_children() - others)) and time.monotonic() < deadline:
             # The children of one that ended come to this process.
-            seen |= found
-            for pid in found.keys() - asked:
+            seen |= living
+            for pid in living.keys() - asked:
                 _end_one(pid, number)
-            asked |= found.keys()
+            asked |= living.keys()
             time.sleep(_LOOK_SECONDS)
-    _left.update(found)
-    return [Left(pid, command, pid not in found) for pid, command in seen.items()]
+    _left.update(living)
+    return [Left(pid, command, pid not in living) for pid, command in seen.items()]
 
 
 def _end_one(pid: int, number: int) -> None:
@@ -227,25 +227,25 @@ def _subreaper() -> Iterator[None]:
 
 def _children() -> set[int]:
     """The children of this process, ended ones too."""
-    found: set[int] = set()
+    pids: set[int] = set()
     for file in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):
-            found.update(map(int, file.read_text(encoding="ascii").split()))
-    return found
+            pids.update(map(int, file.read_text(encoding="ascii").split()))
+    return pids
 
 
 def _living(pids: Iterable[int]) -> dict[int, str]:
     """Those that still run, with their commands; others are reaped."""
     _reap(set(pids))
-    found = {}
+    living = {}
     for pid in pids:
         with suppress(OSError):
             state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
             words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
             name = Path(f"/proc/{pid}/comm").read_bytes().decode(errors="replace").strip()
             if state != b"Z":
-                found[pid] = (" ".join(words).strip() or name)[:_LONGEST_COMMAND]
-    return found
+                living[pid] = (" ".join(words).strip() or name)[:_LONGEST_COMMAND]
+    return living
 
 
 def _reap(pids: set[int]) -> None:

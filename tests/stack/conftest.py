@@ -110,11 +110,18 @@ def dist(checkout: Path, *arguments: str, **settings: str) -> subprocess.Complet
     return run(sys.executable, checkout / "setup" / "dist.py", *arguments, **settings)
 
 
+def pins() -> dict[str, str]:
+    """The entries of the lock of Python packages, by package; those of several versions together."""
+    entries: dict[str, str] = {}
+    for entry in re.split(r"^(?=[a-z])", (ROOT / PINS).read_text(), flags=re.MULTILINE):
+        name = re.split(r"[=\s]", entry)[0]
+        entries[name] = entries.get(name, "") + entry
+    return entries
+
+
 def pin_only(root: Path, packages: set[str]) -> None:
     """Have a checkout's set-up install these Python packages and no others."""
-    entries = re.split(r"^(?=[a-z])", (ROOT / PINS).read_text(), flags=re.MULTILINE)
-    kept = [entry for entry in entries if re.split(r"[=\s]", entry)[0] in packages]
-    (root / PINS).write_text("".join(kept))
+    (root / PINS).write_text("".join(entry for name, entry in pins().items() if name in packages))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -88,13 +87,11 @@ def add(stage: Stage, fault: Fault) -> str:
     return name
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stage, dict[str, Any], dict[str, str]]:
-    """One comparison with all faults of kernels: the stage, what it reported, and modules by fault."""
-    stage = Stage(tmp_path_factory.mktemp("red-team"))
+def test_every_fault_of_a_kernel_is_reported_and_not_ranked(stage: Stage):
+    """One comparison has all of them; what is sound in it is ranked."""
     stage.add("gcc-12.2.0", BASE, [KERNEL])
     stage.add("gcc-12.2.0", THP, [KERNEL], factor="0.5")
-    modules = {fault.name: add(stage, fault) for fault in OF_KERNELS}
+    modules = {add(stage, fault): fault for fault in OF_KERNELS}
     marker = stage.folder / "competing"
     with subprocess.Popen([sys.executable, "-c", COMPETITOR, str(marker)]) as competitor:
         try:
@@ -103,33 +100,16 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stage, dict[str, 
         finally:
             competitor.kill()
     assert done.returncode == 1, done.stderr
-    return stage, json.loads(done.stdout), modules
-
-
-def row_of(told: dict[str, Any], module: str) -> dict[str, Any]:
-    [row] = [row for row in told["kernels"][0]["configurations"] if row["module"] == module]
-    return row
-
-
-def test_what_is_sound_is_ranked(session: tuple[Stage, dict[str, Any], dict[str, str]]):
-    _, told, modules = session
-    sound = [
-        row for row in told["kernels"][0]["configurations"] if row["module"] not in set(modules.values())
-    ]
-    assert [row["code"] for row in sound] == [None, None]
-    assert [row["verdict"] for row in sound] == [None, "faster"]
-
-
-@pytest.mark.parametrize("fault", OF_KERNELS, ids=lambda fault: fault.name)
-def test_a_fault_of_a_kernel_is_reported_and_not_ranked(
-    fault: Fault, session: tuple[Stage, dict[str, Any], dict[str, str]]
-):
-    _, told, modules = session
-    row = row_of(told, modules[fault.name])
-    assert (row["code"] or "") == fault.code, row["invalid"]
-    assert row["verdict"] == (None if fault.code else "cannot tell")
-    found = [one["code"] for one in told["findings"] if one["module"] == modules[fault.name]]
-    assert found == ([fault.code] if fault.code else [])
+    told = json.loads(done.stdout)
+    rows = {row["module"]: row for row in told["kernels"][0]["configurations"]}
+    reported = {fault.name: rows[module]["code"] or "" for module, fault in modules.items()}
+    assert reported == {fault.name: fault.code for fault in OF_KERNELS}
+    verdicts = {fault.name: rows[module]["verdict"] for module, fault in modules.items()}
+    assert verdicts == {fault.name: None if fault.code else "cannot tell" for fault in OF_KERNELS}
+    found = {one["module"]: one["code"] for one in told["findings"]}
+    assert found == {module: fault.code for module, fault in modules.items() if fault.code}
+    sound = [row for module, row in rows.items() if module not in modules]
+    assert [(row["code"], row["verdict"]) for row in sound] == [(None, None), (None, "faster")]
 
 
 def test_records_that_are_edited_during_their_session_have_no_verdict(stage: Stage):

@@ -1,6 +1,6 @@
 """Faults in real kernels: what is in their memory, what pages they lie on, and what the machine gives them.
 
-The table of all faults is tests/runners/red_team.py.
+The table of all faults is red_team.py.
 """
 
 from __future__ import annotations
@@ -9,18 +9,15 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "runners"))
-
-from red_team import OF_MACHINE, OF_MEMORY, Fault  # noqa: E402
+from red_team import OF_MACHINE, OF_MEMORY, Fault
+from stage import ROOT
 
 pytestmark = pytest.mark.long
 KERNEL = "schoenauer_triad"
@@ -54,8 +51,11 @@ def build(folder: Path, policy: str, *, install: bool = True) -> Path:
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kernels(tmp_path_factory: pytest.TempPathFactory, lacking: Callable[[str], NoReturn]) -> Path:
     """A folder with the kernel in base and in transparent huge pages, and a module tree."""
+    for program in ("cmake", "ninja", "cc", "gfortran"):
+        if shutil.which(program) is None:
+            lacking(f"needs {program} to build kernels (make setup)")
     folder = tmp_path_factory.mktemp("kernels")
     shutil.copytree(ROOT / "kernels", folder / "kernels")
     for description in (folder / "kernels" / "micro").glob("*/kernel.yaml"):
@@ -93,9 +93,8 @@ def rows_of(text: str) -> dict[str, dict[str, Any]]:
     return {row["module"]: row for row in kernel["configurations"]}
 
 
-@pytest.fixture(scope="module")
-def sabotaged(stage: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """One comparison of sound and sabotaged kernels: rows and names of modules by fault."""
+def sabotaged(stage: Path) -> dict[str, str]:
+    """Adds a configuration for each fault in memory; modules by fault."""
     library = stage / "sabotage.so"
     source = Path(__file__).with_name("sabotage.c")
     flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
@@ -113,35 +112,25 @@ def sabotaged(stage: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     broken.mkdir()
     shutil.copy(made / "micro" / KERNEL / f"pw-{KERNEL}", broken)
     path = f'prepend_path("PATH", "{broken}")'
-    modules["last-element-skipped"] = add(stage, "last-element-skipped", path)
-    words, how = command(stage, "--rounds", "3")
+    return {**modules, "last-element-skipped": add(stage, "last-element-skipped", path)}
+
+
+def test_faults_in_real_kernels_are_reported_and_not_ranked(kernels: Path):
+    modules = sabotaged(kernels)
+    words, how = command(kernels, "--rounds", "3")
     done = subprocess.run(words, **how, capture_output=True, check=False)
     assert done.returncode == 1, done.stderr
-    return rows_of(done.stdout), modules
-
-
-def test_sound_kernels_are_ranked(sabotaged: tuple[dict[str, dict[str, Any]], dict[str, str]]):
-    rows, modules = sabotaged
+    rows = rows_of(done.stdout)
+    reported = {fault: rows[module]["code"] for fault, module in modules.items()}
+    assert reported == {fault.name: fault.code for fault in OF_MEMORY}
+    assert {rows[module]["time_ratio"] for module in modules.values()} == {None}
     sound = [row for module, row in rows.items() if module not in modules.values()]
-    assert {row["hugepages"] for row in sound} == {"none", "thp"}
-    assert {row["code"] for row in sound} == {None}
-
-
-@pytest.mark.parametrize("fault", OF_MEMORY, ids=lambda fault: fault.name)
-def test_a_fault_in_a_real_kernel_is_reported_and_not_ranked(
-    fault: Fault, sabotaged: tuple[dict[str, dict[str, Any]], dict[str, str]]
-):
-    rows, modules = sabotaged
-    row = rows[modules[fault.name]]
-    assert row["code"] == fault.code, row["invalid"]
-    assert row["verdict"] is row["time_ratio"] is None
+    assert {row["hugepages"]: row["code"] for row in sound} == {"none": None, "thp": None}
 
 
 @pytest.fixture
 def kept() -> Iterator[Callable[[Path, str], None]]:
     """Writes settings of the machine, and puts back what they were."""
-    if os.environ.get("PAGEWISE_TEST_CHANGES_MACHINE") != "1" or os.geteuid() != 0:
-        pytest.skip("changes settings for a moment; as root, PAGEWISE_TEST_CHANGES_MACHINE=1 agrees")
     before: dict[Path, str] = {}
 
     def write(file: Path, value: str) -> None:
@@ -154,22 +143,23 @@ def kept() -> Iterator[Callable[[Path, str], None]]:
         file.write_text(value)
 
 
+@pytest.mark.changes_machine
 @pytest.mark.parametrize("fault", OF_MACHINE, ids=lambda fault: fault.name)
 def test_a_setting_that_changes_during_the_session_is_a_finding(
-    fault: Fault, stage: Path, kept: Callable[[Path, str], None]
+    fault: Fault, kernels: Path, kept: Callable[[Path, str], None]
 ):
     policy, file, value = {
         "thp-switched-off": ("thp", THP, "never"),
         "pool-emptied": ("hugetlbfs", POOL, "0"),
     }[fault.name]
     if policy == "hugetlbfs":
-        build(stage, policy)
+        build(kernels, policy)
         kept(POOL, "300")
-    words, how = command(stage, "--rounds", "6", "--configurations", f"*/{policy}/hardware-regular")
-    words[words.index("--results") + 1] = str(stage / fault.name)
+    words, how = command(kernels, "--rounds", "6", "--configurations", f"*/{policy}/hardware-regular")
+    words[words.index("--results") + 1] = str(kernels / fault.name)
     process = subprocess.Popen(words, **how, stdout=subprocess.PIPE)
     while process.poll() is None:
-        records = list((stage / fault.name).glob("*/records.jsonl"))
+        records = list((kernels / fault.name).glob("*/records.jsonl"))
         if records and records[0].read_bytes().count(b"\n") >= 7:
             kept(file, value)
             break

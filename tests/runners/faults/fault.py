@@ -155,7 +155,8 @@ class Fault:
         before = place.prints()
         ended = self.happen(place)
         for one in ended if isinstance(ended, list) else [ended]:
-            told = f"exit code {one.code}\n{one.output[-2000:]}\n{one.messages[-4000:]}"
+            told = ascii(f"exit code {one.code}\n{one.output[-2000:]}\n{one.messages[-4000:]}")
+            told = told.replace("\\n", "\n")
             assert one.code != INTERNAL and "Traceback" not in one.messages, told
             assert one.code in self.codes, told
             # Our own colours, which FORCE_COLOR asks for, are no fault.

@@ -1,4 +1,4 @@
-"""Fixtures: stages with stand-in modules and kernels (stage.py); tests that change the machine run alone."""
+"""Fixtures: stages with stand-in modules and kernels. Tests that change or load the machine run alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from stage import CHASE, TRIAD, Stage
 
-CHANGES_MACHINE = "changes_machine"
+CHANGES_MACHINE, ALONE = "changes_machine", "alone"
 LOCK = Path(tempfile.gettempdir(), f"pagewise-tests-{os.geteuid()}.lock")
 POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 
@@ -21,12 +21,13 @@ POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 def pytest_configure(config: pytest.Config) -> None:
     told = "changes settings of this machine for a moment: needs consent, and no other test beside it"
     config.addinivalue_line("markers", f"{CHANGES_MACHINE}: {told}")
+    config.addinivalue_line("markers", f"{ALONE}: no other test runs beside it, as it would be disturbed")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Many tests in other processes at a time, their fixtures too; one alone that changes the machine."""
-    alone = item.get_closest_marker(CHANGES_MACHINE) is not None
+    """Many tests in other processes at a time, their fixtures too; these run alone."""
+    alone = any(item.get_closest_marker(name) for name in (CHANGES_MACHINE, ALONE))
     with LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         return (yield)

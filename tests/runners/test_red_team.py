@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +31,8 @@ COMPETITOR = """
 import os, sys, time
 from pathlib import Path
 marker = Path(sys.argv[1])
+if os.geteuid() == 0:
+    os.nice(-19)
 while True:
     try:
         os.sched_setaffinity(0, {int(cpu) for cpu in marker.read_text().split(",")})
@@ -89,27 +93,43 @@ def add(stage: Stage, fault: Fault) -> str:
 
 def test_every_fault_of_a_kernel_is_reported_and_not_ranked(stage: Stage):
     """One comparison has all of them; what is sound in it is ranked."""
-    stage.add("gcc-12.2.0", BASE, [KERNEL])
+    faults = [fault for fault in OF_KERNELS if fault.name != "competing-load"]
     stage.add("gcc-12.2.0", THP, [KERNEL], factor="0.5")
-    modules = {add(stage, fault): fault for fault in OF_KERNELS}
+    rows, findings = outcome(stage, faults, "--memory", "bind:0")
+    verdicts = {fault.name: rows[fault.name]["verdict"] for fault in faults}
+    assert verdicts == {fault.name: None if fault.code else "cannot tell" for fault in faults}
+    assert findings == {fault.name: fault.code for fault in faults if fault.code}
+    sound = [row for name, row in rows.items() if name not in verdicts]
+    assert [(row["code"], row["verdict"]) for row in sound] == [(None, None), (None, "faster")]
+
+
+@pytest.mark.alone
+def test_competing_load_is_reported(stage: Stage):
+    """Beside other tests the baseline would be disturbed too."""
     marker = stage.folder / "competing"
     with subprocess.Popen([sys.executable, "-c", COMPETITOR, str(marker)]) as competitor:
         try:
-            chosen = ("--rounds", "8", "--no-sweep", "--memory", "bind:0", "--json")
-            done = stage.run("compare", "--results", str(stage.results), *chosen, timeout=300)
+            outcome(stage, [fault for fault in OF_KERNELS if fault.name == "competing-load"], "--cpus", "0")
         finally:
             competitor.kill()
+
+
+def outcome(
+    stage: Stage, faults: Sequence[Fault], *arguments: str
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """The rows and the codes of the findings of a comparison with these faults, by fault, else by module."""
+    stage.add("gcc-12.2.0", BASE, [KERNEL])
+    names = {add(stage, fault): fault.name for fault in faults}
+    chosen = ("--rounds", "8", "--no-sweep", *arguments, "--json")
+    done = stage.run("compare", "--results", str(stage.results), *chosen, timeout=300)
     assert done.returncode == 1, done.stderr
     told = json.loads(done.stdout)
-    rows = {row["module"]: row for row in told["kernels"][0]["configurations"]}
-    reported = {fault.name: rows[module]["code"] or "" for module, fault in modules.items()}
-    assert reported == {fault.name: fault.code for fault in OF_KERNELS}
-    verdicts = {fault.name: rows[module]["verdict"] for module, fault in modules.items()}
-    assert verdicts == {fault.name: None if fault.code else "cannot tell" for fault in OF_KERNELS}
-    found = {one["module"]: one["code"] for one in told["findings"]}
-    assert found == {module: fault.code for module, fault in modules.items() if fault.code}
-    sound = [row for module, row in rows.items() if module not in modules]
-    assert [(row["code"], row["verdict"]) for row in sound] == [(None, None), (None, "faster")]
+    configurations = told["kernels"][0]["configurations"]
+    rows = {names.get(row["module"], row["module"]): row for row in configurations}
+    assert {fault.name: rows[fault.name]["code"] or "" for fault in faults} == {
+        fault.name: fault.code for fault in faults
+    }
+    return rows, {names[one["module"]]: one["code"] for one in told["findings"]}
 
 
 def test_records_that_are_edited_during_their_session_have_no_verdict(stage: Stage):

@@ -25,6 +25,8 @@ _SAME_CLOCK, _CLOCK_SECONDS = 1.02, 0.005
 # Involuntary context switches that tell a core with other work from a quiet one: at least so many per run and
 # second, and so many times the baseline's. Runs of some 10 ms have too few on any machine.
 _SWITCHES_PER_RUN, _SWITCHES_PER_SECOND, _TIMES_AS_MANY = 20, 50.0, 4.0
+# So many runs, and this share of them disturbed, are no coincidence.
+_FEWEST_RUNS, _MOST_RUNS = 5, 0.6
 
 
 def contradiction(kernel: Kernel, measured: Configuration, valid: Sequence[Record]) -> Exclusion | None:
@@ -93,18 +95,22 @@ def _flags(record: Record) -> set[str]:
 
 
 def disturbed(records: Sequence[Record], baseline: Sequence[Record]) -> Exclusion | None:
-    """Whether other programs ran on the cores of this configuration, and not on those of the baseline."""
+    """Whether other programs ran on the cores of this configuration, and not on those of the baseline.
+
+    Only if most of several runs were disturbed: what disturbs single runs is noise, which intervals show.
+    """
     ours, theirs = _switches(records), _switches(baseline)
-    if not ours or not theirs:
+    if len(ours) < _FEWEST_RUNS or not theirs:
         return None
-    rates = [median(count / seconds for count, seconds in one) for one in (ours, theirs)]
-    enough = median(count for count, _ in ours) >= _SWITCHES_PER_RUN and rates[0] >= _SWITCHES_PER_SECOND
-    if not enough or rates[0] < _TIMES_AS_MANY * rates[1]:
+    usual = median(count / seconds for count, seconds in theirs)
+    limit = max(_SWITCHES_PER_SECOND, _TIMES_AS_MANY * usual)
+    rates = [count / seconds for count, seconds in ours if count >= _SWITCHES_PER_RUN]
+    if sum(rate >= limit for rate in rates) < _MOST_RUNS * len(ours):
         return None
     return Exclusion(
         "disturbed",
-        f"other programs ran on its cores: {rates[0]:.0f} involuntary context switches per second, "
-        f"{rates[1]:.0f} of the baseline",
+        f"other programs ran on its cores: {median(rates):.0f} involuntary context switches per second, "
+        f"{usual:.0f} of the baseline",
     )
 
 

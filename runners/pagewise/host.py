@@ -54,14 +54,15 @@ def read(file: Path) -> str | None:
 def cpu_list(text: str) -> list[int]:
     """The numbers in the kernel's list notation: `0-2,7` is 0, 1, 2, 7.
 
-    Raises ValueError for what the kernel does not write: ranges out of order, numbers beyond all CPUs.
+    In any order, as a user may give them. Raises ValueError for anything else, for a number that is there
+    twice or beyond all CPUs.
     """
     numbers: list[int] = []
     for part in filter(None, text.strip().split(",")):
         match = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", part)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
-        if not (numbers[-1] if numbers else -1) < first <= last < _MOST_CPUS:
-            raise ValueError(f"{text[:40]!r} is no list of CPUs")
+        if not first <= last < _MOST_CPUS or not set(range(first, last + 1)).isdisjoint(numbers):
+            raise ValueError(f"{text[:40]!r} is not a list of CPUs")
         numbers += range(first, last + 1)
     return numbers
 

@@ -72,10 +72,10 @@ def succeed(*command: str | Path) -> str:
 def sources(release: str) -> list[tuple[str, str, str]]:
     """Server, suite and component of a release's packages, from where this machine has its own."""
     here = codename()
-    listed = succeed(
-        *("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)"),
-        *("Created-By: Packages", "Origin: Debian"),
-    )
+    ask = ("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)")
+    ask += ("Created-By: Packages", "Origin: Debian")
+    # Without package lists apt does not know whose they are.
+    listed = succeed(*ask) or (succeed("apt-get", "update") and succeed(*ask))
     rows = [tuple(line.split()) for line in listed.splitlines()]
     return [(uri, suite.replace(here, release), component) for uri, suite, component in rows]
 

@@ -140,7 +140,8 @@ def _interrupted(number: int) -> Callable[[Place], Ended]:
     def happen(place: Place) -> Ended:
         ended = place.start(
             *["compare", "--rounds", "200", "--results", str(place.results), "--limit", "5"],
-            shell=f'"$@" & pid=$!; sleep 2; kill -{number} $pid; wait $pid',
+            # Not ignored, as nohup and a shell's background jobs inherit it.
+            shell=f'env --default-signal "$@" & pid=$!; sleep 2; kill -{number} $pid; wait $pid',
         )
         made = max(place.results.glob("2*"), key=lambda folder: folder.name, default=None)
         if made is not None and (made / "manifest.json").exists():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from pagewise.errors import SetupError
-from pagewise.model.tracer import find_tracer
+from pagewise.core.errors import SetupError
+from pagewise.workloads.simulation.tracer import find_tracer
 
 
 def _reason() -> str:

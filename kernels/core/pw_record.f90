@@ -1,6 +1,6 @@
 !> The result record, schema `pagewise.record/1`: facts of one measurement, and their JSON text.
 !>
-!> The schema itself stands beside the program that reads records (runners/pagewise/schema).
+!> The schema itself stands beside the program that reads records (runners/pagewise/core/schema).
 module pw_record
     use pw_error, only: error_t, exit_check, exit_pages
     use pw_json, only: json_t

@@ -2,7 +2,7 @@
 
 import sys
 
-from pagewise.errors import missing_package
+from pagewise.core.errors import missing_package
 
 if __name__ == "__main__":
     try:

@@ -18,7 +18,7 @@ from private_slurm import Slurm, lacks, private_slurm, until
 
 sys.path += [str(Path(__file__).parents[number] / "runners") for number in (1, 2)]
 
-from pagewise.schemas import faults
+from pagewise.core.schemas import faults
 from stage import CHASE, TRIAD, Stage
 
 ROOT = Path(__file__).parents[2]
@@ -253,14 +253,15 @@ def test_plain_reframe_runs_a_comparison_too(cluster: tuple[Slurm, Stage]) -> No
     done = stage.run("cluster", "configure", str(site.parent / "mine"))
     assert done.returncode == 0, done.stderr
     command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()"]
-    files = ["-C", ROOT / "runners/reframe/settings.py", "-C", site.parent / "mine" / "reframe.yaml"]
+    settings = ROOT / "runners/pagewise/cluster/reframe_tests/settings.py"
+    files = ["-C", settings, "-C", site.parent / "mine" / "reframe.yaml"]
     started = time.time()
     done = subprocess.run(
         [
             *command,
             *files,
             "-c",
-            ROOT / "runners/reframe",
+            ROOT / "runners/pagewise/cluster/reframe_tests",
             "-S",
             "options=--rounds 3 --no-sweep",
             "-J",

@@ -13,7 +13,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = ROOT / "runners" / "pagewise" / "schema"
+SCHEMA = ROOT / "runners" / "pagewise" / "core" / "schema"
 ALL = [yaml.safe_load(file.read_text()) for file in ROOT.glob("kernels/micro/*/kernel.yaml")]
 # Those of libraries are in an environment of their own.
 DESCRIPTIONS = [one for one in ALL if one["compare"].get("default") and "needs" not in one]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-from pagewise.configuration import Configuration
-from pagewise.kernel import Kernel
-from pagewise.plan import Subject, subject
+from pagewise.core.configuration import Configuration
+from pagewise.core.kernel import Kernel
+from pagewise.core.plan import Subject, subject
 from stage import CHASE, TRIAD
 
 HUGE = 2 * 1024 * 1024

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from builders import configuration, failed_record, record, subject_of
-from pagewise.configuration import Configuration
-from pagewise.kernel import Kernel
-from pagewise.result import Result
+from pagewise.core.configuration import Configuration
+from pagewise.core.kernel import Kernel
+from pagewise.core.result import Result
 from stage import ALL_LABELS, ROOT
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")

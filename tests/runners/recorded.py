@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pagewise.compare.many import corrected
-from pagewise.compare.statistics import estimate
+from pagewise.analysis.multiple_comparisons import corrected
+from pagewise.analysis.statistics import estimate
 
 FOLDER = Path(__file__).with_name("noise")
 

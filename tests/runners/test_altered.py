@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from builders import configuration, failed_record, kernel, record, subject_of
-from pagewise.compare.analysis import analyse
+from pagewise.analysis.analysis import analyse
+from pagewise.core.result import digest_of, read_result
 from pagewise.report import advice
 from pagewise.report.findings import findings
-from pagewise.result import digest_of, read_result
 from pagewise.stack.files import Watch
 from stage import Stage
 

@@ -7,8 +7,8 @@ import copy
 import pytest
 
 from builders import chase, configuration, failed_record, kernel, record, subject_of
-from pagewise.compare.analysis import analyse
-from pagewise.compare.validity import invalid_reason
+from pagewise.analysis.analysis import analyse
+from pagewise.analysis.validity import invalid_reason
 from stage import DISTANCES, TRIAD
 
 BASE = configuration()

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from pagewise.core.environment import influences, without_influences
-from pagewise.errors import SetupError
-from pagewise.launch import find_hyperfine, implausible
-from pagewise.own_program.policy import removed
-from pagewise.result import read_result
-from pagewise.results.differences import differences
+from pagewise.core.errors import SetupError
+from pagewise.core.result import read_result
+from pagewise.session.launch import find_hyperfine, implausible
+from pagewise.store.differences import differences
+from pagewise.workloads.program.policy import removed
 from stage import CHASE, Stage
 
 CALLERS = {

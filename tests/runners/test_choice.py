@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.catalog import Catalog, read_catalog
-from pagewise.comparison import Options, choose, intended
-from pagewise.errors import RefusedError, SelectionError
-from pagewise.lmod import find_init, load_each
-from pagewise.plan import Subject
-from pagewise.result import create_folder
+from pagewise.core.errors import RefusedError, SelectionError
+from pagewise.core.plan import Subject
+from pagewise.core.result import create_folder
+from pagewise.session.comparison import choose, intended
+from pagewise.session.options import Options
+from pagewise.stack.catalog import Catalog, read_catalog
+from pagewise.stack.lmod import find_init, load_each
 from stage import CHASE, GATHER, TRIAD, Stage
 
 

@@ -11,8 +11,8 @@ import yaml
 
 from pagewise.cluster.sites import FILE, located
 from pagewise.cluster.systems import of_site
-from pagewise.errors import SelectionError, SetupError
-from pagewise.site.folder import Site, read_site
+from pagewise.core.errors import SelectionError, SetupError
+from pagewise.stack.site.folder import Site, read_site
 
 ROOT = Path(__file__).parents[2]
 

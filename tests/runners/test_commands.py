@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pagewise.compare.analysis import analyse
+from pagewise.analysis.analysis import analyse
+from pagewise.core.result import read_result
 from pagewise.report.terminal import print_result
-from pagewise.result import read_result
 from stage import ALL_LABELS, CHASE, DISTANCES, GATHER, TRIAD, Stage
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from builders import configuration, failed_record, kernel, record, subject_of
-from pagewise.compare.counted import count, quotient
-from pagewise.compare.statistics import Ratio
-from pagewise.counters.counting import MOST_EVENTS, Wanted, counted_groups
-from pagewise.counters.events import EventFile
-from pagewise.plan import order_of_groups
+from pagewise.analysis.counted import count, quotient
+from pagewise.analysis.statistics import Ratio
+from pagewise.core.plan import order_of_groups
+from pagewise.core.result import read_result
 from pagewise.report.counters import counted, latex, ratio_text, value_text
-from pagewise.result import read_result
+from pagewise.stack.events import EventFile
+from pagewise.workloads.counters.counting import MOST_EVENTS, Wanted, counted_groups
 from stage import CHASE, EVENTS, TRIAD, Stage
 
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")

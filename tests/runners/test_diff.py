@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from scipy.stats import ttest_ind
 
 from builders import configuration, failed_record, kernel, record, subject_of
+from pagewise.analysis.sessions import between, changes, session
 from pagewise.cli import commands
-from pagewise.compare.between import between, changes, session
-from pagewise.errors import PagewiseError
-from pagewise.schemas import faults
+from pagewise.core.errors import PagewiseError
+from pagewise.core.schemas import faults
 from recorded import series
 from stage import Stage, write_result
 

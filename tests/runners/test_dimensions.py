@@ -8,11 +8,11 @@ import math
 import pytest
 
 from builders import chase, configuration, kernel, record
-from pagewise.compare.analysis import KernelResult, analyse
-from pagewise.compare.statistics import Ratio, geometric_mean
-from pagewise.configuration import Configuration
-from pagewise.kernel import Kernel
-from pagewise.plan import baselines, subject
+from pagewise.analysis.analysis import KernelResult, analyse
+from pagewise.analysis.statistics import Ratio, geometric_mean
+from pagewise.core.configuration import Configuration
+from pagewise.core.kernel import Kernel
+from pagewise.core.plan import baselines, subject
 from pagewise.report import advice, words
 from pagewise.report.csv import summary_csv
 from pagewise.report.matrix import matrix

@@ -78,4 +78,4 @@ def test_every_command_with_json_is_told_with_its_schema():
     assert [path for path in have if not re.search(rf"`{path}(?: [^`]+)? --json", table)] == []
     assert len(have) > 10
     for name, version in re.findall(r"pagewise\.([a-z-]+)/(\d)", table):
-        assert (RUNNERS / "pagewise" / "schema" / f"{name}-{version}.json").is_file()
+        assert (RUNNERS / "pagewise" / "core" / "schema" / f"{name}-{version}.json").is_file()

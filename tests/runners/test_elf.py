@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.own_program.elf import NotElfError, read_elf
+from pagewise.stack.elf import NotElfError, read_elf
 
 PYTHON = Path(sys.executable).resolve()
 

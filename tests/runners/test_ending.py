@@ -13,7 +13,7 @@ import click
 import pytest
 
 from pagewise import cli
-from pagewise.errors import Interrupted, RefusedError, SetupError
+from pagewise.core.errors import Interrupted, RefusedError, SetupError
 from stage import Stage
 
 COMMANDS = cli.commands.list_commands(click.Context(cli.commands))

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pagewise.compare.speeds import two_speeds
-from pagewise.compare.statistics import estimate, noise_floor, paired_ratios, ratio, verdict
+from pagewise.analysis.bimodality import two_speeds
+from pagewise.analysis.statistics import estimate, noise_floor, paired_ratios, ratio, verdict
 from recorded import comparisons, judged, series, until
 
 ROUNDS, WIDTH = 7, 0.03

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 import libpfm
-from pagewise.counters.events import EventFile, merged
-from pagewise.counters.formula import Formula, Unit
-from pagewise.counters.machine import Cpu, choose, read_cpu
-from pagewise.errors import FormatError, SelectionError, SetupError
+from pagewise.core.errors import FormatError, SelectionError, SetupError
+from pagewise.core.formula import Formula, Unit
+from pagewise.stack.events import EventFile, merged
+from pagewise.workloads.counters.machine import Cpu, choose, read_cpu
 from stage import ROOT
 
 FOLDER = ROOT / "kernels" / "region" / "groups"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from pagewise.core.errors import RefusedError
 from pagewise.core.files import table_text, write_inside
-from pagewise.errors import RefusedError
-from pagewise.record import RecordWriter
-from pagewise.result import keep_log, write_manifest
+from pagewise.core.record import RecordWriter
+from pagewise.core.result import keep_log, write_manifest
 from stage import Stage
 
 Compared = tuple[Stage, subprocess.CompletedProcess[str]]

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from builders import configuration, kernel, record, subject_of
-from pagewise.compare.analysis import analyse
-from pagewise.compare.drift import drift
-from pagewise.compare.many import corrected
-from pagewise.compare.outliers import modified_z, outliers
-from pagewise.compare.until import too_wide, widest
-from pagewise.plan import order_of_round
+from pagewise.analysis.analysis import analyse
+from pagewise.analysis.drift import drift
+from pagewise.analysis.multiple_comparisons import corrected
+from pagewise.analysis.outliers import modified_z, outliers
+from pagewise.analysis.until import too_wide, widest
+from pagewise.core.plan import order_of_round
+from pagewise.core.result import read_result
 from pagewise.report import words
-from pagewise.result import read_result
 from stage import Stage
 
 BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.doctor import measure_spread, noise_finding
-from pagewise.host import chosen, cpu_list, read_host
-from pagewise.progress import TimeLeft
-from pagewise.units import bytes_text, clock_text, number_text, parse_bytes, seconds_text
+from pagewise.core.units import bytes_text, clock_text, number_text, parse_bytes, seconds_text
+from pagewise.machine.host import chosen, cpu_list, read_host
+from pagewise.session.progress import TimeLeft
+from pagewise.workloads.doctor import measure_spread, noise_finding
 
 
 def write(root: Path, name: str, text: str) -> None:
@@ -90,7 +90,7 @@ def test_noise_is_measured_and_judged():
 
 def test_time_left_is_that_of_the_steps_ahead():
     from builders import chase, configuration, kernel, subject_of
-    from pagewise.plan import order_of_round
+    from pagewise.core.plan import order_of_round
 
     subjects = [subject_of(kernel(), configuration()), subject_of(chase(), configuration())]
     steps = order_of_round(subjects, 1, 1)

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from killed_sessions import guardian_of, settle
-from pagewise.errors import Interrupted, RefusedError
-from pagewise.hugepages import MARGIN_PAGES, PAGE_BYTES, pages_needed, pools_of, reserved
+from pagewise.core.errors import Interrupted, RefusedError
+from pagewise.core.result import read_result
+from pagewise.core.signals import interruptible
+from pagewise.machine.numa import allowed_nodes
+from pagewise.machine.settings.hugepages import MARGIN_PAGES, PAGE_BYTES, pages_needed, pools_of, reserved
 from pagewise.machine.settings.kinds import Pool
-from pagewise.numa import allowed_nodes
-from pagewise.result import read_result
-from pagewise.signals import interruptible
 from stage import RUNNERS, TRIAD, Stage
 from test_commands import BASE, wait_for
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pagewise.schemas import faults
+from pagewise.core.schemas import faults
 from stage import TRIAD, Stage
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")

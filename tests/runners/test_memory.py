@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 
 from builders import chase, kernel
-from pagewise import memory, numa
-from pagewise.comparison import fit, prepare, room_for
-from pagewise.errors import RefusedError
-from pagewise.memory import available, available_on, fitted
-from pagewise.placement import Placement
+from pagewise.core.errors import RefusedError
+from pagewise.machine import memory, numa
+from pagewise.machine.memory import available, available_on, fitted
+from pagewise.machine.placement import Placement
+from pagewise.session.comparison import fit, prepare, room_for
 from stage import CHASE, TRIAD, Stage
 from test_choice import options
 

@@ -19,13 +19,13 @@ from rich.console import Console
 from tracing import needs_tracer
 
 from pagewise.cli import commands
-from pagewise.doctor import model_findings
-from pagewise.errors import FormatError, RefusedError, SelectionError, SetupError
-from pagewise.model import figures, tracer
-from pagewise.model.geometry import FOLDER, Geometry, find_geometry, known, read_geometry
-from pagewise.model.run import Options, model, prepare
-from pagewise.results.sources import find_places, read_source
-from pagewise.schemas import faults
+from pagewise.core.errors import FormatError, RefusedError, SelectionError, SetupError
+from pagewise.core.schemas import faults
+from pagewise.store.sources import find_places, read_source
+from pagewise.workloads.doctor import model_findings
+from pagewise.workloads.simulation import figures, tracer
+from pagewise.workloads.simulation.geometry import FOLDER, Geometry, find_geometry, known, read_geometry
+from pagewise.workloads.simulation.run import Options, model, prepare
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "kernels" / "model"

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pagewise.analysis.node_differences import differences, host_facts
+from pagewise.analysis.nodes import Measured, Quantity, away, measured, population, spread_of
 from pagewise.cluster.campaign import NodeOutcome
 from pagewise.cluster.findings import Findings, Invalid
 from pagewise.cluster.schedulers import parse_flux, parse_job, parse_pbsnodes, parse_sinfo
-from pagewise.compare.facts import differences, host_facts
-from pagewise.compare.nodes import Measured, Quantity, away, measured, population, spread_of
+from pagewise.core.schemas import faults
 from pagewise.report.cluster import as_json
-from pagewise.schemas import faults
 
 TIME = Quantity("triad", "gcc-12.2.0/none/hardware-regular", "time")
 

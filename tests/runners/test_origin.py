@@ -14,7 +14,7 @@ import click
 import pytest
 
 from pagewise.cli import consent
-from pagewise.errors import SelectionError
+from pagewise.core.errors import SelectionError
 from pagewise.session.origin import is_own, seal
 from stage import CHASE, Stage
 

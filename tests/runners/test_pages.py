@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from builders import chase, configuration, kernel, record
-from pagewise import thp
-from pagewise.compare.analysis import analyse
-from pagewise.configuration import policy_kind, policy_size, size_name
-from pagewise.errors import Interrupted, RefusedError
+from pagewise.analysis.analysis import analyse
+from pagewise.core.configuration import policy_kind, policy_size, size_name
+from pagewise.core.errors import Interrupted, RefusedError
+from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, subject
+from pagewise.core.signals import interruptible
+from pagewise.machine.settings import thp
 from pagewise.machine.settings.kinds import Switch
-from pagewise.plan import Subject, order_of_round, order_of_sweeps, subject
-from pagewise.signals import interruptible
-from pagewise.thp import switched_on, switches_needed
+from pagewise.machine.settings.thp import switched_on, switches_needed
 from stage import ALL_LABELS, TRIAD, Stage
 from test_commands import BASE, THP, records, wait_for
 

@@ -7,15 +7,15 @@ import math
 
 import pytest
 
-from pagewise.compare.statistics import Ratio
-from pagewise.errors import SelectionError
-from pagewise.peers import plan
-from pagewise.peers.analysis import CARRIED, answer, carried_on, rows, split
-from pagewise.peers.bench import figure, wrong_pages
-from pagewise.peers.peer import Ask
-from pagewise.peers.plan import MIB, Match, Ours, Target, Theirs
-from pagewise.peers.report import markdown
-from pagewise.peers.sample import Candidate, Sample
+from pagewise.analysis.statistics import Ratio
+from pagewise.core.errors import SelectionError
+from pagewise.workloads.peers import plan
+from pagewise.workloads.peers.analysis import CARRIED, answer, carried_on, rows, split
+from pagewise.workloads.peers.bench import figure, wrong_pages
+from pagewise.workloads.peers.peer import Ask
+from pagewise.workloads.peers.plan import MIB, Match, Ours, Target, Theirs
+from pagewise.workloads.peers.report import markdown
+from pagewise.workloads.peers.sample import Candidate, Sample
 
 HOST = {
     "caches": [

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.c_code import find_compiler
-from pagewise.errors import SetupError
-from pagewise.peers.known import PEERS
-from pagewise.peers.peer import Ask, Call, find
+from pagewise.core.errors import SetupError
+from pagewise.stack.c_code import find_compiler
+from pagewise.workloads.peers.known import PEERS
+from pagewise.workloads.peers.peer import Ask, Call, find
 
 # Libraries that leave work undone: an element of c, a number of the last transform.
 WRONG = {

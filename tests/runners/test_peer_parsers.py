@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.peers.known import PEERS
-from pagewise.peers.peer import Ask, UnableError, UnreadableError, find, find_library
+from pagewise.workloads.peers.known import PEERS
+from pagewise.workloads.peers.peer import Ask, UnableError, UnreadableError, find, find_library
 
 OUTPUTS = Path(__file__).with_name("peer_outputs")
 STREAM_BYTES = 22369621 * 24

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.schemas import faults
+from pagewise.core.schemas import faults
 from stage import TRIAD, Stage
 
 pytestmark = pytest.mark.long

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.counters.permission import hardware_counters, has_capability, open_error, permissions
-from pagewise.doctor import counter_findings
+from pagewise.workloads.counters.permission import hardware_counters, has_capability, open_error, permissions
+from pagewise.workloads.doctor import counter_findings
 from stage import CHASE, EVENTS, Stage
 
 BARE = {"virtual_machine": None, "container": False, "perf_event_paranoid": 2}

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from pagewise import numa
-from pagewise.compare.validity import invalid_reason
-from pagewise.errors import RefusedError, SelectionError
-from pagewise.host import cpu_list, list_text
-from pagewise.placement import Machine, Placement, Where, had_by, placements, this_machine
-from pagewise.topology import bitmap, parse, read_topology
+from pagewise.analysis.validity import invalid_reason
+from pagewise.core.cpus import cpu_list, list_text
+from pagewise.core.errors import RefusedError, SelectionError
+from pagewise.machine import numa
+from pagewise.machine.placement import Machine, Placement, Where, had_by, placements, this_machine
+from pagewise.machine.topology import bitmap, parse, read_topology
 
 # 2 packages of 2 NUMA nodes, 4 cores each, SMT2 with siblings numbered n and n+16 as on x86.
 XEON = "pack:2 numa:2 core:4 pu:2(indexes=core)"

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from builders import chase, configuration, kernel, subject_of
-from pagewise.plan import order_of_round, order_of_sweeps
+from pagewise.core.plan import order_of_round, order_of_sweeps
 from stage import ALL_LABELS, DISTANCES, TRIAD
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")

@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from builders import configuration, failed_record, kernel, record, subject_of
-from pagewise.compare.analysis import analyse
+from pagewise.analysis.analysis import analyse
 from pagewise.report.policies import policies_csv, tables
 
 BASE = configuration()

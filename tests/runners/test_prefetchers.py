@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pagewise import prefetchers
-from pagewise.comparison import prepare
-from pagewise.doctor import prefetcher_finding
-from pagewise.errors import Interrupted, RefusedError, SelectionError
-from pagewise.launch import run_without_prefetchers
+from pagewise.core.errors import Interrupted, RefusedError, SelectionError
+from pagewise.core.result import read_result
+from pagewise.core.signals import interruptible
+from pagewise.machine.settings import prefetchers
 from pagewise.machine.settings.journal import Folder, Journal, shared_folder
 from pagewise.machine.settings.kinds import Hwpfctl, Msr
+from pagewise.machine.settings.prefetchers import find_control, switched_off
 from pagewise.machine.settings.session import restore, traces
-from pagewise.prefetchers import find_control, switched_off
 from pagewise.report import words
-from pagewise.result import read_result
-from pagewise.signals import interruptible
+from pagewise.session.comparison import prepare
+from pagewise.session.launch import run_without_prefetchers
+from pagewise.workloads.doctor import prefetcher_finding
 from stage import CHASE, Stage
 from test_choice import options
 from test_commands import BASE

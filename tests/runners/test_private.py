@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.c_code import Product, compiled, find_compiler
 from pagewise.core import private
 from pagewise.core.private import is_private, make_private, user_folder
-from pagewise.paths import module_tree, project_root
+from pagewise.stack.c_code import Product, compiled, find_compiler
+from pagewise.stack.paths import module_tree, project_root
 
 LIBRARY = Product("a library", "test", ("-shared", "-fPIC"), suffix=".so")
 Spoiler = Callable[[Path], None]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.errors import SelectionError
-from pagewise.own_program.output import distinct, parse_check, parse_metric
+from pagewise.core.errors import SelectionError
+from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 
 
 @pytest.mark.parametrize(

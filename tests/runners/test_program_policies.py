@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.errors import SelectionError
-from pagewise.own_program.binary import Binary
-from pagewise.own_program.elf import Elf, Segment
-from pagewise.own_program.policy import (
+from pagewise.core.errors import SelectionError
+from pagewise.stack.binary import Binary
+from pagewise.stack.elf import Elf, Segment
+from pagewise.workloads.program.policy import (
     DEFAULT,
     Machine,
     default_policies,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pagewise.own_program.policy import PageRequest
-from pagewise.own_program.proof import completed, lack, pages, summed_up, told_by_snapshots
-from pagewise.own_program.sampler import Sample, Samples
-from pagewise.own_program.smaps import Usage
 from pagewise.report.program import cost, memory_rows
+from pagewise.workloads.program.policy import PageRequest
+from pagewise.workloads.program.proof import completed, lack, pages, summed_up, told_by_snapshots
+from pagewise.workloads.program.sampler import Sample, Samples
+from pagewise.workloads.program.smaps import Usage
 
 MIB, HUGE = 1 << 20, 2 << 20
 THP = PageRequest("glibc", (("heap", "anonymous"),), HUGE, HUGE, 0.8, False)

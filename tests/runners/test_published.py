@@ -8,13 +8,13 @@ from decimal import Decimal
 import pytest
 import yaml
 
-from pagewise.counters.events import EventFile
-from pagewise.counters.published import Published, read_published
-from pagewise.errors import FormatError
+from pagewise.core.errors import FormatError
+from pagewise.stack.events import EventFile
+from pagewise.workloads.counters.published import Published, read_published
 from stage import ROOT, RUNNERS
 
 A64FX = EventFile.from_file(ROOT / "kernels/region/groups/a64fx.yaml")
-FILE = RUNNERS / "pagewise/published/flash-a64fx-pearc23.yaml"
+FILE = RUNNERS / "pagewise/workloads/counters/published_values/flash-a64fx-pearc23.yaml"
 DATA = yaml.safe_load(FILE.read_text())
 (PUBLISHED,) = read_published()
 TESTS = ("EOS", "3-d Hydro")

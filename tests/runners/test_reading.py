@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from builders import configuration, record
+from pagewise.core.cpus import cpu_list
 from pagewise.core.reading import DEEPEST, parse_json, parse_yaml, read_file
-from pagewise.host import cpu_list
-from pagewise.record import dumped, parse_record
-from pagewise.schemas import faults
+from pagewise.core.record import dumped, parse_record
+from pagewise.core.schemas import faults
 
 
 def nested(depth: int) -> str:

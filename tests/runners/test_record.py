@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from builders import configuration, record
-from pagewise.errors import RefusedError
-from pagewise.record import RecordWriter, read_records
+from pagewise.core.errors import RefusedError
+from pagewise.core.record import RecordWriter, read_records
 
 ONE = record(configuration(), 1.0)
 

@@ -13,9 +13,8 @@ import pytest
 
 from builders import chase, configuration, failed_record, kernel, record, subject_of
 from many_kernels import all_kernels, result_of
-from pagewise.compare.analysis import KernelResult, analyse
-from pagewise.compare.statistics import Ratio
-from pagewise.provenance import provenance
+from pagewise.analysis.analysis import KernelResult, analyse
+from pagewise.analysis.statistics import Ratio
 from pagewise.report import advice, words
 from pagewise.report.draw import draw
 from pagewise.report.figures import _spread, pictures
@@ -23,6 +22,7 @@ from pagewise.report.forest import Axis
 from pagewise.report.latex import escaped, latex_tables
 from pagewise.report.markdown import markdown
 from pagewise.report.matrix import matrix
+from pagewise.stack.provenance import provenance
 from stage import TRIAD
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")

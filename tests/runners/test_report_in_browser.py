@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from many_kernels import all_kernels, result_of
-from pagewise.compare.analysis import analyse
+from pagewise.analysis.analysis import analyse
 from pagewise.report.figures import pictures
 from pagewise.report.html import html
 

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from pagewise.result import read_result
+from pagewise.core.result import read_result
 from stage import CHASE, FAKE, Stage
 
 

@@ -16,15 +16,15 @@ from click.testing import CliRunner, Result
 
 from builders import configuration, failed_record, record
 from many_results import KERNELS, SLOW, multiply
+from pagewise.analysis.analysis import analyse
+from pagewise.analysis.validity import invalid_reason
 from pagewise.cli import commands
-from pagewise.compare.analysis import analyse
-from pagewise.compare.validity import invalid_reason
-from pagewise.errors import FormatError, PagewiseError, RefusedError, SelectionError
-from pagewise.record import read_records
-from pagewise.result import read_result
-from pagewise.results.query import ask, known, statement
-from pagewise.results.store import writing
-from pagewise.schemas import faults
+from pagewise.core.errors import FormatError, PagewiseError, RefusedError, SelectionError
+from pagewise.core.record import read_records
+from pagewise.core.result import read_result
+from pagewise.core.schemas import faults
+from pagewise.store.query import ask, known, statement
+from pagewise.store.store import writing
 from stage import ROOT, TRIAD, Stage, write_result
 
 NODES, DATES = 6, 2
@@ -377,7 +377,7 @@ def test_results_of_the_first_schema_are_read(template: Path, tmp_path: Path):
     folder = tmp_path / "old"
     shutil.copytree(template, folder)
     manifest = json.loads((folder / "manifest.json").read_text())
-    first = json.loads((ROOT / "runners/pagewise/schema/manifest-1.json").read_text())
+    first = json.loads((ROOT / "runners/pagewise/core/schema/manifest-1.json").read_text())
     manifest = {name: part for name, part in manifest.items() if name in first["required"]}
     manifest["placement"] = {name: manifest["placement"][name] for name in ("cpus", "environment")}
     (folder / "manifest.json").write_text(json.dumps(manifest | {"schema": "pagewise.manifest/1"}))

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pagewise.compare.analysis import analyse
-from pagewise.plan import order_of_round
-from pagewise.result import Result, read_result
+from pagewise.analysis.analysis import analyse
+from pagewise.core.plan import order_of_round
+from pagewise.core.result import Result, read_result
 from stage import TRIAD, Stage
 
 pytestmark = pytest.mark.long

@@ -11,9 +11,9 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from builders import configuration, failed_record, record
-from pagewise.errors import FormatError
-from pagewise.kernel import Kernel, swept_name
-from pagewise.schemas import faults
+from pagewise.core.errors import FormatError
+from pagewise.core.kernel import Kernel, swept_name
+from pagewise.core.schemas import faults
 from stage import CHASE, ROOT, TRIAD
 
 SCHEMAS = ROOT / "runners" / "pagewise" / "schema"

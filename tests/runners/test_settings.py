@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 import killed_sessions
-from pagewise.doctor import setting_findings
-from pagewise.errors import FormatError, RefusedError
+from pagewise.core.errors import FormatError, RefusedError
 from pagewise.machine.settings import journal
 from pagewise.machine.settings.journal import RESTORING, SESSION, Folder, HeldError, Journal, shared_folder
 from pagewise.machine.settings.kinds import Attribute, Hwpfctl, Msr, Pool, Switch, described, setting_of
 from pagewise.machine.settings.session import kept, restore, session, traces
+from pagewise.workloads.doctor import setting_findings
 from stage import RUNNERS
 
 KILLED = Path(killed_sessions.__file__)

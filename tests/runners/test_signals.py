@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.errors import Interrupted
-from pagewise.launch import in_session
-from pagewise.signals import interruptible, postponed
+from pagewise.core.errors import Interrupted
+from pagewise.core.signals import interruptible, postponed
+from pagewise.session.launch import in_session
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 

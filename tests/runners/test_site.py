@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pagewise.errors import FormatError, RefusedError, SelectionError, SetupError
-from pagewise.site.folder import read_site, site_names, toolchain_compilers
-from pagewise.site.new import Scheduler, detect, write
+from pagewise.core.errors import FormatError, RefusedError, SelectionError, SetupError
+from pagewise.stack.site.folder import read_site, site_names, toolchain_compilers
+from pagewise.stack.site.new import Scheduler, detect, write
 
 ROOT = Path(__file__).parents[2]
 _SECONDS = 60

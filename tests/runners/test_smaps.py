@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.own_program.sampler import descendants
-from pagewise.own_program.smaps import Mapped, Usage, by_kind, kinds, parse, parse_rollup, zeroed_of
+from pagewise.workloads.program.sampler import descendants
+from pagewise.workloads.program.smaps import Mapped, Usage, by_kind, kinds, parse, parse_rollup, zeroed_of
 
 HUGE, MIB = 2 << 20, 1 << 20
 RECORDED = Path(__file__).with_name("smaps")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pagewise.compare.statistics import (
+from pagewise.analysis.statistics import (
     Ratio,
     against,
     estimate,

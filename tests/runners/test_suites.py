@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pagewise.errors import FormatError, SelectionError, SetupError
-from pagewise.own_program.suite import find_program, known_codes, read_code
-from pagewise.result import read_result
+from pagewise.core.errors import FormatError, SelectionError, SetupError
+from pagewise.core.result import read_result
+from pagewise.workloads.program.suite import find_program, known_codes, read_code
 from stage import ROOT, Stage
 
 OUTPUTS = Path(__file__).with_name("suite_outputs")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.errors import PagewiseError
-from pagewise.model.geometry import find_geometry
-from pagewise.model.tracer import Program, Tracer, trace
-from pagewise.thp import refused
+from pagewise.core.errors import PagewiseError
+from pagewise.machine.settings.thp import refused
+from pagewise.workloads.simulation.geometry import find_geometry
+from pagewise.workloads.simulation.tracer import Program, Tracer, trace
 
 SET, GET = 41, 42
 PRCTL = ctypes.CDLL(None).prctl

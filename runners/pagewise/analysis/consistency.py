@@ -9,9 +9,9 @@ from datetime import datetime, timedelta, timezone
 from statistics import median
 from typing import Any
 
-from pagewise.compare.validity import Exclusion
-from pagewise.configuration import Configuration, policy_kind
-from pagewise.kernel import Kernel
+from pagewise.analysis.validity import Exclusion
+from pagewise.core.configuration import Configuration, policy_kind
+from pagewise.core.kernel import Kernel
 
 Record = Mapping[str, Any]
 # Two AVX-512 loads and a store per cycle at 6 GHz are 1152 GB/s: no thread moves more than this.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pagewise.compare.validity import Exclusion
+from pagewise.analysis.validity import Exclusion
 
 if TYPE_CHECKING:
-    from pagewise.result import Result
+    from pagewise.core.result import Result
 
 
 Excluding = Callable[[str], Exclusion | None]  # by module

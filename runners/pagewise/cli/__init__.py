@@ -16,8 +16,8 @@ import pagewise
 from pagewise.cli import commands as folder
 from pagewise.cli.ending import ignore_bad_sizes, report_ending
 from pagewise.cli.output import standard_streams
-from pagewise.errors import Interrupted
-from pagewise.near import choose_of
+from pagewise.core.errors import Interrupted
+from pagewise.core.suggestions import choose_of
 
 BEGAN = time.monotonic()
 COMPLETE = "_PAGEWISE_COMPLETE"

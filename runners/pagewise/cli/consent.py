@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from pagewise.errors import SelectionError
+from pagewise.core.errors import SelectionError
 
 TRUST = "Execute the program and checks of a result that you did not measure here (default: ask)."
 

@@ -12,7 +12,7 @@ from collections.abc import MutableMapping
 import click
 
 import pagewise
-from pagewise.errors import Interrupted, PagewiseError, RefusedError, missing_package
+from pagewise.core.errors import Interrupted, PagewiseError, RefusedError, missing_package
 
 #: EX_SOFTWARE of sysexits.h: `diff` and others use 1 for a finding.
 INTERNAL_ERROR = 70

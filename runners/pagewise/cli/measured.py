@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from pagewise.cli.options import print_json
-from pagewise.errors import Interrupted, PagewiseError
+from pagewise.core.errors import Interrupted, PagewiseError
 
 _INVALID = 1
 
@@ -20,7 +20,7 @@ def begin_session(chosen: Mapping[str, Any], planning: bool) -> None:
     What a killed session left is restored by that, and otherwise only reported. Raises RefusedError.
     """
     from pagewise.machine.settings.session import session, traces
-    from pagewise.results.rerun import CHANGING
+    from pagewise.store.rerun import CHANGING
 
     if planning:
         return

@@ -256,7 +256,7 @@ def placed(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def take_where(chosen: dict[str, Any]) -> Any:
     """What these options say, taken out of those chosen but for the threads. Raises SelectionError."""
-    from pagewise.placement import Where
+    from pagewise.machine.placement import Where
 
     # Lists of nodes have commas too.
     memory = tuple(part.strip() for text in chosen.pop("memory") for part in _MEMORIES.split(text))
@@ -273,9 +273,9 @@ def place_threads(chosen: dict[str, Any]) -> None:
 
 def find_catalog(environment: str, modules: Path | None) -> Any:
     """The catalog of an environment, or of another module tree."""
-    from pagewise import lmod
-    from pagewise.catalog import read_catalog
-    from pagewise.paths import module_tree, setup_facts
+    from pagewise.stack import lmod
+    from pagewise.stack.catalog import read_catalog
+    from pagewise.stack.paths import module_tree, setup_facts
 
     return read_catalog(module_tree(environment, modules), lmod.find_init(setup_facts()))
 

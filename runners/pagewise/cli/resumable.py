@@ -11,10 +11,10 @@ from click.core import ParameterSource
 
 from pagewise.cli.consent import TRUST, confirm
 from pagewise.cli.shell import values
-from pagewise.errors import SelectionError
+from pagewise.core.errors import SelectionError
 
 if TYPE_CHECKING:
-    from pagewise.results.rerun import Begun
+    from pagewise.store.rerun import Begun
 
 _BESIDE = ("resume", "as_json")
 
@@ -43,9 +43,9 @@ class Resumable(click.Command):
         trusted, folder = context.params.pop("trust"), context.params["resume"]
         if folder is None or context.resilient_parsing:
             return left
-        from pagewise.host import read_host
-        from pagewise.results.rerun import changed_modules, check_unchanged, choose_modules
-        from pagewise.resume import machine_differences
+        from pagewise.machine.host import read_host
+        from pagewise.session.resume import machine_differences
+        from pagewise.store.rerun import changed_modules, check_unchanged, choose_modules
 
         for name in context.params:
             given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
@@ -70,7 +70,7 @@ class Resumable(click.Command):
 
 def _begun_by(folder: Path, context: click.Context) -> Begun:
     """How a result's comparison was begun; its arguments are read in the folder where that was."""
-    from pagewise.results.rerun import begun
+    from pagewise.store.rerun import begun
 
     found = begun(folder)
     if found.name != context.info_name:

@@ -1,1 +1,1 @@
-"""Comparisons on the nodes of a cluster: run by ReFrame (runners/reframe), read and compared here."""
+"""Comparisons on the nodes of a cluster: run by ReFrame, read and compared here."""

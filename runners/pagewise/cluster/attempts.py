@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pagewise.compare.analysis import analyse_result
+from pagewise.analysis.analysis import analyse_result
+from pagewise.core.errors import FormatError
 from pagewise.core.reading import parse_json, read_file
-from pagewise.errors import FormatError
-from pagewise.result import MANIFEST, RECORDS, Result, read_result
+from pagewise.core.result import MANIFEST, RECORDS, Result, read_result
 
 
 @dataclass(frozen=True)

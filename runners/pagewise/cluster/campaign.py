@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.cluster.attempts import Attempt, attempts, best
+from pagewise.core.errors import FormatError, RefusedError
 from pagewise.core.files import write_inside
 from pagewise.core.reading import parse_json, read_file
+from pagewise.core.schemas import faults
 from pagewise.core.text import json_text
-from pagewise.errors import FormatError, RefusedError
-from pagewise.schemas import faults
 
 FILE, NODES, WORK = "cluster.json", "nodes", "work"
 SCHEMA = "pagewise.cluster/1"

@@ -17,11 +17,11 @@ from typing import Any
 from pagewise.cluster import campaign
 from pagewise.cluster.schedulers import Node, last_word, nodes_of
 from pagewise.cluster.sites import SETTINGS, Partition
+from pagewise.core.errors import Interrupted, SetupError
 from pagewise.core.reading import parse_json, read_file
-from pagewise.errors import Interrupted, SetupError
-from pagewise.paths import project_root
-from pagewise.result import create_folder, utc_text
-from pagewise.signals import interruptible
+from pagewise.core.result import create_folder, utc_text
+from pagewise.core.signals import interruptible
+from pagewise.stack.paths import project_root
 
 TESTS = SETTINGS.parent
 _REPORT = "run-report.json"

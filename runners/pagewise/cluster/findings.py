@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pagewise.analysis.analysis import KernelResult, Row, analyse_result
+from pagewise.analysis.node_differences import Difference, differences, host_facts
+from pagewise.analysis.nodes import Away, Measured, Population, Quantity, away, measured, population
+from pagewise.analysis.policies import run_seconds
+from pagewise.analysis.statistics import FEWEST_ROUNDS
+from pagewise.analysis.validity import invalid_reason
 from pagewise.cluster.campaign import NodeOutcome, outcomes
-from pagewise.compare.analysis import KernelResult, Row, analyse_result
-from pagewise.compare.facts import Difference, differences, host_facts
-from pagewise.compare.nodes import Away, Measured, Population, Quantity, away, measured, population
-from pagewise.compare.policies import run_seconds
-from pagewise.compare.statistics import FEWEST_ROUNDS
-from pagewise.compare.validity import invalid_reason
-from pagewise.errors import FormatError
-from pagewise.plan import key_of
-from pagewise.result import Result
+from pagewise.core.errors import FormatError
+from pagewise.core.plan import key_of
+from pagewise.core.result import Result
 
 _NORMAL_95 = 1.96
 

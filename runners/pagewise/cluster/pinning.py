@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pagewise.errors import SetupError
+from pagewise.core.errors import SetupError
 
 # Options of the schedulers for which ReFrame has no list of nodes of its own: PBS Professional's chunks
 # (qsub(1B), pbs_resources(7B)), LSF's bsub -m, Grid Engine's qsub -l, OAR's oarsub -p.

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pagewise.errors import SelectionError, SetupError
+from pagewise.core.errors import SelectionError, SetupError
 
 _SECONDS = 60
 # sinfo(1), NODE STATE CODES: what a job can come to run on, now or later.

@@ -13,12 +13,12 @@ from typing import Any
 import yaml
 
 from pagewise.cluster.systems import found_here, of_site
-from pagewise.errors import FormatError, SelectionError, SetupError
-from pagewise.paths import project_root
-from pagewise.site.folder import read_site
+from pagewise.core.errors import FormatError, SelectionError, SetupError
+from pagewise.stack.paths import project_root
+from pagewise.stack.site.folder import read_site
 
 FILE = "reframe.yaml"
-SETTINGS = Path(__file__).parents[2] / "reframe" / "settings.py"
+SETTINGS = Path(__file__).parent / "reframe_tests" / "settings.py"
 _LOCAL = ("local",)
 
 

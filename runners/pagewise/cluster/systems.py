@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pagewise.errors import SelectionError, SetupError
-from pagewise.site.folder import Site
+from pagewise.core.errors import SelectionError, SetupError
+from pagewise.stack.site.folder import Site
 
 # ReFrame holds back jobs beyond so many; a sweep submits all its nodes.
 _JOBS = 10_000

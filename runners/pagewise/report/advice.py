@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from pagewise.compare.analysis import Group, KernelResult, Row
-from pagewise.compare.statistics import FEWEST_ROUNDS, Ratio, Verdict, geometric_mean
-from pagewise.dimensions import BY_NAME, COMPILER, DIMENSIONS, Dimension, feels
+from pagewise.analysis.analysis import Group, KernelResult, Row
+from pagewise.analysis.statistics import FEWEST_ROUNDS, Ratio, Verdict, geometric_mean
+from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, Dimension, feels
+from pagewise.core.units import count_text
 from pagewise.report import words
 from pagewise.report.findings import findings, sentences
 from pagewise.report.matrix import fastest
-from pagewise.units import count_text
 
 # Up to so many kernels a sentence names each of them.
 _FEW = 3

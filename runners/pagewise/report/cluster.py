@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pagewise.analysis.nodes import FEWEST_NODES, Away, Population
 from pagewise.cluster.findings import Findings
 from pagewise.cluster.schedulers import fold
-from pagewise.compare.nodes import FEWEST_NODES, Away, Population
+from pagewise.core.errors import RefusedError
 from pagewise.core.files import table_text, write_inside
-from pagewise.errors import RefusedError
+from pagewise.core.units import count_text, percent_text, seconds_text
 from pagewise.report.markdown import escaped
-from pagewise.units import count_text, percent_text, seconds_text
 
 REPORT, TABLE = "report.md", "nodes.csv"
 _COLUMNS = (

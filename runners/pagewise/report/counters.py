@@ -13,20 +13,20 @@ from rich import box
 from rich.console import Console
 from rich.text import Text
 
+from pagewise.analysis.counted import Compared, Counts, KernelCounts, Quantity, count
 from pagewise.analysis.result import excluding
-from pagewise.compare.counted import Compared, Counts, KernelCounts, Quantity, count
-from pagewise.compare.statistics import Ratio
+from pagewise.analysis.statistics import Ratio
+from pagewise.core.dimensions import values_of
+from pagewise.core.errors import RefusedError
 from pagewise.core.files import table_text, write_inside
-from pagewise.counters.events import EventFile
-from pagewise.counters.published import Column as PublishedColumn
-from pagewise.counters.published import Published, read_published
-from pagewise.dimensions import values_of
-from pagewise.errors import RefusedError
-from pagewise.kernel import Kernel
+from pagewise.core.kernel import Kernel
+from pagewise.core.result import MANIFEST, Result
 from pagewise.report import words
 from pagewise.report.data import about
 from pagewise.report.latex import escaped
-from pagewise.result import MANIFEST, Result
+from pagewise.stack.events import EventFile
+from pagewise.workloads.counters.published import Column as PublishedColumn
+from pagewise.workloads.counters.published import Published, read_published
 
 COUNTS, VALUES, RATIOS, LATEX, REPORT = (
     "counts.csv",

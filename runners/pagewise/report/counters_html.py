@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pagewise.compare.counted import TIME
+from pagewise.analysis.counted import TIME
 from pagewise.report.counters import COUNTS, LATEX, RATIOS, VALUES, Counted, heads, ratio_text
 from pagewise.report.facts import glance, machine_facts, provenance_facts
 from pagewise.report.html import templates

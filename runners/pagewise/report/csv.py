@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pagewise.compare.analysis import Group, KernelResult, Row
-from pagewise.configuration import Configuration
+from pagewise.analysis.analysis import Group, KernelResult, Row
+from pagewise.core.configuration import Configuration
+from pagewise.core.dimensions import values_of
 from pagewise.core.files import table_text
-from pagewise.dimensions import values_of
 
 _COLUMNS = (
     "kernel",

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.result import trusted_records
-from pagewise.compare.analysis import KernelResult
-from pagewise.compare.statistics import Ratio
+from pagewise.analysis.statistics import Ratio
+from pagewise.core.result import Result
 from pagewise.report import words
 from pagewise.report.advice import answers, headline
 from pagewise.report.csv import summary_rows
 from pagewise.report.findings import findings
 from pagewise.report.program import is_program, memory_rows, metric_rows
-from pagewise.result import Result
 
 
 def about(result: Result) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from pagewise.compare.analysis import KernelResult
+from pagewise.analysis.analysis import KernelResult
 from pagewise.report.figures import Drawn, pictures
 from pagewise.report.matrix_figure import matrix_picture
 from pagewise.report.policy_figure import policy_picture

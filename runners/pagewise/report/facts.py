@@ -8,9 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pagewise.compare.analysis import KernelResult
+from pagewise.analysis.analysis import KernelResult
+from pagewise.core.units import bytes_text, count_text, percent_text
 from pagewise.report import words
-from pagewise.units import bytes_text, count_text, percent_text
 
 _TO_UNRANKED = Markup('<a href="#unranked">{}, and why</a>')
 

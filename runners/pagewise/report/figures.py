@@ -23,11 +23,11 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from pagewise.compare.analysis import Curve, Group, KernelResult, Row, X, words_of
+from pagewise.analysis.analysis import Curve, Group, KernelResult, Row, X, words_of
 from pagewise.core.files import write_inside
-from pagewise.kernel import Kernel, Sweep
+from pagewise.core.kernel import Kernel, Sweep
+from pagewise.core.units import bytes_text, count_text, number_text, percent_text
 from pagewise.report import words
-from pagewise.units import bytes_text, count_text, number_text, percent_text
 
 # The report replaces these colours by CSS variables of the same role, so that pictures follow light and dark.
 INK, FAINT, PAPER, SHADE = "#1c2430", "#59636f", "#fdfefd", "#e1e5eb"

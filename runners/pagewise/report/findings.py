@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pagewise.compare.analysis import KernelResult
-from pagewise.compare.validity import Code
-from pagewise.dimensions import PAGES
+from pagewise.analysis.analysis import KernelResult
+from pagewise.analysis.validity import Code
+from pagewise.core.dimensions import PAGES
 from pagewise.report import words
 
 

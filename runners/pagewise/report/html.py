@@ -10,12 +10,14 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from pagewise.analysis.analysis import Curve, KernelResult
+from pagewise.analysis.counts import counts_by_cell
 from pagewise.analysis.result import trusted_records
-from pagewise.compare.analysis import Curve, KernelResult
-from pagewise.compare.counts import counts_by_cell
-from pagewise.dimensions import PAGES, feels
-from pagewise.kernel import Kernel, Sweep
-from pagewise.plan import key_of
+from pagewise.core.dimensions import PAGES, feels
+from pagewise.core.kernel import Kernel, Sweep
+from pagewise.core.plan import key_of
+from pagewise.core.result import Result
+from pagewise.core.units import bytes_text, number_text, percent_text, seconds_text
 from pagewise.report import advice, words
 from pagewise.report.facts import glance, machine_facts, provenance_facts
 from pagewise.report.figures import COLOUR_ROLES, Drawn, colour
@@ -23,8 +25,6 @@ from pagewise.report.forest import Axis
 from pagewise.report.matrix import matrix
 from pagewise.report.policies import tables
 from pagewise.report.program import for_page
-from pagewise.result import Result
-from pagewise.units import bytes_text, number_text, percent_text, seconds_text
 
 _FILES = ("records.jsonl", "manifest.json")
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pagewise.compare.analysis import Group, KernelResult, Row
+from pagewise.analysis.analysis import Group, KernelResult, Row
+from pagewise.core.units import percent_text, seconds_text
 from pagewise.report import words
 from pagewise.report.matrix import Cell, matrix
-from pagewise.units import percent_text, seconds_text
 
 TABLES = "tables.tex"
 _SPECIAL = str.maketrans(

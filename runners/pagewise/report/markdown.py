@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pagewise.compare.analysis import KernelResult
+from pagewise.analysis.analysis import KernelResult
+from pagewise.core.result import Result
+from pagewise.core.units import percent_text, seconds_text
 from pagewise.report import advice, words
 from pagewise.report.facts import glance
 from pagewise.report.matrix import Cell, matrix
-from pagewise.result import Result
-from pagewise.units import percent_text, seconds_text
 
 MARKDOWN = "summary.md"
 _SIGNS = {"faster": "▼", "slower": "▲", "cannot tell": "?"}

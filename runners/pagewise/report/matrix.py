@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pagewise.compare.analysis import Group, KernelResult, Row
-from pagewise.dimensions import DIMENSIONS, PAGES
+from pagewise.analysis.analysis import Group, KernelResult, Row
+from pagewise.core.dimensions import DIMENSIONS, PAGES
 from pagewise.report.words import named
 
 # At this ratio or its inverse a colour is full.

@@ -11,7 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from pagewise.compare.analysis import KernelResult
+from pagewise.analysis.analysis import KernelResult
 from pagewise.report import words
 from pagewise.report.figures import FAINT, FASTER, INK, PAPER, SHADE, SLOWER, STYLE, Picture
 from pagewise.report.matrix import Cell, Matrix, matrix

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pagewise.comparison import Comparison
-from pagewise.estimate import Known, known_times
-from pagewise.plan import Step, Subject
-from pagewise.units import clock_text, count_text, percent_text
+from pagewise.core.plan import Step, Subject
+from pagewise.core.units import clock_text, count_text, percent_text
+from pagewise.session.comparison import Comparison
+from pagewise.session.estimate import Known, known_times
 
 SCHEMA = "pagewise.plan/1"
 

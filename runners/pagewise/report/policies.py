@@ -10,9 +10,9 @@ from rich import box
 from rich.console import Console
 from rich.text import Text
 
-from pagewise.compare.analysis import KernelResult
-from pagewise.compare.policies import Compared
-from pagewise.compare.statistics import Ratio
+from pagewise.analysis.analysis import KernelResult
+from pagewise.analysis.policies import Compared
+from pagewise.analysis.statistics import Ratio
 from pagewise.core.files import table_text
 from pagewise.report import words
 

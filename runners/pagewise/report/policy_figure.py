@@ -8,8 +8,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from pagewise.compare.analysis import KernelResult
-from pagewise.compare.policies import Compared
+from pagewise.analysis.analysis import KernelResult
+from pagewise.analysis.policies import Compared
 from pagewise.report.figures import FAINT, INK, SHADE, STYLE, Panel, Picture, colour, side_by_side
 from pagewise.report.policies import ratio_with_interval
 

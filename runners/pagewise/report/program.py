@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.text import Text
 
 from pagewise.analysis.result import trusted_records
-from pagewise.compare.statistics import Ratio, Verdict, noise_floor, paired_ratios, ratio, verdict
-from pagewise.compare.validity import invalid_reason
-from pagewise.configuration import policy_size
+from pagewise.analysis.statistics import Ratio, Verdict, noise_floor, paired_ratios, ratio, verdict
+from pagewise.analysis.validity import invalid_reason
+from pagewise.core.configuration import policy_size
 from pagewise.core.files import table_text
-from pagewise.plan import CellKey, key_of
+from pagewise.core.plan import CellKey, key_of
+from pagewise.core.result import Result
+from pagewise.core.units import bytes_text, number_text, percent_text
 from pagewise.report import words
-from pagewise.result import Result
-from pagewise.units import bytes_text, number_text, percent_text
 
 METRICS, MEMORY = "metrics.csv", "memory.csv"
 _STYLES = {"better": "bold green", "worse": "bold red", "cannot tell": "dim"}

@@ -11,12 +11,12 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from pagewise.compare.analysis import Group, KernelResult, Row
-from pagewise.kernel import Kernel
+from pagewise.analysis.analysis import Group, KernelResult, Row
+from pagewise.core.kernel import Kernel
+from pagewise.core.result import Result
+from pagewise.core.units import clock_text, percent_text, seconds_text
 from pagewise.report import advice, words
 from pagewise.report.policies import print_policies
-from pagewise.result import Result
-from pagewise.units import clock_text, percent_text, seconds_text
 
 _STYLES = {"faster": "bold green", "slower": "bold red", "cannot tell": "dim"}
 # A metric's name is broken into lines of so many characters.

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pagewise.compare.analysis import Group, KernelResult, Row, Versus, X, words_of
-from pagewise.compare.statistics import Ratio, Reason, Verdict
-from pagewise.configuration import Configuration
-from pagewise.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, feels, felt
-from pagewise.kernel import Kernel, Sweep
-from pagewise.memory import scaled_text
-from pagewise.plan import Cell
-from pagewise.record import Record
+from pagewise.analysis.analysis import Group, KernelResult, Row, Versus, X, words_of
+from pagewise.analysis.statistics import Ratio, Reason, Verdict
+from pagewise.core.configuration import Configuration
+from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, feels, felt
+from pagewise.core.kernel import Kernel, Sweep
+from pagewise.core.plan import Cell
+from pagewise.core.record import Record
+from pagewise.core.units import bytes_text, clock_text, count_text, number_text, percent_text
+from pagewise.machine.memory import scaled_text
 from pagewise.session.processes import left_by, left_text
-from pagewise.units import bytes_text, clock_text, count_text, number_text, percent_text
 
 # A noise floor above this hides most of what page sizes do.
 _UNSTEADY = 0.1

@@ -8,9 +8,10 @@ from typing import Any
 
 from rich.console import Console
 
-from pagewise.compare.analysis import KernelResult, analyse_result
+from pagewise.analysis.analysis import KernelResult, analyse_result
+from pagewise.core.errors import RefusedError
 from pagewise.core.files import write_inside
-from pagewise.errors import RefusedError
+from pagewise.core.result import Result
 from pagewise.report.csv import summary_csv
 from pagewise.report.data import verdicts
 from pagewise.report.latex import TABLES, latex_tables
@@ -18,7 +19,6 @@ from pagewise.report.markdown import MARKDOWN, markdown
 from pagewise.report.policies import POLICIES, policies_csv
 from pagewise.report.program import MEMORY, METRICS, is_program, memory_csv, metrics_csv, print_program
 from pagewise.report.terminal import print_result
-from pagewise.result import Result
 
 REPORT, SUMMARY = "report.html", "summary.csv"
 

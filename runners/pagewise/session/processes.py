@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pagewise.core.signals import postponed
+from pagewise.core.units import count_text
 from pagewise.machine.settings.session import accompany
-from pagewise.signals import postponed
-from pagewise.units import count_text
 
 GRACE_SECONDS = 2.0
 # A helper of the run that ends by itself just after it is not left behind.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fault import Ended, Fault, Place
 
-from pagewise.host import read_host
+from pagewise.machine.host import read_host
 
 LONG = "x" * 5000
 # Variables with odd values; `list` is run with each.

@@ -260,7 +260,7 @@ def test_the_log_has_a_row_a_step(ember: Ember) -> None:
 
 
 def test_the_record_is_valid(ember: Ember) -> None:
-    schemas: Callable[..., list[str]] = pytest.importorskip("pagewise.schemas").faults
+    schemas: Callable[..., list[str]] = pytest.importorskip("pagewise.core.schemas").faults
     told = ember.run("--problem", "sedov", "--memory", "256MiB", "--steps", "3")
     assert schemas("record", told) == []
     assert len(told["seconds"]["repetitions"]) == 3

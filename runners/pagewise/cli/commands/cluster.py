@@ -41,7 +41,7 @@ def command() -> None:
 def configure(site: str) -> None:
     """Write envs/sites/SITE/reframe.yaml, to be edited: from its site.yaml, else from what is found here."""
     from pagewise.cluster.sites import site_folder, system_of, write_site
-    from pagewise.paths import project_root
+    from pagewise.stack.paths import project_root
 
     folder = site_folder(project_root(), site)
     assert folder is not None
@@ -147,7 +147,7 @@ def _partition(files: Any, named: str | None) -> Any:
 def _nodes(partition: Any, wanted: str | None) -> tuple[Any, ...]:
     """The nodes that are wanted, those told by the scheduler with their state."""
     from pagewise.cluster.schedulers import Node, expand, nodes_of
-    from pagewise.errors import SelectionError, SetupError
+    from pagewise.core.errors import SelectionError, SetupError
 
     if wanted is None:
         return ()

@@ -40,9 +40,9 @@ def command(folders: Sequence[Path], store: Path, parquet: Path | None, wait: fl
     from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
     from pagewise.cli.output import PlainConsole
-    from pagewise.results.collect import collect
-    from pagewise.results.store import export, writing
-    from pagewise.units import count_text
+    from pagewise.core.units import count_text
+    from pagewise.store.collect import collect
+    from pagewise.store.store import export, writing
 
     columns = (TextColumn("collecting"), MofNCompleteColumn())
     with (

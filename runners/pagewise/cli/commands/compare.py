@@ -35,7 +35,7 @@ from pagewise.cli.options import (
 )
 from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
-from pagewise.configuration import BASELINE
+from pagewise.core.configuration import BASELINE
 
 
 @click.command(cls=Resumable)
@@ -91,7 +91,8 @@ def command(**chosen: Any) -> int:
 
 def prepared(chosen: dict[str, Any], console: Console) -> Any:
     """The comparison that these options ask for."""
-    from pagewise.comparison import Options, prepare
+    from pagewise.session.comparison import prepare
+    from pagewise.session.options import Options
 
     chosen["name"] = chosen["name"] or chosen["environment"]
     set_default_rounds(chosen)

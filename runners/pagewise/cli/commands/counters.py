@@ -31,7 +31,7 @@ from pagewise.cli.options import (
 )
 from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
-from pagewise.configuration import BASELINE
+from pagewise.core.configuration import BASELINE
 
 
 @click.command(cls=Resumable)
@@ -96,8 +96,8 @@ def command(**chosen: Any) -> int:
 
 def prepared(chosen: dict[str, Any], console: Console) -> Any:
     """The counting that these options ask for."""
-    from pagewise.comparison import Options
-    from pagewise.counters.counting import Wanted, prepare
+    from pagewise.session.options import Options
+    from pagewise.workloads.counters.counting import Wanted, prepare
 
     wanted = Wanted(
         split_commas(chosen.pop("groups")),

@@ -51,7 +51,7 @@ def command(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chose
     regression; 5 configurations of OLD are missing or invalid in NEW; 6 the machines cannot be compared; 7
     something cannot be told (with --strict).
     """
-    from pagewise.results.diff import as_data, compare, print_diff
+    from pagewise.store.diff import as_data, compare, print_diff
 
     diff = compare((*old, new), **chosen)
     if as_json:

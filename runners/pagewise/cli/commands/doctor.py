@@ -27,7 +27,7 @@ _INVALID = 1
 @JSON
 def command(environment: str, modules: Path | None, noise: bool, restoring: bool, as_json: bool) -> int:
     """Tell what this node has, and the remedy for each lack."""
-    from pagewise.doctor import examine, print_findings, to_dict
+    from pagewise.workloads.doctor import examine, print_findings, to_dict
 
     if restoring:
         from pagewise.machine.settings.session import restore

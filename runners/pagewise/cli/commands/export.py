@@ -29,9 +29,9 @@ def command() -> None:
 )
 def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) -> None:
     """Write into FOLDER Ramble applications of the kernels, and a workspace with the configurations."""
-    from pagewise import lmod
-    from pagewise.export.ramble import Chosen, write_ramble
-    from pagewise.paths import setup_facts
+    from pagewise.cluster.export.ramble import Chosen, write_ramble
+    from pagewise.stack import lmod
+    from pagewise.stack.paths import setup_facts
 
     catalog = find_catalog(environment, modules)
     told = Chosen(

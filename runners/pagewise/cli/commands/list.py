@@ -42,7 +42,7 @@ def command(
     environment: str, modules: Path | None, kernels: str | None, configurations: str | None, as_json: bool
 ) -> None:
     """List the configurations and kernels of an environment."""
-    from pagewise.listing import print_configurations, print_kernels, to_dict
+    from pagewise.stack.listing import print_configurations, print_kernels, to_dict
 
     console, catalog = make_console(as_json), find_catalog(environment, modules)
     entries = found = None

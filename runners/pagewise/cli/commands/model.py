@@ -64,11 +64,11 @@ def command(command: Sequence[str], results: Path, functions: int, as_json: bool
     """
     from datetime import datetime, timezone
 
-    from pagewise.model.report import print_records, to_dict, write_csv
-    from pagewise.model.run import Options, prepare
-    from pagewise.model.run import model as run_model
-    from pagewise.record import RecordWriter
-    from pagewise.result import RECORDS, create_folder, write_checksum
+    from pagewise.core.record import RecordWriter
+    from pagewise.core.result import RECORDS, create_folder, write_checksum
+    from pagewise.workloads.simulation.report import print_records, to_dict, write_csv
+    from pagewise.workloads.simulation.run import Options, prepare
+    from pagewise.workloads.simulation.run import model as run_model
 
     console = make_console(as_json)
     chosen["policies"] = split_commas(chosen["policies"])

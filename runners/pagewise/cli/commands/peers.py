@@ -24,7 +24,7 @@ from pagewise.cli.options import (
     take_where,
 )
 from pagewise.cli.shell import values
-from pagewise.errors import Interrupted
+from pagewise.core.errors import Interrupted
 
 _INVALID = 1
 
@@ -71,9 +71,9 @@ def command(as_json: bool, **chosen: Any) -> int:
     Exit code 1 when something could not run as asked; a target that is not met is no fault. Ctrl-C keeps and
     reports what was measured.
     """
-    from pagewise.peers.report import print_rows, to_dict, write_files
-    from pagewise.peers.run import Options, prepare
     from pagewise.session.processes import left_text
+    from pagewise.workloads.peers.report import print_rows, to_dict, write_files
+    from pagewise.workloads.peers.run import Options, prepare
 
     console = make_console(as_json)
     names = {name: split_commas(chosen.pop(name)) for name in ("peers", "kernels")}

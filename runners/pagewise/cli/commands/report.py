@@ -20,8 +20,8 @@ from pagewise.cli.shell import values
 @JSON
 def command(result: Path, as_json: bool) -> int:
     """Make the tables, CSV files, figures and report.html of a RESULT folder again."""
+    from pagewise.core.result import read_result
     from pagewise.report.terminal import print_summary
-    from pagewise.result import read_result
 
     console, read = make_console(as_json), read_result(result)
     reports = reports_of(read)

@@ -13,7 +13,7 @@ from pagewise.cli.consent import TRUST, confirm
 from pagewise.cli.measured import begin_session, carry_out
 from pagewise.cli.options import JSON, MODULES, PLAN, make_console
 from pagewise.cli.shell import values
-from pagewise.errors import SelectionError
+from pagewise.core.errors import SelectionError
 
 _MEASURING = ("compare", "counters", "run-policies")
 
@@ -59,7 +59,7 @@ def command(
     run. Differences of the machine are listed and recorded in the new result. What a result from elsewhere
     would execute is shown, and needs your consent. Then: pagewise diff RESULT NEW.
     """
-    from pagewise.results.rerun import (
+    from pagewise.store.rerun import (
         REMEDY,
         begun,
         changed_modules,

@@ -34,7 +34,7 @@ def list_results(folders: Sequence[Path], as_json: bool) -> None:
     """List the results at or below each DIR (by default results), the oldest first."""
     from rich.text import Text
 
-    from pagewise.results.listing import listed
+    from pagewise.store.listing import listed
 
     found = listed(folders or [Path("results")])
     if as_json:
@@ -70,7 +70,7 @@ def show(result: Path, as_json: bool) -> None:
 
     `pagewise report RESULT` shows the figures.
     """
-    from pagewise.results.listing import shown
+    from pagewise.store.listing import shown
 
     told = shown(result)
     if as_json:
@@ -100,7 +100,7 @@ def query(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: 
     Without a QUESTION the known ones are listed. --store may also be a folder of exported Parquet files.
     """
     from pagewise.core.files import table_text
-    from pagewise.results.query import ask, known, statement
+    from pagewise.store.query import ask, known, statement
 
     if question is None:
         for name, text in known().items():

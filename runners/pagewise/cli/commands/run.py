@@ -16,7 +16,7 @@ from pagewise.cli.options import (
     split_commas,
 )
 from pagewise.cli.shell import values
-from pagewise.errors import SelectionError
+from pagewise.core.errors import SelectionError
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -61,7 +61,7 @@ def command(
             remedy="see `pagewise list` for its kernels",
         )
     if prefetchers:
-        from pagewise.launch import run_without_prefetchers
+        from pagewise.session.launch import run_without_prefetchers
 
         return run_without_prefetchers(
             split_commas(prefetchers), [program, *command[1:]], entries[0].environment

@@ -158,7 +158,7 @@ def command(**chosen: Any) -> int:
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     console = make_console(as_json)
     if chosen.pop("listing"):
-        from pagewise.own_program.command import look, print_survey, survey_data
+        from pagewise.workloads.program.command import look, print_survey, survey_data
 
         chosen["policies"] = split_commas(chosen["policies"])
         found = look(chosen, console)
@@ -173,7 +173,7 @@ def command(**chosen: Any) -> int:
 
 def prepared(chosen: dict[str, Any], console: Console) -> Any:
     """The comparison that these options ask for."""
-    from pagewise.own_program.command import prepare_command
+    from pagewise.workloads.program.command import prepare_command
 
     chosen["policies"] = split_commas(chosen["policies"])
     set_default_rounds(chosen)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from pagewise.errors import SelectionError
+from pagewise.core.errors import SelectionError
 
 _SCHEDULERS = click.Choice(("none", "slurm", "pbs", "pjm"))
 
@@ -21,7 +21,7 @@ def command() -> None:
 @command.command("list")
 def listing() -> None:
     """The sites of this checkout, each with what it is."""
-    from pagewise.site.folder import read_site, site_names
+    from pagewise.stack.site.folder import read_site, site_names
 
     for name in site_names():
         site = read_site(name)
@@ -34,7 +34,7 @@ def listing() -> None:
 @click.option("--here", is_flag=True, help="Whether all that it names is on this machine, too.")
 def check(name: str, here: bool) -> None:
     """Check a site: its schema, its compilers for its toolchains; all faults at once."""
-    from pagewise.site.folder import read_site
+    from pagewise.stack.site.folder import read_site
 
     site = read_site(name, here=here)
     click.echo(f"{site.name}: no faults" + (", and all of it is here" if here else ""))
@@ -65,7 +65,7 @@ def new(
     yes: bool,
 ) -> None:
     """Write the folder of a new site from what is detected here; what is not, is asked."""
-    from pagewise.site.new import Scheduler, detect, fault, new_folder, write
+    from pagewise.stack.site.new import Scheduler, detect, fault, new_folder, write
 
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
         raise SelectionError(

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from pagewise.errors import PagewiseError
+from pagewise.core.errors import PagewiseError
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 Found = Callable[[click.Context], Mapping[str, str | None]]
@@ -46,7 +46,7 @@ def list_of(find: Found) -> Completer:
 
 def environments(context: click.Context) -> dict[str, str | None]:
     """The environments that were built."""
-    from pagewise.paths import built_environments
+    from pagewise.stack.paths import built_environments
 
     return dict.fromkeys(built_environments())
 
@@ -85,8 +85,8 @@ def programs(context: click.Context) -> dict[str, str | None]:
 
 def page_sizes(context: click.Context) -> dict[str, str | None]:
     """The page policies with a size that this kernel knows."""
-    from pagewise.configuration import size_name
-    from pagewise.host import read_host
+    from pagewise.core.configuration import size_name
+    from pagewise.machine.host import read_host
 
     host = read_host()
     sizes = (int(size.removesuffix("kB")) << 10 for size in (host["thp"] or {"sizes": ()})["sizes"])
@@ -98,7 +98,7 @@ def page_sizes(context: click.Context) -> dict[str, str | None]:
 
 def policies(context: click.Context) -> dict[str, str | None]:
     """The page policies for a program of the user's own."""
-    from pagewise.own_program.policy import MEANINGS
+    from pagewise.workloads.program.policy import MEANINGS
 
     return MEANINGS | page_sizes(context)
 
@@ -110,14 +110,14 @@ def orders(context: click.Context) -> dict[str, str | None]:
 
 def memory_policies(context: click.Context) -> dict[str, str | None]:
     """The policies for memory on NUMA nodes."""
-    from pagewise.numa import POLICIES
+    from pagewise.machine.numa import POLICIES
 
     return dict.fromkeys(POLICIES)
 
 
 def suites(context: click.Context) -> dict[str, str | None]:
     """The known codes."""
-    from pagewise.own_program.suite import known_codes
+    from pagewise.workloads.program.suite import known_codes
 
     return dict.fromkeys(known_codes())
 
@@ -136,7 +136,7 @@ def event_groups(context: click.Context) -> dict[str, str | None]:
 
 def peers(context: click.Context) -> dict[str, str | None]:
     """The peers that are known."""
-    from pagewise.peers.known import PEERS
+    from pagewise.workloads.peers.known import PEERS
 
     return dict.fromkeys(PEERS)
 
@@ -145,14 +145,14 @@ def prefetchers(context: click.Context) -> dict[str, str | None]:
     """The hardware prefetchers that can be switched off here, and all of them."""
     import os
 
-    from pagewise.prefetchers import ALL, find_control
+    from pagewise.machine.settings.prefetchers import ALL, find_control
 
     return {ALL: "all of them", **dict.fromkeys(find_control([ALL], os.sched_getaffinity(0)).names)}
 
 
 def geometries(context: click.Context) -> dict[str, str | None]:
     """The machines that can be modelled."""
-    from pagewise.model.geometry import known
+    from pagewise.workloads.simulation.geometry import known
 
     return dict.fromkeys(known())
 
@@ -171,7 +171,7 @@ def folders_of_results(context: click.Context) -> dict[str, str | None]:
 
 def questions(context: click.Context) -> dict[str, str | None]:
     """The known questions to a store, and files of SQL."""
-    from pagewise.results.query import known
+    from pagewise.store.query import known
 
     return known() | {str(file): "a file of SQL" for file in sorted(Path().glob("*.sql"))}
 
@@ -190,8 +190,8 @@ def _all(find: Found, context: click.Context) -> Iterable[tuple[str, str | None]
 
 def _modules(context: click.Context) -> Iterator[dict[str, str]]:
     """What the modules of the environment set. Lmod is not asked: that takes a second."""
-    from pagewise.catalog import module_files
-    from pagewise.paths import module_tree
+    from pagewise.stack.catalog import module_files
+    from pagewise.stack.paths import module_tree
 
     tree = module_tree(context.params.get("environment") or "default", context.params.get("modules"))
     for file in module_files(tree).values():

@@ -68,7 +68,7 @@ def main(folder: Path, descriptor: int) -> None:
     with contextlib.suppress(OSError):
         # Where memory runs short, this process must outlive the session.
         Path("/proc/self/oom_score_adj").write_text("-1000", encoding="ascii")
-    from pagewise.errors import RefusedError
+    from pagewise.core.errors import RefusedError
     from pagewise.machine.settings.journal import Folder, Journal
 
     opened = Folder(folder)

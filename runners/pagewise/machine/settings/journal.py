@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pagewise.errors import FormatError, RefusedError
-from pagewise.host import read
+from pagewise.core.errors import FormatError, RefusedError
+from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Setting, described, setting_of
 
 SCHEMA = "pagewise.journal/1"

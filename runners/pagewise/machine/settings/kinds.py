@@ -10,9 +10,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from pagewise.errors import FormatError, RefusedError
-from pagewise.host import chosen, read
-from pagewise.units import bytes_text
+from pagewise.core.errors import FormatError, RefusedError
+from pagewise.core.units import bytes_text
+from pagewise.machine.host import chosen, read
 
 _ALL_BITS = (1 << 64) - 1
 WITHOUT = "or measure without --hardware-prefetchers"

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pagewise.errors import RefusedError
+from pagewise.core.errors import RefusedError
+from pagewise.core.signals import postponed
 from pagewise.machine.settings.guardian import Guardian
 from pagewise.machine.settings.journal import (
     RESTORING,
@@ -24,7 +25,6 @@ from pagewise.machine.settings.journal import (
     folder_path,
     shared_folder,
 )
-from pagewise.signals import postponed
 
 _current: Session | None = None
 

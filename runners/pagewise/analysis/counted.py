@@ -1,0 +1,362 @@
+"""From the records of counting runs to counts, rates and their ratios. Pure functions.
+
+A configuration runs once a group of events in each round; the runs of a round are joined to one set. Counts
+are those of one pass through the work, for a kernel chooses the number of passes by the clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean, median
+from typing import Any, Literal
+
+from pagewise.analysis.consistency import contradiction
+from pagewise.analysis.result import Excluding, nothing_excluded
+from pagewise.analysis.statistics import Ratio, ratio
+from pagewise.analysis.validity import Code, Exclusion, exclusion, invalid_reason
+from pagewise.core.dimensions import BY_NAME
+from pagewise.core.kernel import Kernel
+from pagewise.core.plan import Cell, CellKey, Subject, key_of
+from pagewise.stack.events import EventFile
+
+Record = Mapping[str, Any]
+# Runs of a round whose cycles differ by more than this did not do the same.
+AGREEMENT = 0.05
+TIME, FAULTS = "time", "page_faults"
+POPULATE, POPULATE_FAULTS = "populate_time", "populate_page_faults"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A row of the tables: time and page faults of every run, counts, and rates derived from counts."""
+
+    name: str
+    title: str
+    unit: str
+    kind: Literal["run", "count", "rate"]
+    source: str
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one valid run gave.
+
+    `seconds` and `counts`, by event name, are of one pass; `raw` are the counts of the run. `own` are times
+    and page faults that the program tells of itself; `refused` says why events were not counted.
+    """
+
+    group: str
+    round: int
+    position: int
+    passes: int
+    seconds: float
+    own: Mapping[str, float]
+    counts: Mapping[str, float]
+    raw: Mapping[str, float]
+    refused: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The runs of a round as one set: `values` by quantity; `spread` of their cycles (a share)."""
+
+    values: Mapping[str, float]
+    spread: float | None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was counted of a cell: the runs, and by round what they give together.
+
+    `invalid` says why there is nothing; `notes` what is missing or doubtful.
+    """
+
+    cell: Cell
+    runs: tuple[Taken, ...]
+    rounds: Mapping[int, Joined]
+    invalid: str | None = None
+    is_fault: bool = False
+    remedy: str | None = None
+    notes: tuple[str, ...] = ()
+    code: Code | None = None
+
+    @property
+    def spread(self) -> float | None:
+        """The largest difference in cycles between the runs of a round."""
+        return max((one.spread for one in self.rounds.values() if one.spread is not None), default=None)
+
+    def by_round(self, name: str) -> dict[int, float]:
+        """A quantity's values by round."""
+        return {number: one.values[name] for number, one in self.rounds.items() if name in one.values}
+
+    def value(self, name: str) -> float | None:
+        """The median over the rounds; None where it was not counted."""
+        found = self.by_round(name)
+        return median(found.values()) if found else None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A column of ratios: `cell` to `other`. `by_compiler`: two compilers, else pages with : without."""
+
+    cell: Cell
+    other: Cell
+    by_compiler: bool
+    ratios: Mapping[str, Ratio]
+
+
+@dataclass(frozen=True)
+class KernelCounts:
+    """All that was counted of a kernel: its cells, the quantities they have, and ratios."""
+
+    kernel: Kernel
+    cells: tuple[Counts, ...]
+    quantities: tuple[Quantity, ...]
+    compared: tuple[Compared, ...]
+
+    @property
+    def by_pages(self) -> list[Compared]:
+        """With : without huge pages."""
+        return [one for one in self.compared if not one.by_compiler]
+
+    @property
+    def by_compiler(self) -> list[Compared]:
+        """Compiler : compiler."""
+        return [one for one in self.compared if one.by_compiler]
+
+
+def count(
+    subjects: Sequence[Subject],
+    records: Iterable[Record],
+    file: EventFile,
+    groups: Sequence[str],
+    *,
+    region: str | None,
+    seed: int,
+    excluding: Excluding = nothing_excluded,
+) -> list[KernelCounts]:
+    """Counts and ratios of each kernel. `groups` were to be counted; of `region` alone where it is named.
+
+    `excluding` gives the reason why nothing of a module may be shown, if there is one.
+    """
+    sorted_records: dict[tuple[str, CellKey], list[Record]] = {}
+    for record in records:
+        run = record.get("run", {})
+        if run.get("series") == "counters":
+            key = (run.get("kernel", record["kernel"]), key_of(run))
+            sorted_records.setdefault(key, []).append(record)
+    found = []
+    for one in subjects:
+        cells = [
+            _excluded(one.kernel, cell, found_of, excluding)
+            or _counts(cell, found_of, file, groups, region)
+            for cell in one.cells
+            for found_of in [sorted_records.get((one.kernel.name, cell.key), [])]
+        ]
+        quantities = tuple(q for q in quantities_of(file) if any(c.value(q.name) is not None for c in cells))
+        compared = tuple(_compared(one.kernel, cells, [q.name for q in quantities], seed))
+        found.append(KernelCounts(one.kernel, tuple(cells), quantities, compared))
+    return found
+
+
+def quantities_of(file: EventFile) -> list[Quantity]:
+    """All that can be told by a file, in the order of the tables."""
+    told = [
+        Quantity(TIME, "Time", "s", "run", "the run's own clock"),
+        Quantity(FAULTS, "Page faults", "count", "run", "getrusage(2)"),
+        Quantity(POPULATE, "Time to populate", "s", "run", "the run's own clock, for all of its memory"),
+        Quantity(POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
+    ]
+    told += [Quantity(e.name, e.name, e.unit, "count", e.source) for e in file.events.values()]
+    return told + [Quantity(m.name, m.title, m.unit, "rate", m.source) for m in file.metrics]
+
+
+def rates(file: EventFile, counts: Mapping[str, float], seconds: float | None) -> dict[str, float]:
+    """The metrics of one set of counts, those that can be had."""
+    values = file.base_values(counts, seconds)
+    found = {metric.name: metric.value(values) for metric in file.metrics}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def joined(file: EventFile, runs: Sequence[Taken]) -> Joined:
+    """The runs of one round as one set.
+
+    An event that several groups count is their mean. A rate is computed from one run where that counted all
+    it needs, so that it is consistent in itself, else from the joined counts.
+    """
+    names = [name for name in file.events if any(name in run.counts for run in runs)]
+    counts = {name: mean(run.counts[name] for run in runs if name in run.counts) for name in names}
+    seconds = mean(run.seconds for run in runs)
+    whole = rates(file, counts, seconds)
+    alone: dict[str, list[float]] = {}
+    for run in runs:
+        for name, value in rates(file, run.counts, run.seconds).items():
+            alone.setdefault(name, []).append(value)
+    values = {TIME: seconds, **counts, **whole, **{name: mean(found) for name, found in alone.items()}}
+    for name in (FAULTS, POPULATE, POPULATE_FAULTS):
+        found = [run.own[name] for run in runs if name in run.own]
+        if found:
+            values[name] = mean(found)
+    cycles = [run.counts[file.cycles] for run in runs if run.counts.get(file.cycles)]
+    spread = max(cycles) / min(cycles) - 1.0 if len(cycles) > 1 else None
+    return Joined(values, spread)
+
+
+def quotient(values: Mapping[int, float], others: Mapping[int, float], seed: int) -> Ratio | None:
+    """The ratio paired by round; None where nothing is divided by nothing, as in the studies' N/A."""
+    both = sorted(values.keys() & others.keys())
+    shares = [values[number] / others[number] for number in both if others[number] != 0]
+    if shares and all(share > 0 for share in shares):
+        return ratio(shares, seed)
+    return Ratio(len(shares), median(shares), None, None) if shares else None
+
+
+def _excluded(
+    kernel: Kernel, cell: Cell, records: Sequence[Record], excluding: Excluding
+) -> Counts | None:
+    """The counts of a cell of which nothing may be shown: one wrong result or lost pages exclude it."""
+    faults = [found for record in records if (found := exclusion(record)) is not None]
+    valid = [record for record in records if exclusion(record) is None]
+    lost = [one for one in faults if one.code == "pages_unavailable" and valid]
+    fatal = [one for one in faults if one.code == "wrong_result"]
+    found = excluding(cell.measured.module) or contradiction(kernel, cell.measured, valid)
+    if lost:
+        fatal.append(Exclusion("policy_not_kept", f"its pages could not be kept: {lost[0].reason}"))
+    found = found or next(iter(fatal), None)
+    return None if found is None else Counts(cell, (), {}, found.reason, is_fault=True, code=found.code)
+
+
+def _counts(
+    cell: Cell, records: Sequence[Record], file: EventFile, groups: Sequence[str], region: str | None
+) -> Counts:
+    faults = [(record, reason) for record in records if (reason := invalid_reason(record)) is not None]
+    valid = [record for record in records if invalid_reason(record) is None]
+    if not valid:
+        if not faults:
+            return Counts(cell, (), {}, invalid="not measured", code="not_measured")
+        record, reason = faults[0]
+        remedy = record.get("failure", {}).get("remedy")
+        found = exclusion(record)
+        code = None if found is None else found.code
+        return Counts(cell, (), {}, reason, record["status"] != "pages_unavailable", remedy, code=code)
+    runs, notes = [], []
+    for record, reason in faults:
+        notes.append(f"group {record['run'].get('group', '?')}: a run was left out: {reason}")
+    for record in valid:
+        run = taken(record, file, region)
+        if isinstance(run, str):
+            notes.append(run)
+        else:
+            runs.append(run)
+    by_round: dict[int, list[Taken]] = {}
+    for run in runs:
+        by_round.setdefault(run.round, []).append(run)
+    rounds = {number: joined(file, found) for number, found in sorted(by_round.items())}
+    notes += _missing(runs, file, groups)
+    if not runs:
+        return Counts(cell, (), {}, invalid="; ".join(dict.fromkeys(notes)))
+    told = Counts(cell, tuple(runs), rounds, is_fault=bool(faults), notes=tuple(dict.fromkeys(notes)))
+    if told.spread is not None and told.spread > AGREEMENT:
+        doubt = (
+            f"the runs of a round differ by up to {100 * told.spread:.0f} % in {file.cycles}: rates over "
+            "several groups are doubtful"
+        )
+        return Counts(cell, told.runs, rounds, is_fault=told.is_fault, notes=(*told.notes, doubt))
+    return told
+
+
+def taken(record: Record, file: EventFile, region: str | None) -> Taken | str:
+    """What a valid record gives, or why it gives nothing."""
+    run, group = record["run"], record["run"].get("group", "?")
+    repetitions = record["seconds"]["repetitions"]
+    passes = len(repetitions) * record.get("passes_per_repetition", 1)
+    seconds, told, own = sum(repetitions), record.get("counters", {}), {}
+    if region is None:
+        own = {POPULATE: record["seconds"]["populate"]}
+        for name, part, share in ((FAULTS, "compute", passes), (POPULATE_FAULTS, "populate", 1)):
+            found = [n for key, n in record.get("page_faults", {}).items() if key.startswith(part)]
+            own |= {name: sum(found) / share} if found else {}
+    else:
+        regions = record.get("regions", [])
+        # By name: those that do not lie in another one, whose time and counts hold theirs.
+        parts = [part for part in regions if part["path"] == region] or [
+            part for part in regions if part["name"] == region and part["path"].split("/").count(region) == 1
+        ]
+        if not parts:
+            known = ", ".join(dict.fromkeys(part["path"] for part in regions)) or "none"
+            return f"there is no region {region} in its records; there are: {known}"
+        seconds = sum(part["seconds"] for part in parts)
+        if "unavailable" not in told:
+            told = _summed(part.get("counts", {}) for part in parts)
+    refused = dict(record.get("counters_refused", {}))
+    if "unavailable" in told:
+        refused, told = {"all": str(told["unavailable"])} | refused, {}
+    by_native = {event.native: event.name for event in file.events.values()}
+    raw = {by_native[native]: float(n) for native, n in told.items() if native in by_native}
+    return Taken(
+        group,
+        run["round"],
+        run["position"],
+        passes,
+        seconds / passes,
+        own,
+        {name: n / passes for name, n in raw.items()},
+        raw,
+        refused,
+    )
+
+
+def _summed(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for part in parts:
+        for name, n in part.items():
+            total[name] = total.get(name, 0.0) + n
+    return total
+
+
+def _missing(runs: Sequence[Taken], file: EventFile, groups: Sequence[str]) -> Iterator[str]:
+    """Groups without a run, and events that were refused, each with the reason."""
+    for group in groups:
+        if runs and not any(run.group == group for run in runs):
+            yield f"group {group} was not counted"
+    natives = {event.native: event.name for event in file.events.values()}
+    for run in runs:
+        for native, reason in run.refused.items():
+            what = f"group {run.group}" if native == "all" else natives.get(native, native)
+            yield f"{what} is not counted here: {reason}"
+
+
+def _compared(kernel: Kernel, cells: Sequence[Counts], names: Sequence[str], seed: int) -> Iterator[Compared]:
+    """With : without huge pages for each compiler, then each compiler : the first by pages."""
+    there = [one for one in cells if one.rounds]
+    for one in there if "hugepages" in kernel.feels else ():
+        base = next((o for o in there if _alike(one, o, "hugepages") and _policy(o) == "none"), None)
+        if base is not None and base is not one:
+            yield _column(one, base, False, names, seed)
+    if "compiler" not in kernel.feels or not there:
+        return
+    reference = there[0].cell.compiler
+    for one in there:
+        other = next((o for o in there if _alike(one, o, "compiler") and o.cell.compiler == reference), None)
+        if other is not None and one.cell.compiler != reference:
+            yield _column(one, other, True, names, seed)
+
+
+def _column(one: Counts, other: Counts, by_compiler: bool, names: Sequence[str], seed: int) -> Compared:
+    found = {name: quotient(one.by_round(name), other.by_round(name), seed) for name in names}
+    ratios = {
+        name: share for name, share in found.items() if share is not None and math.isfinite(share.median)
+    }
+    return Compared(one.cell, other.cell, by_compiler, ratios)
+
+
+def _policy(one: Counts) -> str:
+    return one.cell.measured.hugepages
+
+
+def _alike(one: Counts, other: Counts, but: str) -> bool:
+    """Whether two cells differ in this at most."""
+    names = [name for name in BY_NAME if name != but]
+    return all(getattr(one.cell.measured, name) == getattr(other.cell.measured, name) for name in names)

@@ -1,0 +1,32 @@
+"""What was counted in the runs of a comparison, a pass. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any
+
+from pagewise.analysis.validity import invalid_reason
+from pagewise.core.plan import key_of
+
+# Kernel, and the key of the cell.
+Key = tuple[str, str, str | None, str | None]
+
+
+def counts_by_cell(records: Iterable[Mapping[str, Any]]) -> dict[Key, dict[str, float]]:
+    """Medians over the valid runs of each cell: counters a pass, page faults of the whole run."""
+    found: dict[Key, dict[str, list[float]]] = {}
+    for record in records:
+        run = record.get("run")
+        if run is None or run["series"] not in ("compare", "aa") or invalid_reason(record) is not None:
+            continue
+        values = found.setdefault((run.get("kernel", record["kernel"]), *key_of(run)), {})
+        passes = len(record["seconds"]["repetitions"]) * record.get("passes_per_repetition", 1)
+        for name, count in record.get("counters", {}).items():
+            if name != "unavailable":
+                values.setdefault(name, []).append(count / passes)
+        for name, count in record.get("page_faults", {}).items():
+            values.setdefault(f"page faults: {name.replace('_', ', ')}", []).append(count)
+    return {
+        key: {name: median(counts) for name, counts in values.items()} for key, values in found.items()
+    }

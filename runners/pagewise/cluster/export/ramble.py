@@ -1,0 +1,162 @@
+"""For Ramble (https://googlecloudplatform.github.io/ramble): applications and a workspace.
+
+    <folder>/repo/repo.yaml                                 for `ramble repo add <folder>/repo`
+                  applications/pagewise-<kernel>/application.py
+    <folder>/configs/ramble.yaml                            for `ramble workspace create -c`
+                     execute_experiment.tpl                 for its -t
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+
+from pagewise.analysis.validity import ENOUGH_COVERAGE
+from pagewise.core.configuration import BASELINE
+from pagewise.core.errors import RefusedError, SelectionError
+from pagewise.core.files import write_inside
+from pagewise.core.kernel import Kernel
+from pagewise.core.plan import subject
+from pagewise.stack.catalog import Entry
+
+_NUMBER = r"(?P<value>-?[0-9.]+(?:[eE][-+]?[0-9]+)?)"
+_RECORD = "{experiment_run_dir}/record.jsonl"
+# What the record tells of every kernel, besides its own metrics (schema/record-1.json).
+_COMMON = (
+    ("huge_coverage", "", "share of the arrays on huge pages"),
+    ("page_size_observed_bytes", "B", "page size observed"),
+    ("populate", "s", "time of the first touch"),
+)
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is exported: kernels, configurations and their module tree.
+
+    `init` starts Lmod in a job, `runs` is how often an experiment is repeated.
+    """
+
+    kernels: Sequence[Kernel]
+    entries: Sequence[Entry]
+    tree: Path
+    init: Path
+    threads: int
+    runs: int
+
+
+def write_ramble(folder: Path, chosen: Chosen) -> list[Path]:
+    """Writes applications for the kernels and a workspace with their distinct configurations; the files.
+
+    Raises SelectionError where the folder is not empty, RefusedError when the disk refuses.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise SelectionError("this folder is not empty", where=folder, remedy="name a new one")
+    files = {
+        Path("repo/repo.yaml"): yaml.safe_dump({"repo": {"namespace": "pagewise"}}),
+        Path("configs/ramble.yaml"): _yaml(workspace(chosen)),
+        Path("configs/execute_experiment.tpl"): _template("execute_experiment.tpl.jinja").render(),
+    }
+    for kernel in chosen.kernels:
+        files[Path("repo/applications") / name_of(kernel) / "application.py"] = application(kernel)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            write_inside(folder, str(file), text)
+    except OSError as fault:
+        raise RefusedError(f"the export cannot be written: {fault.strerror}", where=folder) from fault
+    return [folder / file for file in files]
+
+
+def name_of(kernel: Kernel) -> str:
+    """The application of a kernel: `pagewise-stream-triad`."""
+    return f"pagewise-{kernel.name.replace('_', '-')}"
+
+
+def application(kernel: Kernel) -> str:
+    """The source of a kernel's application: how it is run, its figures of merit, when it succeeded."""
+    figures = [(metric.field, metric.unit, metric.label) for metric in kernel.metrics]
+    return _template("application.py.jinja").render(
+        kernel=kernel,
+        name=name_of(kernel),
+        class_name="".join(part.title() for part in re.split(r"[-_]", name_of(kernel))),
+        arguments=shlex.join(kernel.arguments),
+        run_line=f"{kernel.executable} {{arguments}} {{pages}} --threads {{n_threads}} --record {_RECORD}",
+        record=_RECORD,
+        figures=[
+            {"field": field, "unit": unit, "label": label, "pattern": rf'.*"{field}":\s*{_NUMBER}'}
+            for field, unit, label in (*figures, *_COMMON)
+        ],
+        coverage=[
+            ("enough_huge_pages", "{value} >= {lowest_coverage}"),
+            ("no_more_huge_pages", "{value} <= {highest_coverage}"),
+        ],
+    )
+
+
+def workspace(chosen: Chosen) -> dict[str, Any]:
+    """The content of ramble.yaml: an experiment for each kernel and configuration that it can tell apart."""
+    applications = {}
+    for kernel in chosen.kernels:
+        brought = [entry.configuration for entry in chosen.entries if kernel.name in entry.kernels]
+        cells = subject(kernel, brought, BASELINE).cells
+        if not cells:
+            continue
+        experiments = {}
+        for cell in cells:
+            one = cell.measured
+            experiments[re.sub(r"[^A-Za-z0-9_.-]", "_", f"{one.compiler}_{one.label}")] = {
+                "n_repeats": str(chosen.runs),
+                "variables": {
+                    "configuration": one.module,
+                    "build_hash": one.hash,
+                    "hugepages": one.hugepages,
+                    "prefetch": one.prefetch,
+                    "stores": one.stores,
+                    "compiler_used": one.compiler,
+                    "lowest_coverage": 0 if one.hugepages == "none" else ENOUGH_COVERAGE,
+                    "highest_coverage": 0 if one.hugepages == "none" else 1,
+                },
+            }
+        applications[name_of(kernel)] = {"workloads": {"compare": {"experiments": experiments}}}
+    return {
+        "ramble": {
+            "variables": {
+                "mpi_command": "",
+                "batch_submit": "{execute_experiment}",
+                "processes_per_node": 1,
+                "n_nodes": 1,
+                "n_ranks": 1,
+                "n_threads": chosen.threads,
+                "module_init": str(chosen.init),
+                "module_tree": str(chosen.tree.absolute()),
+            },
+            "applications": applications,
+            "software": {"packages": {}, "environments": {}},
+        }
+    }
+
+
+def _template(name: str) -> jinja2.Template:
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    templates.filters["python"] = repr
+    return templates.get_template(name)
+
+
+def _yaml(data: Any) -> str:
+    # Through JSON: without anchors and the types of Python.
+    return yaml.safe_dump(json.loads(json.dumps(data)), sort_keys=False, width=110)

@@ -1,0 +1,95 @@
+"""A comparison as a ReFrame test: whole on one node, so that what is compared ran side by side.
+
+    tests=runners/pagewise/cluster/reframe_tests
+    reframe -C $tests/settings.py -C envs/sites/<site>/reframe.yaml -c $tests -r
+
+`-n 'comparison%env=quick'` chooses an environment, `-S options='--rounds 7'` gives options of `pagewise
+compare`, `-P node:n1,n2` runs it on each of these nodes, as does ReFrame's own `--distribute` with Slurm.
+"""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import (
+    parameter,
+    run_after,
+    run_before,
+    sanity_function,
+    variable,
+)
+
+RUNNERS = Path(__file__).resolve().parents[3]
+if str(RUNNERS) not in sys.path:
+    sys.path.append(str(RUNNERS))
+os.environ.setdefault("PAGEWISE_ROOT", str(RUNNERS.parent))
+
+from pagewise.cluster.attempts import figures, newest  # noqa: E402  (the path comes first)
+from pagewise.cluster.pinning import pin  # noqa: E402
+from pagewise.stack.paths import built_environments  # noqa: E402
+
+_INHERITED = ("PAGEWISE_ROOT", "PAGEWISE_MODULES")
+
+
+@rfm.simple_test
+class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801  (a class's name is the test's, and typed)
+    """`pagewise compare` of an environment's configurations, on one node."""
+
+    env = parameter(["default"] if os.environ.get("PAGEWISE_MODULES") else built_environments())
+    node = variable(str, value="", loggable=True)
+    options = variable(str, value="")
+    results = variable(str, value="")
+
+    descr = "pagewise compare, whole on one node"
+    valid_systems = ["*"]  # noqa: RUF012  (ReFrame's own variables, copied for each test)
+    valid_prog_environs = ["builtin"]  # noqa: RUF012
+    sourcesdir = None
+    num_tasks = 1
+    num_tasks_per_node = 1
+    exclusive_access = True
+    time_limit = "1h"
+
+    @run_after("setup")
+    def choose_node(self):
+        """Which node: the one told, the one that ReFrame distributes to, or the scheduler's choice."""
+        distributed = getattr(self, ".nid", [""])
+        self.node = self.node or distributed[0]
+        if self.node:
+            pin(self.job, self.current_partition, self.node)
+
+    @run_before("run")
+    def set_command(self):
+        """The command, with the Python and the checkout of this process: nodes share the file system."""
+        root = Path(self.results or "results/nodes").absolute()
+        self.folder = root / (self.node or "any")
+        told = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        self.env_vars |= told | {"COLUMNS": "120"}
+        self.executable = sys.executable
+        chosen = [] if "--modules" in self.options else ["--env", self.env]
+        self.executable_opts = [
+            "-I",
+            shlex.quote(str(RUNNERS / "start.py")),
+            "compare",
+            *chosen,
+            "--results",
+            shlex.quote(str(self.folder)),
+        ]
+        self.executable_opts += [shlex.quote(word) for word in shlex.split(self.options)]
+
+    @sanity_function
+    def is_complete(self):
+        """Whether the comparison came to its end; rows that are invalid are for the report to tell."""
+        attempt = newest(self.folder)
+        state = "no result" if attempt is None else attempt.state
+        return sn.assert_eq(state, "complete", f"the comparison did not come to its end: {state}")
+
+    @run_before("performance")
+    def name_figures(self):
+        """The median time of a pass of each configuration, for ReFrame's own log and references."""
+        self.perf_variables = {
+            name: sn.make_performance_function(sn.defer(seconds), "s")
+            for name, seconds in figures(newest(self.folder)).items()
+        }

@@ -1,1 +1,0 @@
-"""Comparing: pure functions over records. No input or output, and nothing is launched from here."""

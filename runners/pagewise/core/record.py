@@ -1,0 +1,179 @@
+"""Records: JSON lines of schema pagewise.record/1, appended as they are measured."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pagewise.core.errors import RefusedError
+from pagewise.core.reading import parse_json, read_file
+from pagewise.core.schemas import upgraded
+
+SCHEMA = "pagewise.record/1"
+Record = dict[str, Any]
+#: The largest file of records, in bytes: about a million.
+LARGEST = 4 << 30
+# A link that lies in the folder of a result from elsewhere leads out of it.
+_APPENDED = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A line that is no valid record: its number in the file, from 1, and what is wrong."""
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        """As it is shown: file, line, reason."""
+        return f"{self.file}, line {self.line}: {self.reason}"
+
+
+def read_records(file: Path) -> tuple[list[Record], list[Skipped]]:
+    """All valid records of a file in order, and the lines that had to be skipped, each with its reason.
+
+    Raises RefusedError when the file cannot be read.
+    """
+    content = read_lines(file)
+    records: list[Record] = []
+    skipped: list[Skipped] = []
+    for number, line, whole in _lines(content):
+        record, reason = parse_record(line)
+        if record is not None:
+            records.append(record)
+        else:
+            cut = "" if whole else "the line is cut short (a crash or a full disk?): "
+            skipped.append(Skipped(file.name, number, cut + str(reason)))
+    return records, skipped
+
+
+def read_lines(file: Path) -> bytes:
+    """The content of a records file. Raises RefusedError when it cannot be read."""
+    try:
+        return read_file(file, LARGEST)
+    except OSError as fault:
+        raise RefusedError(
+            f"the records cannot be read: {fault.strerror}", where=file, remedy="let this user read it"
+        ) from fault
+
+
+def parse_record(line: bytes) -> tuple[Record | None, str | None]:
+    """A record and None, or None and what is wrong with the line."""
+    try:
+        data = parse_json(line)
+    except ValueError as fault:
+        return None, f"not JSON: {fault}"
+    record, found = upgraded("record", data)
+    return (None, "; ".join(found[:5])) if found else (record, None)
+
+
+class RecordWriter:
+    """Appends records to a file: those of a run are on the disk before `append` returns, or none of them.
+
+    As long as it is open, no other writes to the file.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        try:
+            self._descriptor = os.open(file, _APPENDED, 0o644)
+        except OSError as fault:
+            raise RefusedError(
+                f"the records cannot be written: {fault.strerror}",
+                where=file,
+                remedy="name another --results folder",
+            ) from fault
+        try:
+            lock(self._descriptor, file)
+        except RefusedError:
+            os.close(self._descriptor)
+            raise
+        # A device has no size, and no content of ours.
+        content = read_lines(file) if os.fstat(self._descriptor).st_size else b""
+        self._lines, self._sha256 = content.count(b"\n"), hashlib.sha256(content)
+
+    @property
+    def digest(self) -> dict[str, Any]:
+        """What was written so far, for the manifest: see `digest_of`."""
+        return {"lines": self._lines, "sha256": self._sha256.hexdigest()}
+
+    def append(self, *records: Mapping[str, Any]) -> None:
+        """Writes the records of a run. Raises RefusedError when the disk is full; what was written stays."""
+        line = b"".join(dumped(record) + b"\n" for record in records)
+        before = os.fstat(self._descriptor).st_size
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
+            os.fdatasync(self._descriptor)
+        except OSError as fault:
+            self._cut_back(before)
+            raise RefusedError(
+                f"a record cannot be written: {fault.strerror}; all records before it are kept",
+                where=self.file,
+                remedy=f"free some space, then: pagewise report {self.file.parent}",
+            ) from fault
+        self._lines += len(records)
+        self._sha256.update(line)
+
+    def _cut_back(self, size: int) -> None:
+        # A device such as /dev/full cannot be cut; the half line is then told by the reader.
+        try:
+            os.ftruncate(self._descriptor, size)
+        except OSError:
+            return
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> RecordWriter:
+        """The writer itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the file."""
+        self.close()
+
+
+def digest_of(content: bytes) -> dict[str, Any]:
+    """Number of lines and SHA-256 of a records file, as the manifest keeps them."""
+    return {"lines": content.count(b"\n"), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def dumped(record: Mapping[str, Any]) -> bytes:
+    """A record as its line in the file, without the line's end."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def lock(descriptor: int, file: Path) -> None:
+    """Has the file alone for writing until it is closed. Raises RefusedError while another program has it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as fault:
+        # Some network file systems know no locks.
+        if fault.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise RefusedError(
+                "another comparison is writing to this result",
+                where=file,
+                remedy="wait for its end, or end it",
+            ) from fault
+
+
+def _lines(content: bytes) -> Iterator[tuple[int, bytes, bool]]:
+    """Number, content and wholeness (ended by a newline) of each line that is not blank."""
+    ended = content.count(b"\n")
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if line.strip():
+            yield number, line, number <= ended

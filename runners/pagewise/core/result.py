@@ -1,0 +1,189 @@
+"""A result's folder: manifest.json, records.jsonl and what is made from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pagewise.core.configuration import Configuration
+from pagewise.core.errors import FormatError, RefusedError, SelectionError
+from pagewise.core.files import write_inside
+from pagewise.core.plan import Subject
+from pagewise.core.reading import parse_json, read_file
+from pagewise.core.record import Record, Skipped, digest_of, read_lines, read_records
+from pagewise.core.schemas import upgraded
+from pagewise.core.text import json_text
+
+MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
+#: Of records without a manifest, as `sha256sum --check` reads it.
+CHECKSUM = "records.sha256"
+SCHEMA = "pagewise.manifest/2"
+_REMEDY = "copy the result anew from where it was made; one of a newer pagewise needs that one to be read"
+
+_REMEDY_ALTERED = "copy the result anew from where it was measured, or measure again"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a folder holds: manifest, what was compared, the valid records, the lines that are none.
+
+    `altered` reports how the records differ from those that were written, None where they do not.
+    """
+
+    folder: Path
+    manifest: dict[str, Any]
+    subjects: list[Subject]
+    records: list[Record]
+    skipped: list[Skipped]
+    altered: str | None = None
+
+
+def create_folder(results: Path, name: str, now: datetime) -> Path:
+    """Makes `results/<utc>-<name>`, with -2 if that is there. Raises RefusedError, SelectionError."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise SelectionError(
+            f"{name!r} is no name for a folder",
+            where="--name",
+            remedy="take letters and digits, and within them dots, dashes and underscores",
+        )
+    stem = f"{now.strftime('%Y%m%dT%H%M%SZ')}-{name}"
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+            folder = results / (stem + suffix)
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                continue
+            return folder
+    except OSError as fault:
+        raise RefusedError(
+            f"the results folder cannot be made: {fault.strerror}",
+            where=results,
+            remedy="name another: --results DIR",
+        ) from fault
+    raise RefusedError(
+        "a hundred results of this second have this name",
+        where=results / stem,
+        remedy="give this one another: --name NAME",
+    )
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Writes the manifest in one step: a reader sees the old one or the new one. Raises RefusedError."""
+    try:
+        write_inside(folder, MANIFEST, json_text(manifest))
+    except OSError as fault:
+        raise RefusedError(
+            f"the manifest cannot be written: {fault.strerror}; all records before it are kept",
+            where=folder / MANIFEST,
+            remedy=f"free some space, then: pagewise report {folder}",
+        ) from fault
+
+
+def keep_log(folder: Path, name: str, text: str) -> str | None:
+    """Keeps what a failing run said; the file's name inside the folder, None when the disk refuses it."""
+    try:
+        return str(write_inside(folder, f"{LOGS}/{name}", text).relative_to(folder))
+    except OSError:
+        # The failure itself is in the record; a log that cannot be kept must not end the comparison.
+        return None
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a result's folder, an older one as today's are. Raises FormatError."""
+    return _read(folder)[0]
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], list[Subject]]:
+    """The manifest, and what was to be measured by it. Raises FormatError."""
+    file = folder / MANIFEST
+    try:
+        manifest = parse_json(read_file(file))
+    except FileNotFoundError as fault:
+        raise FormatError(
+            "this folder holds no result: it has no manifest.json",
+            where=folder,
+            remedy="name a results/<utc>-<name>; `pagewise results list` lists them",
+        ) from fault
+    except (OSError, ValueError) as fault:
+        raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
+    read, found = upgraded("manifest", manifest)
+    if found:
+        text = "the manifest does not follow its schema:\n    " + "\n    ".join(found)
+        raise FormatError(text, where=file, remedy=_REMEDY)
+    configurations = {entry["module"]: Configuration.from_dict(entry) for entry in read["configurations"]}
+    try:
+        return read, [Subject.from_dict(entry, configurations) for entry in read["subjects"]]
+    except KeyError as fault:
+        raise FormatError(
+            f"the manifest names a module that it does not list: {fault}", where=file, remedy=_REMEDY
+        ) from fault
+
+
+def read_result(folder: Path, *, records: bool = True) -> Result:
+    """Reads a folder; bad lines among the records are named, not read. Raises FormatError.
+
+    Without `records`, what was to be measured and how alone.
+    """
+    manifest, subjects = _read(folder)
+    there = records and (folder / RECORDS).exists()
+    read, skipped = read_records(folder / RECORDS) if there else ([], [])
+    return Result(folder, manifest, subjects, read, skipped, altered(folder, manifest))
+
+
+def altered(folder: Path, manifest: Mapping[str, Any]) -> str | None:
+    """How a result's records differ from those that its manifest names, None where they do not.
+
+    A session that was killed may have written more than its manifest names; results from before manifests
+    named records are not checked. Raises RefusedError.
+    """
+    told = manifest.get("records")
+    if told is None:
+        return None
+    content = read_lines(folder / RECORDS) if (folder / RECORDS).exists() else b""
+    # `replaced`: killed between the manifest of resumed records and these records.
+    for known in filter(None, (told, told.get("replaced"))):
+        lines = content.split(b"\n", known["lines"])
+        first = content[: len(content) - len(lines[-1])] if manifest["state"] == "running" else content
+        if digest_of(first) == {"lines": known["lines"], "sha256": known["sha256"]}:
+            return None
+    found = content.count(b"\n")
+    what = "changed" if found == told["lines"] else f"{found} lines instead of {told['lines']}"
+    return f"the records are not those that were measured ({what})"
+
+
+def write_checksum(folder: Path, digest: Mapping[str, Any]) -> None:
+    """Keeps the digest of records that have no manifest. Raises RefusedError."""
+    try:
+        write_inside(folder, CHECKSUM, f"{digest['sha256']}  {RECORDS}\n")
+    except OSError as fault:
+        raise RefusedError(
+            f"the checksum cannot be written: {fault.strerror}", where=folder, remedy="free some space"
+        ) from fault
+
+
+def differs_from_checksum(folder: Path) -> str | None:
+    """How records without a manifest differ from those that were written, None if nothing is known of it."""
+    try:
+        known = read_file(folder / CHECKSUM).split()[0].decode()
+    except (OSError, IndexError, UnicodeDecodeError):
+        return None
+    same = digest_of(read_lines(folder / RECORDS))["sha256"] == known
+    return None if same else "the records are not those that were written"
+
+
+def check_unaltered(result: Result) -> Result:
+    """The same result. Raises FormatError where its records were altered."""
+    if result.altered is not None:
+        raise FormatError(result.altered, where=result.folder / RECORDS, remedy=_REMEDY_ALTERED)
+    return result
+
+
+def utc_text(moment: datetime | None = None) -> str:
+    """A moment, or now, as manifests and records write it."""
+    return (moment or datetime.now(timezone.utc)).strftime("%Y-%m-%dT%H:%M:%SZ")

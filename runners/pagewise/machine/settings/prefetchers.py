@@ -1,0 +1,232 @@
+"""Switches hardware prefetchers off while something is measured, when the user asks, and restores them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pagewise.core.errors import RefusedError, SelectionError
+from pagewise.machine.host import read
+from pagewise.machine.settings.kinds import WITHOUT, Attribute, Hwpfctl, Msr
+from pagewise.machine.settings.session import kept
+
+ALL = "off"
+_MANUAL = "docs/prefetchers.md"
+
+
+@dataclass(frozen=True)
+class Register:
+    """A model-specific register whose set bits switch prefetchers off: bits by the prefetcher's name."""
+
+    address: int
+    bits: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Processors:
+    """Processors whose vendor documents a register; `models` None stands for all of the family."""
+
+    vendor: str
+    family: int
+    models: frozenset[int] | None
+    register: Register
+
+
+# MSR_MISC_FEATURE_CONTROL: Intel, Disclosure of Hardware Prefetcher Control on Some Intel Processors (2014),
+# and Software Developer's Manual, volume 4, the table of each processor.
+_CORE = Register(0x1A4, {"l2-hardware": 0, "l2-adjacent": 1, "dcu-streamer": 2, "dcu-ip": 3})
+_PHI = Register(0x1A4, {"dcu-streamer": 0, "l2-hardware": 1})
+# Core::X86::Msr::PrefetchControl, MSRC000_0108: AMD, Processor Programming Reference for family 19h model 11h
+# (55901) and family 1Ah model 02h (57238).
+_ZEN = Register(0xC0000108, {"l1-stream": 0, "l1-stride": 1, "l1-region": 2, "l2-stream": 3, "up-down": 5})
+
+_INTEL_CORE = (
+    *(0x1A, 0x1E, 0x1F, 0x2E),  # Nehalem
+    *(0x25, 0x2C, 0x2F),  # Westmere
+    *(0x2A, 0x2D),  # Sandy Bridge
+    *(0x3A, 0x3E),  # Ivy Bridge
+    *(0x3C, 0x3F, 0x45, 0x46),  # Haswell
+    *(0x3D, 0x47, 0x4F, 0x56),  # Broadwell
+    *(0x4E, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6),  # Skylake, Kaby Lake, Coffee Lake, Comet Lake
+    0x55,  # Skylake, Cascade Lake and Cooper Lake servers
+    0x66,  # Cannon Lake
+    *(0x7D, 0x7E, 0x6A, 0x6C),  # Ice Lake
+    *(0x8C, 0x8D, 0xA7),  # Tiger Lake, Rocket Lake
+    *(0x8F, 0xCF),  # Sapphire Rapids, Emerald Rapids
+    *(0xAD, 0xAE),  # Granite Rapids
+)
+_KNOWN = (
+    Processors("GenuineIntel", 6, frozenset(_INTEL_CORE), _CORE),
+    Processors("GenuineIntel", 6, frozenset((0x57, 0x85)), _PHI),  # Knights Landing, Knights Mill
+    Processors("AuthenticAMD", 0x19, None, _ZEN),  # Zen 3, Zen 4
+    Processors("AuthenticAMD", 0x1A, None, _ZEN),  # Zen 5
+)
+
+# Fujitsu A64FX: implementer and part in MIDR_EL1. By name: the cache in sysfs, and the option of hwpfctl.
+_A64FX = ("0x46", "0x001")
+_A64FX_CACHES = {"l1": ("index0", "--disableL1"), "l2": ("index2", "--disableL2")}
+
+
+@dataclass(frozen=True)
+class Switch:
+    """The bits of one CPU that switch prefetchers, and their value when the prefetchers are off."""
+
+    cpu: int
+    bits: Msr | Attribute
+    off: int
+
+
+@dataclass(frozen=True)
+class Control:
+    """How to switch the named prefetchers off on these CPUs.
+
+    `switches` are turned and read back. `program` is one that switches off for what it starts (a prefix of
+    each command) and tells no values; after it, the CPUs have their defaults.
+    """
+
+    names: tuple[str, ...]
+    method: str
+    cpus: tuple[int, ...]
+    switches: tuple[Switch, ...]
+    program: tuple[str, ...] = ()
+    root: Path = Path("/")
+
+    def read(self) -> list[int]:
+        """The values now, the other bits of the registers included. Raises RefusedError."""
+        return [switch.bits.value() for switch in self.switches]
+
+
+def find_control(asked: Sequence[str], cpus: Iterable[int], root: Path = Path("/")) -> Control:
+    """How the prefetchers that were asked for (`off`: all) can be switched off on these CPUs.
+
+    Nothing is changed, but every value is read once. Raises RefusedError when it cannot be done here, and
+    SelectionError for a name that this processor does not have. `root` stands for / (tests give another).
+    """
+    used = tuple(sorted(set(cpus)))
+    facts = _cpuinfo(root)
+    if (facts.get("CPU implementer"), facts.get("CPU part")) == _A64FX:
+        control = _a64fx(asked, used, root)
+    else:
+        control = _msr(asked, used, facts, root)
+    control.read()
+    return control
+
+
+@contextmanager
+def switched_off(control: Control) -> Iterator[dict[str, object]]:
+    """The prefetchers are off while the block lasts, and as before at its end; yields what was done.
+
+    Raises RefusedError when a write is refused or does not stick. Whatever ends the process, what was written
+    is restored.
+    """
+    with kept(control.root) as journal:
+        before = control.read()
+        for switch in control.switches:
+            journal.change(switch.bits, hex(switch.off))
+        if control.program:
+            # It switches them off for each command that it starts.
+            journal.change(Hwpfctl(Path(control.program[0]), control.cpus), "off", before="default")
+        yield {
+            "off": list(control.names),
+            "method": control.method,
+            "read_back": bool(control.switches),
+            "before": [
+                {"cpu": switch.cpu, "place": switch.bits.place, "value": hex(value)}
+                for switch, value in zip(control.switches, before, strict=True)
+            ],
+        }
+
+
+def _msr(asked: Sequence[str], cpus: tuple[int, ...], facts: dict[str, str], root: Path) -> Control:
+    register = _register_of(facts)
+    if register is None:
+        named = facts.get("model name") or facts.get("vendor_id") or facts.get("CPU implementer") or "unnamed"
+        raise RefusedError(
+            "it is not documented how this processor's prefetchers are switched off: "
+            f"{named}{_numbers(facts)}",
+            where="--hardware-prefetchers",
+            remedy=f"{_MANUAL} lists those known; the firmware's set-up may have a switch; {WITHOUT}",
+        )
+    names = _chosen(asked, tuple(register.bits))
+    mask = sum(1 << register.bits[name] for name in names)
+    devices = [(cpu, root / f"dev/cpu/{cpu}/msr") for cpu in cpus]
+    for _, file in devices:
+        if not file.exists():
+            within = (
+                ". This is a virtual machine: most hypervisors refuse this register" if _guest(root) else ""
+            )
+            raise RefusedError(
+                "there is no msr device, and the prefetchers are switched through it" + within,
+                where=file,
+                remedy=f"as root: modprobe msr (for a container: on its host, and pass it in); {WITHOUT}",
+            )
+    switches = [Switch(cpu, Msr(file, register.address, mask), mask) for cpu, file in devices]
+    return Control(names, f"MSR {register.address:#x}", cpus, tuple(switches), root=root)
+
+
+def _register_of(facts: dict[str, str]) -> Register | None:
+    vendor, family, model = (facts.get(name, "") for name in ("vendor_id", "cpu family", "model"))
+    for known in _KNOWN:
+        alike = vendor == known.vendor and family == str(known.family)
+        if alike and (known.models is None or (model.isdigit() and int(model) in known.models)):
+            return known.register
+    return None
+
+
+def _a64fx(asked: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:
+    names = _chosen(asked, tuple(_A64FX_CACHES))
+    files = [
+        (
+            cpu,
+            root
+            / f"sys/devices/system/cpu/cpu{cpu}/cache"
+            / _A64FX_CACHES[name][0]
+            / "prefetch_control/stream_detect_prefetcher_enable",
+        )
+        for cpu in cpus
+        for name in names
+    ]
+    if all(file.exists() for _, file in files):
+        switches = [Switch(cpu, Attribute(file, 1), 0) for cpu, file in files]
+        return Control(names, "prefetch_control of the kernel", cpus, tuple(switches), root=root)
+    program = shutil.which("hwpfctl")
+    if program is None:
+        raise RefusedError(
+            "neither this kernel nor a program hwpfctl gives access to the prefetchers of the A64FX",
+            where=files[0][1],
+            remedy=f"load the environment of Fujitsu's job software, which brings hwpfctl; {WITHOUT}",
+        )
+    options = tuple(_A64FX_CACHES[name][1] for name in names)
+    return Control(names, "hwpfctl", cpus, (), (program, *options), root)
+
+
+def _chosen(asked: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
+    unknown = [name for name in asked if name not in (ALL, *there)]
+    if unknown or not asked:
+        raise SelectionError(
+            f"this processor has no prefetcher {', '.join(unknown) or 'without a name'}",
+            where="--hardware-prefetchers",
+            remedy=f"'{ALL}' for all, or some of: {', '.join(there)}",
+        )
+    return there if ALL in asked else tuple(name for name in there if name in asked)
+
+
+def _cpuinfo(root: Path) -> dict[str, str]:
+    """What the first CPU tells of itself."""
+    first = (read(root / "proc/cpuinfo") or "").split("\n\n")[0]
+    pairs = re.findall(r"^(.+?)\s*:[ \t]*(.*)$", first, re.MULTILINE)
+    return {name.strip(): value.strip() for name, value in pairs}
+
+
+def _numbers(facts: dict[str, str]) -> str:
+    if "cpu family" not in facts:
+        return ""
+    return f" ({facts.get('vendor_id')}, family {facts['cpu family']}, model {facts.get('model')})"
+
+
+def _guest(root: Path) -> bool:
+    return bool(re.search(r"^flags\s*:.*\bhypervisor\b", read(root / "proc/cpuinfo") or "", re.MULTILINE))

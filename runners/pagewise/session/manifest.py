@@ -1,0 +1,72 @@
+"""What a manifest says before anything is measured: what is asked, of which programs, on what machine."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pagewise.core.plan import Subject
+from pagewise.core.result import SCHEMA, utc_text
+from pagewise.machine.placement import Placement
+from pagewise.stack.catalog import Broken, Entry
+from pagewise.stack.paths import project_root
+from pagewise.stack.provenance import programs, provenance
+
+if TYPE_CHECKING:
+    from pagewise.session.options import Options
+
+
+def new_manifest(
+    options: Options,
+    *,
+    entries: Collection[Entry],
+    subjects: Sequence[Subject],
+    placements: Sequence[Placement],
+    tree: Path,
+    environment: str | None,
+    host: Mapping[str, Any],
+    facts: Mapping[str, Any] | None,
+    software: Mapping[str, str | None],
+    broken: Iterable[Broken] = (),
+    **more: Any,
+) -> dict[str, Any]:
+    """The manifest of a comparison that begins; `more` stands beside the rest, or in place of it."""
+    return {
+        "schema": SCHEMA,
+        "id": secrets.token_hex(8),
+        "name": options.name,
+        "created": utc_text(),
+        "finished": None,
+        "state": "running",
+        "command": ["pagewise", *sys.argv[1:]],
+        "started_in": str(Path.cwd()),
+        "rerun_of": None,
+        "seed": options.seed,
+        "rounds": options.rounds,
+        "rounds_done": 0,
+        "aa": options.aa,
+        "until": None,
+        "breaks": [],
+        "threads": placements[0].threads,
+        "baseline": options.baseline,
+        "sweep": options.sweep,
+        "limit_seconds": options.limit,
+        "placement": placements[0].to_dict(),
+        "placements": [one.to_dict() for one in placements],
+        "pool": None,
+        "prefetchers": None,
+        "software": dict(software),
+        "provenance": provenance(project_root(), environment, facts),
+        "modules": {"environment": environment, "tree": str(tree)},
+        "configurations": [entry.configuration.to_dict() for entry in entries],
+        "programs": programs(entries, subjects),
+        "subjects": [one.to_dict() for one in subjects],
+        "broken_modules": [asdict(one) for one in broken],
+        "timing": None,
+        "host": dict(host),
+        **more,
+    }

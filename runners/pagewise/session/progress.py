@@ -1,0 +1,121 @@
+"""Tells how far a comparison is: a bar on a terminal, a line a round elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from pagewise.core.plan import CellKey, Step
+from pagewise.core.units import clock_text
+
+# Runs that take about the same: kernel, key of the cell, what is swept.
+_Alike = tuple[str, CellKey, str | None]
+
+
+class TimeLeft:
+    """Estimates the seconds that the steps ahead take, from what such steps took before."""
+
+    def __init__(self) -> None:
+        self._took: dict[_Alike, list[float]] = {}
+
+    def add(self, step: Step, seconds: float) -> None:
+        """Notes what a step took."""
+        self._took.setdefault(self._key(step), []).append(seconds)
+
+    def estimate(self, ahead: Sequence[Step]) -> float | None:
+        """Seconds for these steps; one not seen before counts as the mean of its kernel, or of all."""
+        if not self._took:
+            return None
+        known = {key: sum(values) / len(values) for key, values in self._took.items()}
+        overall = sum(known.values()) / len(known)
+        total = 0.0
+        for step in ahead:
+            key = self._key(step)
+            alike = [value for other, value in known.items() if other[0] == key[0] and other[2] == key[2]]
+            total += known.get(key, sum(alike) / len(alike) if alike else overall)
+        return total
+
+    @staticmethod
+    def _key(step: Step) -> _Alike:
+        # A baseline's second run in a round takes what its first takes.
+        return step.kernel.name, step.cell.key, step.swept
+
+
+class Teller:
+    """Shows the progress of steps on the console."""
+
+    def __init__(self, console: Console, rounds: int, steps: Sequence[Step]) -> None:
+        self._console, self._rounds, self._ahead = console, rounds, list(steps)
+        self._left, self._stage, self._why = TimeLeft(), "", ""
+        self._started = time.monotonic()
+        self._bar = Progress(
+            TextColumn("{task.fields[stage]:<12}"),
+            BarColumn(bar_width=32),
+            TextColumn("{task.completed}/{task.total}"),
+            TextColumn("{task.fields[left]:<12}"),
+            TextColumn("{task.fields[what]}", style="dim", markup=False),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=len(self._ahead), stage="", left="", what="")
+
+    def learn(self, took: Iterable[tuple[Step, float]]) -> None:
+        """Takes over what steps took before."""
+        for step, seconds in took:
+            self._left.add(step, seconds)
+
+    def expect(self, steps: Sequence[Step]) -> float | None:
+        """The seconds that these steps will take, None when nothing is known."""
+        return self._left.estimate(steps)
+
+    def add(self, steps: Sequence[Step], why: str) -> None:
+        """A further round comes before what is ahead, for this reason."""
+        self._why = why
+        self._ahead = [*steps, *self._ahead]
+        self._bar.update(self._task, total=(self._bar.tasks[0].total or 0) + len(steps))
+
+    def begin(self, step: Step) -> None:
+        """A step starts."""
+        stage = "sweeps" if step.series == "sweep" else f"round {step.round}"
+        if step.series != "sweep":
+            stage += f", {self._why}" if self._why else f"/{self._rounds}"
+        left = self._left.estimate(self._ahead)
+        told = "" if left is None else f"{clock_text(left)} left"
+        what = f"{step.kernel.name} {step.cell.compiler}/{step.cell.measured.label}"
+        if self._console.is_terminal:
+            self._bar.update(self._task, stage=stage, left=told, what=what)
+        elif stage != self._stage:
+            passed = clock_text(time.monotonic() - self._started)
+            self._console.print(
+                f"{stage}: {passed} passed" + (f", about {told}" if told else ""), highlight=False
+            )
+        self._stage = stage
+
+    def end(self, step: Step, seconds: float) -> None:
+        """A step is over, after so many seconds."""
+        self._left.add(step, seconds)
+        self._drop(step)
+
+    def skip(self, step: Step) -> None:
+        """A step is not run after all."""
+        self._drop(step)
+
+    def _drop(self, step: Step) -> None:
+        self._ahead.remove(step)
+        self._bar.advance(self._task)
+
+    def __enter__(self) -> Teller:
+        """Starts showing."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Takes the bar away."""
+        self._bar.stop()

@@ -1,0 +1,283 @@
+"""Goes on with a comparison that was broken off: in its folder, if all is as it was."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pagewise.core.errors import RefusedError, SelectionError
+from pagewise.core.files import write_inside
+from pagewise.core.migrations import newest
+from pagewise.core.plan import CellKey, Step, key_of
+from pagewise.core.record import Record, Skipped, digest_of, dumped, lock, parse_record
+from pagewise.core.result import Result, check_unaltered, read_result, utc_text
+
+#: The series of runs that were begun before a break and are measured again.
+ASIDE = "aside"
+# What must be as it was; of the host, the settings that are put on purpose and the parts that decide times.
+_ASKED = ("seed", "rounds", "aa", "threads", "baseline", "sweep", "limit_seconds")
+_HOST = (
+    "hostname",
+    "cpu",
+    "architecture",
+    "kernel",
+    "base_page_size_bytes",
+    "cpus",
+    "smt",
+    "thp",
+    "governors",
+)
+_PROGRAM = ("command", "sha256", "policies", "metrics", "checks", "enough_coverage", "environment")
+_BUILD = ("hash", "digest", "prefix")
+_LONGEST = 160
+# A run by kernel, key of the cell, series, round, group of events, and what is swept; A/A runs of a round are
+# alike.
+_Key = tuple[str, CellKey, str, int, str | None, str | None]
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What a comparison measured before a break; empty in a new one. `done` counts the runs of a kind."""
+
+    records: tuple[Record, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    wall_seconds: float = 0.0
+    until_ended: bool = False
+    done: Counter[_Key] = field(default_factory=Counter)
+
+    @property
+    def rounds(self) -> int:
+        """The last round of which there are runs."""
+        return max((key[3] for key in self.done if key[2] != "sweep"), default=0)
+
+    @property
+    def run_seconds(self) -> float:
+        """What all runs took."""
+        return sum(run["wall_seconds"] or 0.0 for run in _runs(self.records).values())
+
+    def left(self, steps: Sequence[Step], is_stopped: Callable[[Step], bool]) -> list[Step]:
+        """The steps still to be made, in order; those tried in vain are not.
+
+        All of a kernel's runs of a round that was broken off are: what is paired must lie close in time.
+        """
+        wanted = Counter(map(_key, steps))
+        open_ = {
+            _block(step)
+            for step in steps
+            if self.done[_key(step)] < wanted[_key(step)] and not is_stopped(step)
+        }
+        return [step for step in steps if _block(step) in open_ and not is_stopped(step)]
+
+    def broken(self, steps: Sequence[Step], is_stopped: Callable[[Step], bool]) -> list[Step]:
+        """The steps of a round that are made again: of kernels whose runs were begun and not ended."""
+        begun = {_block(step) for step in steps if self.done[_key(step)]}
+        return [step for step in self.left(steps, is_stopped) if _block(step) in begun]
+
+    def without(self, again: Iterable[Step]) -> Earlier:
+        """The same but for these steps."""
+        keys = {_key(step) for step in again}
+        kept = tuple(one for one in self.records if "run" not in one or _told(one) not in keys)
+        return replace(
+            self, records=kept, done=Counter({k: n for k, n in self.done.items() if k not in keys})
+        )
+
+    def failed(self, steps: Iterable[Step]) -> Iterator[tuple[Step, list[Record]]]:
+        """The steps whose run ended badly, with its records."""
+        bad: dict[_Key, list[Record]] = {}
+        for record in self.records:
+            if record["status"] != "ok" and "run" in record:
+                bad.setdefault(_told(record), []).append(record)
+        for step in steps:
+            if _key(step) in bad:
+                yield step, bad[_key(step)]
+
+    def took(self, steps: Iterable[Step]) -> Iterator[tuple[Step, float]]:
+        """The steps that were made, each with the seconds of its run."""
+        seconds = {key: run["wall_seconds"] for (key, _), run in _runs(self.records).items()}
+        for step in steps:
+            if seconds.get(_key(step)) is not None:
+                yield step, seconds[_key(step)]
+
+
+def continued(folder: Path, planned: Mapping[str, Any]) -> tuple[dict[str, Any], Earlier]:
+    """The manifest and the records of a comparison that was broken off, to be gone on with as planned.
+
+    `planned` is the manifest that the same command would begin with now. Raises FormatError, SelectionError
+    when nothing is left to do, RefusedError that lists all that is not as it was.
+    """
+    result = check_unaltered(read_result(folder))
+    manifest = result.manifest
+    if manifest["state"] == "complete":
+        raise SelectionError(
+            "this comparison came to its end: nothing is left to do",
+            where=folder,
+            remedy=f"measure it anew: {shlex.join(manifest['command'])}",
+        )
+    found = list(differences(manifest, planned))
+    if found:
+        raise RefusedError(
+            "not all is as it was when this comparison began:\n    " + "\n    ".join(found),
+            where=folder,
+            remedy=f"put it back as it was, or begin anew: {shlex.join(manifest['command'])}",
+        )
+    runs = _runs(result.records)
+    earlier = Earlier(
+        tuple(result.records),
+        tuple(result.skipped),
+        (manifest["timing"] or {}).get("wall_seconds", 0.0),
+        bool((manifest["until"] or {}).get("ended")),
+        Counter(key for key, _ in runs),
+    )
+    told = {
+        "state": manifest["state"],
+        "stopped": manifest["finished"] or _last_seen(result),
+        "resumed": utc_text(),
+        "rounds_done": manifest["rounds_done"],
+        "runs": len(runs),
+        "aside": 0,
+    }
+    begun = {"state": "running", "finished": None, "breaks": [*manifest.get("breaks", []), told]}
+    return manifest | begun, earlier
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """What makes two manifests no longer one comparison: machine, builds, plan; a line each."""
+    yield from machine_differences(before, now)
+    yield from program_differences(before, now)
+
+
+def machine_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """What is another of the machine and its settings; a line each."""
+    for name in _HOST:
+        yield from _changed(f"this machine's {name}", before["host"].get(name), now["host"].get(name))
+    hosts = (before["host"], now["host"])
+    pools = [{one["page_bytes"]: one["total"] for one in host["pools"]} for host in hosts]
+    yield from _changed("the pools of huge pages (pages by size)", *pools)
+
+
+def program_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """What is another of what is measured: what was asked, modules, programs, kernels; a line each."""
+    for name in _ASKED:
+        yield from _changed(name, before.get(name), now.get(name))
+    yield from _changed("the placement", _placements(before), _placements(now))
+    builds = [{one["module"]: one for one in manifest["configurations"]} for manifest in (before, now)]
+    for module, one in builds[0].items():
+        if module not in builds[1]:
+            yield f"the module {module} is not there"
+        elif any(one[name] != builds[1][module][name] for name in _BUILD):
+            yield f"the module {module} was built again, or is another file: {one['hash'][:12]}"
+    for module in builds[1].keys() - builds[0].keys():
+        yield f"the module {module} was not there"
+    digests = [
+        {(one["module"], one["program"]): one["sha256"] for one in m["programs"]} for m in (before, now)
+    ]
+    for module, program in digests[0].keys() & digests[1].keys():
+        if digests[0][module, program] != digests[1][module, program]:
+            yield f"the program {program} of the module {module} is another"
+    yield from _file_differences(before, now)
+    kernels = [_kernels(manifest) for manifest in (before, now)]
+    for name in kernels[0]:
+        yield from _changed(f"what is measured of {name}", kernels[0][name], kernels[1].get(name))
+    yield from _changed("the kernels", list(kernels[0]), list(kernels[1]))
+    for part, names in (("program", _PROGRAM), ("counters", ("events", "groups", "multiplexed", "region"))):
+        pair = [manifest.get(part) or {} for manifest in (before, now)]
+        for name in names:
+            if name == "environment" and name not in pair[0]:
+                # From before it was recorded: not known, and no difference.
+                continue
+            yield from _changed(f"the {part}'s {name}", pair[0].get(name), pair[1].get(name))
+
+
+def _file_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    files = [manifest.get("files") or {} for manifest in (before, now)]
+    for file in sorted(files[0].keys() & files[1].keys()):
+        if files[0][file] != files[1][file]:
+            yield f"the file {file} is another"
+
+
+def _placements(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """CPUs by thread and the policy of memory; older manifests have one placement, with memory as found."""
+    found = manifest.get("placements") or [manifest["placement"]]
+    return [{"cpus": one["cpus"], "memory": one.get("memory", "default")} for one in found]
+
+
+def _kernels(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What is measured of each kernel, however long ago that was written."""
+    return {
+        one["kernel"]["name"]: {**one, "kernel": newest("kernel", one["kernel"])}
+        for one in manifest["subjects"]
+    }
+
+
+def set_aside(file: Path, again: Iterable[Step], announce: Callable[[dict[str, Any]], None]) -> None:
+    """Marks the runs of these steps in a records file, so that they count no more: their series is `aside`.
+
+    What is no record stays as it is. `announce` gets the digest of the new content before it replaces the
+    old one. Raises RefusedError, also while another program writes to the file.
+    """
+    keys = {_key(step) for step in again}
+    lines = []
+    try:
+        with file.open("rb") as stream:
+            lock(stream.fileno(), file)
+            for line in stream.read().splitlines():
+                record, _ = parse_record(line)
+                if record is not None and "run" in record and _told(record) in keys:
+                    record["run"]["series"] = ASIDE
+                    line = dumped(record)  # noqa: PLW2901
+                lines.append(line.rstrip() + b"\n")
+            content = b"".join(lines)
+            announce(digest_of(content))
+            write_inside(file.parent, file.name, content)
+    except FileNotFoundError:
+        return
+    except OSError as fault:
+        raise RefusedError(
+            f"the records cannot be written: {fault.strerror}",
+            where=file,
+            remedy="free some space or allow writing, and resume again",
+        ) from fault
+
+
+def _last_seen(result: Result) -> str:
+    """When a comparison that was killed last wrote something."""
+    return result.records[-1]["started"] if result.records else result.manifest["created"]
+
+
+def _changed(what: str, before: Any, now: Any) -> Iterator[str]:
+    if before != now:
+        yield f"{what}: {_short(before)} is now {_short(now)}"
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."
+
+
+def _runs(records: Iterable[Record]) -> dict[tuple[_Key, int], dict[str, Any]]:
+    """The runs that the records are of, by what they are and their place in the round."""
+    found = {}
+    for record in records:
+        if "run" in record and record["run"]["series"] not in (ASIDE, "trial"):
+            found[_told(record), record["run"]["position"]] = record["run"]
+    return found
+
+
+def _told(record: Mapping[str, Any]) -> _Key:
+    run = record["run"]
+    kernel, told = run.get("kernel", record["kernel"]), (run.get("group"), run.get("sweep"))
+    return kernel, key_of(run), run["series"], run["round"], *told
+
+
+def _key(step: Step) -> _Key:
+    return step.kernel.name, step.cell.key, step.series, step.round, step.group, step.swept
+
+
+def _block(step: Step) -> tuple[Any, ...]:
+    """What is measured again as a whole: a kernel's runs of a round; a single curve."""
+    return step.kernel.name, *((step.round,) if step.sweep is None else (step.cell.key, step.swept))

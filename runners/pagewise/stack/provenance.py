@@ -1,0 +1,108 @@
+"""From which sources the compared programs come, as far as it can be told."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pagewise
+from pagewise.core.plan import Subject
+from pagewise.stack import lmod
+from pagewise.stack.catalog import Entry
+
+_SECONDS_TO_TELL = 20
+
+
+def provenance(root: Path, environment: str | None, facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Spack and its recipes as the set-up verified them, the project's commit, the environment's lockfile."""
+    spack = (facts or {}).get("spack", {})
+    lockfile = _lockfile(root, environment)
+    status = _git(root, "status", "--porcelain")
+    return {
+        "spack_version": spack.get("version"),
+        "spack_tree": spack.get("tree"),
+        "packages_commit": spack.get("packages_commit"),
+        "project_commit": _git(root, "rev-parse", "HEAD"),
+        "project_dirty": None if status is None else status != "",
+        "lockfile": None if lockfile is None else str(lockfile.relative_to(root)),
+        "lockfile_sha256": None if lockfile is None else hashlib.sha256(lockfile.read_bytes()).hexdigest(),
+    }
+
+
+def programs(entries: Iterable[Entry], subjects: Iterable[Subject]) -> list[dict[str, str | None]]:
+    """The digests of the programs that a comparison runs; that of the user's own stands apart."""
+    by_module = {entry.configuration.module: entry for entry in entries}
+    named = sorted({(cell.measured.module, one.kernel.executable) for one in subjects for cell in one.cells})
+    return [
+        {"module": module, "program": name, "sha256": digest(by_module[module].program(name))}
+        for module, name in named
+        if by_module[module].configuration.builder != "own"
+    ]
+
+
+@cache
+def digest(program: str | None) -> str | None:
+    """The sha256 of a file, None where there is none to be read."""
+    try:
+        return None if program is None else hashlib.sha256(Path(program).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def software(hyperfine: str, init: Path) -> dict[str, str | None]:
+    """The versions of what measured."""
+    return {
+        "pagewise": pagewise.__version__,
+        "python": platform.python_version(),
+        "hyperfine": hyperfine_version(hyperfine),
+        "lmod": lmod.version(init),
+    }
+
+
+def hyperfine_version(hyperfine: str) -> str | None:
+    """hyperfine's version, or None when it reports none."""
+    try:
+        told = subprocess.run(
+            [hyperfine, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS_TO_TELL,
+            check=False,
+        ).stdout.split()
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return told[1] if len(told) == 2 and told[0] == "hyperfine" else None
+
+
+def _lockfile(root: Path, environment: str | None) -> Path | None:
+    if environment is None:
+        return None
+    places = [
+        root / ".pagewise" / "envs" / environment / "spack.lock",
+        root / "envs" / environment / "spack.lock",
+    ]
+    if environment == "default":
+        places.append(root / "spack.lock")
+    return next((file for file in places if file.is_file()), None)
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    """What git says, None without git or outside a repository."""
+    try:
+        answer = subprocess.run(
+            # A centre's checkout belongs to another user. Whoever runs its programs trusts it.
+            ["git", "-c", f"safe.directory={root}", "-C", str(root), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None

@@ -1,0 +1,161 @@
+"""A new site: what can be detected is detected, the rest is given by whoever writes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+
+from pagewise.core.errors import RefusedError, SetupError
+from pagewise.core.reading import parse_json, read_file
+from pagewise.core.schemas import validator
+from pagewise.stack.paths import project_root
+from pagewise.stack.site.folder import Site, read_site, sites_folder, spack_toolchains, toolchain_compilers
+
+#: Commands that end well where the scheduler runs; that one is installed tells nothing.
+_SCHEDULERS = {"slurm": ("sinfo", "-h"), "pjm": ("pjstat",), "pbs": ("qstat", "-B")}
+_SECONDS = 20
+_WHOLE_NODE = {"slurm": ["--nodes=1", "--exclusive"], "pjm": ["-L node=1"], "pbs": ["-l place=excl"]}
+
+
+@dataclass(frozen=True)
+class Detected:
+    """What this machine tells by itself."""
+
+    packages: dict[str, Any]
+    toolchains: list[str]
+    policies: list[str]
+    base_kib: int
+    scheduler: str
+    module_init: str | None
+
+
+def _answers(command: Sequence[str]) -> bool:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """Who runs jobs, and what every job needs."""
+
+    kind: str
+    options: Sequence[str] = field(default=())
+    partition: str | None = None
+    account: str | None = None
+
+    def data(self) -> dict[str, Any]:
+        """As site.yaml has it; without options, those of a job with a node of its own."""
+        options = list(self.options) or _WHOLE_NODE.get(self.kind, [])
+        said = {"kind": self.kind, "partition": self.partition, "account": self.account, "options": options}
+        return {name: value for name, value in said.items() if value}
+
+
+def fault(place: Sequence[str], answer: str) -> str | None:
+    """What is wrong with an answer by the schema of site.yaml at this place; None when nothing is."""
+    checked = validator("site", 1)
+    part = checked.schema
+    for name in place:
+        part = part["properties"][name]
+    return next((error.message for error in checked.evolve(schema=part).iter_errors(answer)), None)
+
+
+def detect(root: Path | None = None) -> Detected:
+    """Looks at the machine, and at what the set-up found. Raises SetupError before `make setup`."""
+    root = root or project_root()
+    file = root / ".pagewise" / "detected" / "packages.yaml"
+    try:
+        packages = parse_json(read_file(file))["packages"]
+        setup = parse_json(read_file(root / ".pagewise" / "setup.json"))
+    except (OSError, ValueError, KeyError) as fault:
+        raise SetupError(
+            "nothing was detected on this machine yet", where=file, remedy="make setup"
+        ) from fault
+    facilities = {
+        "thp": "/sys/kernel/mm/transparent_hugepage/enabled",
+        "hugetlbfs": "/sys/kernel/mm/hugepages",
+    }
+    processor = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    a64fx = "0x46" in processor and "0x001" in processor  # as pagewise.prefetchers has them
+    # Each compiler's usual flag set for such a processor; others are for whoever asks for them.
+    kind = "-a64fx" if a64fx else "" if platform.machine() == "x86_64" else "-other"
+    usual = re.compile(f"pagewise-[a-z]+{kind}")
+    toolchains = [
+        name
+        for name, compilers in toolchain_compilers(root).items()
+        if compilers <= packages.keys() and usual.fullmatch(name)
+    ]
+    return Detected(
+        packages,
+        toolchains,
+        ["none", *(policy for policy, place in facilities.items() if Path(place).exists())],
+        os.sysconf("SC_PAGE_SIZE") // 1024,
+        next((kind for kind, command in _SCHEDULERS.items() if _answers(command)), "none"),
+        setup["lmod"]["init"],
+    )
+
+
+def new_folder(name: str, root: Path | None = None) -> Path:
+    """Where a new site's files go. Raises RefusedError where one is there already."""
+    folder = sites_folder(root) / name
+    if folder.exists():
+        raise RefusedError(
+            "this site is there already", where=folder, remedy="remove it, or take another name"
+        )
+    return folder
+
+
+def write(
+    name: str,
+    summary: str,
+    detected: Detected,
+    *,
+    target: str | None,
+    scheduler: Scheduler,
+    modules: Sequence[str],
+    root: Path | None = None,
+) -> Site:
+    """Writes the folder of a site, checked before it is in its place. Raises as new_folder and read_site."""
+    folder = new_folder(name, root)
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("pagewise.stack.site", "."),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    templates.filters["yaml"] = json.dumps
+    text = templates.get_template("site.yaml.jinja").render(
+        name=name,
+        summary=summary,
+        target=target,
+        detected=detected,
+        scheduler=scheduler.data(),
+        modules=list(modules),
+    )
+    of_all = {"all": {"target": [target]}} if target else {}
+    files = {
+        "packages": {"packages": {**of_all, **detected.packages}},
+        "definitions": {"definitions": [spack_toolchains(detected.toolchains)]},
+    }
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as aside:
+        made = Path(aside, name)
+        made.mkdir()
+        (made / "site.yaml").write_text(text, encoding="utf-8")
+        for section, content in files.items():
+            (made / f"{section}.yaml").write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        read_site(str(made), root)
+        made.rename(folder)
+    return read_site(name, root)

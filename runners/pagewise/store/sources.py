@@ -1,0 +1,265 @@
+"""Finds results below folders, and reads what each says of itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pagewise.core.errors import FormatError, SelectionError
+from pagewise.core.reading import parse_json, read_file
+from pagewise.core.record import LARGEST, parse_record
+from pagewise.core.result import MANIFEST, RECORDS, Result, differs_from_checksum, read_result
+from pagewise.core.schemas import upgraded
+from pagewise.workloads.peers.sample import digest_of
+
+PEERS = "peers.json"
+FILES = (MANIFEST, PEERS, RECORDS)
+_REMEDY_PEERS = "copy the result anew from where it was made, or measure again: pagewise peers"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder that looks like a result, and what its files looked like when it was found."""
+
+    folder: Path
+    print: str
+    bytes: int
+
+
+@dataclass
+class Source:
+    """A result as the store takes it: rows by table, the file of its records, what could not be read.
+
+    `altered` reports how its figures differ from those that were measured; such a result is not taken.
+    """
+
+    place: Place
+    result: str
+    about: dict[str, Any]
+    records: Path | None
+    cells: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    altered: str | None = None
+
+    def row(self) -> dict[str, Any]:
+        """The row of `results`."""
+        told = {"result": self.result, "folder": str(self.place.folder), "faults": self.faults}
+        return {**self.about, **told, "partial": bool(self.faults)}
+
+
+def find_places(folders: Iterable[Path]) -> list[Place]:
+    """The folders at or below these that hold a manifest, records or peers' figures; each once, in order.
+
+    Raises SelectionError when one is no folder.
+    """
+    found: dict[Path, Place] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise SelectionError(
+                "there is no such folder", where=folder, remedy="name folders that hold results"
+            )
+        for inside in _walk(folder.resolve()):
+            found.setdefault(inside.folder, inside)
+    return sorted(found.values(), key=lambda place: place.folder)
+
+
+def _walk(folder: Path) -> Iterator[Place]:
+    for path, folders, files in os.walk(folder):
+        held = sorted(set(FILES).intersection(files))
+        if held:
+            # A result's own folders hold no results.
+            folders.clear()
+            place = _place(Path(path), held)
+            if place is not None:
+                yield place
+
+
+def _place(folder: Path, held: Iterable[str]) -> Place | None:
+    """The folder with its files' sizes and times; None when they went away meanwhile."""
+    try:
+        told = {name: _status(folder / name) for name in held}
+    except FileNotFoundError:
+        return None
+    size = sum(one.st_size for one in told.values())
+    return Place(folder, " ".join(f"{n}:{s.st_size}:{s.st_mtime_ns}" for n, s in told.items()), size)
+
+
+def _status(file: Path) -> os.stat_result:
+    try:
+        return file.stat()
+    except OSError:
+        # A link that leads nowhere is reported when it is read.
+        return file.lstat()
+
+
+def read_source(place: Place) -> Source:
+    """What a folder holds. A manifest that cannot be read leaves the records, told by these alone.
+
+    Raises FormatError when nothing of it is ours.
+    """
+    folder = place.folder
+    records: Path | None = folder / RECORDS
+    if not records.is_file() or records.stat().st_size > LARGEST:
+        records = None
+    fault = None
+    try:
+        if (folder / PEERS).exists():
+            return _peers(place)
+        if (folder / MANIFEST).exists():
+            return _comparison(place, read_result(folder, records=False), records)
+    except FormatError as found:
+        fault = f"{found.what} ({found.where})"
+    # Whatever is wrong in one folder, its neighbours are read.
+    except Exception as found:
+        fault = f"not as pagewise writes it: {type(found).__name__}: {found}"
+    first = _first_record(records) if records is not None else None
+    if first is None:
+        raise FormatError(
+            fault or "none of its records can be read",
+            where=folder,
+            remedy="copy it anew from where it was made, or measure again; other results are not touched",
+        )
+    # `pagewise model` and a program's own --record write no manifest: that is no fault of theirs.
+    return _records_alone(place, first, [] if fault is None else [f"the manifest was left out: {fault}"])
+
+
+def _comparison(place: Place, read: Result, records: Path | None) -> Source:
+    manifest, host = read.manifest, read.manifest["host"]
+    kind = next((kind for kind in ("counters", "program") if kind in manifest), "compare")
+    about = {
+        "kind": kind,
+        **_common(manifest, host),
+        "threads": manifest["threads"],
+        "rounds": manifest["rounds_done"],
+        "baseline": manifest["baseline"],
+        "environment": manifest["modules"]["environment"],
+        "prefetchers_off": (manifest.get("prefetchers") or {}).get("off"),
+    }
+    cells = [
+        {
+            "kernel": one.kernel.name,
+            "kernel_group": one.kernel.group,
+            "module": cell.measured.module,
+            "told_pages": cell.pages,
+            "told_placement": cell.placement,
+            "package": cell.measured.package,
+            "compiler": cell.measured.compiler,
+            "hugepages": cell.measured.hugepages,
+            "prefetch": cell.measured.prefetch,
+            "stores": cell.measured.stores,
+            "library": cell.measured.library or None,
+            "runtime": cell.measured.runtime or None,
+            "simd": cell.measured.simd or None,
+            "target": cell.measured.target,
+            "hash": cell.measured.hash,
+            "is_baseline": cell.is_baseline,
+            "stands_for": len(cell.stands_for),
+        }
+        for one in read.subjects
+        for cell in one.cells
+    ]
+    faults = [] if records is not None else [f"{RECORDS} is missing or no usable file"]
+    return Source(place, _identity(manifest, place.folder), about, records, cells, [], faults, read.altered)
+
+
+def _peers(place: Place) -> Source:
+    file = place.folder / PEERS
+    try:
+        told = parse_json(read_file(file))
+    except (OSError, ValueError) as fault:
+        raise FormatError(
+            f"the peers' figures cannot be read: {fault}", where=file, remedy=_REMEDY_PEERS
+        ) from fault
+    _, found = upgraded("peers", told)
+    if found:
+        text = "the peers' figures do not follow their schema:\n    " + "\n    ".join(found)
+        raise FormatError(text, where=file, remedy=_REMEDY_PEERS)
+    matches = {match["name"]: match for match in told["matches"]}
+    samples = [
+        {
+            "match": sample["match"],
+            "side": sample["candidate"]["side"],
+            "candidate": sample["candidate"]["label"],
+            "compiler": sample["candidate"]["compiler"],
+            "unit": matches[sample["match"]]["unit"],
+            "better": matches[sample["match"]]["better"],
+            **{name: sample.get(name) for name in ("series", "round", "value", "pages", "reason")},
+        }
+        for sample in told["samples"]
+    ]
+    about = {"kind": "peers", **_common(told, told["host"]), "name": "peers", "rounds": told["rounds_done"]}
+    kept = {**about, "manifest": {key: value for key, value in told.items() if key != "samples"}}
+    known = told.get("samples_sha256")
+    changed = known is not None and known != digest_of(told["samples"])
+    altered = "the figures are not those that were measured" if changed else None
+    return Source(place, _identity(told, place.folder), kept, None, [], samples, altered=altered)
+
+
+def _common(told: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:
+    thp, provenance = host.get("thp") or {}, told["provenance"]
+    plain = (
+        "hostname",
+        "cpu",
+        "architecture",
+        "memory_bytes",
+        "cpus",
+        "smt",
+        "base_page_size_bytes",
+        "governors",
+        "virtual_machine",
+        "container",
+    )
+    return {
+        **{name: told.get(name) for name in ("name", "schema", "created", "finished", "state", "seed")},
+        **{name: host.get(name) for name in plain},
+        "kernel_release": host["kernel"],
+        "numa_nodes": len(host.get("numa_nodes") or ()) or None,
+        "thp": thp.get("enabled"),
+        "thp_defrag": thp.get("defrag"),
+        "pagewise": told["software"].get("pagewise"),
+        **{name: provenance.get(name) for name in ("project_commit", "project_dirty", "lockfile_sha256")},
+        "command": told["command"],
+        "manifest": told,
+    }
+
+
+def _records_alone(place: Place, first: Mapping[str, Any], faults: list[str]) -> Source:
+    host = first.get("host", {})
+    about = {
+        "kind": "model" if "modelled" in first else "records",
+        "name": place.folder.name,
+        "created": first["started"],
+        "hostname": host.get("hostname"),
+        "cpu": host.get("cpu"),
+        "kernel_release": host.get("kernel"),
+    }
+    line = json.dumps(first, sort_keys=True)
+    altered = differs_from_checksum(place.folder)
+    return Source(place, _digest(line), about, place.folder / RECORDS, faults=faults, altered=altered)
+
+
+def _first_record(file: Path) -> Mapping[str, Any] | None:
+    """The first line that is a record, None when there is none."""
+    try:
+        lines = read_file(file).splitlines()
+    except OSError:
+        return None
+    return next((record for record, _ in map(parse_record, lines) if record is not None), None)
+
+
+def _identity(told: Mapping[str, Any], folder: Path) -> str:
+    """What a result is known by wherever it is copied to; without an id, made from what does not change."""
+    if told.get("id") is not None:
+        return told["id"]
+    fixed = [told.get("created"), told["command"], told["host"]["hostname"], told.get("seed"), folder.name]
+    return _digest(json.dumps(fixed))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,163 @@
+"""Counting from beginning to end: which events, and running each configuration once a group of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pagewise.core.errors import FormatError, SetupError
+from pagewise.core.plan import Step, Subject, order_of_groups
+from pagewise.core.units import count_text
+from pagewise.machine.host import read_host
+from pagewise.session.comparison import Arrangement, Comparison, arrange
+from pagewise.session.launch import Outcome
+from pagewise.session.options import Options
+from pagewise.stack.catalog import Entry
+from pagewise.stack.events import EventFile, Group, merged
+from pagewise.workloads.counters.machine import Choice, choose, read_cpu
+from pagewise.workloads.counters.permission import hardware_counters
+from pagewise.workloads.counters.published import read_published
+
+# The programs count no more at once (kernels/region/counters.h).
+MOST_EVENTS = 32
+_EVENTS, _MULTIPLEX = "PAGEWISE_EVENTS", "PAGEWISE_MULTIPLEX"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user asked for beside a comparison's options; see `pagewise counters --help`."""
+
+    groups: tuple[str, ...] = ()
+    events: str | None = None
+    region: str | None = None
+    multiplex: bool = False
+
+
+@dataclass
+class Counting(Comparison):
+    """Counting under way: a comparison's runs, made once a group of events."""
+
+    groups: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+    def steps_of_round(self, number: int) -> list[Step]:
+        """Every cell of every kernel once a group."""
+        return order_of_groups(self.subjects, self.groups, number, self.options.seed)
+
+    def is_stopped(self, step: Step) -> bool:
+        """Whether such a run, or such a run of this group, was tried in vain."""
+        return super().is_stopped(step) or (step.kernel.name, step.cell.key, step.group) in self.stopped
+
+    def stop(self, step: Step, outcome: Outcome) -> None:
+        """Pages that are not there are there for no group; whatever else may be the group's own fault."""
+        if any(record["status"] == "pages_unavailable" for record in outcome.records):
+            super().stop(step, outcome)
+        else:
+            self.stopped.add((step.kernel.name, step.cell.key, step.group))
+
+
+def prepare(options: Options, wanted: Wanted, console: Console, began: float) -> Counting:
+    """Finds modules, kernels and the events for this machine; nothing is counted or written yet.
+
+    Without chosen configurations, those that differ from the baseline in pages and compiler. Raises
+    SetupError, SelectionError or FormatError.
+    """
+    if not options.configurations:
+        options = replace(options, configurations=(f"*/{options.baseline.rpartition('/')[2]}",))
+    found = arrange(options, console)
+    files = installed(found.entries.values())
+    papi = all(entry.configuration.papi == "on" for entry in found.entries.values())
+    hardware = hardware_counters(read_host())
+    lacking = None if hardware.state == "good" else (hardware.detail, hardware.remedy)
+    choice = choose(files, read_cpu(), papi, lacking, wanted.events)
+    groups = counted_groups(choice.file, wanted)
+    settings = {group.name: _settings(group, wanted.multiplex) for group in groups}
+    _tell(console, found, options, choice, groups)
+    told = {
+        "events": choice.file.data,
+        "groups": [group.name for group in groups],
+        "multiplexed": wanted.multiplex,
+        "region": wanted.region,
+        "reason": choice.reason,
+        "remedy": choice.remedy,
+        **_published(files, found.subjects),
+    }
+    return Counting(options, console, began, *found.parts(options, counters=told), groups=settings)
+
+
+def installed(entries: Sequence[Entry]) -> list[EventFile]:
+    """The event files that came with the programs, by name.
+
+    Raises SetupError where there are none, FormatError where two builds have different ones of a name.
+    """
+    files: dict[str, EventFile] = {}
+    read: dict[bytes, EventFile] = {}
+    for entry in entries:
+        for path in sorted(event_folder(entry.configuration.prefix).glob("*.yaml")):
+            content = path.read_bytes()
+            if content not in read:
+                read[content] = EventFile.from_file(path)
+            file = read[content]
+            if files.setdefault(file.name, file) is not file:
+                raise FormatError(
+                    f"two builds have different events for {file.title}",
+                    where=path,
+                    remedy="build the environment again, so that all come from one source",
+                )
+    if not files:
+        raise SetupError(
+            "the programs came without event files",
+            where=", ".join(
+                dict.fromkeys(str(event_folder(entry.configuration.prefix)) for entry in entries)
+            ),
+            remedy="build the environment again",
+        )
+    return [files[name] for name in sorted(files)]
+
+
+def event_folder(prefix: str) -> Path:
+    """Where an installation has its event files."""
+    return Path(prefix) / "share" / "pagewise" / "events"
+
+
+def counted_groups(file: EventFile, wanted: Wanted) -> list[Group]:
+    """The chosen groups; multiplexed, as few as hold all their events. Raises SelectionError."""
+    groups = file.select(wanted.groups)
+    if not wanted.multiplex:
+        return list(groups)
+    cycles, *others = sorted(merged(groups).events, key=lambda event: event.name != file.cycles)
+    room = MOST_EVENTS - 1
+    parts = [others[i : i + room] for i in range(0, max(len(others), 1), room)]
+    names = ["all"] if len(parts) == 1 else [f"all-{number}" for number in range(1, len(parts) + 1)]
+    return [Group(name, "Events by turns", (cycles, *part)) for name, part in zip(names, parts, strict=True)]
+
+
+def _settings(group: Group, multiplex: bool) -> tuple[tuple[str, str], ...]:
+    return ((_EVENTS, group.variable), *([(_MULTIPLEX, "1")] if multiplex else []))
+
+
+def _published(files: Sequence[EventFile], subjects: Sequence[Subject]) -> dict[str, Any]:
+    """The event file of published counts, where a kernel does what they were taken of."""
+    titles, by_name = {one.kernel.title for one in subjects}, {file.name: file for file in files}
+    for publication in read_published():
+        if titles & publication.tests.keys() and publication.events in by_name:
+            return {"published_events": by_name[publication.events].data}
+    return {}
+
+
+def _tell(
+    console: Console, found: Arrangement, options: Options, choice: Choice, groups: Sequence[Group]
+) -> None:
+    cells = sum(len(one.cells) for one in found.subjects)
+    names = ", ".join(one.kernel.name for one in found.subjects)
+    runs = options.rounds * cells * len(groups)
+    lines = [
+        f"To count: {choice.file.title} ({choice.reason}).",
+        *([f"For more: {choice.remedy}."] if choice.remedy else []),
+        f"Of: {names}. {count_text(options.rounds, 'round')} of {count_text(cells, 'configuration')} "
+        f"by {count_text(len(groups), 'group')} of events: {count_text(runs, 'run')}.",
+    ]
+    console.print("\n".join(lines), highlight=False, soft_wrap=True)

@@ -1,0 +1,199 @@
+"""What this user may count here, found by asking the kernel for a counter, and what would permit more."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import re
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pagewise.core.errors import PagewiseError
+from pagewise.machine.host import read
+from pagewise.stack.catalog import module_files
+from pagewise.stack.events import GENERIC, EventFile
+from pagewise.workloads.counters.machine import read_cpu
+
+State = Literal["good", "note"]
+# perf_event_open(2): its number by architecture; types and numbers of two events; flags of the attributes.
+_SYSTEM_CALLS = {"x86_64": 298, "aarch64": 241, "ppc64le": 319, "riscv64": 241}
+_HARDWARE, _SOFTWARE = 0, 1
+_CYCLES, _PAGE_FAULTS = 0, 2
+_WITHOUT_KERNEL = 1 << 5 | 1 << 6  # exclude_kernel, exclude_hv
+_ATTRIBUTES = "=IIQQQQQ"
+_ATTRIBUTE_BYTES = 64  # PERF_ATTR_SIZE_VER0
+_CAP_SYS_ADMIN, _CAP_PERFMON = 21, 38
+_NO_COUNTER = (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP, errno.ENXIO)
+_NOT_PERMITTED = (errno.EACCES, errno.EPERM)
+
+Opens = Callable[[int, int, bool], int]
+
+
+@dataclass(frozen=True)
+class Permission:
+    """One thing about counters: what it is, whether it is as wished, and the remedy where it is not."""
+
+    name: str
+    state: State
+    detail: str
+    remedy: str | None = None
+
+
+def permissions(
+    host: Mapping[str, Any], tree: Path | None, root: Path = Path("/"), opens: Opens | None = None
+) -> Iterator[Permission]:
+    """All of it. `tree` is the module tree, None without one; `opens` asks the kernel (tests answer)."""
+    opens = opens or open_error
+    hardware = hardware_counters(host, root, opens)
+    yield hardware
+    yield _software(opens)
+    if hardware.state == "good" and read(root / "proc/sys/kernel/nmi_watchdog") == "1" and _is_x86():
+        yield Permission(
+            "counters taken",
+            "note",
+            "the kernel's watchdog holds one of the CPU's counters: full groups may not fit",
+            "as root, meanwhile: sysctl kernel.nmi_watchdog=0",
+        )
+    yield _events(tree, root, hardware)
+    if tree is not None:
+        yield _papi(tree)
+
+
+def hardware_counters(
+    host: Mapping[str, Any], root: Path = Path("/"), opens: Opens | None = None
+) -> Permission:
+    """Whether the CPU's counters may be used: `good`, or why not and what would permit it."""
+    opens = opens or open_error
+    name, paranoid = "hardware counters", host["perf_event_paranoid"]
+    refused = opens(_HARDWARE, _CYCLES, True)
+    if refused == 0:
+        modes = "user and kernel mode" if opens(_HARDWARE, _CYCLES, False) == 0 else "user mode"
+        return Permission(name, "good", f"may be used, in {modes} (perf_event_paranoid {paranoid})")
+    if refused in _NO_COUNTER:
+        where = host["virtual_machine"]
+        if where:
+            detail = f"none here: the virtual machine ({where}) shows none; times do not need them"
+            return Permission(
+                name, "note", detail, "count on a bare machine, or ask for a host that passes its PMU on"
+            )
+        return Permission(
+            name, "note", "none that the kernel knows; times do not need them", "a kernel that knows this CPU"
+        )
+    return Permission(name, "note", _refusal(refused, paranoid), _permit(refused, host, root))
+
+
+def open_error(kind: int, event: int, user_only: bool) -> int:
+    """Opens a counter of this process and closes it again: 0, or the errno with which the kernel refused."""
+    number = _SYSTEM_CALLS.get(platform.machine())
+    if number is None:
+        return errno.ENOSYS
+    flags = _WITHOUT_KERNEL if user_only else 0
+    told = struct.pack(_ATTRIBUTES, kind, _ATTRIBUTE_BYTES, event, 0, 0, 0, flags)
+    attributes = ctypes.create_string_buffer(told, _ATTRIBUTE_BYTES)
+    system = ctypes.CDLL(None, use_errno=True)
+    descriptor = system.syscall(ctypes.c_long(number), attributes, *map(ctypes.c_long, (0, -1, -1, 0)))
+    if descriptor < 0:
+        return ctypes.get_errno()
+    os.close(descriptor)
+    return 0
+
+
+def _software(opens: Opens) -> Permission:
+    name = "software events"
+    whole, user = opens(_SOFTWARE, _PAGE_FAULTS, False), opens(_SOFTWARE, _PAGE_FAULTS, True)
+    if whole == 0:
+        return Permission(name, "good", "may be counted: faults, context switches, migrations, task clock")
+    if user == 0:
+        detail = "may be counted in user mode: no context switches, and no faults within system calls"
+        return Permission(
+            name, "note", detail, "as root: sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON"
+        )
+    return Permission(
+        name, "note", f"not by perf_event ({os.strerror(user)}); programs take those of getrusage(2)"
+    )
+
+
+def _events(tree: Path | None, root: Path, hardware: Permission) -> Permission:
+    """The event file for this CPU, and whether its events can be counted."""
+    name, files = "events", _installed(tree) if tree is not None else []
+    if isinstance(files, str):
+        return Permission(name, "note", files, "build the environment again")
+    if not files:
+        return Permission(name, "note", "no event files are installed yet", "build an environment")
+    cpu = read_cpu(root)
+    ours = next((file for file in files if cpu.fits(file.data.get("matches"))), None)
+    if ours is None:
+        return Permission(
+            name,
+            "note",
+            f"no event file fits this CPU: {GENERIC} ones are used",
+            "describe its events in a file of its own: docs/counters.md",
+        )
+    told = f"{ours.title}: {len(ours.events)} in groups {', '.join(group.name for group in ours.groups)}"
+    if hardware.state == "good":
+        return Permission(name, "good", told)
+    return Permission(name, "note", f"software events alone, for want of hardware counters; else {told}")
+
+
+def _papi(tree: Path) -> Permission:
+    """Whether the modules' programs were built with PAPI, as their files say."""
+    found: dict[str, int] = {}
+    for file in module_files(tree).values():
+        told = re.search(r'"PAGEWISE_PAPI",\s*"(\w+)"', read(file) or "")
+        if told:
+            found[told[1]] = found.get(told[1], 0) + 1
+    on, all_of_them = found.get("on", 0), sum(found.values())
+    if all_of_them and on == all_of_them:
+        return Permission("PAPI", "good", f"in all {on} modules")
+    return Permission(
+        "PAPI",
+        "note",
+        f"in {on} of {all_of_them} modules: without it only the kernel's own events can be counted",
+        "apt-get install libpapi-dev, and build with PAPI (Spack: +papi, CMake: -DPAGEWISE_PAPI=ON)",
+    )
+
+
+def _installed(tree: Path) -> list[EventFile] | str:
+    """The event files that some module's programs brought, or what is wrong with them."""
+    for file in module_files(tree).values():
+        told = re.search(r'"PAGEWISE_PREFIX",\s*"([^"]+)"', read(file) or "")
+        folder = Path(told[1]) / "share" / "pagewise" / "events" if told else None
+        if folder is not None and folder.is_dir():
+            try:
+                return [EventFile.from_file(path) for path in sorted(folder.glob("*.yaml"))]
+            except PagewiseError as fault:
+                return f"{fault.where}: {fault.what}"
+    return []
+
+
+def _refusal(refused: int, paranoid: int | None) -> str:
+    if refused in _NOT_PERMITTED:
+        return f"closed to this user (perf_event_paranoid {paranoid}, {os.strerror(refused)})"
+    return f"the kernel refuses them: {os.strerror(refused)}"
+
+
+def _permit(refused: int, host: Mapping[str, Any], root: Path) -> str | None:
+    if refused == errno.ENOSYS or refused not in _NOT_PERMITTED:
+        return None
+    if host["container"] and (host["perf_event_paranoid"] or 0) <= 2:
+        return "start the container with --cap-add PERFMON, or a seccomp profile that allows perf_event_open"
+    way = "as root: sysctl kernel.perf_event_paranoid=2"
+    if not has_capability(root):
+        way += ", or give the programs CAP_PERFMON (setcap cap_perfmon+ep)"
+    return way
+
+
+def has_capability(root: Path = Path("/")) -> bool:
+    """Whether this process has CAP_PERFMON or CAP_SYS_ADMIN."""
+    told = re.search(r"^CapEff:\s*([0-9a-fA-F]+)$", read(root / "proc/self/status") or "", re.MULTILINE)
+    held = int(told[1], 16) if told else 0
+    return bool(held >> _CAP_PERFMON & 1 or held >> _CAP_SYS_ADMIN & 1)
+
+
+def _is_x86() -> bool:
+    return platform.machine() in ("x86_64", "i686")

@@ -1,0 +1,105 @@
+"""Counts of publications (`published/*.yaml`), to stand beside those of kernels that do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pagewise.analysis.counted import TIME, rates
+from pagewise.core.errors import FormatError
+from pagewise.core.reading import parse_yaml, read_file
+from pagewise.core.schemas import faults
+from pagewise.stack.events import EventFile
+
+_FOLDER = Path(__file__).parent / "published_values"
+
+
+@dataclass(frozen=True)
+class Column:
+    """The published values of one test by quantity: of a compiler and page policy, or a ratio of two."""
+
+    who: str
+    policy: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A publication: `events` is the name of the event file whose names it uses."""
+
+    title: str
+    source: str
+    events: str
+    frequency: float
+    tests: Mapping[str, Sequence[Column]]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: object) -> Published:
+        """Checks and reads a file's content. Raises FormatError that lists every fault."""
+        found = faults("published", data)
+        columns = data["columns"] if not found else []
+        for test in data["tests"] if not found else ():
+            for name, row in test["counts"].items():
+                if len(row) != len(columns):
+                    found.append(f"{test['title']}.{name}: {len(row)} counts for {len(columns)} columns")
+        if found:
+            raise FormatError(
+                "this file does not follow pagewise.published/1:\n    " + "\n    ".join(found),
+                where=where,
+                remedy="correct these parts; docs/counters.md tells what such a file holds",
+            )
+        tests = {
+            test["title"]: [
+                Column(
+                    column["compiler"],
+                    column["hugepages"],
+                    {name: float(row[i]) for name, row in test["counts"].items() if row[i] is not None},
+                )
+                for i, column in enumerate(columns)
+            ]
+            for test in data["tests"]
+        }
+        return cls(data["title"], data["source"], data["events"], data["frequency_hz"], tests)
+
+    def columns(self, test: str, file: EventFile) -> list[Column]:
+        """Counts and the rates derived from them, with time by cycles; none where the test is not in it."""
+        found = []
+        for one in self.tests.get(test, ()):
+            seconds = one.values[file.cycles] / self.frequency
+            values = {TIME: seconds, **one.values, **rates(file, one.values, seconds)}
+            found.append(Column(one.who, one.policy, values))
+        return found
+
+    def by_pages(self, test: str, file: EventFile) -> list[Column]:
+        """With : without huge pages by compiler, as in table 1 of the PEARC'23 paper."""
+        columns = self.columns(test, file)
+        return [
+            Column(one.who, one.policy, _quotients(one, base))
+            for one in columns
+            for base in columns
+            if one.policy != "none" and base.policy == "none" and one.who == base.who
+        ]
+
+    def by_compiler(self, test: str, file: EventFile) -> list[Column]:
+        """Each compiler : the first by policy, as in table 2 of the PEARC'23 paper."""
+        columns = self.columns(test, file)
+        return [
+            Column(f"{one.who} : {base.who}", one.policy, _quotients(one, base))
+            for one in columns
+            for base in columns
+            if base.who == columns[0].who and one.who != base.who and one.policy == base.policy
+        ]
+
+
+def read_published() -> list[Published]:
+    """All publications that come with this package. Raises FormatError."""
+    return [
+        Published.from_dict(parse_yaml(read_file(file)), file)
+        for file in sorted(_FOLDER.glob("*.yaml"))
+    ]
+
+
+def _quotients(one: Column, other: Column) -> dict[str, float]:
+    return {name: n / other.values[name] for name, n in one.values.items() if other.values.get(name)}

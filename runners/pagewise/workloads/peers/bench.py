@@ -1,0 +1,342 @@
+"""Runs the candidates of a match: ours through their modules, a peer's program by its own command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from statistics import mean, median
+
+from pagewise.analysis.consistency import contradiction
+from pagewise.analysis.validity import invalid_reason, wrongly_bound
+from pagewise.core.kernel import Kernel
+from pagewise.core.plan import Cell, Step, subject
+from pagewise.core.record import Record
+from pagewise.core.units import percent_text
+from pagewise.machine.placement import Placement, had_by
+from pagewise.session.launch import Launcher
+from pagewise.session.processes import Left, in_session
+from pagewise.stack.binary import files_of
+from pagewise.stack.catalog import Catalog, Entry
+from pagewise.stack.lmod import clean_environment
+from pagewise.workloads.peers.known import PEERS
+from pagewise.workloads.peers.peer import Ask, Call, Peer, Program, Statistic, UnableError, UnreadableError
+from pagewise.workloads.peers.plan import CACHES, MIB, Match, Ours, Theirs
+from pagewise.workloads.peers.sample import Candidate, Sample, Series, Side
+
+_LOOK_SECONDS, _VERSION_SECONDS = 0.02, 20
+# In memory as many passes as the peers make that tell their best, fewer where all count; a repetition in a
+# cache takes 10 ms, a peer some tenths of a second.
+_REPETITIONS, _REPETITIONS_IN_CACHE = {"best": "10", "mean": "5", "worst": "5"}, "30"
+# Of what a peer was asked to have on huge pages, so much must be seen there. malloc leaves the ends of its
+# blocks out, which is much of a small one.
+_LARGE, _ENOUGH_HUGE, _ENOUGH_HUGE_OF_SMALL, _TOO_HUGE = 64 * MIB, 0.9, 0.4, 0.01
+_LONGEST_OUTPUT = 200_000
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """A kernel of ours in one configuration, and the statistic which its figure is to be."""
+
+    candidate: Candidate
+    entry: Entry
+    kernel: Kernel
+    arguments: tuple[str, ...]
+    spec: Ours
+    statistic: Statistic
+
+
+@dataclass(frozen=True)
+class PeerRun:
+    """A test of a peer's program."""
+
+    candidate: Candidate
+    peer: Peer
+    program: Program
+    ask: Ask
+
+
+Run = OwnRun | PeerRun
+
+
+def candidates(
+    match: Match,
+    catalog: Catalog,
+    programs: Mapping[str, Sequence[Program]],
+    libraries: Mapping[str, str | None] | None = None,
+) -> tuple[list[Run], str | None]:
+    """What is run for a match, and None; or nothing, and what is missing for it.
+
+    libraries: the files of those that peers call, by name.
+    """
+    statistic: Statistic = "best"
+    if isinstance(match.other, Theirs):
+        statistic = PEERS[match.other.peer].statistic(match.other.tests[0])
+        if not programs[match.other.peer]:
+            return [], f"{match.other.peer} is not here"
+        name = match.other.library
+        library = (libraries or {}).get(name) if name else ""
+        if library is None:
+            return [], f"the library {name} is not here"
+        theirs: list[Run] = list(_peer_runs(match, match.other, programs[match.other.peer], library))
+        if not theirs:
+            return [], f"{match.other.peer} is here, but not one built with {match.compiler}"
+    else:
+        theirs = list(_own_runs(match, match.other, catalog, "theirs", statistic))
+    ours = list(_own_runs(match, match.ours, catalog, "ours", statistic))
+    for spec, found in ((match.ours, ours), (match.other, theirs)):
+        if not found and isinstance(spec, Ours):
+            what = "no such build of it is" if spec.kernel in catalog.kernels else "it is not"
+            return [], f"{spec.kernel}: {what} installed"
+    return [*ours, *theirs], None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Runs candidates, each bound to the CPUs of its match. `limit` is the longest a run may take, in s.
+
+    `left` are the processes that runs left behind.
+    """
+
+    hyperfine: str
+    placements: Mapping[int, Placement]
+    limit: float
+    scratch: Path
+    end_leftovers: bool = False
+    left: list[Left] = field(default_factory=list)
+
+    def run(self, match: Match, run: Run, series: Series, number: int, position: int) -> Sample:
+        """One run; what goes wrong is the sample's reason."""
+        started = time.monotonic()
+        if isinstance(run, OwnRun):
+            command, value, reason, pages = self._own(match, run, number, position)
+        else:
+            command, value, reason, pages = self._peer(match, run, look=series == "trial")
+        seconds = round(time.monotonic() - started, 3)
+        return Sample(
+            match.name, run.candidate, series, number, position, command, value, reason, pages, seconds
+        )
+
+    def _own(
+        self, match: Match, run: OwnRun, number: int, position: int
+    ) -> tuple[tuple[str, ...], float | None, str | None, str | None]:
+        placements = {None: self.placements[match.threads]}
+        launcher = Launcher(
+            self.hyperfine, placements, self.limit, self.scratch, end_leftovers=self.end_leftovers
+        )
+        configuration = run.entry.configuration
+        kernel = replace(run.kernel, arguments=run.arguments)
+        step = Step(kernel, Cell(configuration, (configuration,), False), "compare", number, position)
+        record = launcher.run(step, run.entry).records[0]
+        self.left.extend(Left(**one) for one in record["run"].get("left_behind", ()))
+        reason = invalid_reason(record)
+        if reason is None and (found := contradiction(run.kernel, configuration, [record])) is not None:
+            reason = found.reason
+        pages = _pages_text(record)
+        value = None if reason else figure(record, run.spec, run.statistic)
+        if value is None and reason is None:
+            reason = f"its record has no {run.spec.field}"
+        return tuple(record["run"]["command"]), value, reason, pages
+
+    def _peer(
+        self, match: Match, run: PeerRun, look: bool
+    ) -> tuple[tuple[str, ...], float | None, str | None, str | None]:
+        command: tuple[str, ...] = (run.peer.program,)
+        try:
+            call = run.peer.call(run.ask)
+            settings = (f"{key}={value}" for key, value in call.environment.items())
+            command = (*settings, *command, *call.arguments)
+            output, huge = self._launch(run.program, call, self.placements[match.threads], look)
+            value = run.peer.value(output, run.ask)
+        except (UnableError, UnreadableError) as fault:
+            return command, None, str(fault), None
+        share = min(1.0, huge / run.ask.working_set)
+        if not look:
+            return command, value, None, None
+        reason = wrong_pages(share, run.ask)
+        return command, None if reason else value, reason, f"{percent_text(share)} huge"
+
+    def _launch(self, program: Program, call: Call, placement: Placement, look: bool) -> tuple[str, int]:
+        """What it wrote, and with `look` the most bytes it had on huge pages. Raises UnreadableError."""
+        with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
+            for name, text in call.files.items():
+                (Path(folder) / name).write_text(text, encoding="utf-8")
+            said = Path(folder) / "output.txt"
+            written = said if call.output is None else Path(folder) / call.output
+            arguments = [program.path, *call.arguments]
+            environment = {**clean_environment(), **placement.environment, **call.environment}
+            try:
+                with in_session(
+                    arguments,
+                    said,
+                    environment,
+                    Path(folder),
+                    placement.bound(),
+                    end_leftovers=self.end_leftovers,
+                ) as running:
+                    wrong = wrongly_bound(placement.told(had_by(running.pid)))
+                    ended, huge = self._wait(running.process, written, call.until, look)
+            except OSError as fault:
+                raise UnreadableError(f"it cannot be run: {fault.strerror}") from fault
+            self.left.extend(running.left)
+            code = running.process.wait()
+            if wrong is not None:
+                raise UnreadableError(wrong)
+            if not ended:
+                raise UnreadableError(f"ended after {self.limit:g} s, the limit of a run")
+            text = written.read_text(encoding="utf-8", errors="replace") if written.exists() else ""
+            if code != 0 and (call.until is None or call.until not in text):
+                lines = said.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                last = lines[-1] if lines else "nothing"
+                raise UnreadableError(f"ended with exit code {code}, and said: {last}")
+            return text[-_LONGEST_OUTPUT:], huge
+
+    def _wait(
+        self, process: subprocess.Popen[bytes], written: Path, until: str | None, look: bool
+    ) -> tuple[bool, int]:
+        """Whether it came to its end (or the text `until`) in time, and what was seen of its huge pages."""
+        deadline = time.monotonic() + self.limit
+        huge = 0
+        while time.monotonic() < deadline:
+            if look:
+                huge = max(huge, _huge_bytes(process.pid))
+            if until is not None and written.exists() and until in written.read_text(errors="replace"):
+                return True, huge
+            try:
+                process.wait(_LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+            return True, huge
+        return False, huge
+
+
+def watched(run: Run) -> list[Path]:
+    """The files whose change makes a candidate's figures incomparable."""
+    if isinstance(run, PeerRun):
+        return files_of(Path(run.program.path), os.environ)
+    program = run.entry.program(run.kernel.executable)
+    return [] if program is None else files_of(Path(program), run.entry.environment)
+
+
+def figure(record: Record, spec: Ours, statistic: Statistic) -> float | None:
+    """The figure of a record by the peer's statistic: a kernel's own stands for its median repetition."""
+    value = record["metrics"].get(spec.field)
+    if value is None:
+        return None
+    seconds = record["seconds"]["repetitions"]
+    chosen = {"mean": mean, "best": min, "worst": max}[statistic](seconds)
+    scale = median(seconds) / chosen
+    is_time = spec.field.endswith("_ns")
+    return float(value) * (1 / scale if is_time else scale)
+
+
+def _own_runs(match: Match, spec: Ours, catalog: Catalog, side: Side, statistic: Statistic) -> list[Run]:
+    kernel = catalog.kernels.get(spec.kernel)
+    if kernel is None:
+        return []
+    entries = {
+        entry.configuration.module: entry
+        for entry in catalog.entries
+        if spec.kernel in entry.kernels
+        and any(fnmatchcase(entry.configuration.label, glob) for glob in spec.configurations)
+        and match.compiler in (None, family(entry))
+    }
+    merged = subject(kernel, (entry.configuration for entry in entries.values()), "*/hardware-regular")
+    runs: list[Run] = []
+    for cell in merged.cells:
+        entry = entries[cell.measured.module]
+        for extra in spec.alternatives:
+            label = " ".join((f"{spec.kernel} {cell.measured.compiler}/{cell.measured.label}", *extra))
+            repetitions = _REPETITIONS_IN_CACHE if match.level in CACHES else _REPETITIONS[statistic]
+            arguments = ("--working-set", str(match.working_set), "--repetitions", repetitions, *extra)
+            runs.append(
+                OwnRun(Candidate(side, label, family(entry)), entry, kernel, arguments, spec, statistic)
+            )
+    return runs
+
+
+def _peer_runs(match: Match, spec: Theirs, programs: Sequence[Program], library: str) -> list[Run]:
+    peer = PEERS[spec.peer]
+    runs: list[Run] = []
+    for program in programs:
+        if peer.by_compiler and program.compiler not in (None, match.compiler):
+            continue
+        offered = peer.tests(program.path)
+        names = spec.tests if offered is None else [name for name in offered if _fits(name, spec)]
+        # One that offers nothing of it is asked all the same: its own words are then the reason.
+        names = names or spec.tests[:1]
+        for name in names:
+            for pages in spec.pages:
+                shown = peer.name if peer.code is not None else Path(program.path).name
+                label = f"{shown} {name}" + (" thp" if pages == "thp" else "")
+                ask = Ask(name, match.working_set, match.threads, pages, library)
+                runs.append(PeerRun(Candidate("theirs", label, program.compiler), peer, program, ask))
+    return runs
+
+
+def called_file(entry: Entry) -> str | None:
+    """The file of the library that the programs of a build call, as they tell it; None where they do not."""
+    for kernel in entry.kernels.values():
+        program = entry.program(kernel.executable)
+        if program is None:
+            continue
+        try:
+            told = subprocess.run(
+                [program, "--version"],
+                env=entry.environment,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_VERSION_SECONDS,
+                check=False,
+            ).stdout
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if found := re.search(r"^library +[^:]+: (.+)$", told, re.MULTILINE):
+            return found[1]
+    return None
+
+
+def family(entry: Entry) -> str:
+    """The compiler without its version: gcc, llvm."""
+    return entry.configuration.compiler.split("-")[0]
+
+
+def _fits(name: str, spec: Theirs) -> bool:
+    return any(fnmatchcase(name, glob) for glob in spec.tests) and not any(
+        fnmatchcase(name, glob) for glob in spec.without
+    )
+
+
+def _pages_text(record: Record) -> str | None:
+    pages = record.get("pages")
+    return None if pages is None else f"{percent_text(pages['huge_coverage'])} huge"
+
+
+def wrong_pages(share: float, ask: Ask) -> str | None:
+    """Why a peer with this share on huge pages is left out, or None."""
+    enough = _ENOUGH_HUGE if ask.working_set >= _LARGE else _ENOUGH_HUGE_OF_SMALL
+    if ask.pages == "thp" and share < enough:
+        return f"wrong pages: {percent_text(share)} on huge pages, asked for thp"
+    if ask.pages == "none" and share > _TOO_HUGE and ask.working_set > MIB:
+        return (
+            f"wrong pages: {percent_text(share)} on huge pages, asked for none "
+            "(echo madvise > /sys/kernel/mm/transparent_hugepage/enabled)"
+        )
+    return None
+
+
+def _huge_bytes(pid: int) -> int:
+    """Bytes of a process on transparent huge pages now; 0 when it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    found = re.search(r"^AnonHugePages:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0

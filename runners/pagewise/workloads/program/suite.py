@@ -1,0 +1,121 @@
+"""Known third-party codes (envs/suites/codes): how they are run and read, and where their programs are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pagewise.core.errors import FormatError, SelectionError, SetupError
+from pagewise.core.reading import parse_yaml, read_file
+from pagewise.core.schemas import faults
+from pagewise.core.suggestions import choose_of
+from pagewise.stack import lmod
+from pagewise.stack.catalog import module_files
+from pagewise.stack.paths import module_tree, project_root, setup_facts
+from pagewise.workloads.program.output import Check, Pattern, distinct, metric, parse_check
+
+ENVIRONMENTS = ("suites", "suites-system")
+
+
+@dataclass(frozen=True)
+class Code:
+    """A code as its file describes it."""
+
+    name: str
+    title: str
+    programs: tuple[str, ...]
+    arguments: tuple[str, ...]
+    input: Mapping[str, str]
+    reads: tuple[str, ...]
+    exit_codes: tuple[int, ...]
+    metrics: tuple[Pattern, ...]
+    checks: tuple[Check, ...]
+
+
+def known_codes(root: Path | None = None) -> dict[str, Path]:
+    """The files of the codes by name."""
+    folder = (root or project_root()) / "envs" / "suites" / "codes"
+    return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+
+
+def read_code(file: Path) -> Code:
+    """Reads a code's file. Raises FormatError that lists every fault."""
+    try:
+        data = parse_yaml(read_file(file))
+    except (OSError, ValueError) as fault:
+        raise FormatError(
+            f"this code's file cannot be read: {fault}",
+            where=file,
+            remedy="correct it; its neighbours are examples",
+        ) from fault
+    found = faults("suite", data)
+    if not found and data["name"] != file.stem:
+        found = [f"name: {data['name']!r} is not the file's name"]
+    if found:
+        text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(found)
+        raise FormatError(text, where=file, remedy="correct these fields")
+    metrics = [
+        metric(one["label"], one["unit"], one["better"], one["pattern"], str(file)) for one in data["metrics"]
+    ]
+    return Code(
+        data["name"],
+        data["title"],
+        tuple(data["programs"]),
+        tuple(data.get("arguments", ())),
+        data.get("input", {}),
+        tuple(data.get("reads", ())),
+        tuple(data.get("exit_codes", (0,))),
+        tuple(distinct(metrics)),
+        tuple(parse_check(text) for text in data["checks"]),
+    )
+
+
+def find_code(name: str) -> Code:
+    """The code of this name. Raises SelectionError, FormatError."""
+    codes = known_codes()
+    if name not in codes:
+        remedy = choose_of(name, codes) if codes else "run it in a checkout: envs/suites/codes has them"
+        raise SelectionError(f"there is no code {name!r}", where="--suite", remedy=remedy)
+    return read_code(codes[name])
+
+
+def find_program(
+    code: Code, environment: str | None, modules: Path | None
+) -> tuple[str, dict[str, str], str]:
+    """Path of the code's program, the environment it runs in, and the module or `PATH` where it was found.
+
+    A module of the environments for suites comes first, then PATH. Raises SetupError when it is nowhere.
+    """
+    for tree in _trees(environment, modules):
+        names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == code.name]
+        for loaded in lmod.load_each(lmod.find_init(setup_facts()), tree, names[-1:]):
+            variables = loaded.environment or {}
+            for program in code.programs:
+                found = shutil.which(program, path=variables.get("PATH", ""))
+                if found is not None:
+                    return found, variables, loaded.name
+    for program in code.programs:
+        found = shutil.which(program)
+        if found is not None:
+            return found, dict(os.environ), "PATH"
+    raise SetupError(
+        f"the program of {code.title} is not here: {' or '.join(code.programs)}",
+        where="PATH, and the modules of " + ", ".join(ENVIRONMENTS),
+        remedy="make stack ENV=suites, or ENV=suites-system; or name it: "
+        f"run-policies --suite {code.name} -- PROGRAM",
+    )
+
+
+def _trees(environment: str | None, modules: Path | None) -> list[Path]:
+    """The module trees to look in: the one named, or those of the environments for suites that are built."""
+    if modules is not None or environment is not None:
+        return [module_tree(environment or ENVIRONMENTS[0], modules)]
+    found = []
+    for name in ENVIRONMENTS:
+        tree = project_root() / ".pagewise" / "modules" / name
+        if tree.is_dir():
+            found.append(tree)
+    return found

@@ -1,0 +1,101 @@
+"""The build of the kernels that a tracer can run, made by a CMake preset of its own."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pagewise.core.errors import RefusedError, SelectionError, SetupError
+from pagewise.core.suggestions import choose_of
+
+#: What the emulator adds to a program, by the name of its CMake target.
+PLUGIN_TARGET = "pagewise-model"
+_TAIL = 15
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build folder of the preset <compiler>-model: programs that QEMU can run, and its plug-in."""
+
+    root: Path
+    compiler: str
+    folder: Path
+
+    @classmethod
+    def of_checkout(cls, root: Path, compiler: str) -> Build:
+        """That which the preset makes."""
+        return cls(root, compiler, root / ".pagewise" / "build" / f"{compiler}-model")
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether there is a checkout to build from."""
+        return (self.root / "kernels" / "CMakePresets.json").is_file()
+
+    @property
+    def plugin(self) -> Path:
+        """The model as a plug-in."""
+        return self.folder / "model" / "libpagewise-model.so"
+
+    def program(self, kernel: str) -> Path | None:
+        """The program of a kernel or mini-app, if it is built."""
+        found = (self.folder / room / kernel / f"pw-{kernel}" for room in ("micro", "mini"))
+        return next((file for file in found if file.is_file()), None)
+
+    def make(self, targets: list[str], facts: Mapping[str, Any] | None) -> None:
+        """Builds targets; configures first where that has not been done. Raises SetupError, RefusedError."""
+        sources = self.root / "kernels"
+        if not self.has_sources:
+            raise SetupError(
+                "there is no checkout here to build the traceable programs from",
+                where=self.root,
+                remedy="run pagewise out of a checkout, or name a folder with such a build: --build DIR",
+            )
+        if not (self.folder / "build.ninja").is_file():
+            _run(
+                ["cmake", "--preset", f"{self.compiler}-model", *_compilers(facts, self.compiler)],
+                sources,
+                f"the preset {self.compiler}-model cannot be configured",
+            )
+        _run(
+            ["cmake", "--build", str(self.folder), "--target", *targets, "--parallel"],
+            sources,
+            f"{', '.join(targets)} cannot be built for the tracer",
+        )
+
+
+def kernels_of(root: Path) -> list[str]:
+    """The kernels and mini-apps of a checkout."""
+    files = (file for room in ("micro", "mini") for file in (root / "kernels" / room).glob("*/kernel.yaml"))
+    return sorted(file.parent.name for file in files)
+
+
+def _compilers(facts: Mapping[str, Any] | None, name: str) -> list[str]:
+    """What the set-up found of the compiler; nothing when it has not run: the preset has names of its own."""
+    proved = [one for one in (facts or {}).get("compilers", []) if one["name"] == name]
+    if facts is not None and "compilers" in facts and not proved:
+        known = dict.fromkeys(one["name"] for one in (facts or {})["compilers"])
+        raise SelectionError(
+            f"the set-up knows no compiler {name}", where="--compiler", remedy=choose_of(name, known)
+        )
+    return [
+        f"-DCMAKE_{language}_COMPILER={one[key]}"
+        for one in proved[:1]
+        for language, key in (("C", "c"), ("Fortran", "fortran"))
+    ]
+
+
+def _run(command: list[str], folder: Path, what: str) -> None:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except FileNotFoundError as fault:
+        raise SetupError(f"{command[0]} is not here", remedy=f"apt-get install {command[0]}") from fault
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip().splitlines()[-_TAIL:]
+        raise RefusedError(
+            what + ":\n    " + "\n    ".join(said),
+            where=" ".join(command),
+            remedy=f"correct what it says, and call it again in {folder}",
+        )

@@ -1,0 +1,227 @@
+"""Runs a program in QEMU's user-mode emulation with the model as its plug-in."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pagewise.core.errors import PagewiseError, RefusedError, SelectionError, SetupError
+from pagewise.core.reading import parse_json, read_file
+from pagewise.machine.settings.thp import refused
+from pagewise.session.processes import in_session
+from pagewise.workloads.simulation.geometry import Geometry
+
+#: Which pages addresses are taken to lie on; all but the first are assumptions (kernels/model/mapping.h).
+PAGES = ("observed", "base", "huge", "fjmpg")
+#: Machines whose programs can be traced, by e_machine of their files (elf.h: EM_X86_64, EM_AARCH64).
+MACHINES = {"x86_64": 62, "aarch64": 183}
+# QEMU 9 and later speak a newer version of the interface.
+_OLDEST, _NEWEST = (6, 0), (8, 2)
+_PLUGIN_FAILED = 125
+_PAGES_UNAVAILABLE = 3
+_LIBRARIES = {"aarch64": Path("/usr/aarch64-linux-gnu")}
+_CPUS = {"aarch64": ("-cpu", "a64fx")}
+_MARK = b"pw_mark_begin"
+
+
+class PagesUnavailableError(PagewiseError):
+    """The program could not have the pages of its policy (exit code 3)."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is traced: a file, its machine by name, and whether it marks its regions."""
+
+    file: Path
+    machine: str
+    marked: bool
+
+
+@dataclass(frozen=True)
+class Tracer:
+    """QEMU's emulation of one machine, with its version."""
+
+    command: str
+    machine: str
+    version: str
+
+    @property
+    def name(self) -> str:
+        """As records name it: `qemu-x86_64 7.2.22`."""
+        return f"qemu-{self.machine} {self.version}"
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What a run under the tracer gave: the model's figures, the program's record, its output and time."""
+
+    modelled: dict[str, Any]
+    record: dict[str, Any] | None
+    output: str
+    wall_seconds: float
+
+
+def find_program(name: str) -> Program:
+    """A program to trace, by path or as PATH has it. Raises SelectionError."""
+    found = shutil.which(name)
+    if found is None:
+        raise SelectionError(
+            f"there is no program {name}",
+            where="PROGRAM",
+            remedy="name it by its path, as ./my_app, and make it executable",
+        )
+    file = Path(found)
+    content = file.read_bytes()
+    told = int.from_bytes(content[18:20], "little")
+    machine = next((name for name, number in MACHINES.items() if number == told), None)
+    if content[:5] != b"\x7fELF\x02" or machine is None:
+        raise SelectionError(
+            "this is no program of x86-64 or aarch64",
+            where=file,
+            remedy="name the program itself, not a script that starts it",
+        )
+    return Program(file, machine, _MARK in content)
+
+
+def find_tracer(machine: str) -> Tracer:
+    """QEMU for programs of this machine. Raises SetupError where there is none with plug-ins."""
+    remedy = "apt-get install qemu-user (Debian 12: QEMU 7.2)"
+    command = shutil.which(f"qemu-{machine}")
+    if command is None:
+        raise SetupError(
+            f"qemu-{machine} is not here, and runs the programs whose accesses are modelled", remedy=remedy
+        )
+    said = subprocess.run([command, "--version"], capture_output=True, text=True, check=False).stdout
+    options = subprocess.run([command, "-h"], capture_output=True, text=True, check=False).stdout
+    match = re.search(r"version (\d+)\.(\d+)([.\d]*)", said)
+    if match is None:
+        raise SetupError("this QEMU does not tell its version", where=command, remedy=remedy)
+    if "-plugin" not in options:
+        raise SetupError("this QEMU was built without plug-ins", where=command, remedy=remedy)
+    if not _OLDEST <= (int(match[1]), int(match[2])) <= _NEWEST:
+        raise SetupError(
+            f"the plug-in speaks with QEMU {_text(_OLDEST)} to {_text(_NEWEST)}, not {match[1]}.{match[2]}",
+            where=command,
+            remedy=remedy,
+        )
+    return Tracer(command, machine, f"{match[1]}.{match[2]}{match[3]}")
+
+
+def trace(
+    tracer: Tracer,
+    plugin: Path,
+    geometry: Geometry,
+    program: Program,
+    arguments: Sequence[str],
+    *,
+    scratch: Path,
+    pages: str = "observed",
+    without_thp: bool = False,
+    records: bool = True,
+    limit: float = 300.0,
+    environment: Mapping[str, str] = os.environ,
+) -> Traced:
+    """Runs the program once, modelled. `records`: it takes --record.
+
+    Raises SetupError, RefusedError, PagesUnavailableError.
+    """
+    out, lines, written = scratch / "model.json", scratch / "geometry", scratch / "record.jsonl"
+    for file in (out, written):
+        file.unlink(missing_ok=True)
+    lines.write_text(geometry.lines(), encoding="ascii")
+    whole = "off" if program.marked else "on"
+    loaded = f"{plugin},geometry={lines},out={out},pages={pages},whole={whole}"
+    command = [tracer.command, *_CPUS.get(tracer.machine, ()), "-plugin", loaded]
+    command += [str(program.file), *arguments, *(("--record", str(written)) if records else ())]
+    # Kernels would choose their passes by time, which emulation stretches.
+    told = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "PAGEWISE_PASSES": "1", **environment}
+    libraries = _LIBRARIES.get(tracer.machine)
+    if libraries is not None and libraries.is_dir() and os.uname().machine != tracer.machine:
+        told.setdefault("QEMU_LD_PREFIX", str(libraries))
+    began = time.monotonic()
+    said = scratch / "output.txt"
+    within = refused(True) if without_thp else contextlib.nullcontext()
+    with in_session(command, said, told, scratch, within, end_leftovers=True) as running:
+        running.wait(limit)
+    if running.is_ended_by_us:
+        raise RefusedError(
+            f"the traced program was ended after {limit:g} s",
+            where=program.file,
+            remedy="make it smaller (a traced program is some 30 times slower), or allow more with --limit",
+        )
+    wall = time.monotonic() - began
+    text = said.read_text(encoding="utf-8", errors="replace")
+    if running.process.returncode != 0:
+        raise _failure(running.process.returncode, text, program)
+    return Traced(_read(out, program), _record(written), text, wall)
+
+
+def _read(out: Path, program: Program) -> dict[str, Any]:
+    """The model's figures. Raises RefusedError where they do not stand for the program."""
+    try:
+        modelled: dict[str, Any] = parse_json(read_file(out))
+        unseen = modelled["unseen_instructions"]
+    except (OSError, ValueError, KeyError) as fault:
+        raise RefusedError(
+            f"the model left no figures: {fault}",
+            where=program.file,
+            remedy="let it end by itself: give it less to do, or more time with --limit",
+        ) from fault
+    if unseen:
+        raise RefusedError(
+            f"{unseen} SVE loads and stores were not seen: QEMU up to 8.0 hides them from its plug-ins",
+            where=program.file,
+            remedy="build the program without SVE: -march=armv8.2-a",
+        )
+    if not modelled["whole"] and not modelled["regions"]:
+        raise RefusedError(
+            "the program entered no region, so nothing was modelled",
+            where=program.file,
+            remedy="is it stripped? The tracer finds the marks by their symbols",
+        )
+    return modelled
+
+
+def _record(written: Path) -> dict[str, Any] | None:
+    try:
+        lines = read_file(written).splitlines()
+        record: dict[str, Any] | None = parse_json(lines[-1]) if lines else None
+    except (OSError, ValueError):
+        return None
+    return record
+
+
+def _failure(code: int, said: str, program: Program) -> PagewiseError:
+    """What a run that ended otherwise than well means."""
+    where = program.file
+    if code == _PLUGIN_FAILED:
+        return RefusedError(_after(said, "pagewise model:") or "the model failed", where=where)
+    if code == -signal.SIGILL or "Illegal instruction" in said:
+        return RefusedError(
+            "the program uses an instruction that QEMU does not know, such as those of AVX-512",
+            where=where,
+            remedy="build it for the tracer: -march=x86-64-v3 on x86-64, -march=armv8.2-a on aarch64",
+        )
+    ended = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+    message = _after(said, "error:") or f"the traced program ended {ended}"
+    kind = PagesUnavailableError if code == _PAGES_UNAVAILABLE else RefusedError
+    return kind(message, where=where, remedy=_after(said, "remedy:"))
+
+
+def _after(said: str, mark: str) -> str | None:
+    return next((line.split(mark, 1)[1].strip() for line in said.splitlines() if mark in line), None)
+
+
+def _text(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"

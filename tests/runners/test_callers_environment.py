@@ -146,8 +146,8 @@ def test_times_that_cannot_be_are_not_ranked(seconds: str, stage: Stage):
     """A stand-in that knows the version, runs the program and exports a time of its own."""
     value, _, wait = seconds.partition("; ")
     export = json.dumps({"results": [{"times": [float(value)], "exit_codes": [0], "user": 0, "system": 0}]})
-    does = f"for word; do [ \"$last\" != --export-json ] || file=$word; last=$word; done\n{wait or ':'}\n"
-    does += f"sh -c \"$last\"\ncat >\"$file\" <<'E'\n{export}\nE"
+    does = f'for word; do [ "$last" != --export-json ] || file=$word; last=$word; done\n{wait or ":"}\n'
+    does += f'sh -c "$last"\ncat >"$file" <<\'E\'\n{export}\nE'
     stage.environment = hyperfine(stage.folder / "bin", "echo hyperfine 1.18.0", does)
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
     done = stage.compare("--rounds", "1", "--no-sweep")

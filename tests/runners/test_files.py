@@ -77,9 +77,7 @@ def test_a_report_replaces_links_in_a_received_result(
 
 
 @pytest.mark.parametrize("target", ["outside", "nowhere"])
-def test_a_report_draws_into_no_linked_folder(
-    target: str, compared: Compared, tmp_path: Path, outside: Path
-):
+def test_a_report_draws_into_no_linked_folder(target: str, compared: Compared, tmp_path: Path, outside: Path):
     received = tmp_path / "received"
     shutil.copytree(compared[0].result(), received)
     shutil.rmtree(received / "figures")

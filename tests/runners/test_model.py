@@ -32,6 +32,7 @@ SOURCES = ROOT / "kernels" / "model"
 PARTS = [SOURCES / f"{name}.c" for name in ("sets", "geometry", "tlb", "cache", "mapping", "model")]
 EXTENT = 2 << 20
 
+
 def compiled(out: Path, *arguments: object) -> Path:
     subprocess.run(
         ["cc", "-std=c11", "-O2", "-march=x86-64-v2" if os.uname().machine == "x86_64" else "-O2"]

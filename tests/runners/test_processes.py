@@ -48,9 +48,7 @@ def short_grace(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def run(folder: Path, program: str, limit: float = 30.0, *, end_leftovers: bool = False) -> Running:
     command = [sys.executable, "-c", program]
     said = folder / "said"
-    with in_session(
-        command, said, os.environ, folder, nullcontext(), end_leftovers=end_leftovers
-    ) as running:
+    with in_session(command, said, os.environ, folder, nullcontext(), end_leftovers=end_leftovers) as running:
         running.wait(limit)
     return running
 

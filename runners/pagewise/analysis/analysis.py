@@ -254,9 +254,7 @@ def _turns(row: Row) -> bool:
     return row.drift is not None and row.drift.crosses_one
 
 
-def _kernel_result(
-    one: Subject, records: _Sorted, seed: int, excluding: Excluding
-) -> KernelResult:
+def _kernel_result(one: Subject, records: _Sorted, seed: int, excluding: Excluding) -> KernelResult:
     def of(cell: Cell, series: str) -> list[Record]:
         return records.get((one.kernel.name, cell.key, series), [])
 

@@ -150,8 +150,7 @@ def count(
     found = []
     for one in subjects:
         cells = [
-            _excluded(one.kernel, cell, found_of, excluding)
-            or _counts(cell, found_of, file, groups, region)
+            _excluded(one.kernel, cell, found_of, excluding) or _counts(cell, found_of, file, groups, region)
             for cell in one.cells
             for found_of in [sorted_records.get((one.kernel.name, cell.key), [])]
         ]
@@ -213,9 +212,7 @@ def quotient(values: Mapping[int, float], others: Mapping[int, float], seed: int
     return Ratio(len(shares), median(shares), None, None) if shares else None
 
 
-def _excluded(
-    kernel: Kernel, cell: Cell, records: Sequence[Record], excluding: Excluding
-) -> Counts | None:
+def _excluded(kernel: Kernel, cell: Cell, records: Sequence[Record], excluding: Excluding) -> Counts | None:
     """The counts of a cell of which nothing may be shown: one wrong result or lost pages exclude it."""
     faults = [found for record in records if (found := exclusion(record)) is not None]
     valid = [record for record in records if exclusion(record) is None]

@@ -27,6 +27,4 @@ def counts_by_cell(records: Iterable[Mapping[str, Any]]) -> dict[Key, dict[str, 
                 values.setdefault(name, []).append(count / passes)
         for name, count in record.get("page_faults", {}).items():
             values.setdefault(f"page faults: {name.replace('_', ', ')}", []).append(count)
-    return {
-        key: {name: median(counts) for name, counts in values.items()} for key, values in found.items()
-    }
+    return {key: {name: median(counts) for name, counts in values.items()} for key, values in found.items()}

@@ -33,9 +33,7 @@ class Resumable(click.Command):
                 help="Go on with a comparison that was broken off, as it was begun and in its folder.",
             )
         )
-        self.params.append(
-            click.Option(["--trust"], is_flag=True, help=f"With --resume: {TRUST}")
-        )
+        self.params.append(click.Option(["--trust"], is_flag=True, help=f"With --resume: {TRUST}"))
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Parses what was typed or, with --resume, what was typed when the result was begun."""

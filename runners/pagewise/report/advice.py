@@ -249,9 +249,7 @@ def _compilers(kernels: Sequence[KernelResult]) -> Iterator[Choice]:
     for one in kernels:
         for found in one.versus:
             name = f"{found.compiler}{_AGAINST}{found.reference}"
-            effects.setdefault(name, []).append(
-                Effect(one, found.compiler, found.time_ratio, found.verdict)
-            )
+            effects.setdefault(name, []).append(Effect(one, found.compiler, found.time_ratio, found.verdict))
     for name, those in effects.items():
         yield Choice("compiler", name, tuple(those), 0)
 

@@ -126,7 +126,6 @@ class Picture:
             self.figure.savefig(buffer, format="png", dpi=150)
         return buffer.getvalue()
 
-
     def written(self, folder: Path) -> Drawn:
         """Writes SVG and PNG into the figures of a result's folder. Raises OSError."""
         write_inside(folder, f"{FIGURES}/{self.stem}.svg", self.svg)

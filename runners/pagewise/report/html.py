@@ -45,38 +45,42 @@ def html(
     """The report. `pictures` by kernel, those of all under an empty name; `files` lie beside it."""
     bests = advice.bests(kernels)
     several = len(bests) > 1
-    return templates().get_template("report.html.jinja").render(
-        title=f"pagewise: {result.manifest['name']} on {result.manifest['host']['hostname']}",
-        headline=advice.headline(kernels),
-        largest=advice.largest(kernels) if several else "",
-        answers=advice.answers(kernels)[1:],
-        facts=glance(result.manifest, kernels),
-        notes=words.notes(result.manifest, kernels, result.records),
-        manifest=result.manifest,
-        kernels=kernels,
-        choices=_choices(kernels) if several else [],
-        bests=bests if several else [],
-        best_axis=Axis.over(best.row.time_ratio for best in bests if best.row is not None),
-        label_of=advice.label_of,
-        matrix=matrix(kernels) if several else None,
-        matrix_pictures=[picture.stem for picture in pictures.get("", ())],
-        pages=[
-            _kernel_page(one, bests, pictures.get(one.kernel.name, ()), len(kernels) == 1)
-            for one in kernels
-        ],
-        unranked=[line for one in kernels for line in _unranked(one)],
-        policies=tables(kernels),
-        policy_pictures=_of_kind(pictures, "policies"),
-        counters=_counters(result, kernels),
-        proofs=_proofs(result, kernels),
-        proof_sentence=words.proof_text(kernels),
-        program=for_page(result),
-        machine=machine_facts(result.manifest),
-        provenance=provenance_facts(result.manifest),
-        files=[*_FILES, *files],
-        skipped=result.skipped,
-        words=words,
-        many=_MANY,
+    return (
+        templates()
+        .get_template("report.html.jinja")
+        .render(
+            title=f"pagewise: {result.manifest['name']} on {result.manifest['host']['hostname']}",
+            headline=advice.headline(kernels),
+            largest=advice.largest(kernels) if several else "",
+            answers=advice.answers(kernels)[1:],
+            facts=glance(result.manifest, kernels),
+            notes=words.notes(result.manifest, kernels, result.records),
+            manifest=result.manifest,
+            kernels=kernels,
+            choices=_choices(kernels) if several else [],
+            bests=bests if several else [],
+            best_axis=Axis.over(best.row.time_ratio for best in bests if best.row is not None),
+            label_of=advice.label_of,
+            matrix=matrix(kernels) if several else None,
+            matrix_pictures=[picture.stem for picture in pictures.get("", ())],
+            pages=[
+                _kernel_page(one, bests, pictures.get(one.kernel.name, ()), len(kernels) == 1)
+                for one in kernels
+            ],
+            unranked=[line for one in kernels for line in _unranked(one)],
+            policies=tables(kernels),
+            policy_pictures=_of_kind(pictures, "policies"),
+            counters=_counters(result, kernels),
+            proofs=_proofs(result, kernels),
+            proof_sentence=words.proof_text(kernels),
+            program=for_page(result),
+            machine=machine_facts(result.manifest),
+            provenance=provenance_facts(result.manifest),
+            files=[*_FILES, *files],
+            skipped=result.skipped,
+            words=words,
+            many=_MANY,
+        )
     )
 
 

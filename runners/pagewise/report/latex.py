@@ -82,9 +82,7 @@ def _matrix_table(results: Sequence[KernelResult]) -> Iterator[str]:
         rules.append(rf"\cmidrule(lr){{{place}-{place + len(those) - 1}}}")
         place += len(those)
     body = [
-        _line(
-            (line.kernel.kernel.title if line.span else "", line.compiler), map(_matrix_text, line.cells)
-        )
+        _line((line.kernel.kernel.title if line.span else "", line.compiler), map(_matrix_text, line.cells))
         for line in whole.lines
     ]
     title = (
@@ -114,9 +112,7 @@ def _line(texts: Sequence[str], made: Iterator[str] | Sequence[str] = ()) -> str
     return " & ".join([*map(escaped, texts), *made]) + r" \\"
 
 
-def _table(
-    title: str, label: str, columns: str, heads: Sequence[str], body: Sequence[str]
-) -> Iterator[str]:
+def _table(title: str, label: str, columns: str, heads: Sequence[str], body: Sequence[str]) -> Iterator[str]:
     yield r"\begin{table}"
     yield rf"  \caption{{{escaped(title)}}}\label{{tab:{label}}}"
     yield r"  \centering\small"

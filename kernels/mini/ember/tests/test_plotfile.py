@@ -271,9 +271,7 @@ def test_parents_are_the_means_of_their_children(
 
 
 @pytest.mark.parametrize("name", MESHES)
-def test_extremes_and_single_precision(
-    opened: Callable[[Path], object], written: Written, name: str
-) -> None:
+def test_extremes_and_single_precision(opened: Callable[[Path], object], written: Written, name: str) -> None:
     with opened(written.plotfile(name)) as file, opened(written.plotfile(f"{name}_single")) as single:
         leaves = file["node type"][:] == NODE_LEAF
         for key in state(*np.zeros((3, 1))):

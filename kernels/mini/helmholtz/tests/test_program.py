@@ -1,5 +1,4 @@
-"""pw-helmholtz: all modes and states, its record, and how it fails.
-"""
+"""pw-helmholtz: all modes and states, its record, and how it fails."""
 
 from __future__ import annotations
 

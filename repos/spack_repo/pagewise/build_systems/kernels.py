@@ -74,9 +74,7 @@ def variant_simd():
                 f"simd={value}: this target has no such vectors; target={', '.join(targets)} has "
                 "(a colon: and those that descend from it)"
             )
-            requires(
-                *(f"target={one}" for one in targets), policy="any_of", when=f"simd={value}", msg=told
-            )
+            requires(*(f"target={one}" for one in targets), policy="any_of", when=f"simd={value}", msg=told)
             # Of a target that is named, the solver tells of a conflict more clearly than of what is required.
             for lacking in SIMD_LACKING.get(value, ()):
                 conflicts(f"target={lacking}", when=f"simd={value}", msg=told)
@@ -296,9 +294,7 @@ class ProgramsPackage(LibraryUserPackage):
             assert built == value, f"built with {name}={built}"
         huge = record["pages"]["huge_coverage"]
         base = self.spec.variants["hugepages"].value in ("none", "fjmpg-none")
-        assert huge == 0 if base else huge >= 0.99, (
-            f"{huge:.0%} on huge pages"
-        )
+        assert huge == 0 if base else huge >= 0.99, f"{huge:.0%} on huge pages"
 
     def machine_lacks_pages(self):
         """Why this machine cannot give the policy's pages, by its own account; None when it can."""

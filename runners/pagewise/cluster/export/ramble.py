@@ -1,9 +1,9 @@
 """For Ramble (https://googlecloudplatform.github.io/ramble): applications and a workspace.
 
-    <folder>/repo/repo.yaml                                 for `ramble repo add <folder>/repo`
-                  applications/pagewise-<kernel>/application.py
-    <folder>/configs/ramble.yaml                            for `ramble workspace create -c`
-                     execute_experiment.tpl                 for its -t
+<folder>/repo/repo.yaml                                 for `ramble repo add <folder>/repo`
+              applications/pagewise-<kernel>/application.py
+<folder>/configs/ramble.yaml                            for `ramble workspace create -c`
+                 execute_experiment.tpl                 for its -t
 """
 
 from __future__ import annotations

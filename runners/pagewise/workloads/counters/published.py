@@ -95,10 +95,7 @@ class Published:
 
 def read_published() -> list[Published]:
     """All publications that come with this package. Raises FormatError."""
-    return [
-        Published.from_dict(parse_yaml(read_file(file)), file)
-        for file in sorted(_FOLDER.glob("*.yaml"))
-    ]
+    return [Published.from_dict(parse_yaml(read_file(file)), file) for file in sorted(_FOLDER.glob("*.yaml"))]
 
 
 def _quotients(one: Column, other: Column) -> dict[str, float]:

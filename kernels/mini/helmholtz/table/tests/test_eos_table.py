@@ -1,5 +1,4 @@
-"""pw-eos-table: the file that it writes, read by h5py, and how it fails.
-"""
+"""pw-eos-table: the file that it writes, read by h5py, and how it fails."""
 
 from __future__ import annotations
 

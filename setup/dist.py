@@ -53,7 +53,8 @@ def released() -> dict[str, str]:
     """The sha256 of each release that the recipes know."""
     for node in ast.parse((ROOT / RECIPES).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["RELEASES"]:
-            return ast.literal_eval(node.value)
+            known: dict[str, str] = ast.literal_eval(node.value)
+            return known
     fail(f"{RECIPES} names no RELEASES", "take the file from git again")
 
 

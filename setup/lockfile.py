@@ -62,7 +62,8 @@ def recipes(root: Path) -> dict[str, str]:
 
 def setup_facts(root: Path) -> dict[str, Any]:
     """What the set-up found out."""
-    return json.loads((root / ".pagewise" / "setup.json").read_text(encoding="utf-8"))
+    facts: dict[str, Any] = json.loads((root / ".pagewise" / "setup.json").read_text(encoding="utf-8"))
+    return facts
 
 
 def system() -> dict[str, str]:

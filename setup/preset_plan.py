@@ -70,7 +70,7 @@ def expand(entries: Iterable[Any], definitions: dict[str, list[Any]]) -> Iterato
 
 def package_of(spec: str) -> str:
     """The name that a spec begins with."""
-    return re.match(r"[\w-]*", spec)[0]
+    return re.split(r"[^\w-]", spec, maxsplit=1)[0]
 
 
 def configuration(spec: str) -> Configuration:

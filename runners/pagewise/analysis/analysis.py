@@ -346,26 +346,27 @@ def _row(cell: Cell, records: Sequence[Record], made: Collection[int], found: Ex
     a few rounds.
     """
     valid = _valid(records)
-    rounds = {"rounds": len(_rounds(valid)), "rounds_made": len(made)}
+    valid_rounds = len(_rounds(valid))
+    bare = Row(cell, len(records), rounds=valid_rounds, rounds_made=len(made))
     if not records and found is None:
         why = "not measured: the comparison ended before its turn"
         remedy = "go on with it: --resume and this result's folder"
-        return Row(cell, 0, invalid=why, remedy=remedy, code="not_measured", **rounds)
+        return replace(bare, invalid=why, remedy=remedy, code="not_measured")
     faults = [(record, fault) for record in records if (fault := exclusion(record)) is not None]
     fatal = [(record, fault) for record, fault in faults if fault.code in _FATAL]
     if found is not None:
-        return Row(cell, len(records), invalid=found.reason, is_fault=True, code=found.code, **rounds)
-    missing = len(made) - rounds["rounds"]
+        return replace(bare, invalid=found.reason, is_fault=True, code=found.code)
+    missing = len(made) - valid_rounds
     lost = bool(valid) and any(fault.code == "pages_unavailable" for _, fault in faults)
     too_few = missing > _MISSING_ROUNDS * max(len(made), _FEW_ROUNDS) or 2 * len(valid) < len(records)
     if fatal or lost or too_few:
-        return replace(_invalid_row(cell, records, fatal or faults, missing), **rounds)
+        return _invalid_row(bare, records, fatal or faults, missing)
     seconds = [run_seconds(record) for record in valid]
     walls = [record["run"]["wall_seconds"] for record in valid if record["run"]["wall_seconds"] is not None]
     fields = set.intersection(*(set(record["metrics"]) for record in valid))
-    return Row(
-        cell,
-        len(valid),
+    return replace(
+        bare,
+        runs=len(valid),
         seconds=median(seconds),
         seconds_trimmed=trimmed_mean(seconds),
         populate=_median_told(record["seconds"].get("populate") for record in valid),
@@ -374,7 +375,6 @@ def _row(cell: Cell, records: Sequence[Record], made: Collection[int], found: Ex
         pages=_pages(valid),
         speeds=two_speeds(seconds),
         note=_note(records, faults, missing),
-        **rounds,
     )
 
 
@@ -391,12 +391,12 @@ def _median_told(values: Iterable[float | None]) -> float | None:
 
 
 def _invalid_row(
-    cell: Cell, records: Sequence[Record], faults: Sequence[tuple[Record, Exclusion]], missing: int
+    bare: Row, records: Sequence[Record], faults: Sequence[tuple[Record, Exclusion]], missing: int
 ) -> Row:
-    """The row of a cell that cannot be ranked, for faults of its runs or because rounds are missing."""
+    """A row that cannot be ranked, for faults of its runs or because rounds are missing."""
     if not faults:
         why = f"{count_text(missing, 'round')} without a run of it"
-        return Row(cell, len(records), pages=_pages(records), invalid=why, is_fault=True, code="incomplete")
+        return replace(bare, pages=_pages(records), invalid=why, is_fault=True, code="incomplete")
     record, fault = faults[0]
     reason, code = fault.reason, fault.code
     if len(faults) < len(records):
@@ -404,9 +404,8 @@ def _invalid_row(
         if code in ("pages_unavailable", "wrong_pages"):
             reason = f"its pages could not be kept from round {record['run']['round']} on: {fault.reason}"
             code = "policy_not_kept"
-    return Row(
-        cell,
-        len(records),
+    return replace(
+        bare,
         pages=_pages(records),
         invalid=reason,
         is_fault=code != "pages_unavailable",

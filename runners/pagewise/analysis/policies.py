@@ -36,7 +36,7 @@ class Compared:
 
 def run_seconds(record: Record) -> float:
     """Seconds of one pass: the median repetition by its passes (a kernel chooses these by the clock)."""
-    return median(record["seconds"]["repetitions"]) / record.get("passes_per_repetition", 1)
+    return float(median(record["seconds"]["repetitions"]) / record.get("passes_per_repetition", 1))
 
 
 def compared_by_policy(

@@ -180,11 +180,13 @@ def _change(olds: Sequence[Measured], new: Measured, quantity: Quantity) -> Chan
     old = olds[-1].row
     told = replace(told, status="cannot tell", old=old, note=None)
     if row.invalid is not None or old.invalid is not None:
-        return replace(told, **_unranked(old, row))
+        status, note = _unranked(old, row)
+        return replace(told, status=status, note=note)
     if any(one.arguments != new.arguments for one in olds):
         return replace(told, status="other", note="the kernel was told other arguments")
     seconds = [one.row.seconds for one in olds if one.row.seconds]
-    told = replace(told, time_ratio=row.seconds / float(np.exp(np.mean(np.log(seconds)))))
+    if row.seconds is not None:
+        told = replace(told, time_ratio=row.seconds / float(np.exp(np.mean(np.log(seconds)))))
     before = [logs for one in olds if (logs := one.logs(quantity)) is not None]
     now = new.logs(quantity)
     if quantity == "ratio" and new.cell.is_baseline:
@@ -198,12 +200,13 @@ def _change(olds: Sequence[Measured], new: Measured, quantity: Quantity) -> Chan
     return told
 
 
-def _unranked(old: Row, new: Row) -> dict[str, Any]:
+def _unranked(old: Row, new: Row) -> tuple[Status, str]:
+    """The status of a configuration that one of both sessions excluded, and why."""
     if new.invalid is None:
-        return {"status": "new", "note": f"OLD was not ranked: {old.invalid}"}
+        return "new", f"OLD was not ranked: {old.invalid}"
     if old.invalid is not None:
-        return {"status": "still invalid", "note": new.invalid}
-    return {"status": "invalid" if new.is_fault else "missing", "note": new.invalid}
+        return "still invalid", new.invalid
+    return "invalid" if new.is_fault else "missing", new.invalid
 
 
 def _floor(sessions: Sequence[Measured]) -> float | None:
@@ -228,7 +231,11 @@ def _told(one: Change, of_all: Mapping[float, float], threshold: float, judge: b
     one = replace(one, p=p)
     if not judge:
         return replace(one, status="other", note="another machine")
-    inside = found.high is not None and max(found.high, 1.0 / found.low) <= 1.0 + threshold
+    inside = (
+        found.low is not None
+        and found.high is not None
+        and max(found.high, 1.0 / found.low) <= 1.0 + threshold
+    )
     if inside or (reason is None and abs(math.log(found.median)) <= math.log1p(threshold)):
         return replace(one, status="unchanged")
     if reason is not None:
@@ -272,7 +279,7 @@ def between(olds: Sequence[np.ndarray], new: np.ndarray) -> Ratio:
 
 def _freedom(logs: np.ndarray) -> int:
     count = logs.shape[-1]
-    return count - 2 * trim_count(count) - 1
+    return int(count) - 2 * trim_count(count) - 1
 
 
 def _welch(parts: Iterable[tuple[float, int]], variance: float) -> float:

@@ -33,8 +33,9 @@ class _Folder(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(context):
             return None
-        file = importlib.import_module(f"{folder.__name__}.{name.replace('-', '_')}")
-        return file.command
+        module = importlib.import_module(f"{folder.__name__}.{name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]

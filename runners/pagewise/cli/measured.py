@@ -59,12 +59,9 @@ def measure(comparison: Any, console: Console, as_json: bool = False) -> int:
     print_summary(console, result)
     if as_json:
         print_json(reports.to_dict(result, found))
-    for fault in faults:
-        text = (
-            "interrupted: the above is what was measured"
-            if isinstance(fault, Interrupted)
-            else f"error: {fault}"
-        )
+    for failure in faults:
+        stopped = isinstance(failure, Interrupted)
+        text = "interrupted: the above is what was measured" if stopped else f"error: {failure}"
         click.echo(f"pagewise: {text}", err=True)
     return faults[0].exit_code if faults else exit_code(reports.is_faulty(found))
 

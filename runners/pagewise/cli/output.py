@@ -113,7 +113,7 @@ def standard_streams() -> Iterator[Callable[[int], int]]:
             # Not every terminal has every letter.
             stream.reconfigure(errors="replace")
     output, messages = Output(sys.stdout), Output(sys.stderr)
-    sys.stdout, sys.stderr = output, messages  # type: ignore[assignment]
+    sys.stdout, sys.stderr = output, messages
 
     def ended(code: int) -> int:
         output.flush()

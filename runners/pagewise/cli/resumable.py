@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -22,7 +22,7 @@ _BESIDE = ("resume", "as_json")
 class Resumable(click.Command):
     """A command with --resume: its options are then those that the result was begun with."""
 
-    def __init__(self, *arguments: object, **named: object) -> None:
+    def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.params.append(
             click.Option(

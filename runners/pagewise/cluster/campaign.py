@@ -71,7 +71,7 @@ def read(folder: Path) -> dict[str, Any]:
     """Reads cluster.json. Raises FormatError."""
     file = folder / FILE
     try:
-        told = parse_json(read_file(file))
+        told: dict[str, Any] = parse_json(read_file(file))
     except FileNotFoundError as fault:
         raise FormatError(
             f"this folder holds no comparison on a cluster: it has no {FILE}",

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pagewise.analysis.analysis import KernelResult, Row, analyse_result
+from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.node_differences import Difference, differences, host_facts
 from pagewise.analysis.nodes import Away, Measured, Population, Quantity, away, measured, population
 from pagewise.analysis.policies import run_seconds
-from pagewise.analysis.statistics import FEWEST_ROUNDS
+from pagewise.analysis.statistics import FEWEST_ROUNDS, Ratio
 from pagewise.analysis.validity import invalid_reason
 from pagewise.cluster.campaign import NodeOutcome, outcomes
 from pagewise.core.errors import FormatError
@@ -54,7 +54,7 @@ class Findings:
     @property
     def suspects(self) -> list[str]:
         """The nodes that measure otherwise or have something invalid alone, in order."""
-        found = {one.node for one in (*self.away, *self.invalid)}
+        found = {one.node for one in self.away} | {one.node for one in self.invalid}
         return [node.name for node in self.nodes if node.name in found]
 
 
@@ -107,15 +107,14 @@ def quantities(
                 continue
             found[Quantity(one.kernel.name, name, "time")] = measured(mine)
             if row.time_ratio is not None:
-                found[Quantity(one.kernel.name, name, "time_ratio")] = _of_ratio(row)
+                found[Quantity(one.kernel.name, name, "time_ratio")] = _of_ratio(row.time_ratio)
     return found
 
 
-def _of_ratio(row: Row) -> Measured:
-    told = row.time_ratio
-    if told.low is None or told.high is None:
-        return Measured(told.median)
-    return Measured(told.median, math.log(told.high / told.low) / (2.0 * _NORMAL_95))
+def _of_ratio(ratio: Ratio) -> Measured:
+    if ratio.low is None or ratio.high is None:
+        return Measured(ratio.median)
+    return Measured(ratio.median, math.log(ratio.high / ratio.low) / (2.0 * _NORMAL_95))
 
 
 def _invalid(kernels: Mapping[str, Sequence[KernelResult]]) -> list[Invalid]:

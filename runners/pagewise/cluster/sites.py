@@ -84,7 +84,7 @@ def located(site: str | None, partition: str | None = None) -> Iterator[list[Pat
         folder = site_folder(project_root(), site)
         file = folder if folder is None or folder.is_file() else folder / FILE
         if file is None or not file.is_file():
-            if site and not (file.with_name("site.yaml").is_file()):
+            if site and not (file and file.with_name("site.yaml").is_file()):
                 raise SelectionError(
                     f"the site {site} has neither site.yaml nor {FILE}",
                     where=folder,

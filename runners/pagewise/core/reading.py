@@ -10,9 +10,10 @@ import json
 import math
 import os
 import stat
-from collections.abc import Hashable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -21,6 +22,7 @@ LARGEST = 64 << 20
 #: What the data of one file may be: how deeply nested, of how many parts. YAML's aliases multiply parts.
 DEEPEST, MOST_PARTS = 64, 2_000_000
 _MOST_INTEGER = 1 << 63
+_Name = TypeVar("_Name")
 
 
 def read_file(file: Path, largest: int = LARGEST) -> bytes:
@@ -106,7 +108,7 @@ def _short(value: object) -> str:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise ValueError(f"the key {_short(_repeated(name for name, _ in pairs))} is there twice")
+        raise ValueError(f"the key {_short(_repeated([name for name, _ in pairs]))} is there twice")
     return made
 
 
@@ -114,19 +116,18 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is not a number of JSON")
 
 
-def _repeated(names: Any) -> Hashable:
-    seen: set[Hashable] = set()
-    return next(name for name in names if name in seen or seen.add(name))
+def _repeated(names: Sequence[_Name]) -> _Name:
+    return Counter(names).most_common(1)[0][0]
 
 
 class _Loader(yaml.SafeLoader):
     """YAML's plain types, with every key once and without merging (`<<`), which multiplies without limit."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Mapping[Hashable, Any]:
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """The mapping. Raises ConstructorError."""
         names = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         if len(set(names)) < len(names):
-            name = _short(_repeated(iter(names))[1])
+            name = _short(_repeated(names)[1])
             raise yaml.constructor.ConstructorError(
                 None, None, f"the key {name} is there twice", node.start_mark
             )

@@ -22,7 +22,7 @@ from pagewise.core.migrations import STEPS, newest
 
 _FOLDER = Path(__file__).parent / "schema"
 # 3.0 is an integer for JSON Schema, and no index for Python.
-_Validator = extend(
+_Validator = extend(  # type: ignore[no-untyped-call]  # types-jsonschema has no types for it
     Draft202012Validator,
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int),
 )
@@ -40,7 +40,8 @@ def validator(name: str, version: int) -> Draft202012Validator:
     """The validator of a schema: `record`, `kernel`, `manifest` or `suite`."""
     schema = dict(_file(f"{name}-{version}.json"))
     definitions = schema.pop("$defs", {})
-    return _Validator(_without_references(schema, definitions), format_checker=_FORMATS)
+    made: Draft202012Validator = _Validator(_without_references(schema, definitions), format_checker=_FORMATS)
+    return made
 
 
 def faults(name: str, data: Any, version: int | None = None) -> list[str]:

@@ -196,7 +196,10 @@ def placements(
     for one, policy in product(bound, where.memory or (None,)):
         placed = _with_memory(one, policy, machine)
         # What all have in common tells none of them apart.
-        names = [*([one.name] if len(bound) > 1 else []), *([policy] if len(where.memory) > 1 else [])]
+        names = [
+            *([one.name] if len(bound) > 1 else []),
+            *([policy] if policy and len(where.memory) > 1 else []),
+        ]
         placed = replace(placed, name="-".join(names) or one.name)
         first = found.setdefault((placed.cpus, placed.memory.told), placed)
         if first.name != placed.name:

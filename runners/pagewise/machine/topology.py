@@ -61,7 +61,8 @@ class Topology:
         Of several kinds of memory next to the same CPUs, that with the lowest number: there the kernel puts
         pages first; the others are high-bandwidth or slow memory.
         """
-        wanted, first = set(cpus), {}
+        wanted = set(cpus)
+        first: dict[frozenset[int], int] = {}
         for node in self.nodes:
             if wanted & node.cpus:
                 first.setdefault(node.cpus, node.number)

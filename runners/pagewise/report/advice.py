@@ -208,13 +208,13 @@ def _means(found: Sequence[Choice], base: str) -> list[str]:
 
 def largest(kernels: Sequence[KernelResult]) -> str:
     """The largest saving of all configurations, as a sentence; empty without one."""
-    found = [best for best in bests(kernels) if best.row is not None]
+    found = [(best.row.time_ratio, best) for best in bests(kernels) if best.row and best.row.time_ratio]
     if not found:
         return ""
-    most = min(found, key=lambda best: best.row.time_ratio.median)
+    ratio, most = min(found, key=lambda pair: pair[0].median)
     return (
         f"The largest saving: {most.kernel.kernel.title} with {label_of(most)} ({most.group.compiler}), "
-        f"{words.change(most.row.time_ratio)} than its baseline."
+        f"{words.change(ratio)} than its baseline."
     )
 
 
@@ -258,9 +258,15 @@ def _best(one: KernelResult, group: Group) -> Best:
     first = fastest(group)
     if first is None or first.time_ratio is None or first.time_ratio.high is None:
         return Best(one, group, None, ())
+    high = first.time_ratio.high
     others = [row for row in group.ranked if row.verdict == "faster" and row is not first]
-    overlapping = [row for row in others if row.time_ratio.low <= first.time_ratio.high]
-    return Best(one, group, first, tuple(sorted(overlapping, key=lambda row: row.time_ratio.median)))
+    overlapping = [
+        (row.time_ratio.median, row)
+        for row in others
+        if row.time_ratio is not None and row.time_ratio.low is not None and row.time_ratio.low <= high
+    ]
+    overlapping.sort(key=lambda pair: pair[0])
+    return Best(one, group, first, tuple(row for _, row in overlapping))
 
 
 def _worth(choice: Choice) -> tuple[int, float]:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pagewise.analysis.nodes import FEWEST_NODES, Away, Population
+from pagewise.analysis.nodes import FEWEST_NODES, Away, Population, Quantity
 from pagewise.cluster.findings import Findings
 from pagewise.cluster.schedulers import fold
 from pagewise.core.errors import RefusedError
@@ -143,16 +143,14 @@ def _sections(found: Findings) -> Iterator[tuple[str, list[str]]]:
         )
     if found.differences:
         yield "Settings that differ", [_difference_text(one) for one in found.differences]
-    double = [one for one in found.populations if one.two is not None]
+    double = [
+        f"{one.quantity.kernel} {one.quantity.configuration} ({one.quantity.kind}): "
+        f"{percent_text(one.two.slow_share)} of the nodes take {one.two.apart:.3g} times as long"
+        for one in found.populations
+        if one.two is not None
+    ]
     if double:
-        yield (
-            "Two kinds of nodes",
-            [
-                f"{one.quantity.kernel} {one.quantity.configuration} ({one.quantity.kind}): "
-                f"{percent_text(one.two.slow_share)} of the nodes take {one.two.apart:.3g} times as long"
-                for one in double
-            ],
-        )
+        yield "Two kinds of nodes", double
 
 
 def _away_nodes(found: Findings) -> list[str]:
@@ -192,15 +190,10 @@ def _difference_text(one: Any) -> str:
 
 def _table(found: Findings) -> Table:
     table = Table(box=None, pad_edge=False)
-    for name, justify in (
-        ("kernel", "left"),
-        ("configuration", "left"),
-        ("what", "left"),
-        ("nodes", "right"),
-        ("middle", "right"),
-        ("spread", "right"),
-    ):
-        table.add_column(name, justify=justify)
+    for name in ("kernel", "configuration", "what"):
+        table.add_column(name)
+    for name in ("nodes", "middle", "spread"):
+        table.add_column(name, justify="right")
     for one in found.populations:
         table.add_row(*_cells(one))
     return table
@@ -214,7 +207,7 @@ def _cells(one: Population) -> list[str]:
 
 
 def _rows(found: Findings) -> Iterator[dict[str, object]]:
-    told: Mapping[tuple, Away] = {(one.node, one.quantity): one for one in found.away}
+    told: Mapping[tuple[str, Quantity], Away] = {(one.node, one.quantity): one for one in found.away}
     usual = {one.quantity: one.usual for one in found.populations}
     for node in found.nodes:
         mine = [

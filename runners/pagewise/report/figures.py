@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import (
@@ -60,7 +61,8 @@ _DASHES: dict[tuple[str, str], Any] = {
 # A file matplotlibrc of the working folder, which may be a result's from elsewhere, decides nothing.
 mpl.rcdefaults()
 FIGURES = "figures"
-STYLE = {
+# `Any`, because the types of matplotlib list every name.
+STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
@@ -263,8 +265,8 @@ class _Scale:
             axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in range(first, last + 1, step)]))
             axes.xaxis.set_minor_locator(NullLocator())
         elif self.in_bytes:
-            step = 2.0 ** math.ceil(math.log2(max(high - low, 6.0) / 6))
-            axes.xaxis.set_major_locator(MultipleLocator(step))
+            spacing = 2.0 ** math.ceil(math.log2(max(high - low, 6.0) / 6))
+            axes.xaxis.set_major_locator(MultipleLocator(spacing))
         else:
             axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 4, 5, 8, 10]))
         text = bytes_text if self.in_bytes else _tick_text
@@ -322,18 +324,14 @@ def _label_ends(axes: Axes) -> None:
     to_axes = axes.transData + axes.transAxes.inverted()
     height = axes.get_window_extent().height * 72 / axes.figure.dpi
     gap = 10.5 / max(height, 1.0)
-    ends = sorted(
-        (
-            (to_axes.transform((line.get_xdata()[-1], line.get_ydata()[-1]))[1], line)
-            for line in axes.get_lines()
-            if not str(line.get_label()).startswith("_")
-        ),
-        key=lambda pair: pair[0],
-    )
-    for place, (_, line) in zip(_spread([end for end, _ in ends], gap), ends, strict=True):
+    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    ends = [(line, np.asarray(line.get_xydata(), dtype=float)[-1]) for line in lines]
+    ends.sort(key=lambda pair: float(to_axes.transform(pair[1])[1]))
+    heights = [float(to_axes.transform(end)[1]) for _, end in ends]
+    for place, (line, end) in zip(_spread(heights, gap), ends, strict=True):
         axes.annotate(
             str(line.get_label()),
-            (line.get_xdata()[-1], line.get_ydata()[-1]),
+            (float(end[0]), float(end[1])),
             xytext=(1.06, place),
             textcoords="axes fraction",
             va="center",

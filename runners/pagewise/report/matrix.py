@@ -86,8 +86,10 @@ def matrix(kernels: Sequence[KernelResult]) -> Matrix:
 
 def fastest(group: Group) -> Row | None:
     """The row with the smallest ratio of those that are faster, None when none is."""
-    faster = [row for row in group.ranked if row.verdict == "faster" and row.time_ratio is not None]
-    return min(faster, key=lambda row: row.time_ratio.median, default=None)
+    faster = [
+        (row.time_ratio.median, row) for row in group.ranked if row.verdict == "faster" and row.time_ratio
+    ]
+    return min(faster, key=lambda pair: pair[0], default=(0.0, None))[1]
 
 
 def _rows(group: Group) -> tuple[Row, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -83,7 +84,7 @@ def _draw_cell(axes: Axes, place: int, at: int, cell: Cell) -> None:
     frame = {"edgecolor": INK, "linewidth": 1.4, "zorder": 2} if cell.is_best else {"edgecolor": PAPER}
     axes.add_patch(Rectangle((place + 0.03, at + 0.05), 0.94, 0.9, facecolor=filled, **frame))
     weight = "bold" if cell.is_best else "normal"
-    centre = {"ha": "center", "va": "center_baseline", "fontsize": 8, "zorder": 3}
+    centre: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 8, "zorder": 3}
     axes.text(place + 0.5, at + 0.5, text, color=ink, fontweight=weight, **centre)
 
 

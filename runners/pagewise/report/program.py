@@ -249,7 +249,7 @@ def _judged(one: Verdict, better: str) -> str:
 
 def _memory(policy: str, kind: str, usages: Sequence[Mapping[str, Any]]) -> MemoryRow:
     def of(when: str, what: str) -> float:
-        return median(one[when][what] for one in usages)
+        return float(median(one[when][what] for one in usages))
 
     return MemoryRow(
         policy,

@@ -38,6 +38,7 @@ from pagewise.machine import memory
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings import hugepages, prefetchers, thp
+from pagewise.machine.settings.kinds import Pool
 from pagewise.session.launch import Launcher, Outcome, find_hyperfine
 from pagewise.session.manifest import new_manifest
 from pagewise.session.options import Options
@@ -165,7 +166,7 @@ class Comparison:
         }
         write_manifest(self.folder, self.manifest)
 
-    def _launcher(self, scratch: Path) -> Launcher:
+    def _launcher(self, scratch: Path) -> Any:
         prefix = self.control.program if self.control else ()
         return Launcher(
             self.hyperfine,
@@ -181,7 +182,7 @@ class Comparison:
         """The placements by the names that cells have; by None the first, for cells without."""
         return {None: self.placements[0], **{one.name: one for one in self.placements}}
 
-    def pools(self, size: int) -> list[hugepages.Pool]:
+    def pools(self, size: int) -> list[Pool]:
         """The pools of pages of such a size that runs take pages from."""
         return hugepages.pools_of({node for one in self.placements for node in one.nodes}, page_bytes=size)
 

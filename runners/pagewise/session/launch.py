@@ -209,7 +209,7 @@ def timing(exported: Path) -> tuple[float | None, int]:
 
 
 # What a signal tells besides its name, and what to do.
-_WHY = {
+_WHY: dict[str, tuple[str, str | None]] = {
     "SIGILL": (
         ": an instruction that this processor has not",
         "build for this machine, or leave that target out with --configurations",
@@ -218,6 +218,7 @@ _WHY = {
 
 
 def _failure(exit_code: int, said: str, limit: float, skipped: list[Skipped]) -> dict[str, Any]:
+    remedy: str | None
     if exit_code == TIMED_OUT:
         message, remedy = f"ended after {limit:g} s, the limit of a run", "allow more with --limit"
     elif exit_code > SIGNAL_BASE:

@@ -246,7 +246,7 @@ def set_aside(file: Path, again: Iterable[Step], announce: Callable[[dict[str, A
 
 def _last_seen(result: Result) -> str:
     """When a comparison that was killed last wrote something."""
-    return result.records[-1]["started"] if result.records else result.manifest["created"]
+    return str(result.records[-1]["started"] if result.records else result.manifest["created"])
 
 
 def _changed(what: str, before: Any, now: Any) -> Iterator[str]:

@@ -11,6 +11,7 @@ from elftools.construct import Container
 from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
 from elftools.elf.enums import ENUM_E_MACHINE
+from elftools.elf.segments import InterpSegment
 
 
 class NotElfError(Exception):
@@ -70,7 +71,7 @@ def read_elf(path: Path) -> Elf:
             file = ELFFile(stream)
             parts = list(file.iter_segments())
             kinds = {part.header.p_type for part in parts}
-            loader = next((part for part in parts if part.header.p_type == "PT_INTERP"), None)
+            loader = next((part for part in parts if isinstance(part, InterpSegment)), None)
             interpreter = None if loader is None else str(loader.get_interp_name())
             return Elf(
                 path,

@@ -205,9 +205,9 @@ def _inner_faults(data: Mapping[str, Any]) -> Iterator[str]:
             except ValueError as fault:
                 yield f"{kind}.{name}: {fault}"
     for number, metric in enumerate(data["metrics"]):
-        fault = _metric_fault(metric, units)
-        if fault is not None:
-            yield f"metrics.{number} ({metric['name']}): {fault}"
+        what = _metric_fault(metric, units)
+        if what is not None:
+            yield f"metrics.{number} ({metric['name']}): {what}"
 
 
 def _twice(place: str, names: Sequence[str]) -> Iterator[str]:

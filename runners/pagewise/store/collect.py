@@ -271,7 +271,7 @@ def _load(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> i
     """
     connection.execute("DELETE FROM staged")
     with_records = {str(one.records): one for one in sources if one.records is not None}
-    written = [name for name, one in with_records.items() if one.records.stat().st_size > 0]
+    written = [name for name in with_records if Path(name).stat().st_size > 0]
     if written:
         read_lines(connection, "staged", written, filename=True)
         unsound = {name for (name,) in connection.execute("SELECT filename FROM unsound").fetchall()}

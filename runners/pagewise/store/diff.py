@@ -161,8 +161,9 @@ def _cells(one: Change, diff: Diff) -> Iterator[Text | str]:
     if one.ratio is None:
         yield from ("-", "-")
     else:
+        low, high = one.ratio.low, one.ratio.high
         yield f"{one.ratio.median - 1.0:+.1%}"
-        yield f"{one.ratio.low - 1.0:+.1%} to {one.ratio.high - 1.0:+.1%}"
+        yield "-" if low is None or high is None else f"{low - 1.0:+.1%} to {high - 1.0:+.1%}"
     yield "-" if one.floor is None else percent_text(one.floor)
     why = one.note or reason_text(one.reason)
     yield Text(": ".join(filter(None, (one.status, why))), _STYLES.get(one.status, ""))

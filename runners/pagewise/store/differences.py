@@ -138,18 +138,19 @@ def _same(name: str, old: Any, new: Any) -> bool:
         # From before it was recorded.
         return True
     if name == "memory" and old and new:
-        return abs(old / new - 1.0) <= _SAME_MEMORY
+        return bool(abs(old / new - 1.0) <= _SAME_MEMORY)
     if name == "builds":
         # Modules that only one has are told as missing or new.
         return all(old[module] == new[module] for module in old.keys() & new.keys())
-    return old == new
+    return bool(old == new)
 
 
 def _texts(old: Any, new: Any) -> tuple[str, str]:
     """Both, of lists and mappings only what differs."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-        return tuple(_text({name: one[name] for name in names if name in one}) for one in (old, new))
+        before, after = ({name: one[name] for name in names if name in one} for one in (old, new))
+        return _text(before), _text(after)
     if isinstance(old, list) and isinstance(new, list):
         return _text([one for one in old if one not in new]), _text([one for one in new if one not in old])
     return _text(old), _text(new)

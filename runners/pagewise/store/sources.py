@@ -104,9 +104,8 @@ def read_source(place: Place) -> Source:
     Raises FormatError when nothing of it is ours.
     """
     folder = place.folder
-    records: Path | None = folder / RECORDS
-    if not records.is_file() or records.stat().st_size > LARGEST:
-        records = None
+    file = folder / RECORDS
+    records = file if file.is_file() and file.stat().st_size <= LARGEST else None
     fault = None
     try:
         if (folder / PEERS).exists():
@@ -256,7 +255,7 @@ def _first_record(file: Path) -> Mapping[str, Any] | None:
 def _identity(told: Mapping[str, Any], folder: Path) -> str:
     """What a result is known by wherever it is copied to; without an id, made from what does not change."""
     if told.get("id") is not None:
-        return told["id"]
+        return str(told["id"])
     fixed = [told.get("created"), told["command"], told["host"]["hostname"], told.get("seed"), folder.name]
     return _digest(json.dumps(fixed))
 

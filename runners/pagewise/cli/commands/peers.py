@@ -76,9 +76,10 @@ def command(as_json: bool, **chosen: Any) -> int:
     from pagewise.workloads.peers.run import Options, prepare
 
     console = make_console(as_json)
-    names = {name: split_commas(chosen.pop(name)) for name in ("peers", "kernels")}
+    for name in ("peers", "kernels"):
+        chosen[name] = split_commas(chosen[name])
     chosen["where"] = take_where(chosen)
-    comparison = prepare(Options(**chosen, **names), console)
+    comparison = prepare(Options(**chosen), console)
     found = comparison.measure()
     # Written first: Ctrl-C may have ended the reader of our output as well.
     write_files(comparison.folder, found, comparison.to_dict())

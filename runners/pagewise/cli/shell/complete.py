@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import ClassVar
 
-from click.parser import split_arg_string
-from click.shell_completion import BashComplete, FishComplete, ZshComplete
+from click.shell_completion import BashComplete, FishComplete, ZshComplete, split_arg_string
 
 # Bash breaks words at colons: what stands before the last one of a word is not to be repeated.
 _BASH = """\

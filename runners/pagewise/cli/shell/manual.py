@@ -71,12 +71,12 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
             yield ".TP"
             yield f"\\fB{_text(told[0])}\\fR"
             yield _text(told[1])
-    for name in command.list_commands(context) if isinstance(command, click.Group) else ():
-        inner = command.get_command(context, name)
-        if inner is not None:
-            yield from _command(
-                inner, click.Context(inner, parent=context, info_name=f"{context.info_name} {name}")
-            )
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            if inner is not None:
+                name = f"{context.info_name} {name}"  # noqa: PLW2901
+                yield from _command(inner, click.Context(inner, parent=context, info_name=name))
 
 
 def _paragraphs(text: str) -> Iterator[str]:

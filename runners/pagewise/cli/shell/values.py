@@ -90,9 +90,9 @@ def page_sizes(context: click.Context) -> dict[str, str | None]:
 
     host = read_host()
     sizes = (int(size.removesuffix("kB")) << 10 for size in (host["thp"] or {"sizes": ()})["sizes"])
-    found = {f"thp:{size_name(size)}": "transparent huge pages of this size" for size in sizes}
-    return found | {
-        f"hugetlbfs:{size_name(one['page_bytes'])}": "of the reserved pool" for one in host["pools"]
+    return {
+        **{f"thp:{size_name(size)}": "transparent huge pages of this size" for size in sizes},
+        **{f"hugetlbfs:{size_name(pool['page_bytes'])}": "of the reserved pool" for pool in host["pools"]},
     }
 
 
@@ -173,7 +173,7 @@ def questions(context: click.Context) -> dict[str, str | None]:
     """The known questions to a store, and files of SQL."""
     from pagewise.store.query import known
 
-    return known() | {str(file): "a file of SQL" for file in sorted(Path().glob("*.sql"))}
+    return {**known(), **{str(file): "a file of SQL" for file in sorted(Path().glob("*.sql"))}}
 
 
 def broken_off(context: click.Context) -> dict[str, str | None]:
@@ -214,6 +214,6 @@ def _state(manifest: Path) -> str | None:
     from pagewise.core.reading import parse_json, read_file
 
     try:
-        return parse_json(read_file(manifest))["state"]
+        return str(parse_json(read_file(manifest))["state"])
     except (OSError, ValueError, LookupError, TypeError):
         return None

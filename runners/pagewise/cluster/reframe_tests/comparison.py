@@ -35,8 +35,8 @@ _INHERITED = ("PAGEWISE_ROOT", "PAGEWISE_MODULES")
 
 
 @rfm.simple_test
-class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801  (a class's name is the test's, and typed)
-    """`pagewise compare` of an environment's configurations, on one node."""
+class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801
+    """`pagewise compare` of an environment's configurations, on one node. The class's name is the test's."""
 
     env = parameter(["default"] if os.environ.get("PAGEWISE_MODULES") else built_environments())
     node = variable(str, value="", loggable=True)
@@ -53,7 +53,7 @@ class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801  (a class's name is t
     time_limit = "1h"
 
     @run_after("setup")
-    def choose_node(self):
+    def choose_node(self) -> None:
         """Which node: the one told, the one that ReFrame distributes to, or the scheduler's choice."""
         distributed = getattr(self, ".nid", [""])
         self.node = self.node or distributed[0]
@@ -61,7 +61,7 @@ class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801  (a class's name is t
             pin(self.job, self.current_partition, self.node)
 
     @run_before("run")
-    def set_command(self):
+    def set_command(self) -> None:
         """The command, with the Python and the checkout of this process: nodes share the file system."""
         root = Path(self.results or "results/nodes").absolute()
         self.folder = root / (self.node or "any")
@@ -80,14 +80,14 @@ class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801  (a class's name is t
         self.executable_opts += [shlex.quote(word) for word in shlex.split(self.options)]
 
     @sanity_function
-    def is_complete(self):
+    def is_complete(self) -> object:
         """Whether the comparison came to its end; rows that are invalid are for the report to tell."""
         attempt = newest(self.folder)
         state = "no result" if attempt is None else attempt.state
         return sn.assert_eq(state, "complete", f"the comparison did not come to its end: {state}")
 
     @run_before("performance")
-    def name_figures(self):
+    def name_figures(self) -> None:
         """The median time of a pass of each configuration, for ReFrame's own log and references."""
         self.perf_variables = {
             name: sn.make_performance_function(sn.defer(seconds), "s")

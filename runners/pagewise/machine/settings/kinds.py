@@ -132,8 +132,12 @@ class Switch:
 class _Bits:
     """Bits of a number of the machine that switch prefetchers; its other bits stay as they are."""
 
-    place: str
     bits: int
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        raise NotImplementedError
 
     def read(self) -> int:
         """The whole number now. Raises OSError or ValueError."""

@@ -67,7 +67,7 @@ class Scheduler:
 def fault(place: Sequence[str], answer: str) -> str | None:
     """What is wrong with an answer by the schema of site.yaml at this place; None when nothing is."""
     checked = validator("site", 1)
-    part = checked.schema
+    part: Any = checked.schema
     for name in place:
         part = part["properties"][name]
     return next((error.message for error in checked.evolve(schema=part).iter_errors(answer)), None)

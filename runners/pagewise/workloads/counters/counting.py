@@ -68,7 +68,7 @@ def prepare(options: Options, wanted: Wanted, console: Console, began: float) ->
     if not options.configurations:
         options = replace(options, configurations=(f"*/{options.baseline.rpartition('/')[2]}",))
     found = arrange(options, console)
-    files = installed(found.entries.values())
+    files = installed([*found.entries.values()])
     papi = all(entry.configuration.papi == "on" for entry in found.entries.values())
     hardware = hardware_counters(read_host())
     lacking = None if hardware.state == "good" else (hardware.detail, hardware.remedy)

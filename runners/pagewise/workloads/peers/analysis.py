@@ -96,11 +96,9 @@ def rows(match: Match, samples: Sequence[Sample], missing: str | None, seed: int
         if target.scope == "all":
             scopes: list[tuple[str, list[Sample]]] = [("all", ours)]
         else:
-            names = {s.candidate.compiler for s in ours if s.candidate.compiler} or {match.compiler}
-            scopes = [
-                (name or "each", [s for s in ours if s.candidate.compiler == name])
-                for name in sorted(names, key=str)
-            ]
+            named = {s.candidate.compiler for s in ours if s.candidate.compiler}
+            names: list[str | None] = [*sorted(named)] or [match.compiler]
+            scopes = [(name or "each", [s for s in ours if s.candidate.compiler == name]) for name in names]
         for scope, those in scopes:
             notes = (*((match.remark,) if match.remark else ()), *_left_out(samples))
             row = Row(match, scope, target, best(those, match), theirs, floor=floor, notes=notes)
@@ -167,11 +165,8 @@ def _floor(match: Match, samples: Sequence[Sample], seed: int) -> float | None:
         for s in samples
         if s.series == "compare" and s.round in again and s.candidate == again[s.round].candidate
     }
-    pairs = [
-        (again[number].value, first[number].value)
-        for number in sorted(first)
-        if again[number].value is not None and first[number].value is not None
-    ]
+    values = [(again[number].value, first[number].value) for number in sorted(first)]
+    pairs = [(one, two) for one, two in values if one is not None and two is not None]
     border = split(value for pair in pairs for value in pair) if match.threads > 1 else None
     if border is not None:
         pairs = [(one, two) for one, two in pairs if (one > border) == (two > border)]

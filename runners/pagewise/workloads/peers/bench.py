@@ -126,7 +126,7 @@ class Bench:
     def _own(
         self, match: Match, run: OwnRun, number: int, position: int
     ) -> tuple[tuple[str, ...], float | None, str | None, str | None]:
-        placements = {None: self.placements[match.threads]}
+        placements: dict[str | None, Placement] = {None: self.placements[match.threads]}
         launcher = Launcher(
             self.hyperfine, placements, self.limit, self.scratch, end_leftovers=self.end_leftovers
         )
@@ -229,8 +229,8 @@ def figure(record: Record, spec: Ours, statistic: Statistic) -> float | None:
     value = record["metrics"].get(spec.field)
     if value is None:
         return None
-    seconds = record["seconds"]["repetitions"]
-    chosen = {"mean": mean, "best": min, "worst": max}[statistic](seconds)
+    seconds: list[float] = record["seconds"]["repetitions"]
+    chosen = {"mean": mean(seconds), "best": min(seconds), "worst": max(seconds)}[statistic]
     scale = median(seconds) / chosen
     is_time = spec.field.endswith("_ns")
     return float(value) * (1 / scale if is_time else scale)

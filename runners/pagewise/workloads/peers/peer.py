@@ -119,14 +119,14 @@ def find(
     that comes with pagewise is compiled. Raises SetupError where it does not compile.
     """
     if peer.code is not None:
-        compiler = find_compiler(environ)
-        return [] if compiler is None else [Program(str(compiled(peer.code, _PROGRAM, compiler, environ)))]
+        command = find_compiler(environ)
+        return [] if command is None else [Program(str(compiled(peer.code, _PROGRAM, command, environ)))]
     places = [
         *(str(folder) for folder in (*folders, *_named_folders(environ))),
         environ.get("PATH", os.defpath),
     ]
     path = os.pathsep.join(places)
-    found = []
+    found: list[Program] = []
     for compiler in compilers if peer.by_compiler else ():
         if program := shutil.which(f"{peer.program}-{compiler}", path=path):
             found.append(Program(str(Path(program).absolute()), compiler))

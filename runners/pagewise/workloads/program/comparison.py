@@ -127,10 +127,11 @@ class ProgramComparison(Comparison):
         """By page size: what the baseline's trial run used, shared among the pools."""
         assert self.launcher is not None
         memory = self.launcher.proved.get(self._baseline().key)
-        found = {}
-        for size in self._pool_sizes() if memory is not None else ():
-            found[size] = -(-self._pages_needed(memory, size) // len(self.pools(size)))
-        return found
+        if memory is None:
+            return {}
+        return {
+            size: -(-self._pages_needed(memory, size) // len(self.pools(size))) for size in self._pool_sizes()
+        }
 
     def can_run(self, step: Step) -> bool:
         """Whether the policy can be had."""
@@ -207,9 +208,9 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
             where="--baseline",
             remedy=lacks[base].remedy,
         )
-    found = placements(options.threads, options.where)
-    tell_placements(console, found)
-    (subject,) = placed([_subject(program, policies, base)], [one.name for one in found])
+    where = placements(options.threads, options.where)
+    tell_placements(console, where)
+    (subject,) = placed([_subject(program, policies, base)], [one.name for one in where])
     console.print(_intended(program, subject, options, lacks), highlight=False, soft_wrap=True)
     entries = {
         cell.measured.module: Entry(cell.measured, dict(program.environment), {}) for cell in subject.cells
@@ -220,7 +221,7 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
         "inputs": [*map(str, program.inputs), *program.texts],
         "reads": list(program.reads),
         **program.binary.to_dict(),
-        "environment": _environment(program, found[0], machine),
+        "environment": _environment(program, where[0], machine),
         "metrics": [one.to_dict() for one in program.metrics],
         "checks": [one.text for one in program.checks],
         "enough_coverage": options.enough,
@@ -240,7 +241,7 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
         replace(options, baseline=base),
         entries=entries.values(),
         subjects=[subject],
-        placements=found,
+        placements=where,
         tree=program.binary.program.parent,
         environment=None,
         host=host,
@@ -258,7 +259,7 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
         began,
         entries,
         [subject],
-        found,
+        where,
         hyperfine,
         manifest,
         None,

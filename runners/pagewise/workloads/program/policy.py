@@ -237,7 +237,7 @@ def advises(policy: Policy, machine: Machine) -> bool:
 
 def preloaded_actions(policy: Policy, machine: Machine, binary: Binary) -> list[str]:
     """What the preloaded library has to do (remap.c)."""
-    actions = [part for part in ("text", "bss") if part in policy.parts]
+    actions: list[str] = [part for part in ("text", "bss") if part in policy.parts]
     if "thp" in policy.parts and advises(policy, machine):
         actions += ["advise"]
         if "bss" not in actions:

@@ -219,7 +219,8 @@ def _mean(samples: Sequence[Sample], of: Callable[[Sample], Usage], end: float) 
 
     def mean(name: str) -> int:
         pairs = zip(samples, weights, strict=True)
-        return round(sum(getattr(of(one), name) * weight for one, weight in pairs) / whole)
+        total: float = sum(getattr(of(one), name) * weight for one, weight in pairs)
+        return round(total / whole)
 
     return Usage(mean("resident"), mean("huge"), mean("eligible"))
 

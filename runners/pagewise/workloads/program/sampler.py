@@ -117,7 +117,8 @@ class Sampler(threading.Thread):
     def _sample(self, seconds: float) -> Sample | None:
         number = len(self.found.samples)
         full = number < _ALL_FULL or number % _FULL_EVERY == 0
-        total, kinds, processes = Usage(), {}, 0
+        total, processes = Usage(), 0
+        kinds: dict[str, Usage] = {}
         for pid in descendants(self._root):
             if _image(pid) in self._launchers:
                 continue

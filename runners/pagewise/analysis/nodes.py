@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from pagewise.analysis.bimodality import TwoSpeeds, two_speeds
@@ -78,7 +79,7 @@ def measured(values: Sequence[float]) -> Measured:
     return Measured(math.exp(middle), math.sqrt(math.pi / 2.0) * deviation / math.sqrt(len(logs)))
 
 
-def spread_of(logs: np.ndarray) -> float:
+def spread_of(logs: NDArray[np.float64]) -> float:
     """Qn (Rousseeuw and Croux, JASA 88, 1993): the spread of normal values, whatever half of them does.
 
     Of all distances between two values the one at the place of the closest half's. It is as robust as the

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 # Iglewicz and Hoaglin, How to Detect and Handle Outliers (ASQC Basic References in Quality Control 16, 1993):
 # values farther out than this are outliers; the constants make both scores those of normal values.
@@ -13,7 +14,7 @@ _FROM_MEDIAN_DEVIATION = 0.6745
 _FROM_MEAN_DEVIATION = 1.253314
 
 
-def modified_z(values: Sequence[float]) -> np.ndarray:
+def modified_z(values: Sequence[float]) -> NDArray[np.float64]:
     """0.6745 (x - median) / MAD of each value.
 
     Where more than half of the values are alike the MAD is 0, and the mean deviation from the median takes

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from pagewise.analysis.analysis import Group, Row, analyse, times_of
@@ -53,10 +54,10 @@ class Measured:
     row: Row
     floor: float | None
     arguments: tuple[str, ...]
-    times: np.ndarray | None
-    ratios: np.ndarray | None
+    times: NDArray[np.float64] | None
+    ratios: NDArray[np.float64] | None
 
-    def logs(self, quantity: Quantity) -> np.ndarray | None:
+    def logs(self, quantity: Quantity) -> NDArray[np.float64] | None:
         """The values that are compared."""
         return self.times if quantity == "time" else self.ratios
 
@@ -118,7 +119,7 @@ def _measured(kernel: Kernel, group: Group, row: Row, times: _Runs, bases: _Runs
     return Measured(kernel.name, row.cell, row, group.floor, kernel.arguments, **told)
 
 
-def _logs(values: Sequence[Sequence[float]]) -> np.ndarray | None:
+def _logs(values: Sequence[Sequence[float]]) -> NDArray[np.float64] | None:
     enough = bool(values) and len(values[0]) >= FEWEST_ROUNDS
     return np.log(np.asarray(values, dtype=float)) if enough else None
 
@@ -243,7 +244,7 @@ def _told(one: Change, of_all: Mapping[float, float], threshold: float, judge: b
     return replace(one, status="regression" if found.median > 1.0 else "improvement")
 
 
-def between(olds: Sequence[np.ndarray], new: np.ndarray) -> Ratio:
+def between(olds: Sequence[NDArray[np.float64]], new: NDArray[np.float64]) -> Ratio:
     """new / old of values in log, (b, n) as `studentised` takes them, the sessions independent.
 
     Trimmed means, their errors from Winsorised values, and Student's t with the degrees of freedom of Welch
@@ -277,7 +278,7 @@ def between(olds: Sequence[np.ndarray], new: np.ndarray) -> Ratio:
     )
 
 
-def _freedom(logs: np.ndarray) -> int:
+def _freedom(logs: NDArray[np.float64]) -> int:
     count = logs.shape[-1]
     return int(count) - 2 * trim_count(count) - 1
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 CONFIDENCE = 0.95
@@ -77,8 +78,8 @@ def against(variant: Mapping[int, float], baselines: Sequence[Mapping[int, float
 
 
 def estimate(
-    logs: np.ndarray, seed: int, resamples: int = RESAMPLES
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    logs: NDArray[np.float64], seed: int, resamples: int = RESAMPLES
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Centre, half the width of the 95 % interval, and p, of log ratios (..., b, n), n of at least 3.
 
     b are the runs of the baseline in a round, n the rounds. Centre is the trimmed mean, the mean of those of
@@ -179,7 +180,7 @@ def unclear(measured: Ratio | None, floor: float | None, p: float | None = None)
     return "correction" if p is not None and p > 1.0 - CONFIDENCE else None
 
 
-def studentised(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def studentised(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Trimmed mean over the last axis, the mean of those of the last but one, and its standard error."""
     count = logs.shape[-1]
     drop = trim_count(count)
@@ -191,9 +192,10 @@ def studentised(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lru_cache(maxsize=64)
-def _signs(count: int, seed: int, resamples: int) -> np.ndarray:
+def _signs(count: int, seed: int, resamples: int) -> NDArray[np.float64]:
     """Patterns of signs: all that differ (but for turning all of them) up to 11 values, else drawn ones."""
     if count <= _MOST_TO_ENUMERATE:
         bits = np.arange(2 ** (count - 1))[:, None] >> np.arange(count)[None, :] & 1
-        return 1.0 - 2.0 * bits
-    return np.random.default_rng(seed).choice((-1.0, 1.0), size=(resamples, count))
+        return np.asarray(1.0 - 2.0 * bits, dtype=np.float64)
+    drawn: NDArray[np.float64] = np.random.default_rng(seed).choice((-1.0, 1.0), size=(resamples, count))
+    return drawn

@@ -102,7 +102,8 @@ def quantities(
     for one in kernels:
         for row in (row for group in one.groups for row in group.ranked):
             name = f"{row.cell.compiler}/{row.cell.measured.label}"
-            mine = seconds[(one.kernel.name, *row.cell.key)]
+            key = (one.kernel.name, *row.cell.key)
+            mine = seconds[key]
             if len(mine) < FEWEST_ROUNDS:
                 continue
             found[Quantity(one.kernel.name, name, "time")] = measured(mine)

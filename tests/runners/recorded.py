@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pagewise.analysis.multiple_comparisons import corrected
 from pagewise.analysis.statistics import estimate
+from pagewise.analysis.verdict import corrected
 
 FOLDER = Path(__file__).with_name("noise")
 
@@ -47,7 +47,7 @@ def judged(times: np.ndarray, resamples: int = 150) -> tuple[np.ndarray, np.ndar
     """What pagewise says of many comparisons at once: told and medians (count, variants), and widths.
 
     times are log times (count, 2 + variants, rounds): the baseline, the baseline again, and the variants. The
-    same as `ratio`, `noise_floor`, `corrected` and `verdict` do for one comparison, with fewer resamples.
+    same as `ratio`, `noise_floor`, and `judge` do for one comparison, with fewer resamples.
     Widths (count, 1 + variants) begin with that of A/A.
     """
     first, again, variants = times[:, 0], times[:, 1], times[:, 2:]

@@ -18,7 +18,7 @@ BASE, SOFTWARE, THP = (
 class Fault:
     """A fault by name, and the code with which its configuration or result is excluded.
 
-    An empty code: it is kept, with the verdict `cannot tell`. `label`: the configuration that has the fault.
+    An empty code: it is kept, with the verdict `inconclusive`. `label`: the configuration that has the fault.
     """
 
     name: str

@@ -51,7 +51,7 @@ def test_a_faster_configuration_is_seen_through_drift():
 
 
 def test_an_equal_configuration_cannot_be_told():
-    assert row(group(*BASELINES, *rounds(THP, 1.0, skew=2)), THP).verdict == "cannot tell"
+    assert row(group(*BASELINES, *rounds(THP, 1.0, skew=2)), THP).verdict == "inconclusive"
 
 
 def test_time_is_that_of_one_pass_of_the_median_repetition():
@@ -62,7 +62,7 @@ def test_time_is_that_of_one_pass_of_the_median_repetition():
 def test_without_repeated_baseline_nothing_is_ranked_as_faster():
     found = group(*rounds(BASE, 1.0), *rounds(THP, 0.5))
     assert found.floor is None
-    assert row(found, THP).verdict == "cannot tell"
+    assert row(found, THP).verdict == "inconclusive"
 
 
 def test_a_failed_check_spoils_the_configuration():
@@ -71,7 +71,7 @@ def test_a_failed_check_spoils_the_configuration():
     spoiled = row(found, THP)
     assert spoiled in found.unranked and spoiled.is_fault
     assert "failed its check" in spoiled.invalid and "1 of 7 runs" in spoiled.invalid
-    assert spoiled.time_ratio is None and spoiled.verdict == "cannot tell"
+    assert spoiled.time_ratio is None and spoiled.verdict == "inconclusive"
 
 
 def test_a_crash_spoils_the_configuration():
@@ -109,7 +109,7 @@ def test_an_invalid_baseline_leaves_no_ratios():
     bad = [{**one, "validation": {"passed": False, "method": "sum"}} for one in BASELINES]
     found = group(*bad, *rounds(THP, 0.5))
     assert found.baseline is None
-    assert row(found, THP).time_ratio is None and row(found, THP).verdict == "cannot tell"
+    assert row(found, THP).time_ratio is None and row(found, THP).verdict == "inconclusive"
 
 
 def test_what_was_not_measured_is_shown():

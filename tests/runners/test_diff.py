@@ -62,9 +62,9 @@ def test_a_change_below_the_threshold_is_none():
         "unchanged"
     )
     noisy = status(records(0.8, spread=0.1), records(0.82, seed=2, spread=0.1))
-    assert noisy["thp/hardware-regular"].status == "cannot tell"
+    assert noisy["thp/hardware-regular"].status == "inconclusive"
     few = status(records(0.8, rounds=2), records(0.9, rounds=2))["thp/hardware-regular"]
-    assert (few.status, few.reason) == ("cannot tell", "too few rounds")
+    assert (few.status, few.reason) == ("inconclusive", "too few rounds")
 
 
 def test_the_estimate_is_that_of_welch_where_nothing_is_trimmed():

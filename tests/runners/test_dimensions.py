@@ -111,7 +111,7 @@ def test_a_tuned_build_that_pays():
     assert advice.headline([found]) == told.text
     sentences = dict(words.factor_sentences(found))
     assert sentences["Target"] == (
-        "x86_64_v4: cannot tell; x86_64_v3: 10 % more time (gcc-12.2.0), 10 % more time (llvm-22.1.8); "
+        "x86_64_v4: inconclusive; x86_64_v3: 10 % more time (gcc-12.2.0), 10 % more time (llvm-22.1.8); "
         "x86_64_v2: 50 % more time (gcc-12.2.0), 50 % more time (llvm-22.1.8)."
     )
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from pagewise.analysis.bimodality import two_speeds
-from pagewise.analysis.statistics import estimate, noise_floor, paired_ratios, ratio, verdict
+from pagewise.analysis.statistics import estimate, noise_floor, paired_ratios, ratio
+from pagewise.analysis.verdict import Comparison, judge
 from recorded import comparisons, judged, series, until
 
 ROUNDS, WIDTH = 7, 0.03
@@ -73,7 +74,7 @@ def test_the_simulation_judges_as_the_runner_does():
         first, again, other = (dict(enumerate(run)) for run in one)
         floor = noise_floor(ratio(paired_ratios(again, first), 3))
         found = ratio([paired_ratios(other, first), paired_ratios(other, again)], 4)
-        assert (verdict(found, floor, found.p) != "cannot tell") == is_told
+        assert (judge([Comparison(found, floor)])[0].reason is None) == is_told
         assert found.median == pytest.approx(np.exp(median)) and found.width == pytest.approx(wide)
 
 

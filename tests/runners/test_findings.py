@@ -10,9 +10,9 @@ import pytest
 from builders import configuration, kernel, record, subject_of
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.drift import drift
-from pagewise.analysis.multiple_comparisons import corrected
 from pagewise.analysis.outliers import modified_z, outliers
 from pagewise.analysis.until import too_wide, widest
+from pagewise.analysis.verdict import corrected
 from pagewise.core.plan import order_of_round
 from pagewise.core.result import read_result
 from pagewise.report import words
@@ -112,7 +112,7 @@ def test_two_speeds_are_said():
     slow = np.where(np.arange(14) % 2 == 0, 1.7, 1.0)
     result = compared(STEADY[0] * slow, STEADY[1] * slow[::-1], STEADY[2] * np.roll(slow, 1))
     row = thp_of(result)
-    assert (row.verdict, row.reason) == ("cannot tell", "bimodal")
+    assert (row.verdict, row.reason) == ("inconclusive", "bimodal")
     told = words.findings(kernel(), result.groups[0])
     assert "Two speeds: none (50 % of the runs take 1.70 times as long), thp (50 %" in told[0]
     assert words.reasons(kernel(), result.groups[0]) == ["Cannot tell, runs have two speeds: thp."]
@@ -129,7 +129,7 @@ def test_a_ratio_that_turns_is_not_told():
     )
     turning = compared(STEADY[0], STEADY[1], STEADY[2] * np.linspace(0.9, 1.04, 14))
     row = thp_of(turning)
-    assert (row.verdict, row.reason) == ("cannot tell", "drift") and row.drift.crosses_one
+    assert (row.verdict, row.reason) == ("inconclusive", "drift") and row.drift.crosses_one
     told = words.findings(kernel(), turning.groups[0])
     assert any(text.startswith("Ratios that changed over the rounds: thp from 0.9") for text in told)
 

@@ -117,14 +117,14 @@ def test_of_latencies_the_lower_is_better_and_both_sides_of_the_band_count():
 
 def test_noise_makes_no_answer():
     target = Target("all", 1.0)
-    assert answer(Ratio(9, 0.99, 0.97, 1.01), 0.02, target) == "cannot tell"
-    assert answer(Ratio(9, 0.95, 0.94, 0.96), 0.10, target) == "cannot tell"
-    assert answer(Ratio(9, 1.05, 0.60, 1.40), 0.53, target) == "cannot tell"
+    assert answer(Ratio(9, 0.99, 0.97, 1.01), 0.02, target) == "inconclusive"
+    assert answer(Ratio(9, 0.95, 0.94, 0.96), 0.10, target) == "inconclusive"
+    assert answer(Ratio(9, 1.05, 0.60, 1.40), 0.53, target) == "inconclusive"
     assert answer(Ratio(9, 1.00, 0.99, 1.01), 0.02, target) == "met"
     assert answer(Ratio(9, 0.95, 0.94, 0.96), 0.02, target) == "not met"
-    assert answer(Ratio(2, 1.5, None, None), 0.02, target) == "cannot tell"
-    assert answer(Ratio(9, 1.5, 1.4, 1.6), None, target) == "cannot tell"
-    assert answer(None, 0.1, target) == "cannot tell"
+    assert answer(Ratio(2, 1.5, None, None), 0.02, target) == "inconclusive"
+    assert answer(Ratio(9, 1.5, 1.4, 1.6), None, target) == "inconclusive"
+    assert answer(None, 0.1, target) == "inconclusive"
 
 
 def test_the_two_modes_of_a_machine_are_told_apart():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pagewise.report.program import cost, memory_rows
+from pagewise.analysis.program import memory_rows, sampling_cost
 from pagewise.workloads.program.policy import PageRequest
 from pagewise.workloads.program.proof import completed, lack, pages, summed_up, told_by_snapshots
 from pagewise.workloads.program.sampler import Sample, Samples
@@ -133,4 +133,4 @@ def test_the_tables_of_memory_and_of_what_looking_cost():
         *(("thp", "heap"), ("thp", "all")),
     ]
     assert rows[2].coverage == pytest.approx(0.9)
-    assert cost([trial]) is None and cost([timed]).share == pytest.approx(0.0005)
+    assert sampling_cost([trial]) is None and sampling_cost([timed]).share == pytest.approx(0.0005)

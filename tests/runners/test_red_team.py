@@ -97,7 +97,7 @@ def test_every_fault_of_a_kernel_is_reported_and_not_ranked(stage: Stage):
     stage.add("gcc-12.2.0", THP, [KERNEL], factor="0.5")
     rows, findings = outcome(stage, faults, "--memory", "bind:0")
     verdicts = {fault.name: rows[fault.name]["verdict"] for fault in faults}
-    assert verdicts == {fault.name: None if fault.code else "cannot tell" for fault in faults}
+    assert verdicts == {fault.name: None if fault.code else "inconclusive" for fault in faults}
     assert findings == {fault.name: fault.code for fault in faults if fault.code}
     sound = [row for name, row in rows.items() if name not in verdicts]
     assert [(row["code"], row["verdict"]) for row in sound] == [(None, None), (None, "faster")]
@@ -203,5 +203,5 @@ def test_counts_whose_records_were_edited_are_not_shown(stage: Stage):
 def test_the_documentation_lists_the_faults_of_the_table():
     text = (ROOT / "docs" / "trust.md").read_text()
     listed = re.findall(r"^\| `([a-z-]+)` \|.*\| `?([a-z_ ]+)`? \|$", text, re.MULTILINE)
-    assert sorted(listed) == sorted((fault.name, fault.code or "cannot tell") for fault in ALL)
+    assert sorted(listed) == sorted((fault.name, fault.code or "inconclusive") for fault in ALL)
     assert len({fault.name for fault in ALL}) == len(ALL) >= 30

@@ -58,13 +58,13 @@ def test_effects_are_said_in_plain_words():
     assert told["Pages"] == (
         "thp: 20 % less time (gcc-12.2.0), 30 % more time (llvm-22.1.8); hugetlbfs was not measured."
     )
-    assert "llvm-22.1.8 against gcc-12.2.0: cannot tell" in told["Compiler"]
+    assert "llvm-22.1.8 against gcc-12.2.0: inconclusive" in told["Compiler"]
     assert "Prefetch" not in told
 
 
 def test_what_cannot_be_told_is_not_told():
     found = result({"gcc-12.2.0": 1.0})
-    assert dict(words.factor_sentences(found))["Pages"].startswith("thp: cannot tell;")
+    assert dict(words.factor_sentences(found))["Pages"].startswith("thp: inconclusive;")
     assert advice.headline([found]) == "Huge pages make no difference that can be told on this node."
     assert advice.largest([found]) == ""
     assert "Nothing can be said" in advice.headline([])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pagewise.analysis.drift import Drift
 from pagewise.analysis.statistics import (
     Ratio,
     against,
@@ -16,9 +17,14 @@ from pagewise.analysis.statistics import (
     paired_ratios,
     ratio,
     trimmed_mean,
-    unclear,
-    verdict,
 )
+from pagewise.analysis.verdict import Comparison, Outcome, judge
+
+DOWN = Drift(0.95, 0.85, 0.001)
+
+
+def outcome(measured: Ratio | None, floor: float | None) -> Outcome:
+    return judge([Comparison(measured, floor)])[0].outcome
 
 
 def test_trimmed_mean_of_seven_drops_the_fastest_and_the_slowest():
@@ -102,7 +108,7 @@ def test_too_few_rounds_have_no_interval_and_no_verdict():
     assert ratio([], 1) is None
     found = ratio([0.5, 0.5], 1)
     assert found == Ratio(2, 0.5, None, None)
-    assert verdict(found, 0.0) == "cannot tell"
+    assert outcome(found, 0.0) == "inconclusive"
     assert noise_floor(found) is None
 
 
@@ -119,31 +125,47 @@ def test_interval_covers_the_truth_about_as_often_as_it_says():
     [
         (0.90, 0.88, 0.92, 0.02, "faster"),
         (1.10, 1.08, 1.12, 0.02, "slower"),
-        (0.90, 0.88, 1.01, 0.02, "cannot tell"),
-        (0.99, 0.985, 0.995, 0.02, "cannot tell"),
-        (1.01, 1.005, 1.015, 0.02, "cannot tell"),
-        (0.90, 0.88, 0.92, None, "cannot tell"),
-        (0.90, None, None, 0.02, "cannot tell"),
+        (0.90, 0.88, 1.01, 0.02, "inconclusive"),
+        (0.99, 0.985, 0.995, 0.02, "inconclusive"),
+        (1.01, 1.005, 1.015, 0.02, "inconclusive"),
+        (0.90, 0.88, 0.92, None, "inconclusive"),
+        (0.90, None, None, 0.02, "inconclusive"),
     ],
 )
 def test_verdict_needs_both_the_interval_and_the_floor(median, low, high, floor, expected):
-    assert verdict(Ratio(7, median, low, high), floor) == expected
+    assert outcome(Ratio(7, median, low, high), floor) == expected
 
 
 @pytest.mark.parametrize(
-    ("measured", "floor", "p", "why"),
+    ("compared", "why"),
     [
-        (Ratio(7, 0.90, None, None), 0.02, None, "too few rounds"),
-        (Ratio(7, 0.90, 0.88, 0.92), None, None, "too few rounds"),
-        (Ratio(7, 0.99, 0.96, 1.01), 0.02, None, "interval"),
-        (Ratio(7, 0.99, 0.98, 0.995), 0.02, 0.2, "floor"),
-        (Ratio(7, 0.90, 0.88, 0.92), 0.02, 0.051, "correction"),
-        (Ratio(7, 0.90, 0.88, 0.92), 0.02, 0.05, None),
+        (Comparison(None, 0.02), "too few rounds"),
+        (Comparison(Ratio(7, 0.90, None, None), 0.02), "too few rounds"),
+        (Comparison(Ratio(7, 0.90, 0.88, 0.92), None), "too few rounds"),
+        (Comparison(Ratio(7, 0.99, 0.96, 1.01), 0.02), "interval"),
+        (Comparison(Ratio(7, 0.99, 0.98, 0.995, 0.2), 0.02), "floor"),
+        (Comparison(Ratio(7, 0.90, 0.88, 0.92, 0.051), 0.02), "correction"),
+        (Comparison(Ratio(7, 0.90, 0.88, 0.92, 0.05), 0.02), None),
+        (Comparison(Ratio(7, 0.99, 0.96, 1.01), 0.02, bimodal=True, drift=DOWN), "bimodal"),
+        (Comparison(Ratio(7, 0.90, 0.88, 0.92, 0.01), 0.02, bimodal=True), None),
+        (Comparison(Ratio(7, 0.99, 0.96, 1.01), 0.02, drift=DOWN), "drift"),
+        (Comparison(Ratio(7, 0.90, 0.88, 0.92, 0.01), 0.02, drift=DOWN), None),
+        (Comparison(Ratio(7, 0.90, 0.88, 0.92, 0.01), 0.02, drift=Drift(1.1, 0.8, 0.001)), "drift"),
     ],
 )
-def test_what_cannot_be_told_has_a_reason(measured, floor, p, why):
-    assert unclear(measured, floor, p) == why
-    assert (verdict(measured, floor, p) == "cannot tell") == (why is not None)
+def test_an_inconclusive_verdict_has_its_reason(compared, why):
+    (found,) = judge([compared])
+    assert found.reason == why
+    assert (found.outcome == "inconclusive") == (why is not None)
+
+
+def test_a_difference_that_is_significant_alone_is_not_among_many():
+    difference = Comparison(Ratio(7, 0.90, 0.88, 0.92, 0.03), 0.02)
+    nothing = [Comparison(Ratio(7, 1.0, 0.9, 1.1, p), 0.02) for p in (0.5, 0.7, 0.9)]
+    assert judge([difference])[0].outcome == "faster"
+    among, *_ = judge([difference, *nothing])
+    assert (among.outcome, among.reason) == ("inconclusive", "correction")
+    assert among.p == pytest.approx(0.12)
 
 
 def test_noise_floor_is_what_equal_programs_differed_by_or_could():
@@ -168,7 +190,7 @@ def test_equal_programs_get_few_false_verdicts(noise):
             times *= np.linspace(1.0, 1.5, 7)
         first, again, other = (dict(enumerate(row)) for row in times)
         floor = noise_floor(ratio(paired_ratios(again, first), 1))
-        false += verdict(ratio(paired_ratios(other, first), 2), floor) != "cannot tell"
+        false += outcome(ratio(paired_ratios(other, first), 2), floor) != "inconclusive"
     assert false / 300 <= 0.05
 
 
@@ -180,5 +202,5 @@ def test_a_clear_difference_is_seen():
         first, again, other = (dict(enumerate(row)) for row in times)
         faster = {number: 0.93 * seconds for number, seconds in other.items()}
         floor = noise_floor(ratio(paired_ratios(again, first), 1))
-        seen += verdict(ratio(paired_ratios(faster, first), 2), floor) == "faster"
+        seen += outcome(ratio(paired_ratios(faster, first), 2), floor) == "faster"
     assert seen >= 95

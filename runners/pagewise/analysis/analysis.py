@@ -12,23 +12,19 @@ from typing import TYPE_CHECKING, Any
 from pagewise.analysis.bimodality import TwoSpeeds, two_speeds
 from pagewise.analysis.consistency import contradiction, disturbed, less_work, other_build
 from pagewise.analysis.drift import Drift, drift
-from pagewise.analysis.multiple_comparisons import corrected
 from pagewise.analysis.outliers import outliers
 from pagewise.analysis.policies import Compared, compared_by_policy, run_seconds
 from pagewise.analysis.result import Excluding, excluding, nothing_excluded
 from pagewise.analysis.statistics import (
     Ratio,
-    Reason,
-    Verdict,
     against,
     noise_floor,
     paired_ratios,
     ratio,
     trimmed_mean,
-    unclear,
-    verdict,
 )
 from pagewise.analysis.validity import Code, Exclusion, exclusion, invalid_reason
+from pagewise.analysis.verdict import Comparison, Outcome, Reason, judge
 from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.plan import Cell, CellKey, Subject, key_of
 from pagewise.core.units import count_text
@@ -76,7 +72,7 @@ class Row:
     metrics: Mapping[str, float] = field(default_factory=dict)
     pages: Pages | None = None
     time_ratio: Ratio | None = None
-    verdict: Verdict = "cannot tell"
+    verdict: Outcome = "inconclusive"
     reason: Reason | None = None
     p: float | None = None
     outliers: tuple[tuple[int, float], ...] = ()
@@ -130,7 +126,7 @@ class Versus:
     reference: str
     time_ratio: Ratio
     floor: float | None
-    verdict: Verdict = "cannot tell"
+    verdict: Outcome = "inconclusive"
     reason: Reason | None = None
     p: float | None = None
 
@@ -196,7 +192,7 @@ def times_of(
     for one in subjects:
         for cell in one.cells:
             of = [series.get((one.kernel.name, cell.key, name), []) for name in ("compare", "aa")]
-            found[one.kernel.name, cell] = [_times(of[0]), *map(_times, _repeats(of[1]))]
+            found[one.kernel.name, cell] = [_times(of[0]), *map(_times, repeats(of[1]))]
     return found
 
 
@@ -211,47 +207,40 @@ def _sort(records: Iterable[Record]) -> _Sorted:
 
 
 def _judged(results: Sequence[KernelResult]) -> list[KernelResult]:
-    """The results with verdicts: all comparisons are corrected for together."""
-    measured = [row.time_ratio for one in results for group in one.groups for row in group.ranked]
-    measured += [versus.time_ratio for one in results for versus in one.versus]
-    ps = [found.p for found in measured if found is not None and found.p is not None]
-    of_all = dict(zip(ps, corrected(ps), strict=True))
+    """The results with verdicts: all comparisons are judged together."""
+    rows = [
+        (row, Comparison(row.time_ratio, group.floor, bool(row.speeds or group.baseline.speeds), row.drift))
+        for result in results
+        for group in result.groups
+        for row in group.ranked
+        if group.baseline is not None and not row.cell.is_baseline
+    ]
+    compilers = [
+        (versus, Comparison(versus.time_ratio, versus.floor)) for one in results for versus in one.versus
+    ]
+    judged = judge([compared for _, compared in (*rows, *compilers)])
+    by_id = {id(item): found for (item, _), found in zip((*rows, *compilers), judged, strict=True)}
 
-    def judged_row(row: Row, group: Group) -> Row:
-        found, base = row.time_ratio, group.baseline
-        if row.cell.is_baseline or found is None or base is None:
+    def of_row(row: Row) -> Row:
+        found = by_id.get(id(row))
+        if found is None:
+            # Without a baseline there is nothing to compare with.
             return row if row.cell.is_baseline else replace(row, reason="too few rounds")
-        p = None if found.p is None else of_all[found.p]
-        reason = unclear(found, group.floor, p)
-        if reason in ("interval", "floor") and (row.speeds or base.speeds):
-            reason = "bimodal"
-        if (reason in ("interval", "floor") and row.drift) or (reason is None and _turns(row)):
-            reason = "drift"
-        told = verdict(found, group.floor, p) if reason is None else "cannot tell"
-        return replace(row, verdict=told, reason=reason, p=p)
+        return replace(row, verdict=found.outcome, reason=found.reason, p=found.p)
 
-    def judged_versus(one: Versus) -> Versus:
-        p = None if one.time_ratio.p is None else of_all[one.time_ratio.p]
-        reason = unclear(one.time_ratio, one.floor, p)
-        return replace(one, verdict=verdict(one.time_ratio, one.floor, p), reason=reason, p=p)
+    def of_versus(versus: Versus) -> Versus:
+        found = by_id[id(versus)]
+        return replace(versus, verdict=found.outcome, reason=found.reason, p=found.p)
 
     return [
         replace(
-            one,
-            groups=tuple(
-                replace(group, ranked=tuple(judged_row(row, group) for row in group.ranked))
-                for group in one.groups
-            ),
-            versus=tuple(judged_versus(versus) for versus in one.versus),
-            comparisons=len(ps),
+            result,
+            groups=tuple(replace(one, ranked=tuple(map(of_row, one.ranked))) for one in result.groups),
+            versus=tuple(map(of_versus, result.versus)),
+            comparisons=sum(one.p is not None for one in judged),
         )
-        for one in results
+        for result in results
     ]
-
-
-def _turns(row: Row) -> bool:
-    """Whether the ratio began on one side of 1 and ended on the other."""
-    return row.drift is not None and row.drift.crosses_one
 
 
 def _kernel_result(one: Subject, records: _Sorted, seed: int, excluding: Excluding) -> KernelResult:
@@ -279,7 +268,7 @@ def _kernel_result(one: Subject, records: _Sorted, seed: int, excluding: Excludi
     by_policy = compared_by_policy(
         one.kernel,
         ranked,
-        lambda cell: [_valid(of(cell, "compare")), *_repeats(of(cell, "aa"))],
+        lambda cell: [_valid(of(cell, "compare")), *repeats(of(cell, "aa"))],
         seed,
     )
     versus = _versus(one.kernel, groups, times, seed)
@@ -303,16 +292,16 @@ def _group(
         against_it = excluding(cell, runs) or _unlike(kernel, cell, runs, against_base, base_cell)
         rows.append(_row(cell, runs, made, against_it))
     is_sound = any(row.cell.is_baseline and row.invalid is None for row in rows)
-    baselines = [_times(base[0]), *map(_times, _repeats(base[1]))] if is_sound else []
+    baselines = [_times(base[0]), *map(_times, repeats(base[1]))] if is_sound else []
     pairs = [paired_ratios(one, baselines[0]) for one in baselines[1:]]
     found = [ratio(one, _seed(seed, kernel, compiler, "aa")) for one in pairs]
     floor = noise_floor(*found)
     for place, (cell, compared, _) in enumerate(cells):
         row = rows[place]
         if row.invalid is None and cell.is_baseline and baselines:
-            repeats = against(baselines[-1], baselines[:1])[0] if pairs else []
+            of_aa = against(baselines[-1], baselines[:1])[0] if pairs else []
             rounds = _common(baselines[-1:], baselines[:1])
-            rows[place] = replace(row, outliers=_outliers(rounds, repeats), drift=drift(_middle(baselines)))
+            rows[place] = replace(row, outliers=_outliers(rounds, of_aa), drift=drift(_middle(baselines)))
         elif row.invalid is None:
             own_seed = _seed(seed, kernel, *filter(None, cell.key))
             rows[place] = _against(row, _times(compared), baselines, own_seed)
@@ -514,7 +503,7 @@ def _valid(records: Iterable[Record]) -> list[Record]:
     return [record for record in records if invalid_reason(record) is None]
 
 
-def _repeats(records: Iterable[Record]) -> list[list[Record]]:
+def repeats(records: Iterable[Record]) -> list[list[Record]]:
     """The valid records of a configuration's further runs: the first of each round, the second, ..."""
     by_round: dict[int, list[Record]] = {}
     for record in _valid(records):

@@ -12,13 +12,13 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from pagewise.analysis.bimodality import TwoSpeeds, two_speeds
-from pagewise.analysis.multiple_comparisons import corrected
+from pagewise.analysis.statistics import CONFIDENCE, Ratio
+from pagewise.analysis.verdict import Comparison, judge
 
 FEWEST_NODES = 4
-LEVEL = 0.05
 # A node is never known better than this share, however alike others are.
 _SHARPEST = 1e-3
 # Qn's factors: consistent for normal values, and for few of them (Croux and Rousseeuw, Computational
@@ -101,37 +101,45 @@ def chance(score: float, count: int) -> float:
     Qn comes near 0 by chance with the power count // 2 (so many distances must be small at once), so scores
     have the tails of Student's t of that many degrees of freedom. The scale is simulated, on the safe side.
     """
-    scale = {4: 0.54, 5: 0.66}.get(count, 1.0 - 2.0 / count)
-    return float(2.0 * stdtr(count // 2, -abs(score) / scale))
+    return float(2.0 * stdtr(count // 2, -abs(score) / _scale(count)))
 
 
-def away(
-    quantities: Mapping[Quantity, Mapping[str, Measured]], at_least: float = 0.03, level: float = LEVEL
-) -> list[Away]:
+def _half_interval(count: int) -> float:
+    """The score whose chance is 5 %: half the width of a node's interval."""
+    return _scale(count) * float(stdtrit(count // 2, 0.5 + CONFIDENCE / 2))
+
+
+def _scale(count: int) -> float:
+    return {4: 0.54, 5: 0.66}.get(count, 1.0 - 2.0 / count)
+
+
+def away(quantities: Mapping[Quantity, Mapping[str, Measured]], at_least: float = 0.03) -> list[Away]:
     """What lies away, the farthest first: quantities by name, each by node.
 
-    All nodes and quantities are corrected for together, so that where all nodes are alike the chance of any
-    finding is `level`. What differs by less than the share `at_least` is none. Fewer than FEWEST_NODES
-    cannot be told.
+    All nodes and quantities are judged together: where all nodes are alike the chance of any finding is 5 %.
+    Differences of less than the share `at_least` are ignored, and quantities of fewer than FEWEST_NODES.
     """
-    told: list[tuple[str, Quantity, float, float, float, float]] = []
+    deviations: list[tuple[str, Quantity, float, float, float]] = []
+    comparisons = []
     for quantity, by_node in quantities.items():
-        if len(by_node) < FEWEST_NODES:
+        count = len(by_node)
+        if count < FEWEST_NODES:
             continue
         logs = np.log([one.value for one in by_node.values()])
         usual, spread = float(np.median(logs)), max(spread_of(logs), _SHARPEST)
         errors = np.square([one.error for one in by_node.values()])
         # The spread holds the usual error; a node that is measured worse than usual must lie farther out.
         widths = np.sqrt(spread**2 + np.maximum(errors - np.median(errors), 0.0))
-        for node, log, width in zip(by_node, logs, widths, strict=True):
-            score = (float(log) - usual) / float(width)
-            told.append((node, quantity, float(log), usual, score, chance(score, len(by_node))))
+        for node, log, width in zip(by_node, map(float, logs), map(float, widths), strict=True):
+            apart, half = log - usual, width * _half_interval(count)
+            p = chance(apart / width, count)
+            ratio = Ratio(count, math.exp(apart), math.exp(apart - half), math.exp(apart + half), p)
+            comparisons.append(Comparison(ratio, at_least))
+            deviations.append((node, quantity, log, usual, apart / width))
     found = [
-        Away(node, quantity, math.exp(log), math.exp(usual), math.exp(log - usual), score, p)
-        for (node, quantity, log, usual, score, _), p in zip(
-            told, corrected([one[-1] for one in told]), strict=True
-        )
-        if p <= level and abs(log - usual) >= math.log1p(at_least)
+        Away(node, quantity, math.exp(log), math.exp(usual), math.exp(log - usual), score, verdict.p or 0.0)
+        for (node, quantity, log, usual, score), verdict in zip(deviations, judge(comparisons), strict=True)
+        if verdict.reason is None
     ]
     return sorted(found, key=lambda one: -abs(math.log(one.factor)))
 

@@ -17,26 +17,34 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from pagewise.analysis.analysis import Group, Row, analyse, times_of
-from pagewise.analysis.multiple_comparisons import corrected
 from pagewise.analysis.result import Excluding, nothing_excluded
 from pagewise.analysis.statistics import (
     CONFIDENCE,
     FEWEST_ROUNDS,
     Ratio,
-    Reason,
     against,
     studentised,
     trim_count,
-    unclear,
 )
+from pagewise.analysis.verdict import Comparison, Reason, Verdict, judge
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Subject
 
 _Runs = Sequence[Mapping[int, float]]
 Quantity = Literal["ratio", "time"]
-Verdict = Literal["regression", "improvement", "unchanged", "cannot tell"]
-# What can be said of a cell; `other`: measured otherwise, or on another machine; `baseline`: its ratio is 1.
-Status = Verdict | Literal["invalid", "missing", "new", "still invalid", "other", "baseline"]
+# What became of a cell; `other`: measured otherwise, or on another machine; `baseline`: its ratio is 1.
+Status = Literal[
+    "regression",
+    "improvement",
+    "unchanged",
+    "inconclusive",
+    "invalid",
+    "missing",
+    "new",
+    "still invalid",
+    "other",
+    "baseline",
+]
 # From so many earlier results on their own spread says what sessions differ by.
 FEWEST_SESSIONS = 3
 
@@ -73,7 +81,7 @@ class Measured:
 class Change:
     """What became of a cell: `ratio` is new / old of the quantity, above 1 is worse; None where not judged.
 
-    `time_ratio` is new / old of the seconds a pass, for information. `reason` says why it cannot be told,
+    `time_ratio` is new / old of the seconds a pass, for information. `reason` says why it is inconclusive,
     `note` what is wrong with it.
     """
 
@@ -129,11 +137,11 @@ def changes(
     new: Sequence[Measured],
     quantity: Quantity,
     threshold: float,
-    judge: bool = True,
+    comparable: bool = True,
 ) -> list[Change]:
     """What became of each cell from the earlier sessions to the new one; where one counts, from the last.
 
-    Without `judge` nothing is told to be worse or better: the machines are others.
+    Nothing is worse or better where sessions are not `comparable`: the machines differ.
     """
     partners = [_matched(old, new) for old in olds]
     found = [
@@ -142,9 +150,10 @@ def changes(
     ]
     matched = {id(partners[-1][place]) for place in partners[-1]}
     found += [_gone(one) for one in olds[-1] if id(one) not in matched and one.row.invalid is None]
-    ps = [one.ratio.p for one in found if one.ratio is not None and one.ratio.p is not None]
-    of_all = dict(zip(ps, corrected(ps), strict=True))
-    return [_told(one, of_all, threshold, judge) for one in found]
+    verdicts = iter(judge([Comparison(one.ratio, one.floor) for one in found if one.ratio is not None]))
+    return [
+        one if one.ratio is None else _judged(one, next(verdicts), threshold, comparable) for one in found
+    ]
 
 
 def _matched(old: Sequence[Measured], new: Sequence[Measured]) -> dict[int, Measured]:
@@ -179,7 +188,7 @@ def _change(olds: Sequence[Measured], new: Measured, quantity: Quantity) -> Chan
     if not olds:
         return told
     old = olds[-1].row
-    told = replace(told, status="cannot tell", old=old, note=None)
+    told = replace(told, status="inconclusive", old=old, note=None)
     if row.invalid is not None or old.invalid is not None:
         status, note = _unranked(old, row)
         return replace(told, status=status, note=note)
@@ -223,25 +232,23 @@ def _gone(one: Measured) -> Change:
     return Change(one.kernel, one.cell, "missing", one.row, None, note="not in NEW")
 
 
-def _told(one: Change, of_all: Mapping[float, float], threshold: float, judge: bool) -> Change:
-    found = one.ratio
+def _judged(one: Change, verdict: Verdict, threshold: float, comparable: bool) -> Change:
+    one = replace(one, p=verdict.p)
+    if not comparable:
+        return replace(one, status="other", note="another machine")
+    found = verdict.ratio
     if found is None:
         return one
-    p = None if found.p is None else of_all[found.p]
-    reason = unclear(found, one.floor, p)
-    one = replace(one, p=p)
-    if not judge:
-        return replace(one, status="other", note="another machine")
     inside = (
         found.low is not None
         and found.high is not None
         and max(found.high, 1.0 / found.low) <= 1.0 + threshold
     )
-    if inside or (reason is None and abs(math.log(found.median)) <= math.log1p(threshold)):
+    if inside or (verdict.reason is None and abs(math.log(found.median)) <= math.log1p(threshold)):
         return replace(one, status="unchanged")
-    if reason is not None:
-        return replace(one, reason=reason)
-    return replace(one, status="regression" if found.median > 1.0 else "improvement")
+    if verdict.reason is not None:
+        return replace(one, reason=verdict.reason)
+    return replace(one, status="regression" if verdict.outcome == "slower" else "improvement")
 
 
 def between(olds: Sequence[NDArray[np.float64]], new: NDArray[np.float64]) -> Ratio:

@@ -1,4 +1,4 @@
-"""Numbers to numbers: paired ratios, their estimate and interval, the noise floor and the verdict.
+"""Numbers to numbers: paired ratios, their estimate and interval, and the noise floor.
 
 docs/statistics.md explains the choices and gives the error rates measured on recorded noise.
 """
@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,6 @@ FEWEST_ROUNDS = 3
 _FEWEST_TO_RESAMPLE = 7
 # Up to this many rounds all patterns of signs are taken, and no random ones.
 _MOST_TO_ENUMERATE = 11
-Verdict = Literal["faster", "slower", "cannot tell"]
-Reason = Literal["too few rounds", "interval", "floor", "correction", "bimodal", "drift"]
 
 
 @dataclass(frozen=True)
@@ -157,27 +154,6 @@ def noise_floor(*repeated: Ratio | None) -> float | None:
     differed = max(abs(math.log(one.median)) for one in told)
     halves = [math.log(one.high / one.low) / 2.0 for one in told if one.low and one.high]
     return math.exp(max(differed, float(np.median(halves)))) - 1.0
-
-
-def verdict(measured: Ratio | None, floor: float | None, p: float | None = None) -> Verdict:
-    """`faster` or `slower` only if the interval excludes 1 and the median lies outside the noise floor.
-
-    And only if `p`, the one corrected for many comparisons, is at most 0.05 where it is given.
-    """
-    if measured is None or unclear(measured, floor, p) is not None:
-        return "cannot tell"
-    return "faster" if measured.median < 1.0 else "slower"
-
-
-def unclear(measured: Ratio | None, floor: float | None, p: float | None = None) -> Reason | None:
-    """Why it cannot be told, as far as the ratio itself says, None where it can."""
-    if measured is None or floor is None or measured.low is None:
-        return "too few rounds"
-    if not measured.excludes_one:
-        return "interval"
-    if abs(math.log(measured.median)) <= math.log1p(floor):
-        return "floor"
-    return "correction" if p is not None and p > 1.0 - CONFIDENCE else None
 
 
 def studentised(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

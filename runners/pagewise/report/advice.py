@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from pagewise.analysis.analysis import Group, KernelResult, Row
-from pagewise.analysis.statistics import FEWEST_ROUNDS, Ratio, Verdict, geometric_mean
+from pagewise.analysis.statistics import FEWEST_ROUNDS, Ratio, geometric_mean
+from pagewise.analysis.verdict import Outcome
 from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, Dimension, feels
 from pagewise.core.units import count_text
 from pagewise.report import words
@@ -31,7 +32,7 @@ class Effect:
     kernel: KernelResult
     compiler: str
     ratio: Ratio
-    verdict: Verdict
+    verdict: Outcome
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Choice:
     effects: tuple[Effect, ...]
     missing: int
 
-    def told(self, verdict: Verdict) -> list[Effect]:
+    def told(self, verdict: Outcome) -> list[Effect]:
         """The effects with this verdict."""
         return [effect for effect in self.effects if effect.verdict == verdict]
 
@@ -272,7 +273,7 @@ def _best(one: KernelResult, group: Group) -> Best:
 def _worth(choice: Choice) -> tuple[int, float]:
     """Sorts choices: those that help in more cases than they harm first, then by how much."""
     net = len(choice.told("slower")) - len(choice.told("faster"))
-    told = [effect.ratio.median for effect in choice.effects if effect.verdict != "cannot tell"]
+    told = [effect.ratio.median for effect in choice.effects if effect.verdict != "inconclusive"]
     return net, math.prod(told)
 
 

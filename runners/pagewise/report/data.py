@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pagewise.analysis.analysis import KernelResult
+from pagewise.analysis.program import memory_rows, metric_rows
 from pagewise.analysis.result import trusted_records
 from pagewise.analysis.statistics import Ratio
 from pagewise.core.result import Result
@@ -14,7 +15,7 @@ from pagewise.report import words
 from pagewise.report.advice import answers, headline
 from pagewise.report.csv import summary_rows
 from pagewise.report.findings import findings
-from pagewise.report.program import is_program, memory_rows, metric_rows
+from pagewise.report.program import is_program, metric_row
 
 
 def about(result: Result) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def verdicts(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]:
     }
     if is_program(result):
         told["program"] = {
-            "metrics": [asdict(row) for row in metric_rows(result)],
+            "metrics": [metric_row(result, row) for row in metric_rows(result)],
             "memory": [
                 {**asdict(row), "coverage": row.coverage, "peak_coverage": row.peak_coverage}
                 for row in memory_rows(trusted_records(result))

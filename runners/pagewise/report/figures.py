@@ -421,7 +421,7 @@ def _draw_bar(axes: Axes, place: int, row: Row) -> None:
     if ratio is None:
         return
     filled = colour(row.cell.measured.hugepages)
-    told = row.verdict != "cannot tell"
+    told = row.verdict != "inconclusive"
     axes.barh(
         place, ratio.median - 1, left=1, height=0.62, color=filled, alpha=1.0 if told else 0.35, linewidth=0
     )

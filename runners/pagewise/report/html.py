@@ -108,7 +108,7 @@ def _choices(kernels: Sequence[KernelResult]) -> list[dict[str, Any]]:
     for one in advice.choices(kernels):
         counts = {
             "faster": len(one.told("faster")),
-            "unclear": len(one.told("cannot tell")),
+            "unclear": len(one.told("inconclusive")),
             "slower": len(one.told("slower")),
             "missing": one.missing,
         }

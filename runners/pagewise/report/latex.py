@@ -104,7 +104,7 @@ def _matrix_text(cell: Cell) -> str:
     if row.cell.is_baseline or row.time_ratio is None:
         return "1" if row.cell.is_baseline else "?"
     text = f"{row.time_ratio.median:.2f}"
-    return f"({text})" if row.verdict == "cannot tell" else rf"\textbf{{{text}}}"
+    return f"({text})" if row.verdict == "inconclusive" else rf"\textbf{{{text}}}"
 
 
 def _line(texts: Sequence[str], made: Iterator[str] | Sequence[str] = ()) -> str:

@@ -12,7 +12,7 @@ from pagewise.report.facts import glance
 from pagewise.report.matrix import Cell, matrix
 
 MARKDOWN = "summary.md"
-_SIGNS = {"faster": "▼", "slower": "▲", "cannot tell": "?"}
+_SIGNS = {"faster": "▼", "slower": "▲", "inconclusive": "?"}
 
 
 def markdown(result: Result, kernels: Sequence[KernelResult]) -> str:
@@ -34,7 +34,7 @@ def _lines(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
         yield from _choices(kernels)
         yield from ("", "<details><summary>Time ratio by kernel and configuration</summary>", "")
         yield from _matrix(kernels)
-        yield from ("", "▼ faster, ▲ slower, ? cannot tell, × not ranked; bold: best of its compiler.", "")
+        yield from ("", "▼ faster, ▲ slower, ? inconclusive, × not ranked; bold: best of its compiler.", "")
         yield "</details>"
     for one in kernels:
         opened = " open" if len(kernels) == 1 else ""
@@ -44,13 +44,13 @@ def _lines(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
 
 
 def _choices(kernels: Sequence[KernelResult]) -> Iterator[str]:
-    counts = ("faster", "cannot tell", "slower", "not ranked")
+    counts = ("faster", "inconclusive", "slower", "not ranked")
     heads = ("choice by itself", *counts, "time ratio, median", "geometric mean")
     yield from ("", *_table(heads, "lrrrrrr", (_choice(one) for one in advice.choices(kernels))))
 
 
 def _choice(one: advice.Choice) -> list[str]:
-    counts = [len(one.told("faster")), len(one.told("cannot tell")), len(one.told("slower")), one.missing]
+    counts = [len(one.told("faster")), len(one.told("inconclusive")), len(one.told("slower")), one.missing]
     middle = "" if one.middle is None else f"{one.middle:.2f}"
     mean = f"{words.ratio_text(one.mean)} {words.interval_text(one.mean)}".strip()
     return [words.choice_text(one.factor, one.value), *map(str, counts), middle, mean]

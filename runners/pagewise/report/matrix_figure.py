@@ -21,7 +21,7 @@ from pagewise.report.matrix import Cell, Matrix, matrix
 _WIDE, _HIGH, _CHARACTER = 0.62, 0.25, 0.075
 # Colours end here, where black text can still be read on them.
 _STRONGEST = 0.55
-_SIGNS = {"faster": "▼", "slower": "▲", "cannot tell": "?"}
+_SIGNS = {"faster": "▼", "slower": "▲", "inconclusive": "?"}
 
 
 def matrix_picture(results: Sequence[KernelResult]) -> Picture | None:
@@ -33,7 +33,7 @@ def matrix_picture(results: Sequence[KernelResult]) -> Picture | None:
         figure = _drawn(whole)
     caption = (
         "Time ratio of each configuration to the baseline of its compiler, below 1 is faster: "
-        "▼ faster, ▲ slower, ? cannot tell, × not ranked; framed is the best of a kernel and compiler."
+        "▼ faster, ▲ slower, ? inconclusive, × not ranked; framed is the best of a kernel and compiler."
     )
     told = [
         f"{line.kernel.kernel.title}, {line.compiler}, {name} {words.ratio_text(cell.row.time_ratio)} "
@@ -80,7 +80,7 @@ def _drawn(whole: Matrix) -> Figure:
 
 def _draw_cell(axes: Axes, place: int, at: int, cell: Cell) -> None:
     filled, text = _look(cell)
-    ink = INK if cell.row is not None and cell.row.verdict != "cannot tell" else FAINT
+    ink = INK if cell.row is not None and cell.row.verdict != "inconclusive" else FAINT
     frame = {"edgecolor": INK, "linewidth": 1.4, "zorder": 2} if cell.is_best else {"edgecolor": PAPER}
     axes.add_patch(Rectangle((place + 0.03, at + 0.05), 0.94, 0.9, facecolor=filled, **frame))
     weight = "bold" if cell.is_best else "normal"
@@ -100,7 +100,7 @@ def _look(cell: Cell) -> tuple[str, str]:
     if row.time_ratio is None:
         return PAPER, "?"
     text = f"{_SIGNS[row.verdict]} {row.time_ratio.median:.2f}"
-    if row.verdict == "cannot tell":
+    if row.verdict == "inconclusive":
         return SHADE, text
     end = FASTER if row.verdict == "faster" else SLOWER
     shades = LinearSegmentedColormap.from_list("ratios", [to_rgb(PAPER), to_rgb(end)])

@@ -18,7 +18,7 @@ from pagewise.core.units import clock_text, percent_text, seconds_text
 from pagewise.report import advice, words
 from pagewise.report.policies import print_policies
 
-_STYLES = {"faster": "bold green", "slower": "bold red", "cannot tell": "dim"}
+_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "dim"}
 # A metric's name is broken into lines of so many characters.
 _LABEL = 16
 _UNLIMITED = 10000

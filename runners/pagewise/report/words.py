@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pagewise.analysis.analysis import Group, KernelResult, Row, Versus, X, words_of
-from pagewise.analysis.statistics import Ratio, Reason, Verdict
+from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.verdict import Outcome, Reason
 from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, feels, felt
 from pagewise.core.kernel import Kernel, Sweep
@@ -331,9 +332,9 @@ def prefetchers_text(manifest: Mapping[str, Any]) -> str:
     return f"{', '.join(done['off'])} (by {done['method']}, {proof})"
 
 
-def verdict_class(row_verdict: Verdict) -> str:
+def verdict_class(row_verdict: Outcome) -> str:
     """A verdict as a CSS class and style name: faster, slower, unclear."""
-    return "unclear" if row_verdict == "cannot tell" else row_verdict
+    return "unclear" if row_verdict == "inconclusive" else row_verdict
 
 
 def values_of(result: KernelResult, dimension: Dimension) -> list[str]:
@@ -367,20 +368,20 @@ def _effect(result: KernelResult, dimension: Dimension, value: str) -> str:
     value = value or dimension.empty
     if not rows:
         return f"{value} was not measured" if dimension is PAGES else ""
-    if all(row.verdict == "cannot tell" for row in rows):
-        return f"{value}: cannot tell"
+    if all(row.verdict == "inconclusive" for row in rows):
+        return f"{value}: inconclusive"
     told = []
     for row in rows:
         assert row.time_ratio is not None
-        text = "cannot tell" if row.verdict == "cannot tell" else change(row.time_ratio)
+        text = "inconclusive" if row.verdict == "inconclusive" else change(row.time_ratio)
         told.append(f"{text} ({row.cell.compiler})")
     return f"{value}: {', '.join(told)}"
 
 
 def versus_text(versus: Versus) -> str:
     """A compiler against another at the baseline, in a sentence without its full stop."""
-    if versus.verdict == "cannot tell":
-        text = f"{versus.compiler} against {versus.reference}: cannot tell"
+    if versus.verdict == "inconclusive":
+        text = f"{versus.compiler} against {versus.reference}: inconclusive"
     else:
         text = f"{versus.compiler} takes {change(versus.time_ratio)} than {versus.reference}"
     interval = interval_text(versus.time_ratio)

@@ -26,7 +26,7 @@ REGRESSION, INCOMPLETE, INCOMPARABLE, UNCLEAR = 1, 5, 6, 7
 _WORTH_A_WORD = 1.1
 _STYLES = {"regression": "bold red", "improvement": "bold green", "invalid": "red", "missing": "red"}
 _ORDER = (
-    *("regression", "invalid", "missing", "improvement", "cannot tell", "unchanged"),
+    *("regression", "invalid", "missing", "improvement", "inconclusive", "unchanged"),
     *("new", "still invalid", "other", "baseline"),
 )
 
@@ -55,7 +55,7 @@ class Diff:
             return REGRESSION
         if self.count("invalid") or self.count("missing"):
             return INCOMPLETE
-        return UNCLEAR if strict and (self.count("cannot tell") or self.count("other")) else 0
+        return UNCLEAR if strict and (self.count("inconclusive") or self.count("other")) else 0
 
     def sentence(self) -> str:
         """The answer in a sentence."""

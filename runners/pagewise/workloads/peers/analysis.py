@@ -21,7 +21,7 @@ CARRIED, FAR_BEHIND = 4, 1.25
 _GAP = 1.25
 _FEWEST_IN_A_MODE = 2
 _MOST_NOISE = 0.05
-Answer = Literal["met", "not met", "cannot tell"]
+Answer = Literal["met", "not met", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Row:
     theirs: Best | None
     speedup: Ratio | None = None
     floor: float | None = None
-    answer: Answer = "cannot tell"
+    answer: Answer = "inconclusive"
     missing: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -113,14 +113,14 @@ def answer(speedup: Ratio | None, floor: float | None, target: Target) -> Answer
     tell`: so it is where the noise is larger than what a target may hang on.
     """
     if speedup is None or speedup.low is None or speedup.high is None or floor is None:
-        return "cannot tell"
+        return "inconclusive"
     noise, slack = 1 + floor, 1 + min(floor, _MOST_NOISE)
     inside = target.least <= speedup.median <= target.most
     if inside and speedup.low >= target.least / slack and speedup.high <= target.most * slack:
         return "met"
     below = speedup.high < target.least and speedup.median < target.least / noise
     above = speedup.low > target.most and speedup.median > target.most * noise
-    return "not met" if below or above else "cannot tell"
+    return "not met" if below or above else "inconclusive"
 
 
 def split(values: Iterable[float]) -> float | None:

@@ -18,7 +18,7 @@ from pagewise.core.units import bytes_text, number_text, percent_text
 from pagewise.workloads.peers.analysis import Best, Row
 from pagewise.workloads.peers.sample import digest_of
 
-_STYLES = {"met": "bold green", "not met": "bold red", "cannot tell": "dim"}
+_STYLES = {"met": "bold green", "not met": "bold red", "inconclusive": "dim"}
 _RIGHT = ("ours", "theirs", "speedup", "noise")
 _HEADS = ("level", "size", "compiler", *_RIGHT[:3], "95 % interval", "target", "noise", "answer")
 _COLUMNS = (

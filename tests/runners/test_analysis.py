@@ -8,7 +8,8 @@ import pytest
 
 from builders import chase, configuration, failed_record, kernel, record, subject_of
 from pagewise.analysis.analysis import analyse
-from pagewise.analysis.validity import invalid_reason
+from pagewise.analysis.validity import exclusion, invalid_reason
+from pagewise.core.page_policy import HUGEPAGES
 from stage import DISTANCES, TRIAD
 
 BASE = configuration()
@@ -132,12 +133,17 @@ def test_pages_that_were_not_asked_for_are_invalid(one, pages, told):
     assert told in invalid_reason(bad)
 
 
-@pytest.mark.parametrize("one", [BASE, THP, POOL])
-def test_pages_as_asked_are_valid(one):
-    assert invalid_reason(record(one, 1.0)) is None
-    nearly = copy.deepcopy(record(one, 1.0))
-    nearly["pages"]["huge_coverage"] = 0.99 if one is not BASE else 0.0
-    assert invalid_reason(nearly) is None
+@pytest.mark.parametrize("policy", HUGEPAGES)
+def test_each_policy_has_its_least_and_most_coverage(policy):
+    one = configuration(label=(policy, "hardware", "regular"))
+    least, most = (0.0, 0.0) if policy in ("none", "fjmpg-none") else (0.99, 1.0)
+    codes = {}
+    for coverage in (0.0, 0.001, 0.9899, 0.99, 1.0):
+        run = copy.deepcopy(record(one, 1.0))
+        run["pages"]["huge_coverage"] = coverage
+        found = exclusion(run)
+        codes[coverage] = None if found is None else found.code
+    assert codes == {coverage: None if least <= coverage <= most else "wrong_pages" for coverage in codes}
 
 
 def test_compilers_are_compared_at_their_baselines():

@@ -13,8 +13,8 @@ import pytest
 
 from builders import chase, configuration, kernel, record
 from pagewise.analysis.analysis import analyse
-from pagewise.core.configuration import policy_kind, policy_size, size_name
 from pagewise.core.errors import Interrupted, RefusedError
+from pagewise.core.page_policy import policy_kind, policy_size, size_name
 from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, subject
 from pagewise.core.signals import interruptible
 from pagewise.machine.settings import thp

@@ -26,6 +26,7 @@ from pagewise.analysis.statistics import (
 from pagewise.analysis.validity import Code, Exclusion, exclusion, invalid_reason
 from pagewise.analysis.verdict import Comparison, Outcome, Reason, judge
 from pagewise.core.kernel import Kernel, Sweep
+from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell, CellKey, Subject, key_of
 from pagewise.core.units import count_text
 
@@ -517,7 +518,8 @@ def _pages(records: Sequence[Record]) -> Pages | None:
     if not told:
         return None
     # The run farthest from what was asked speaks for all of them.
-    worst = (max if told[0]["policy"] == "none" else min)(told, key=lambda pages: pages["huge_coverage"])
+    farthest = max if PagePolicy(told[0]["policy"]).is_base else min
+    worst = farthest(told, key=lambda pages: pages["huge_coverage"])
     return Pages(
         worst["page_size_requested_bytes"], worst["page_size_observed_bytes"], worst["huge_coverage"]
     )

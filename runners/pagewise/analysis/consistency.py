@@ -10,8 +10,9 @@ from statistics import median
 from typing import Any
 
 from pagewise.analysis.validity import Exclusion
-from pagewise.core.configuration import Configuration, policy_kind
+from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
+from pagewise.core.page_policy import policy_kind
 
 Record = Mapping[str, Any]
 # Two AVX-512 loads and a store per cycle at 6 GHz are 1152 GB/s: no thread moves more than this.

@@ -13,8 +13,8 @@ from pagewise.analysis.result import trusted_records
 from pagewise.analysis.statistics import Ratio, against, noise_floor, paired_ratios, ratio
 from pagewise.analysis.validity import invalid_reason
 from pagewise.analysis.verdict import Comparison, Verdict, judge
-from pagewise.core.configuration import policy_size
 from pagewise.core.kernel import Metric
+from pagewise.core.page_policy import policy_size
 from pagewise.core.plan import Cell, CellKey, key_of
 from pagewise.core.result import Result
 from pagewise.core.units import bytes_text

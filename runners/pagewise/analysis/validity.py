@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pagewise.core.cpus import cpu_list, list_text
+from pagewise.core.page_policy import ENOUGH_COVERAGE, PagePolicy
 from pagewise.core.units import bytes_text
 
-ENOUGH_COVERAGE = 0.99
 #: Why a run or a configuration is excluded, for programs; docs/trust.md lists them.
 Code = Literal[
     "failed",
@@ -111,7 +111,7 @@ def _wrong_pages(pages: Mapping[str, Any], wanted: str) -> str | None:
     policy, coverage = pages["policy"], pages["huge_coverage"]
     if policy != wanted:
         return f"wrong pages: the run used the policy {policy}, the configuration is {wanted}"
-    if policy in ("none", "fjmpg-none"):
+    if PagePolicy(policy).is_base:
         return f"wrong pages: {coverage:.1%} on huge pages, where none were wanted" if coverage > 0 else None
     enough = pages.get("enough_coverage", ENOUGH_COVERAGE)
     if coverage < enough:

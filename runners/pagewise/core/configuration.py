@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-HUGEPAGES = ("none", "thp", "hugetlbfs", "fjmpg", "fjmpg-thp", "fjmpg-none")
+from pagewise.core.page_policy import HUGEPAGES, policy_kind, policy_size
+
 PREFETCH = ("hardware", "compiler", "software", "block")
 STORES = ("regular", "nontemporal", "zfill")
 SIMD = ("", "scalar", "128", "256", "512", "vla")
@@ -18,29 +18,6 @@ BASELINE = "none/hardware-regular"
 REFERENCES = ("", "netlib-lapack", "fftw")
 # Fields of which an empty value is not told.
 _EMPTY = ("library", "runtime", "simd", "ancestors", "placement")
-_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-
-
-def policy_kind(policy: str) -> str:
-    """A page policy without its size: `thp:64k` is `thp`."""
-    return policy.partition(":")[0]
-
-
-def policy_size(policy: str) -> int | None:
-    """The page size in bytes that a policy names: 65536 for `thp:64k`, None for `thp`. Raises ValueError."""
-    size = policy.partition(":")[2]
-    if ":" not in policy:
-        return None
-    found = re.fullmatch(r"([1-9]\d*)([kmgt])", size)
-    if found is None:
-        raise ValueError(f"{policy!r} names no page size")
-    return int(found[1]) * _UNITS[found[2]]
-
-
-def size_name(size: int) -> str:
-    """A page size as policies name it: `64k`, `1g`."""
-    unit = max((name for name in _UNITS if size % _UNITS[name] == 0), key=_UNITS.__getitem__, default="k")
-    return f"{size // _UNITS[unit]}{unit}"
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pagewise.core.configuration import Configuration, policy_kind, policy_size
+from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
-from pagewise.core.units import bytes_text
-
-_POLICIES = {
-    "none": "base pages",
-    "thp": "transparent huge pages",
-    "hugetlbfs": "huge pages of the reserved pool",
-    "fjmpg": "huge pages of the reserved pool, by libmpg",
-    "fjmpg-thp": "transparent huge pages, by libmpg",
-    "fjmpg-none": "base pages, by libmpg",
-}
-
-
-def policy_text(policy: str) -> str:
-    """A page policy in words: `transparent huge pages of 64 KiB`."""
-    name, size = _POLICIES.get(policy_kind(policy), policy_kind(policy)), policy_size(policy)
-    return name if size is None else f"{name} of {bytes_text(size)}"
+from pagewise.core.page_policy import PagePolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +77,7 @@ PAGES = Dimension(
     rule="-",
     same="Huge pages make no difference that can be told on this node.",
     does="huge pages do",
-    words=policy_text,
+    words=lambda policy: PagePolicy(policy).text,
 )
 COMPILER = Dimension("compiler", "Compiler", "the compiler", "Which compiler?")
 DIMENSIONS = (

@@ -8,8 +8,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pagewise.core.configuration import VALUES, Configuration, policy_kind
+from pagewise.core.configuration import VALUES, Configuration
 from pagewise.core.errors import FormatError
+from pagewise.core.page_policy import policy_kind
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.schemas import upgraded
 

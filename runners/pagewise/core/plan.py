@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias
 
-from pagewise.core.configuration import Configuration, policy_kind
+from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel, Sweep
+from pagewise.core.page_policy import policy_kind
 
 Series = Literal["compare", "aa", "sweep", "trial", "counters"]
 

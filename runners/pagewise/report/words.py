@@ -11,6 +11,7 @@ from pagewise.analysis.verdict import Outcome, Reason
 from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, feels, felt
 from pagewise.core.kernel import Kernel, Sweep
+from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 from pagewise.core.units import bytes_text, clock_text, count_text, number_text, percent_text
@@ -311,7 +312,11 @@ def proof_text(results: Sequence[KernelResult]) -> str:
         return "No configuration told its pages."
     if results[0].kernel.is_program:
         return f"{count_text(len(rows), 'policy', 'policies')} told the pages of the whole process."
-    huge = [row.pages.coverage for row in rows if row.pages and row.cell.measured.hugepages != "none"]
+    huge = [
+        row.pages.coverage
+        for row in rows
+        if row.pages and not PagePolicy(row.cell.measured.hugepages).is_base
+    ]
     text = f"{count_text(len(rows), 'configuration')} ran on the pages asked for"
     least = f"; with huge pages at least {floored_percent(min(huge))} of the bytes" if huge else ""
     return f"{text}{least}."

@@ -17,9 +17,10 @@ from rich.text import Text
 
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.until import too_wide
-from pagewise.core.configuration import Configuration, policy_kind, policy_size
+from pagewise.core.configuration import Configuration
 from pagewise.core.errors import Interrupted, PagewiseError, SelectionError, SetupError
 from pagewise.core.kernel import Kernel
+from pagewise.core.page_policy import policy_kind, policy_size
 from pagewise.core.plan import (
     Step,
     Subject,

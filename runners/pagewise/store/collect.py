@@ -13,8 +13,8 @@ from pathlib import Path
 
 import duckdb
 
-from pagewise.analysis.validity import ENOUGH_COVERAGE
 from pagewise.core.errors import PagewiseError, RefusedError
+from pagewise.core.page_policy import ENOUGH_COVERAGE
 from pagewise.core.record import read_records
 from pagewise.store.copies import relation
 from pagewise.store.sources import Place, Source, find_places, read_source

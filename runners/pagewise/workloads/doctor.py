@@ -13,8 +13,8 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from pagewise.core.configuration import size_name
 from pagewise.core.errors import PagewiseError
+from pagewise.core.page_policy import size_name
 from pagewise.core.units import bytes_text, count_text, percent_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import place

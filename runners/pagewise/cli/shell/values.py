@@ -85,7 +85,7 @@ def programs(context: click.Context) -> dict[str, str | None]:
 
 def page_sizes(context: click.Context) -> dict[str, str | None]:
     """The page policies with a size that this kernel knows."""
-    from pagewise.core.configuration import size_name
+    from pagewise.core.page_policy import size_name
     from pagewise.machine.host import read_host
 
     host = read_host()

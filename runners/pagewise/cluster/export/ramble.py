@@ -19,11 +19,11 @@ from typing import Any
 import jinja2
 import yaml
 
-from pagewise.analysis.validity import ENOUGH_COVERAGE
 from pagewise.core.configuration import BASELINE
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.files import write_inside
 from pagewise.core.kernel import Kernel
+from pagewise.core.page_policy import ENOUGH_COVERAGE, PagePolicy
 from pagewise.core.plan import subject
 from pagewise.stack.catalog import Entry
 
@@ -123,8 +123,8 @@ def workspace(chosen: Chosen) -> dict[str, Any]:
                     "prefetch": one.prefetch,
                     "stores": one.stores,
                     "compiler_used": one.compiler,
-                    "lowest_coverage": 0 if one.hugepages == "none" else ENOUGH_COVERAGE,
-                    "highest_coverage": 0 if one.hugepages == "none" else 1,
+                    "lowest_coverage": 0 if PagePolicy(one.hugepages).is_base else ENOUGH_COVERAGE,
+                    "highest_coverage": 0 if PagePolicy(one.hugepages).is_base else 1,
                 },
             }
         applications[name_of(kernel)] = {"workloads": {"compare": {"experiments": experiments}}}

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pagewise.core.configuration import policy_kind, policy_size
 from pagewise.core.errors import RefusedError
+from pagewise.core.page_policy import policy_kind, policy_size
 from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Switch
 from pagewise.machine.settings.session import kept

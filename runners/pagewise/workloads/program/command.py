@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from pagewise.core.configuration import size_name
 from pagewise.core.errors import SelectionError
+from pagewise.core.page_policy import size_name
 from pagewise.core.units import parse_bytes
 from pagewise.machine.host import read_host
 from pagewise.workloads.program.comparison import (

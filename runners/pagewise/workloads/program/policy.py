@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pagewise.core.configuration import policy_kind, policy_size, size_name
 from pagewise.core.errors import SelectionError
+from pagewise.core.page_policy import policy_kind, policy_size, size_name
 from pagewise.core.suggestions import choose_of
 from pagewise.core.units import bytes_text
 from pagewise.stack.binary import Binary

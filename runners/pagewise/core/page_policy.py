@@ -1,0 +1,84 @@
+"""Page policies: what pages each asks for, and how a run on other pages is recognized."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pagewise.core.units import bytes_text
+
+Memory = Literal["base pages", "transparent huge pages", "hugetlb pool"]
+#: A kernel's memory is on huge pages from this share of its bytes on.
+ENOUGH_COVERAGE = 0.99
+_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    memory: Memory
+    text: str
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "none": _Kind("base pages", "base pages"),
+    "thp": _Kind("transparent huge pages", "transparent huge pages"),
+    "hugetlbfs": _Kind("hugetlb pool", "huge pages of the reserved pool"),
+    "fjmpg": _Kind("hugetlb pool", "huge pages of the reserved pool, by libmpg"),
+    "fjmpg-thp": _Kind("transparent huge pages", "transparent huge pages, by libmpg"),
+    "fjmpg-none": _Kind("base pages", "base pages, by libmpg"),
+}
+#: The values of the variant `hugepages`, in the order of tables.
+HUGEPAGES = tuple(_KINDS)
+
+
+@dataclass(frozen=True)
+class PagePolicy:
+    """A page policy by its name: `thp`, `thp:64k`, `fjmpg-none`; of an unmodified program: `glibc`."""
+
+    name: str
+
+    @property
+    def kind(self) -> str:
+        """The policy without its size: `thp` of `thp:64k`."""
+        return policy_kind(self.name)
+
+    @property
+    def memory(self) -> Memory | None:
+        """Where its pages come from; None for what only programs are run under."""
+        return _KINDS[self.kind].memory if self.kind in _KINDS else None
+
+    @property
+    def is_base(self) -> bool:
+        """Whether it refuses huge pages: then a single one is wrong."""
+        return self.memory == "base pages"
+
+    @property
+    def text(self) -> str:
+        """In words: `transparent huge pages of 64 KiB`."""
+        text = _KINDS[self.kind].text if self.kind in _KINDS else self.kind
+        size = policy_size(self.name)
+        return text if size is None else f"{text} of {bytes_text(size)}"
+
+
+def policy_kind(policy: str) -> str:
+    """A page policy without its size: `thp:64k` is `thp`."""
+    return policy.partition(":")[0]
+
+
+def policy_size(policy: str) -> int | None:
+    """The page size in bytes that a policy names: 65536 for `thp:64k`, None for `thp`. Raises ValueError."""
+    size = policy.partition(":")[2]
+    if ":" not in policy:
+        return None
+    found = re.fullmatch(r"([1-9]\d*)([kmgt])", size)
+    if found is None:
+        raise ValueError(f"{policy!r} names no page size")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def size_name(size: int) -> str:
+    """A page size as policies name it: `64k`, `1g`."""
+    unit = max((name for name in _UNITS if size % _UNITS[name] == 0), key=_UNITS.__getitem__, default="k")
+    return f"{size // _UNITS[unit]}{unit}"

@@ -68,7 +68,7 @@ placed = $(if $(PLACEMENT),--placement '$(PLACEMENT)') $(if $(SMT),--smt '$(SMT)
 compare: stack
 	@./pagewise compare --env '$(ENV)' $(if $(KERNELS),--kernels '$(KERNELS)') $(if $(ROUNDS),--rounds '$(ROUNDS)') \
 	    $(if $(UNTIL),--until '$(UNTIL)') $(if $(BUDGET),--budget '$(BUDGET)') \
-	    $(if $(RESERVE_HUGEPAGES),--reserve-hugepages) $(if $(PAGES),--pages '$(PAGES)') \
+	    $(if $(RESERVE_HUGEPAGES),--reserve-hugepages) $(if $(PAGES),--policies '$(PAGES)') \
 	    $(if $(SET_THP_SIZES),--set-thp-sizes) $(if $(THREADS),--threads '$(THREADS)') $(if $(CORES),--cores '$(CORES)') \
 	    $(if $(CPUS),--cpus '$(CPUS)') $(placed)
 

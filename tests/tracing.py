@@ -20,5 +20,5 @@ def _reason() -> str:
     return ""
 
 
-#: Skips a test where there is no QEMU that takes plug-ins; Debian 13 has none (docs/model.md).
+#: Skips a test where there is no QEMU that takes plug-ins; Debian 13 has none (docs/simulation.md).
 needs_tracer = pytest.mark.skipif(bool(_reason()), reason=_reason())

@@ -1,5 +1,5 @@
 /* The TLBs and data caches of a micro-architecture, read from a list of lines that the runner writes from its geometry
-   file (docs/model.md):
+   file (docs/simulation.md):
 
        geometry NAME
        pages BASE HUGE

@@ -1,5 +1,5 @@
 /* Which page an address of the program lies on in the modelled machine: by default that machine's huge page where the
-   program's memory really lies on a huge page of this one, its base page elsewhere (docs/model.md). */
+   program's memory really lies on a huge page of this one, its base page elsewhere (docs/simulation.md). */
 #ifndef PAGEWISE_MAPPING_H
 #define PAGEWISE_MAPPING_H
 

@@ -183,10 +183,10 @@ def test_a_requeued_job_is_counted_once_and_its_first_attempt_is_told(swept: Swe
 
 
 def test_the_report_is_made_again_and_says_the_same(swept: Swept) -> None:
-    done = swept.stage.run("cluster", "report", str(swept.folder), "--json")
+    done = swept.stage.run("report", str(swept.folder), "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout) == swept.found and faults("cluster-report", swept.found) == []
-    told = swept.stage.run("cluster", "report", str(swept.folder)).stdout
+    told = swept.stage.run("report", str(swept.folder)).stdout
     assert "7 of 10 nodes complete, dies,down,late not; unlike the others: " in told
     text = (swept.folder / "report.md").read_text()
     for name in ("slow", "wrong", "dies", "late", "down"):
@@ -195,7 +195,7 @@ def test_the_report_is_made_again_and_says_the_same(swept: Swept) -> None:
 
 def test_all_that_was_measured_goes_into_the_store(swept: Swept) -> None:
     store = swept.stage.folder / "store.duckdb"
-    done = swept.stage.run("collect", "--store", str(store), "--json", str(swept.folder))
+    done = swept.stage.run("results", "collect", "--store", str(store), "--json", str(swept.folder))
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     # Nine nodes began, one of them twice.

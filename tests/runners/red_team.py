@@ -85,7 +85,7 @@ OF_RECORDS = (
     Fault("records-edited-meanwhile", "records_altered"),
 )
 
-#: Faults of the user's own program under page policies (run-policies).
+#: Faults of the user's own program under page policies.
 OF_PROGRAMS = (
     Fault("own-program-replaced", "file_changed"),
     Fault("own-library-edited", "file_changed"),

@@ -58,10 +58,10 @@ def test_altered_records_have_no_verdict_and_are_taken_nowhere(altered: Path, co
     assert {row["code"] for row in rows} == {"records_altered"}
     assert {row["verdict"] for row in rows} == {None} and {row["time_ratio"] for row in rows} == {None}
     assert all(one["compilers"] == one["policies"] == [] for one in told["kernels"])
-    assert stage.run("diff", str(compared[0].result()), str(altered)).returncode == 3
+    assert stage.run("results", "diff", str(compared[0].result()), str(altered)).returncode == 3
     [listed] = json.loads(stage.run("results", "list", str(altered), "--json").stdout)["results"]
     assert listed["altered"] == told["altered"]
-    done = stage.run("collect", str(altered), "--store", str(stage.folder / "s"), "--json")
+    done = stage.run("results", "collect", str(altered), "--store", str(stage.folder / "s"), "--json")
     collected = json.loads(done.stdout)
     assert collected["taken"] == 0 and list(collected["skipped"]) == [str(altered)]
 

@@ -62,7 +62,7 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
     seen = stage.folder / "seen"
     arguments = ("--policies", "none", "--rounds", "1", "--results", str(stage.results))
     program = ("--", "/bin/sh", "-c", f"env >{seen}")
-    assert stage.run("run-policies", *arguments, *program).returncode == 0
+    assert stage.run("compare", *arguments, *program).returncode == 0
     first = stage.result()
     told = json.loads((first / "manifest.json").read_text())["program"]["environment"]
     variables = dict(line.partition("=")[::2] for line in seen.read_text().splitlines())
@@ -74,8 +74,8 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
     assert influences(variables) == told["passed"]
 
     stage.environment["MALLOC_ARENA_MAX"] = "1"
-    assert stage.run("rerun", str(first)).returncode == 4
-    assert stage.run("rerun", str(first), "--anyway").returncode == 0
+    assert stage.run("results", "rerun", str(first)).returncode == 4
+    assert stage.run("results", "rerun", str(first), "--anyway").returncode == 0
     (second,) = set(stage.results.iterdir()) - {first}
     found = differences(read_result(first), read_result(second))
     assert ("program's environment", "MALLOC_ARENA_MAX 2", "MALLOC_ARENA_MAX 1") in [
@@ -86,7 +86,7 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
 def test_threads_that_are_asked_for_count_instead_of_the_callers(stage: Stage):
     stage.environment = {"PAGEWISE_ROOT": str(stage.folder), **CALLERS}
     arguments = ("--policies", "none", "--rounds", "1", "--threads", "1", "--results", str(stage.results))
-    assert stage.run("run-policies", *arguments, "--", "/bin/true").returncode == 0
+    assert stage.run("compare", *arguments, "--", "/bin/true").returncode == 0
     manifest = json.loads((stage.result() / "manifest.json").read_text())
     assert "OMP_NUM_THREADS" not in manifest["program"]["environment"]["passed"]
     assert manifest["placement"]["environment"]["OMP_NUM_THREADS"] == "1"
@@ -127,7 +127,7 @@ def test_the_hyperfines_of_distributions_are_taken(
 def test_nothing_is_measured_by_an_unknown_hyperfine(compared: tuple[Stage, object], tmp_path: Path):
     stage = Stage(compared[0].folder, hyperfine(tmp_path / "bin", "sleep 0"))
     results = tmp_path / "results"
-    for command in (("compare",), ("counters",), ("run-policies", "--", "/bin/true")):
+    for command in (("compare",), ("counters",), ("compare", "--", "/bin/true")):
         name, *program = command
         assert stage.run(name, "--results", str(results), *program).returncode == 3
     assert not results.exists()
@@ -155,7 +155,7 @@ def test_times_that_cannot_be_are_not_ranked(seconds: str, stage: Stage):
     statuses = {one["status"] for one in read_result(stage.result()).records}
     assert statuses == {"failed"}
     arguments = ("--policies", "none", "--rounds", "1", "--results", str(stage.results))
-    assert stage.run("run-policies", *arguments, "--", "/bin/true").returncode == 1
+    assert stage.run("compare", *arguments, "--", "/bin/true").returncode == 1
     assert "ok" not in {one["status"] for one in read_result(stage.result()).records}
 
 

@@ -166,15 +166,15 @@ def test_list_shows_configurations_and_kernels(small: Stage):
 def test_list_shows_kernels_alone_by_group(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD, CHASE, GATHER])
     stage.add("gcc-12.2.0", THP, [TRIAD, CHASE, GATHER])
-    told = stage.run("list", "--kernels").stdout
+    told = stage.run("list", "kernels").stdout
     assert "gcc-12.2.0" not in told
     lines = [line.split() for line in told.splitlines()]
     order = [words[0] for words in lines if words and words[0].split("/")[0] in ("indirect", "memory")]
     assert order == ["indirect/*", "memory/*"]
     assert ["gather", "Gather", "compiler,", "hugepages"] in lines
     assert ["chase", "Pointer", "chase", "compiler,", "hugepages", "yes"] in lines
-    assert "triad" not in stage.run("list", "--kernels", "indirect/*").stdout
-    told = stage.run("list", "--configurations", "*/thp/*").stdout
+    assert "triad" not in stage.run("list", "kernels", "indirect/*").stdout
+    told = stage.run("list", "configurations", "*/thp/*").stdout
     assert "thp/hardware-regular" in told and "none/hardware-regular" not in told and "Gather" not in told
 
 
@@ -471,7 +471,7 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     told = json.loads(again.stdout)["kernels"][0]["configurations"]
     assert {one["placement"] for one in told} == {"first-touch", "interleave:0"}
     store = ("--store", str(stage.folder / "store.duckdb"))
-    assert stage.run("collect", str(stage.results), *store).returncode == 0
+    assert stage.run("results", "collect", str(stage.results), *store).returncode == 0
     columns = "told_placement, hugepages, round(time_ratio, 1) AS ratio"
     question = f"SELECT {columns} FROM ratios WHERE prefetch = 'hardware' ORDER BY 1, 2"
     answer = json.loads(stage.run("results", "query", question, *store, "--json").stdout)

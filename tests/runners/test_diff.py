@@ -17,7 +17,7 @@ from scipy.stats import ttest_ind
 
 from builders import configuration, failed_record, kernel, record, subject_of
 from pagewise.analysis.sessions import between, changes, session
-from pagewise.cli import commands
+from pagewise.cli import root
 from pagewise.core.errors import PagewiseError
 from pagewise.core.schemas import faults
 from recorded import series
@@ -144,7 +144,7 @@ def made(compared: tuple[Stage, Any], tmp_path: Path) -> Callable[..., Path]:
 
 
 def diff(*arguments: object) -> tuple[int, str]:
-    done = CliRunner().invoke(commands, ["diff", *map(str, arguments)], standalone_mode=False)
+    done = CliRunner().invoke(root, ["results", "diff", *map(str, arguments)], standalone_mode=False)
     if isinstance(done.exception, PagewiseError):
         raise done.exception
     return done.return_value, done.stdout

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from pagewise.cli import commands
+from pagewise.cli import root
 from stage import ROOT, RUNNERS
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -48,7 +48,7 @@ def test_the_commands_and_options_in_the_documents_are_there():
             # What comes after -- belongs to another program, and so does the command of a pipe.
             options = re.findall(r"(?<=\s)--[a-z][a-z-]*", re.split(r"\s--\s|[|#]", rest)[0])
             section = "".join(part for name, part in known.items() if name.split()[0] == command)
-            if command == "model":
+            if command == "simulate":
                 options = [one for one in options if one in section]
             missing = [one for one in options if f"{one}" not in section]
             if not section or missing:
@@ -72,7 +72,7 @@ def test_every_command_with_json_is_told_with_its_schema():
     table = (ROOT / "docs" / "json.md").read_text()
     have = [
         path
-        for path, command in leaves(commands, "pagewise")
+        for path, command in leaves(root, "pagewise")
         if any("--json" in one.opts for one in command.params)
     ]
     assert [path for path in have if not re.search(rf"`{path}(?: [^`]+)? --json", table)] == []

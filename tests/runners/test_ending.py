@@ -16,7 +16,7 @@ from pagewise import cli
 from pagewise.core.errors import Interrupted, RefusedError, SetupError
 from stage import Stage
 
-COMMANDS = cli.commands.list_commands(click.Context(cli.commands))
+COMMANDS = cli.root.list_commands(click.Context(cli.root))
 
 
 def end(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

@@ -55,19 +55,19 @@ def test_plan_list_doctor_and_survey(small: Stage):
     catalog = told(small.run("list", "--json"), "catalog")
     assert len(catalog["configurations"]) == 3
     assert [kernel["name"] for kernel in catalog["kernels"]] == ["chase", "triad"]
-    assert told(small.run("list", "--json", "--kernels", "chase"), "catalog")["configurations"] == []
+    assert told(small.run("list", "--json", "kernels", "chase"), "catalog")["configurations"] == []
     findings = told(small.run("doctor", "--json", "--no-noise"), "findings")
     assert findings["ready"] and {"Tools", "Pages", "Machine"} <= {f["topic"] for f in findings["findings"]}
-    survey = told(small.run("run-policies", "--list", "--json", "--", "true"), "survey")
+    survey = told(small.run("list", "policies", "--json", "--", "true"), "survey")
     lacks = {one["policy"]: one["lack"] for one in survey["policies"]}
     assert survey["program"].endswith("/true") and lacks["none"] is None
     assert "libhugetlbfs" in lacks and len(lacks) == len(survey["policies"])
-    assert told(small.run("run-policies", "--list", "--json"), "survey")["program"] is None
+    assert told(small.run("list", "policies", "--json"), "survey")["program"] is None
 
 
 def test_a_program_of_the_users_own(stage: Stage):
     arguments = ("--results", str(stage.results), "--policies", "none,reuse", "--rounds", "3")
-    data = told(stage.run("run-policies", "--json", *arguments, "--", "true"), "verdicts")
+    data = told(stage.run("compare", "--json", *arguments, "--", "true"), "verdicts")
     assert {row["hugepages"] for row in data["kernels"][0]["configurations"]} == {"none", "reuse"}
     assert {"metrics", "memory"} == set(data["program"])
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from rich.console import Console
 from tracing import needs_tracer
 
-from pagewise.cli import commands
+from pagewise.cli import root
 from pagewise.core.errors import FormatError, RefusedError, SelectionError, SetupError
 from pagewise.core.schemas import faults
 from pagewise.store.sources import find_places, read_source
@@ -491,9 +491,7 @@ def test_ratios_are_of_counts_a_pass() -> None:
 
 
 def invoked(folder: Path, *arguments: str) -> Any:
-    return CliRunner().invoke(
-        commands, ["model", "--results", str(folder), *arguments], standalone_mode=False
-    )
+    return CliRunner().invoke(root, ["simulate", "--results", str(folder), *arguments], standalone_mode=False)
 
 
 @needs_tracer

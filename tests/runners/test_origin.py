@@ -65,7 +65,7 @@ def test_a_seal_is_of_this_user_and_of_what_is_executed(tmp_path: Path, monkeypa
     assert not is_own({**own, "seal": None})
     for name, value in (
         ("id", "f" * 16),
-        ("command", ["pagewise", "run-policies", "--check", "| false"]),
+        ("command", ["pagewise", "compare", "--check", "| false"]),
         ("started_in", "/tmp"),
         ("modules", {"environment": None, "tree": "/tmp"}),
     ):
@@ -109,30 +109,30 @@ def test_the_module_tree_of_a_received_result_is_never_loaded(
     }
     edit(received, changes[named])
     for arguments in (("--plan",), ("--plan", "--trust"), ("--plan", "--trust", "--anyway")):
-        done = stage.run("rerun", str(received), *arguments)
+        done = stage.run("results", "rerun", str(received), *arguments)
         accepted = "--trust" in arguments and named != "environment"
         assert done.returncode == (0 if accepted else 2), done.stderr
         assert not mark.exists()
     # The tree that the user names is another matter.
-    stage.run("rerun", str(received), "--plan", "--trust", "--anyway", "--modules", str(tree))
+    stage.run("results", "rerun", str(received), "--plan", "--trust", "--anyway", "--modules", str(tree))
     assert mark.exists() == (named != "environment")
 
 
 def test_modules_are_verified_before_one_is_executed(measured: Stage, mark: Path):
     for file in measured.modules.rglob("*.lua"):
         file.write_text(f'os.execute("touch {mark}")\n' + file.read_text())
-    assert measured.run("rerun", str(measured.result()), "--plan").returncode == 4
+    assert measured.run("results", "rerun", str(measured.result()), "--plan").returncode == 4
     assert not mark.exists()
     edit(measured.result(), lambda manifest: manifest.update(state="interrupted"))
     assert measured.run("compare", "--resume", str(measured.result())).returncode == 4
     assert not mark.exists()
-    assert measured.run("rerun", str(measured.result()), "--anyway", "--plan").returncode == 0
+    assert measured.run("results", "rerun", str(measured.result()), "--anyway", "--plan").returncode == 0
     assert mark.exists()
 
 
 def test_a_check_of_a_received_result_needs_consent(stage: Stage, mark: Path):
     done = stage.run(
-        "run-policies", "--policies", "none", "--rounds", "1", "--results", str(stage.results),
+        "compare", "--policies", "none", "--rounds", "1", "--results", str(stage.results),
         "--check", "| cat >/dev/null", "--", "/bin/echo", "text",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -147,21 +147,21 @@ def test_a_check_of_a_received_result_needs_consent(stage: Stage, mark: Path):
 
     edit(received, planted)
     for command in (
-        ("rerun", str(received)),
-        ("rerun", str(received), "--anyway", "--plan"),
-        ("run-policies", "--resume", str(received)),
+        ("results", "rerun", str(received)),
+        ("results", "rerun", str(received), "--anyway", "--plan"),
+        ("compare", "--resume", str(received)),
     ):
         assert stage.run(*command).returncode == 2
         assert not mark.exists()
     results = ("--results", str(stage.results))
-    assert stage.run("rerun", str(own), *results).returncode == 0
+    assert stage.run("results", "rerun", str(own), *results).returncode == 0
     assert not mark.exists()
     before = set(stage.results.iterdir())
-    assert stage.run("rerun", str(received), "--trust", "--anyway", *results).returncode == 0
+    assert stage.run("results", "rerun", str(received), "--trust", "--anyway", *results).returncode == 0
     assert mark.exists()
     # What came from elsewhere stays from elsewhere when it is repeated.
     (new,) = set(stage.results.iterdir()) - before
-    assert stage.run("rerun", str(new)).returncode == 2
+    assert stage.run("results", "rerun", str(new)).returncode == 2
 
 
 def test_the_folder_of_a_received_result_is_no_installation(
@@ -175,7 +175,7 @@ def test_the_folder_of_a_received_result_is_no_installation(
     variables = {name: value for name, value in stage.variables().items() if name != "PAGEWISE_ROOT"}
     del variables["PAGEWISE_MODULES"]
     done = subprocess.run(
-        stage.command("rerun", str(received), "--trust", "--anyway", "--plan"),
+        stage.command("results", "rerun", str(received), "--trust", "--anyway", "--plan"),
         env=variables, cwd=stage.folder, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 3, done.stderr
@@ -191,10 +191,10 @@ def test_a_terminal_is_asked(
     monkeypatch.setattr(click, "confirm", lambda *words, **named: asked.append(words) or answer)
     chosen = {"command": ("./app", "\x1b[2Jargument"), "checks": ("| a\rb",)}
     if answer:
-        consent.confirm(Path("r"), "run-policies", chosen, trusted=False)
+        consent.confirm(Path("r"), "compare", chosen, trusted=False)
     else:
         with pytest.raises(SelectionError):
-            consent.confirm(Path("r"), "run-policies", chosen, trusted=False)
+            consent.confirm(Path("r"), "compare", chosen, trusted=False)
     assert len(asked) == 1
     shown = capsys.readouterr().err
     assert all(sign.isprintable() or sign == "\n" for sign in shown) and "./app" in shown

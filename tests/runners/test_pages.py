@@ -120,7 +120,7 @@ def test_rows_are_told_apart_and_pages_must_be_those_that_were_told():
 
 @pytest.mark.long
 def test_a_comparison_with_a_further_size(small: Stage):
-    done = small.compare("--rounds", "3", "--kernels", "triad", "--pages", "thp:64k")
+    done = small.compare("--rounds", "3", "--kernels", "triad", "--policies", "thp:64k")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "thp:64k" in done.stdout and "64 KiB 100 %" in done.stdout
     folder = small.result()
@@ -143,7 +143,7 @@ def test_a_comparison_with_a_further_size(small: Stage):
 def test_a_size_that_cannot_be_had_is_not_ranked_and_no_fault(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD])
     stage.add("gcc-12.2.0", THP, [TRIAD], without="thp:64k")
-    done = stage.compare("--rounds", "3", "--no-sweep", "--pages", "thp:64k")
+    done = stage.compare("--rounds", "3", "--no-sweep", "--policies", "thp:64k")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "not ranked: gcc-12.2.0: thp:64k" in done.stdout
     assert "32 huge pages of 2048 KiB are missing" in done.stdout
@@ -158,7 +158,7 @@ def test_a_size_that_cannot_be_had_is_not_ranked_and_no_fault(stage: Stage):
     ],
 )
 def test_policies_that_fit_nothing(small: Stage, pages, told):
-    done = small.compare("--pages", pages)
+    done = small.compare("--policies", pages)
     assert done.returncode == 2 and told in done.stderr and "remedy" in done.stderr
 
 
@@ -235,7 +235,15 @@ def test_an_interrupted_comparison_puts_this_machines_switches_back(stage: Stage
         pytest.skip("this machine gives pages of 64 KiB as it is")
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
-    arguments = ("--results", str(stage.results), "--rounds", "1000", "--pages", "thp:64k", "--set-thp-sizes")
+    arguments = (
+        "--results",
+        str(stage.results),
+        "--rounds",
+        "1000",
+        "--policies",
+        "thp:64k",
+        "--set-thp-sizes",
+    )
     process = subprocess.Popen(
         stage.command("compare", *arguments),
         env=stage.variables(),

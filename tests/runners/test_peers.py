@@ -131,11 +131,11 @@ def test_figures_that_were_edited_are_not_collected(alone: Stage):
     file = alone.result() / "peers.json"
     told = json.loads(file.read_text())
     store = ("--store", str(alone.folder / "store"), "--json")
-    assert json.loads(alone.run("collect", str(alone.results), *store).stdout)["taken"] == 1
+    assert json.loads(alone.run("results", "collect", str(alone.results), *store).stdout)["taken"] == 1
     sample = next(sample for sample in told["samples"] if sample["value"] is not None)
     sample["value"] *= 2
     file.write_text(json.dumps(told))
-    collected = json.loads(alone.run("collect", str(alone.results), *store).stdout)
+    collected = json.loads(alone.run("results", "collect", str(alone.results), *store).stdout)
     assert collected["taken"] == 0 and list(collected["skipped"]) == [str(alone.result())]
     [listed] = json.loads(alone.run("results", "list", str(alone.results), "--json").stdout)["results"]
     assert listed["altered"] is not None

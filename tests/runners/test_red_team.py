@@ -160,7 +160,7 @@ def test_a_fault_of_the_users_program_is_reported_and_not_ranked(fault: Fault, s
         "PW_FAKE_FOLDER": str(stage.folder / "own"),
     }
     chosen = ("--policies", "none,reuse", "--rounds", "4", "--check", "all is well", "--input", str(given))
-    done = stage.run("run-policies", "--results", str(stage.results), *chosen, "--json", "--", str(program))
+    done = stage.run("compare", "--results", str(stage.results), *chosen, "--json", "--", str(program))
     assert done.returncode == 1, done.stderr
     told = json.loads(done.stdout)
     rows = [row for row in told["kernels"][0]["configurations"] if row["code"]]

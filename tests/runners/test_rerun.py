@@ -24,7 +24,7 @@ def test_a_result_is_repeated_unless_modules_or_programs_changed(stage: Stage):
     stage.add("gcc-12.2.0", ("none", "software", "regular"), [CHASE])
     stage.add("llvm-22.1.8", ("none", "hardware", "regular"), [CHASE])
     before = set(stage.results.iterdir())
-    done = stage.run("rerun", str(first))
+    done = stage.run("results", "rerun", str(first))
     assert done.returncode == 0, done.stderr
     again, old = read_result(newest(stage, before)), read_result(first)
     for name in ("command", "seed", "rounds", "configurations", "subjects", "programs", "started_in"):
@@ -35,18 +35,18 @@ def test_a_result_is_repeated_unless_modules_or_programs_changed(stage: Stage):
     program = next((stage.folder / "opt").glob("*gcc*thp*/bin/pw-chase"))
     program.write_text(f"#!{sys.executable} -SE\n# Built anew.\n" + FAKE.read_text())
     before = set(stage.results.iterdir())
-    refused = stage.run("rerun", str(first))
+    refused = stage.run("results", "rerun", str(first))
     assert refused.returncode == 4 and "Traceback" not in refused.stderr
     assert f"the program pw-chase of the module {module} is another" in refused.stderr
     assert "--anyway" in refused.stderr and set(stage.results.iterdir()) == before
-    planned = stage.run("rerun", str(first), "--anyway", "--plan")
+    planned = stage.run("results", "rerun", str(first), "--anyway", "--plan")
     assert (
         planned.returncode == 0
         and f"not as then: the program pw-chase of the module {module}" in planned.stdout
     )
 
     (stage.modules / f"{module}.lua").unlink()
-    gone = stage.run("rerun", str(first))
+    gone = stage.run("results", "rerun", str(first))
     assert gone.returncode != 0 and module in gone.stderr
 
 
@@ -58,9 +58,9 @@ def test_settings_of_the_machine_are_changed_only_when_asked_again(stage: Stage)
     manifest["command"].append("--set-thp-sizes")
     (first / "manifest.json").write_text(json.dumps(manifest))
     # A command that was edited is from elsewhere.
-    done = stage.run("rerun", str(first), "--trust")
+    done = stage.run("results", "rerun", str(first), "--trust")
     assert done.returncode == 2 and "--set-thp-sizes" in done.stderr and "--change-settings" in done.stderr
     manifest["command"] = ["pagewise", "peers"]
     (first / "manifest.json").write_text(json.dumps(manifest))
-    done = stage.run("rerun", str(first))
+    done = stage.run("results", "rerun", str(first))
     assert done.returncode == 2 and "cannot be repeated" in done.stderr

@@ -18,7 +18,7 @@ from builders import configuration, failed_record, record
 from many_results import KERNELS, SLOW, multiply
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import invalid_reason
-from pagewise.cli import commands
+from pagewise.cli import root
 from pagewise.core.errors import FormatError, PagewiseError, RefusedError, SelectionError
 from pagewise.core.record import read_records
 from pagewise.core.result import read_result
@@ -31,7 +31,7 @@ NODES, DATES = 6, 2
 
 
 def pagewise(*arguments: object) -> Result:
-    done = CliRunner().invoke(commands, [str(one) for one in arguments], catch_exceptions=True)
+    done = CliRunner().invoke(root, [str(one) for one in arguments], catch_exceptions=True)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done
@@ -45,7 +45,7 @@ def data(schema: str, *arguments: object) -> dict[str, Any]:
 
 
 def collected(store: Path, *folders: Path) -> dict[str, Any]:
-    return data("collected", "collect", *folders, "--store", store)
+    return data("collected", "results", "collect", *folders, "--store", store)
 
 
 def rows(store: Path, question: str) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ def store(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def both_stores(template: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("both")
     found = {"store": folder / "store.duckdb", "parquet": folder / "parquet"}
-    pagewise("collect", template, "--store", found["store"], "--parquet", found["parquet"])
+    pagewise("results", "collect", template, "--store", found["store"], "--parquet", found["parquet"])
     return found
 
 
@@ -202,8 +202,8 @@ def edit(folder: Path, **changes: Any) -> None:
 
 
 def conflicting(store: Path, folder: Path) -> dict[str, Any]:
-    arguments = ["collect", str(folder), "--store", str(store), "--json"]
-    done = CliRunner().invoke(commands, arguments, standalone_mode=False)
+    arguments = ["results", "collect", str(folder), "--store", str(store), "--json"]
+    done = CliRunner().invoke(root, arguments, standalone_mode=False)
     assert done.return_value == 1
     return json.loads(done.stdout)
 
@@ -284,7 +284,7 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
     kinds = {row["kind"]: row for row in rows(store, "SELECT kind, count(*) AS n FROM results GROUP BY ALL")}
     assert kinds["compare"]["n"] == 4 and kinds["records"]["n"] == 1
     assert count(store, "results WHERE partial") == 3
-    text = pagewise("collect", tmp_path / "in", "--store", tmp_path / "other.duckdb")
+    text = pagewise("results", "collect", tmp_path / "in", "--store", tmp_path / "other.duckdb")
     assert "3 of them partial, 2 folders skipped" in text.stdout and str(folders[0]) in text.stderr
     listing = data("results", "results", "list", tmp_path / "in")["results"]
     assert len(listing) == 7 and sum("fault" in one for one in listing) == 2
@@ -293,7 +293,7 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
 def test_two_at_once_take_all(many: Path, tmp_path: Path):
     store = tmp_path / "store.duckdb"
     nodes = sorted(many.iterdir())
-    command = [sys.executable, "-m", "pagewise", "collect", "--store", str(store)]
+    command = [sys.executable, "-m", "pagewise", "results", "collect", "--store", str(store)]
     halves = [[*command, *map(str, some)] for some in (nodes[:4], nodes[2:])]
     both = [
         subprocess.Popen(half, cwd=ROOT / "runners", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -320,7 +320,7 @@ def test_who_waits_too_long_is_told(tmp_path: Path):
 
 
 def test_parquet_files_answer_as_the_store_does(store: Path, many: Path, tmp_path: Path):
-    pagewise("collect", many, "--store", store, "--parquet", tmp_path / "parquet")
+    pagewise("results", "collect", many, "--store", store, "--parquet", tmp_path / "parquet")
     for question in ("slow-nodes", "ratio-history"):
         assert rows(tmp_path / "parquet", question) == rows(store, question)
     with pytest.raises(PagewiseError, match="no exported store"):
@@ -410,7 +410,7 @@ def test_questions_that_cannot_be_asked_say_what_can(store: Path, tmp_path: Path
     with pytest.raises(FormatError, match="layout 99"):
         ask(tmp_path / "newer", "SELECT 1", 0.0)
     with pytest.raises(PagewiseError, match="no such folder"):
-        pagewise("collect", tmp_path / "nowhere", "--store", tmp_path / "s")
+        pagewise("results", "collect", tmp_path / "nowhere", "--store", tmp_path / "s")
 
 
 @pytest.mark.parametrize(

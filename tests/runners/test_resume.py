@@ -135,7 +135,7 @@ OWN = ("--policies", "none,reuse", "--rounds", "4", "--", "sleep", "0.03")
 # The program's two trial runs come first, in each session.
 @pytest.mark.parametrize(
     ("command", "arguments", "records", "made"),
-    [("counters", ("--events", "software", "--rounds", "4"), 3, 8), ("run-policies", OWN, 7, 12)],
+    [("counters", ("--events", "software", "--rounds", "4"), 3, 8), ("compare", OWN, 7, 12)],
 )
 def test_counting_and_a_program_of_the_users_own_go_on_too(
     stage: Stage, command: str, arguments: tuple[str, ...], records: int, made: int

@@ -24,15 +24,15 @@ LINES = [
     ("pagewise compare --kernels tri", "triad"),
     ("pagewise compare --kernels triad,gat", "triad,gather"),
     ("pagewise compare --configurations gcc-12.2.0/th", "gcc-12.2.0/thp/hardware-regular"),
-    ("pagewise compare --pages hugetlbfs:2", "hugetlbfs:2m"),
-    ("pagewise run-policies --policies none,libh", "none,libhugetlbfs"),
+    ("pagewise compare --policies hugetlbfs:2", "hugetlbfs:2m"),
+    ("pagewise compare --policies none,libh", "none,libhugetlbfs"),
     ("pagewise counters --events a64", "a64fx"),
     ("pagewise report results/2026", "results/20261121T010203Z-mine"),
-    ("pagewise diff results/20261121T010203Z-mine results/2026", "results/20261121T010203Z-mine"),
-    ("pagewise rerun --anyway results/2026", "results/20261121T010203Z-mine"),
+    ("pagewise results diff results/20261121T010203Z-mine results/2026", "results/20261121T010203Z-mine"),
+    ("pagewise results rerun --anyway results/2026", "results/20261121T010203Z-mine"),
     ("pagewise results show results/2026", "results/20261121T010203Z-mine"),
     ("pagewise results query slow", "slow-nodes"),
-    ("pagewise collect results/2026", "results/20261121T010203Z-mine"),
+    ("pagewise results collect results/2026", "results/20261121T010203Z-mine"),
 ]
 
 
@@ -142,9 +142,9 @@ def test_completion_says_nothing_where_nothing_is_built(stage: Stage):
         (("compare", "--round", "3"), "--rounds"),
         (("compare", "--kernels", "traid"), "nearest: triad"),
         (("compare", "--configurations", "gcc-12.2.0/tph/hardware-regular"), "did you mean gcc-12.2.0/thp/"),
-        (("run-policies", "--policies", "hugetlb", "--", "true"), "did you mean hugetlbfs?"),
+        (("compare", "--policies", "hugetlb", "--", "true"), "did you mean hugetlbfs?"),
         (("counters", "--events", "skylak"), "did you mean skylake?"),
-        (("model", "--geometry", "zen3", "ember"), "did you mean zen4?"),
+        (("simulate", "--geometry", "zen3", "ember"), "did you mean zen4?"),
         (("peers", "--peers", "sream"), "did you mean stream?"),
     ],
 )
@@ -165,8 +165,8 @@ def test_the_manual_page_has_every_option_and_no_fault(stage: Stage, tmp_path: P
     page = tmp_path / "pagewise.1"
     page.write_text(stage.run("manual").stdout)
     text = page.read_text().replace("\\-", "-")
-    for name in ("compare", "run-policies", "completion", "manual"):
-        options = set(re.findall(r"^ +(--[a-z-]+)", stage.run(name, "--help").stdout, re.MULTILINE))
+    for name in ("compare", "completion", "results rerun"):
+        options = set(re.findall(r"^ +(--[a-z-]+)", stage.run(*name.split(), "--help").stdout, re.MULTILINE))
         section = text.split(f"\n.SS {name}\n")[1].split("\n.S")[0]
         assert options <= set(re.findall(r"(--[a-z-]+)", section)), name
     checkers = [["man", "--warnings", "-l", str(page)], ["mandoc", "-T", "lint", "-W", "warning", str(page)]]

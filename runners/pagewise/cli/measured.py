@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
-from pagewise.cli.options import print_json
+from pagewise.cli.options import make_console, print_json
 from pagewise.core.errors import Interrupted, PagewiseError
 
 _INVALID = 1
@@ -92,3 +93,20 @@ def reports_of(result: Any) -> Any:
 def exit_code(faulty: bool) -> int:
     """1 when a result or its pages were wrong or a run crashed; pages not to be had are no fault."""
     return _INVALID if faulty else 0
+
+
+def report_cluster(folder: Path, at_least: float, as_json: bool) -> int:
+    """Shows and writes the report of `pagewise cluster run`, also while it still runs; the exit code."""
+    from pagewise.cluster import campaign
+    from pagewise.cluster.findings import find
+    from pagewise.report import cluster as reports
+
+    found = find(folder, campaign.read(folder), at_least / 100.0)
+    written = reports.write_files(found)
+    if as_json:
+        print_json(reports.as_json(found))
+    else:
+        console = make_console()
+        reports.show(console, found)
+        console.print(f"\nReport: {written}", highlight=False, soft_wrap=True)
+    return _INVALID if found.missing else 0

@@ -59,14 +59,25 @@ def _duration(context: click.Context, option: click.Parameter, text: str) -> flo
     return seconds
 
 
-ENVIRONMENT = click.option(
-    "--env",
-    "environment",
-    default="default",
-    show_default=True,
-    metavar="NAME",
-    shell_complete=values.one_of(values.environments),
-    help="Environment whose modules are used (.pagewise/modules/NAME).",
+DEFAULT_ENVIRONMENT = "default"
+
+
+def environment_option(default: str | None, text: str) -> Callable[[Any], Any]:
+    """The option --env with its default and the end of its help."""
+    return click.option(
+        "--env",
+        "environment",
+        default=default,
+        metavar="NAME",
+        shell_complete=values.one_of(values.environments),
+        help=f"Environment whose modules are used, .pagewise/modules/NAME (default: {text}).",
+    )
+
+
+ENVIRONMENT = environment_option(DEFAULT_ENVIRONMENT, DEFAULT_ENVIRONMENT)
+#: With a known code as the program there is no one default.
+ENVIRONMENT_OR_SUITES = environment_option(
+    None, f"{DEFAULT_ENVIRONMENT}; with --suite: suites, suites-system, then PATH"
 )
 MODULES = click.option(
     "--modules",
@@ -170,12 +181,18 @@ RESERVE = click.option(
     is_flag=True,
     help="Reserve the pages of the pools during the command, then restore the pools (root).",
 )
-PAGES = click.option(
-    "--pages",
+POLICIES = click.option(
+    "--policies",
     multiple=True,
     metavar="POLICIES",
     shell_complete=values.list_of(values.page_sizes),
-    help="Further page sizes, as thp:64k,hugetlbfs:1g: each configuration of that kind is run with them too.",
+    help="Further page sizes, as thp:64k,hugetlbfs:1g, for configurations of that kind; several with commas.",
+)
+SUITE = click.option(
+    "--suite",
+    metavar="NAME",
+    shell_complete=values.one_of(values.suites),
+    help="Known code with its input, metrics and checks (envs/suites), as the program.",
 )
 SET_THP_SIZES = click.option(
     "--set-thp-sizes",
@@ -216,6 +233,14 @@ PLAN = click.option(
     is_flag=True,
     help="Tell what would be run and how long that takes by earlier results; nothing is started.",
 )
+AT_LEAST = click.option(
+    "--at-least",
+    type=Number(min=0.0, min_open=True),
+    default=3.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Ignore deviations of nodes below this percentage.",
+)
 JSON = click.option(
     "--json",
     "as_json",
@@ -241,10 +266,9 @@ WAIT = click.option(
 
 
 def split_lists(chosen: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The options that are lists with commas."""
-    return {
-        name: split_commas(chosen[name]) for name in ("kernels", "configurations", "pages", "prefetchers")
-    }
+    """The options of kernels that are lists with commas."""
+    names = {name: name for name in ("kernels", "configurations", "prefetchers")} | {"policies": "pages"}
+    return {field: split_commas(chosen.pop(option)) for option, field in names.items()}
 
 
 def placed(command: Callable[..., Any]) -> Callable[..., Any]:

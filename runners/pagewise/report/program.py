@@ -30,7 +30,7 @@ _OWN = ("peak_memory_gib", "system_seconds", "user_seconds")
 
 
 def is_program(result: Result) -> bool:
-    """Whether the result is one of run-policies."""
+    """Whether the result is of a program."""
     return "program" in result.manifest
 
 

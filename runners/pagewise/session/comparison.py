@@ -527,7 +527,7 @@ def choose(catalog: Catalog, options: Options) -> list[Subject]:
         if policy not in told:
             raise SelectionError(
                 f"no chosen configuration has hugepages={policy_kind(policy)}, to be told {policy}",
-                where="--pages",
+                where="--policies",
                 remedy="choose such configurations, and kernels that feel hugepages; see `pagewise list`",
             )
     return found
@@ -559,7 +559,7 @@ def _check_policies(policies: Sequence[str]) -> None:
         if size is None:
             raise SelectionError(
                 f"{policy!r} is no page policy with a size",
-                where="--pages",
+                where="--policies",
                 remedy="name it like thp:64k or hugetlbfs:1g; what was built is measured without being named",
             )
 

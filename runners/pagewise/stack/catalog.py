@@ -57,7 +57,7 @@ class Catalog:
                 raise SelectionError(
                     f"no kernel fits {text}",
                     where=self.tree,
-                    remedy=f"nearest: {near}; `pagewise list --kernels` lists all",
+                    remedy=f"nearest: {near}; `pagewise list kernels` lists all",
                 )
         if patterns:
             return [k for k in self.kernels.values() if any(k.matches(text) for text in patterns)]
@@ -66,7 +66,7 @@ class Catalog:
             raise SelectionError(
                 f"none of the {len(self.kernels)} kernels here is in the default comparison",
                 where=self.tree,
-                remedy="choose: --kernels NAMES, or --kernels '*'; `pagewise list --kernels` lists them",
+                remedy="choose: --kernels NAMES, or --kernels '*'; `pagewise list kernels` lists them",
             )
         return default
 

@@ -83,14 +83,14 @@ def _readable(folder: Path) -> Result:
         raise SelectionError(
             "this holds figures of peers, which are no comparison of configurations",
             where=folder,
-            remedy="name results of compare or run-policies",
+            remedy="name results of compare",
         )
     result = check_unaltered(read_result(folder))
     if "counters" in result.manifest:
         raise SelectionError(
             "this holds counts of events, whose runs are not timed against each other",
             where=folder,
-            remedy="name results of compare or run-policies",
+            remedy="name results of compare",
         )
     return result
 

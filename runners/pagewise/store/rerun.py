@@ -78,6 +78,9 @@ def choose_modules(chosen: dict[str, Any], result: Begun, named: Path | None = N
     A module is Lua that is executed: a result from elsewhere never decides where it lies.
     """
     modules = result.manifest["modules"]
+    if result.is_own and modules["environment"]:
+        # PAGEWISE_ENV may name another by now.
+        chosen["environment"] = modules["environment"]
     if named is not None or not result.is_own:
         chosen["modules"] = named
     elif "program" not in result.manifest and chosen["modules"] is None and Path(modules["tree"]).is_dir():

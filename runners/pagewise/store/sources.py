@@ -124,7 +124,7 @@ def read_source(place: Place) -> Source:
             where=folder,
             remedy="copy it anew from where it was made, or measure again; other results are not touched",
         )
-    # `pagewise model` and a program's own --record write no manifest: that is no fault of theirs.
+    # `pagewise simulate` and a program's own --record write no manifest: that is no fault of theirs.
     return _records_alone(place, first, [] if fault is None else [f"the manifest was left out: {fault}"])
 
 

@@ -63,7 +63,7 @@ def reading(store: Path, wait: float) -> Iterator[duckdb.DuckDBPyConnection]:
         return
     if not store.exists():
         raise SelectionError(
-            "there is no store here", where=store, remedy=f"pagewise collect --store {store} results"
+            "there is no store here", where=store, remedy=f"pagewise results collect --store {store} results"
         )
     with _connected(store, wait, read_only=True) as connection:
         _confine(connection)
@@ -117,7 +117,7 @@ def _parquet(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         raise SelectionError(
             f"this folder is no exported store: it lacks {missing[0]}.parquet",
             where=folder,
-            remedy="name a store (.duckdb), or export one: pagewise collect --parquet DIR",
+            remedy="name a store (.duckdb), or export one: pagewise results collect --parquet DIR",
         )
     with duckdb.connect() as connection:
         for table in TABLES:

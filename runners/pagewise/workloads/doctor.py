@@ -214,7 +214,7 @@ def _pages(host: Mapping[str, Any]) -> Iterator[Finding]:
             )
         else:
             wanted = f"hugetlbfs:{size_name(pool['page_bytes'])}"
-            yield Finding("Pages", name, "note", f"empty; only compare --pages {wanted} needs it")
+            yield Finding("Pages", name, "note", f"empty; only compare --policies {wanted} needs it")
 
 
 def _multi_size(sizes: Mapping[str, str | None]) -> str:
@@ -312,7 +312,7 @@ def counter_findings(host: Mapping[str, Any], environment: str, modules: Path | 
 
 
 def model_findings() -> Iterator[Finding]:
-    """Whether `pagewise model` can trace programs here: QEMU for each machine, and its plug-in."""
+    """Whether `pagewise simulate` can trace programs here: QEMU for each machine, and its plug-in."""
     from pagewise.workloads.simulation.build import Build
     from pagewise.workloads.simulation.tracer import MACHINES, find_tracer
 
@@ -328,12 +328,12 @@ def model_findings() -> Iterator[Finding]:
     if build.plugin.is_file():
         yield Finding("Model", "plug-in", "good", str(build.plugin))
     elif build.has_sources:
-        yield Finding("Model", "plug-in", "good", "is built when `pagewise model` first runs")
+        yield Finding("Model", "plug-in", "good", "is built when `pagewise simulate` first runs")
     else:
         yield Finding(
             "Model",
             "plug-in",
             "note",
             f"there is no checkout in {build.root} to build it from",
-            "run pagewise out of a checkout, or name a build: pagewise model --build DIR",
+            "run pagewise out of a checkout, or name a build: pagewise simulate --build DIR",
         )

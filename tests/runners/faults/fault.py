@@ -189,7 +189,7 @@ def neighbours(place: Place) -> list[Ended]:
     listed = place.run("results", "list", "--json")
     found = {Path(one["folder"]).name: one for one in listed.data()["results"]}
     assert "fault" not in found["good"] and found["good"]["records"] > 0
-    collected = place.run("collect", "--store", "store.duckdb", "--json")
+    collected = place.run("results", "collect", "--store", "store.duckdb", "--json")
     data = collected.data()
     assert data["taken"] >= 1 and str(place.good) not in {**data["skipped"], **data["partial"]}
     return [listed, collected]

@@ -94,7 +94,7 @@ def _geometry(content: bytes) -> Callable[[Place], Ended]:
     def happen(place: Place) -> Ended:
         file = place.folder / "geometry.yaml"
         file.write_bytes(content)
-        return place.run("model", "--geometry", str(file), "chase")
+        return place.run("simulate", "--geometry", str(file), "chase")
 
     return happen
 
@@ -104,7 +104,7 @@ def _code(content: bytes) -> Callable[[Place], Ended]:
         folder = place.folder / "envs/suites/codes"
         folder.mkdir(parents=True)
         (folder / "stream.yaml").write_bytes(content)
-        return place.run("run-policies", "--suite", "stream", "--rounds", "1", "--", "true")
+        return place.run("compare", "--suite", "stream", "--rounds", "1", "--", "true")
 
     return happen
 
@@ -122,7 +122,7 @@ def _site(content: bytes) -> Callable[[Place], Ended]:
 def _cluster(content: bytes) -> Callable[[Place], Ended]:
     def happen(place: Place) -> Ended:
         (place.bad / "cluster.json").write_bytes(content)
-        return place.run("cluster", "report", str(place.bad))
+        return place.run("report", str(place.bad))
 
     return happen
 
@@ -130,7 +130,7 @@ def _cluster(content: bytes) -> Callable[[Place], Ended]:
 def _query(content: bytes) -> Callable[[Place], Ended]:
     def happen(place: Place) -> Ended:
         (place.folder / "q.sql").write_bytes(content)
-        place.run("collect", "--store", "s.duckdb")
+        place.run("results", "collect", "--store", "s.duckdb")
         return place.run("results", "query", "q.sql", "--store", "s.duckdb")
 
     return happen

@@ -160,7 +160,10 @@ NO_RECORDS: dict[str, Callable[[Place], None]] = {
 def manifest(name: str, make: Callable[[Place], None]) -> Fault:
     def happen(place: Place) -> list[Ended]:
         make(place)
-        return [place.run("report", str(place.bad)), place.run("diff", str(place.good), str(place.bad))]
+        return [
+            place.run("report", str(place.bad)),
+            place.run("results", "diff", str(place.good), str(place.bad)),
+        ]
 
     return Fault(f"manifest: {name}", happen, (3,))
 
@@ -170,7 +173,7 @@ def record(name: str, make: Callable[[Place], None]) -> Fault:
         make(place)
         shown = place.run("results", "show", str(place.bad), "--json")
         assert name == "CRLF" or len(shown.data()["faults"]) >= 1
-        return [shown, place.run("diff", str(place.good), str(place.bad))]
+        return [shown, place.run("results", "diff", str(place.good), str(place.bad))]
 
     return Fault(f"record: {name}", happen, (0, 5))
 
@@ -178,7 +181,7 @@ def record(name: str, make: Callable[[Place], None]) -> Fault:
 def no_records(name: str, make: Callable[[Place], None]) -> Fault:
     def happen(place: Place) -> list[Ended]:
         make(place)
-        return [place.run("diff", str(place.good), str(place.bad))]
+        return [place.run("results", "diff", str(place.good), str(place.bad))]
 
     return Fault(f"records: {name}", happen, (3, 4, 5, 6))
 
@@ -194,7 +197,7 @@ def _all_at_once(place: Place) -> list[Ended]:
     listed = place.run("results", "list", "--json")
     found = {Path(one["folder"]).name: one for one in listed.data()["results"]}
     assert len(found) >= len(made) and found["good"]["records"] > 0 and "fault" not in found["good"]
-    collected = place.run("collect", "--store", "store.duckdb", "--json")
+    collected = place.run("results", "collect", "--store", "store.duckdb", "--json")
     data = collected.data()
     assert data["taken"] >= 1 and str(place.good) not in {**data["skipped"], **data["partial"]}
     return [
@@ -216,7 +219,7 @@ def _evil_names(place: Place) -> list[Ended]:
         *neighbours(place),
         place.run("report", str(place.bad)),
         place.run("results", "show", str(place.bad)),
-        place.run("diff", str(place.good), str(place.bad), "--across-machines"),
+        place.run("results", "diff", str(place.good), str(place.bad), "--across-machines"),
         place.run("results", "query", "SELECT hostname FROM results", "--store", "store.duckdb"),
     ]
     for file in place.bad.rglob("*"):
@@ -238,7 +241,7 @@ def _store(content: bytes) -> Callable[[Place], list[Ended]]:
     def happen(place: Place) -> list[Ended]:
         (place.folder / "s.duckdb").write_bytes(content)
         return [
-            place.run("collect", str(place.results), "--store", "s.duckdb"),
+            place.run("results", "collect", str(place.results), "--store", "s.duckdb"),
             place.run("results", "query", "slow-nodes", "--store", "s.duckdb"),
         ]
 
@@ -256,7 +259,7 @@ def _gone(place: Place) -> list[Ended]:
 def _same_id(place: Place) -> list[Ended]:
     place.edit(_to("id", value=json.loads((place.good / "manifest.json").read_text())["id"]))
     place.edit_records(_to("run", "position", value=99))
-    return [place.run("collect", "--store", "s.duckdb")]
+    return [place.run("results", "collect", "--store", "s.duckdb")]
 
 
 FAULTS = [

@@ -53,7 +53,7 @@ def process(name: str, code: str) -> Fault:
         program.chmod(0o755)
         chosen = ["--rounds", "1", "--policies", "none", "--limit", "1", "--end-leftovers"]
         chosen += ["--results", str(place.results), "--json"]
-        ended = place.start("run-policies", *chosen, "--", str(program))
+        ended = place.start("compare", *chosen, "--", str(program))
         made = max(place.results.glob("2*"), key=lambda folder: folder.name)
         assert json.loads((made / "manifest.json").read_text())["state"] == "complete"
         assert (made / "report.html").exists()
@@ -192,7 +192,7 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 """
-_COLLECT = ["collect", "--store", "s.duckdb"]
+_COLLECT = ["results", "collect", "--store", "s.duckdb"]
 FAULTS = [
     *(variable(*row) for row in VARIABLES),
     *(modules(one) for one in (LONG, "/nonexistent", "/dev/null", "\x1b[31m[/]", "a:b")),

@@ -1,1 +1,1 @@
-"""A command a file (run_policies.py: run-policies); its function is named `command`."""
+"""One file per command; its function is named `command`."""

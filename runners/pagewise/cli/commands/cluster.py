@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from pagewise.cli.options import ENVIRONMENT, JSON, RESULTS, Number, make_console, print_json
-
-_AT_LEAST = 3.0
-_INCOMPLETE = 1
+from pagewise.cli.measured import report_cluster
+from pagewise.cli.options import AT_LEAST, ENVIRONMENT, JSON, RESULTS, print_json
 
 SITE = click.option(
     "--site",
@@ -20,14 +17,6 @@ SITE = click.option(
 )
 PARTITION = click.option(
     "--partition", metavar="NAME", help="Partition, in place of the site's; needed where there are several."
-)
-AT_LEAST = click.option(
-    "--at-least",
-    type=Number(min=0.0, min_open=True),
-    default=_AT_LEAST,
-    show_default=True,
-    metavar="PERCENT",
-    help="A node that differs by less is none to look at.",
 )
 
 
@@ -126,16 +115,7 @@ def run(as_json: bool, **chosen: Any) -> int:
         )
         folder, told = engine.begin(request)
         engine.run(request, folder, told, quiet=as_json)
-    return _report(folder, chosen["at_least"], as_json)
-
-
-@command.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-@AT_LEAST
-@JSON
-def report(folder: Path, at_least: float, as_json: bool) -> int:
-    """Tell again what a FOLDER of `pagewise cluster run` holds, also while it still runs."""
-    return _report(folder, at_least, as_json)
+    return report_cluster(folder, chosen["at_least"], as_json)
 
 
 def _partition(files: Any, named: str | None) -> Any:
@@ -166,19 +146,3 @@ def _nodes(partition: Any, wanted: str | None) -> tuple[Any, ...]:
             remedy="pagewise cluster nodes lists them",
         )
     return tuple(known[name] for name in names)
-
-
-def _report(folder: Path, at_least: float, as_json: bool) -> int:
-    from pagewise.cluster import campaign
-    from pagewise.cluster.findings import find
-    from pagewise.report import cluster as reports
-
-    found = find(folder, campaign.read(folder), at_least / 100.0)
-    written = reports.write_files(found)
-    if as_json:
-        print_json(reports.as_json(found))
-    else:
-        console = make_console()
-        reports.show(console, found)
-        console.print(f"\nReport: {written}", highlight=False, soft_wrap=True)
-    return _INCOMPLETE if found.missing else 0

@@ -1,10 +1,13 @@
-"""`pagewise compare`."""
+"""`pagewise compare`: kernels, or the user's program."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from pagewise.cli import BEGAN
@@ -12,13 +15,14 @@ from pagewise.cli.measured import begin_session, carry_out
 from pagewise.cli.options import (
     AA,
     BUDGET,
+    DEFAULT_ENVIRONMENT,
     END_LEFTOVERS,
-    ENVIRONMENT,
+    ENVIRONMENT_OR_SUITES,
     JSON,
     KERNELS,
     LIMIT,
+    LONGEST_SECONDS,
     MODULES,
-    PAGES,
     PLAN,
     PREFETCHERS,
     RESERVE,
@@ -26,20 +30,52 @@ from pagewise.cli.options import (
     ROUNDS,
     SEED,
     SET_THP_SIZES,
+    SUITE,
     UNTIL,
+    Number,
     make_console,
     place_threads,
     placed,
     set_default_rounds,
+    split_commas,
     split_lists,
+    take_where,
 )
+from pagewise.cli.program import TakesProgram
 from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
 from pagewise.core.configuration import BASELINE
 
+#: Options for kernels only, and for a program only, by their parameters.
+_OF_KERNELS = ("kernels", "configurations", "sweep", "prefetchers")
+_OF_PROGRAM = ("suite", "metrics", "checks", "ok", "inputs", "reads", "interval", "enough", "pool_memory")
 
-@click.command(cls=Resumable)
-@ENVIRONMENT
+
+class _KernelsOrProgram(TakesProgram):
+    """Refuses options that the subject, kernels or a program, does not have."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Parses the options, and chooses the environment of kernels."""
+        extra = super().parse_args(context, arguments)
+        chosen = context.params
+        refused, subject = _OF_PROGRAM, "a program: compare --suite NAME or compare -- PROGRAM"
+        if _has_program(chosen):
+            refused, subject = _OF_KERNELS, "kernels, not for a program"
+        elif chosen["environment"] is None:
+            chosen["environment"] = DEFAULT_ENVIRONMENT
+        for parameter in self.params if not context.resilient_parsing else ():
+            given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+            if given and parameter.name in refused:
+                context.fail(f"{parameter.opts[0]} is for {subject}.")
+        return extra
+
+
+class _Comparing(Resumable, _KernelsOrProgram):
+    """Resumable, for kernels or a program."""
+
+
+@click.command(cls=_Comparing)
+@ENVIRONMENT_OR_SUITES
 @MODULES
 @KERNELS
 @click.option(
@@ -49,27 +85,94 @@ from pagewise.core.configuration import BASELINE
     shell_complete=values.list_of(values.configurations),
     help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. Baselines are always measured.",
 )
+@click.option(
+    "--policies",
+    multiple=True,
+    metavar="POLICIES",
+    shell_complete=values.list_of(values.policies),
+    help="Page policies; several with commas. Of a program: the policies to compare, as "
+    "none,thp,hugetlbfs:1g,reuse+glibc (pagewise list policies). Of kernels: further page sizes, as "
+    "thp:64k,hugetlbfs:1g, for each configuration of that kind.",
+)
 @ROUNDS
 @UNTIL
 @BUDGET
 @AA
 @placed
 @RESERVE
-@PAGES
+@click.option(
+    "--pool-memory",
+    metavar="SIZE",
+    help="Memory to reserve for a program, as 4GiB (default: 1.25 times what the baseline's trial run used).",
+)
 @SET_THP_SIZES
 @PREFETCHERS
 @click.option(
     "--baseline",
-    default=BASELINE,
-    show_default=True,
-    metavar="GLOB",
+    default=None,
+    metavar="GLOB|POLICY",
     shell_complete=values.one_of(values.baselines),
-    help="The configuration compared against.",
+    help=f"Configuration compared against (default: {BASELINE}); of a program the policy (default: none).",
 )
-@click.option("--no-sweep", "sweep", flag_value=False, default=True, help="Leave the curves (sweeps) out.")
+@click.option("--no-sweep", "sweep", flag_value=False, default=True, help="Omit the curves (sweeps).")
+@SUITE
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME[UNIT,BETTER]=PATTERN",
+    help="Metric in the program's output: the group of the last match, as "
+    "'rate[GB/s,higher]=Triad: +([0-9.]+)'.",
+)
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="PATTERN|COMMAND",
+    help="Pattern that the output must match; '! pattern' must not match; '| command' reads the output and "
+    "must exit with 0.",
+)
+@click.option(
+    "--exit-code", "ok", multiple=True, type=int, metavar="N", help="Exit code of a valid run (default: 0)."
+)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="Input file, copied to a new folder in which the program runs (default: run in this folder).",
+)
+@click.option(
+    "--read",
+    "reads",
+    multiple=True,
+    metavar="FILE",
+    help="File that the program writes, read as part of its output.",
+)
+@click.option(
+    "--sample-interval",
+    "interval",
+    type=Number(0.001, LONGEST_SECONDS),
+    default=None,
+    metavar="SECONDS",
+    help="Memory sampling interval in seconds (default: adaptive, at most 1 % of one CPU).",
+)
+@click.option(
+    "--enough-coverage",
+    "enough",
+    type=Number(0.0, 1.0),
+    default=0.8,
+    show_default=True,
+    metavar="SHARE",
+    help="Minimum share of a policy's memory that must be on the pages asked for.",
+)
 @SEED
 @click.option(
-    "--name", default=None, metavar="NAME", help="Name in the result's folder. The environment's by default."
+    "--name",
+    default=None,
+    metavar="NAME",
+    help="Name in the result's folder (default: the environment's or the program's).",
 )
 @RESULTS
 @LIMIT
@@ -77,11 +180,13 @@ from pagewise.core.configuration import BASELINE
 @PLAN
 @JSON
 def command(**chosen: Any) -> int:
-    """Measure kernels in all configurations, interleaved, and say what is faster.
+    """Compare kernels in all configurations, or a program of yours under page policies, interleaved.
 
-    Every round runs each distinct configuration once in shuffled order, each compiler's baseline twice (A/A).
-    Ctrl-C keeps and reports what was measured. Only --reserve-hugepages, --set-thp-sizes and
-    --hardware-prefetchers change settings of the machine, which are restored whatever ends it.
+    Every round runs each distinct configuration or policy once in randomised order, and each baseline twice
+    (A/A). A run whose memory was not on the pages asked for is excluded, with the reason. A program runs
+    unchanged, and is bound to CPUs only with --threads, --cores or --cpus. Ctrl-C keeps and reports what was
+    measured. Only --reserve-hugepages, --set-thp-sizes and --hardware-prefetchers change settings of the
+    machine, which are always restored. See docs/statistics.md and, for programs, docs/programs.md.
     """
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     console = make_console(as_json)
@@ -91,10 +196,24 @@ def command(**chosen: Any) -> int:
 
 def prepared(chosen: dict[str, Any], console: Console) -> Any:
     """The comparison that these options ask for."""
+    set_default_rounds(chosen)
+    if _has_program(chosen):
+        from pagewise.workloads.program.command import prepare_command
+
+        chosen["policies"] = split_commas(chosen["policies"])
+        chosen["baseline"] = chosen["baseline"] or "none"
+        chosen["where"] = take_where(chosen)
+        return prepare_command(chosen, console, BEGAN)
     from pagewise.session.comparison import prepare
     from pagewise.session.options import Options
 
+    for name in (*_OF_PROGRAM, "command"):
+        chosen.pop(name)
     chosen["name"] = chosen["name"] or chosen["environment"]
-    set_default_rounds(chosen)
+    chosen["baseline"] = chosen["baseline"] or BASELINE
     place_threads(chosen)
-    return prepare(Options(**chosen | split_lists(chosen)), console, BEGAN)
+    return prepare(Options(**split_lists(chosen), **chosen), console, BEGAN)
+
+
+def _has_program(chosen: Mapping[str, Any]) -> bool:
+    return bool(chosen["command"] or chosen["suite"])

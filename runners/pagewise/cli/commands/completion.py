@@ -15,7 +15,7 @@ def command(shell: str) -> None:
     In fish: pagewise completion fish | source. setup/activate.sh does it for bash and zsh. zsh and fish want
     pagewise on PATH; bash completes ./pagewise too.
     """
-    from pagewise.cli import COMPLETE, commands
+    from pagewise.cli import COMPLETE, root
     from pagewise.cli.shell.complete import SHELLS
 
-    click.echo(SHELLS[shell](commands, {}, "pagewise", COMPLETE).source(), nl=False)
+    click.echo(SHELLS[shell](root, {}, "pagewise", COMPLETE).source(), nl=False)

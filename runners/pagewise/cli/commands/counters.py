@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -16,8 +17,8 @@ from pagewise.cli.options import (
     KERNELS,
     LIMIT,
     MODULES,
-    PAGES,
     PLAN,
+    POLICIES,
     PREFETCHERS,
     RESERVE,
     RESULTS,
@@ -29,12 +30,18 @@ from pagewise.cli.options import (
     split_commas,
     split_lists,
 )
+from pagewise.cli.program import TakesProgram
 from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
 from pagewise.core.configuration import BASELINE
+from pagewise.core.errors import SelectionError
 
 
-@click.command(cls=Resumable)
+class _Counting(Resumable, TakesProgram):
+    """Resumable. Programs are accepted for a better message than that of an unknown argument."""
+
+
+@click.command(cls=_Counting)
 @ENVIRONMENT
 @MODULES
 @KERNELS
@@ -72,7 +79,7 @@ from pagewise.core.configuration import BASELINE
 )
 @placed
 @RESERVE
-@PAGES
+@POLICIES
 @SET_THP_SIZES
 @PREFETCHERS
 @SEED
@@ -88,6 +95,13 @@ def command(**chosen: Any) -> int:
     Each configuration runs once a group of events in each round; docs/counters.md tells what is counted
     where. Writes text, CSV, LaTeX and HTML. Ctrl-C keeps and reports what was counted.
     """
+    if program := chosen.pop("command"):
+        raise SelectionError(
+            "events of a program that does not measure its own regions cannot be counted",
+            where=shlex.join(program),
+            remedy="count the whole process: perf stat -- PROGRAM; simulate its TLB and cache misses: "
+            "pagewise simulate -- PROGRAM; or compare its time: pagewise compare -- PROGRAM",
+        )
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     console = make_console(as_json)
     begin_session(chosen, planning)
@@ -106,5 +120,5 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
         chosen.pop("multiplex"),
     )
     place_threads(chosen)
-    options = Options(**chosen | split_lists(chosen), baseline=BASELINE, sweep=False)
+    options = Options(**split_lists(chosen), **chosen, baseline=BASELINE, sweep=False)
     return prepare(options, wanted, console, BEGAN)

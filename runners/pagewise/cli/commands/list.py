@@ -2,58 +2,100 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 
 from pagewise.cli.options import (
-    ENVIRONMENT,
+    DEFAULT_ENVIRONMENT,
+    ENVIRONMENT_OR_SUITES,
     JSON,
     MODULES,
+    RESERVE,
+    SET_THP_SIZES,
+    SUITE,
     find_catalog,
     make_console,
     print_json,
     split_commas,
 )
+from pagewise.cli.program import TakesProgram
 from pagewise.cli.shell import values
 
+if TYPE_CHECKING:
+    from pagewise.stack.catalog import Catalog
 
-@click.command("list")
-@ENVIRONMENT
+_KINDS = ("environments", "configurations", "kernels", "policies")
+
+
+@click.command("list", cls=TakesProgram)
+@ENVIRONMENT_OR_SUITES
 @MODULES
-@click.option(
-    "--kernels",
-    is_flag=False,
-    flag_value="*",
-    metavar="[NAMES]",
-    shell_complete=values.list_of(values.kernels),
-    help="Kernels alone: all, or by name or glob as in compare.",
-)
-@click.option(
-    "--configurations",
-    is_flag=False,
-    flag_value="*",
-    metavar="[GLOBS]",
-    shell_complete=values.list_of(values.configurations),
-    help="Configurations alone: all, or by glob as in compare.",
-)
+@SUITE
+@RESERVE
+@SET_THP_SIZES
 @JSON
-def command(
-    environment: str, modules: Path | None, kernels: str | None, configurations: str | None, as_json: bool
+@click.argument("kind", required=False, type=click.Choice(_KINDS))
+@click.argument("names", nargs=-1, shell_complete=values.one_of(values.listed))
+def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: Any) -> None:
+    """List environments, configurations, kernels or page policies (default: configurations and kernels).
+
+    NAMES are names or globs, as 'gcc-*/thp/*' or 'memory/*'. Page policies are those of compare -- PROGRAM;
+    with a program after -- or --suite, each with the reason if it is unavailable here.
+    """
+    console = make_console(as_json)
+    if kind == "policies":
+        _list_policies(chosen, split_commas(names), console, as_json)
+        return
+    for name in ("command", "suite", "reserve", "set_thp_sizes"):
+        if chosen[name]:
+            raise click.UsageError("A program and its options are for: pagewise list policies")
+    if kind == "environments":
+        _list_environments(as_json)
+    else:
+        catalog = find_catalog(chosen["environment"] or DEFAULT_ENVIRONMENT, chosen["modules"])
+        _list_catalog(catalog, kind, names, console, as_json)
+
+
+def _list_policies(chosen: dict[str, Any], names: tuple[str, ...], console: Console, as_json: bool) -> None:
+    from pagewise.workloads.program.command import look, print_survey, survey_data
+
+    unused = dict.fromkeys(("metrics", "checks", "ok", "inputs", "reads"), ())
+    survey = look({**chosen, **unused, "policies": names}, console)
+    if as_json:
+        print_json(survey_data(*survey))
+    else:
+        print_survey(console, *survey)
+
+
+def _list_environments(as_json: bool) -> None:
+    from pagewise.stack.paths import built_environments
+
+    built = built_environments()
+    if as_json:
+        print_json({"schema": "pagewise.environments/1", "environments": built})
+    else:
+        click.echo(
+            "\n".join(built) if built else "no environment is built: make stack ENV=NAME", err=not built
+        )
+
+
+def _list_catalog(
+    catalog: Catalog, kind: str | None, names: Sequence[str], console: Console, as_json: bool
 ) -> None:
-    """List the configurations and kernels of an environment."""
     from pagewise.stack.listing import print_configurations, print_kernels, to_dict
 
-    console, catalog = make_console(as_json), find_catalog(environment, modules)
-    entries = found = None
-    if configurations or not kernels:
-        entries = catalog.select_entries(split_commas([configurations or "*"]))
-    if kernels or not configurations:
-        found = catalog.select_kernels(split_commas([kernels or "*"])) if catalog.kernels else []
+    globs = split_commas(names or ["*"])
+    entries = catalog.select_entries(globs) if kind != "kernels" else None
+    kernels = None
+    if kind != "configurations":
+        kernels = catalog.select_kernels(globs) if catalog.kernels else []
     if as_json:
-        print_json(to_dict(catalog, entries or (), found or ()))
+        print_json(to_dict(catalog, entries or (), kernels or ()))
         return
     if entries is not None:
         print_configurations(console, catalog, entries)
-    if found is not None:
-        print_kernels(console, found)
+    if kernels is not None:
+        print_kernels(console, kernels)

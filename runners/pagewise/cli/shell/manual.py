@@ -16,7 +16,7 @@ _ENVIRONMENT = {
     "PAGEWISE_MODULES": "The module tree, in place of that of an environment.",
     "PAGEWISE_PEERS": "Folders with peers' programs, with colons between them.",
     "LMOD_PKG": "Where Lmod is, when it is in no usual place.",
-    "CC": "The C compiler for the libraries that run-policies preloads.",
+    "CC": "The C compiler for the libraries that are preloaded into a program (compare -- PROGRAM).",
     "XDG_CACHE_HOME": "Parent of the folder of compiled libraries without a checkout (default: ~/.cache).",
     "XDG_STATE_HOME": "Parent of the folder of the key that marks your results (default: ~/.local/state).",
     "COLUMNS": "Width of tables where standard output is no terminal, in characters (default: 120).",

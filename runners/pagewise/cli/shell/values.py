@@ -97,7 +97,7 @@ def page_sizes(context: click.Context) -> dict[str, str | None]:
 
 
 def policies(context: click.Context) -> dict[str, str | None]:
-    """The page policies for a program of the user's own."""
+    """The page policies of a program, and further page sizes of kernels."""
     from pagewise.workloads.program.policy import MEANINGS
 
     return MEANINGS | page_sizes(context)
@@ -132,6 +132,12 @@ def event_groups(context: click.Context) -> dict[str, str | None]:
     named = context.params.get("events")
     files = [data for name, data in _events(context) if named in (None, name)]
     return {name: group.get("title") for data in files for name, group in data.get("groups", {}).items()}
+
+
+def listed(context: click.Context) -> dict[str, str | None]:
+    """What `pagewise list KIND` takes."""
+    find = {"configurations": configurations, "kernels": kernels, "policies": policies}
+    return find[context.params["kind"]](context) if context.params.get("kind") in find else {}
 
 
 def peers(context: click.Context) -> dict[str, str | None]:

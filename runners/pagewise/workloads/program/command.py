@@ -1,4 +1,4 @@
-"""What `pagewise run-policies` does with its options, before anything is measured."""
+"""What `pagewise compare -- PROGRAM` does with its options, before anything is measured."""
 
 from __future__ import annotations
 
@@ -132,8 +132,8 @@ def _program(chosen: Mapping[str, Any], console: Console) -> Program:
     if not command:
         raise SelectionError(
             "there is no program to compare",
-            where="run-policies",
-            remedy="pagewise run-policies -- ./my_app args",
+            where="compare",
+            remedy="pagewise compare -- ./my_app args",
         )
     metrics = [parse_metric(text) for text in chosen["metrics"]]
     checks = [parse_check(text) for text in chosen["checks"]]

@@ -64,7 +64,7 @@ _PAGES_A_CPU = 2
 
 @dataclass(frozen=True)
 class ProgramOptions(Options):
-    """What the user asked for; see `pagewise run-policies --help`."""
+    """What the user asked for; see `pagewise compare --help`."""
 
     policies: tuple[str, ...] = ()
     interval: float | None = None

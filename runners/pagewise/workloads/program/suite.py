@@ -105,7 +105,7 @@ def find_program(
         f"the program of {code.title} is not here: {' or '.join(code.programs)}",
         where="PATH, and the modules of " + ", ".join(ENVIRONMENTS),
         remedy="make stack ENV=suites, or ENV=suites-system; or name it: "
-        f"run-policies --suite {code.name} -- PROGRAM",
+        f"compare --suite {code.name} -- PROGRAM",
     )
 
 

@@ -74,12 +74,14 @@ def read_geometry(file: Path) -> Geometry:
         ) from fault
     except (OSError, ValueError) as fault:
         raise FormatError(
-            f"the geometry cannot be read: {fault}", where=file, remedy="correct it, as docs/model.md has it"
+            f"the geometry cannot be read: {fault}",
+            where=file,
+            remedy="correct it, as docs/simulation.md has it",
         ) from fault
     found = faults("geometry", data) or list(_contradictions(data))
     if found:
         text = "the geometry does not follow pagewise.geometry/1:\n    " + "\n    ".join(found)
-        raise FormatError(text, where=file, remedy="docs/model.md describes geometry files")
+        raise FormatError(text, where=file, remedy="docs/simulation.md describes geometry files")
     return Geometry(data["name"], data["title"], data)
 
 

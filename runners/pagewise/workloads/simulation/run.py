@@ -1,4 +1,4 @@
-"""`pagewise model`: one program under the tracer for each page policy."""
+"""`pagewise simulate`: one program under the tracer for each page policy."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _runs(policies: Sequence[str], ours: bool) -> tuple[str, ...]:
             raise SelectionError(
                 f"a program of your own is modelled as it runs, and cannot be told the page policy {policy}",
                 where="--policies",
-                remedy=f"{choose_of(policy, ASSUMED)}; or measure it under others: pagewise run-policies",
+                remedy=f"{choose_of(policy, ASSUMED)}; or measure others: pagewise compare -- PROGRAM",
             )
     return (AS_IT_IS, *policies)
 

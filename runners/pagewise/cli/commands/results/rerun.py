@@ -1,4 +1,4 @@
-"""`pagewise rerun`."""
+"""`pagewise results rerun`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pagewise.cli.options import JSON, MODULES, PLAN, make_console
 from pagewise.cli.shell import values
 from pagewise.core.errors import SelectionError
 
-_MEASURING = ("compare", "counters", "run-policies")
+_MEASURING = ("compare", "counters")
 
 
 @click.command()
@@ -57,7 +57,7 @@ def command(
 
     The digests of modules and programs must be the same; otherwise the differences are listed, and nothing is
     run. Differences of the machine are listed and recorded in the new result. What a result from elsewhere
-    would execute is shown, and needs your consent. Then: pagewise diff RESULT NEW.
+    would execute is shown, and needs your consent. Then: pagewise results diff RESULT NEW.
     """
     from pagewise.store.rerun import (
         REMEDY,
@@ -79,9 +79,9 @@ def command(
             where=result,
             remedy=f"give its command again: {shlex.join(manifest['command'])}",
         )
-    file = importlib.import_module(f"pagewise.cli.commands.{name.replace('-', '_')}")
+    file = importlib.import_module(f"pagewise.cli.commands.{name}")
     chosen = file.command.make_context(name, list(found.arguments)).params
-    for beside in ("planning", "listing", "as_json"):
+    for beside in ("planning", "as_json"):
         chosen.pop(beside, None)
     chosen["resume"] = None
     if not found.is_own:

@@ -1,4 +1,4 @@
-"""`pagewise collect`."""
+"""`pagewise results collect`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pagewise diff`."""
+"""`pagewise results diff`."""
 
 from __future__ import annotations
 

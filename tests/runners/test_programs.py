@@ -1,4 +1,4 @@
-"""pagewise run-policies with real programs in C: their real memory, on this machine's real pages."""
+"""pagewise compare -- PROGRAM with real programs in C: their real memory, on this machine's real pages."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ def own(programs: Path, tmp_path: Path) -> Iterator[Own]:
 
 
 class Own:
-    """Runs run-policies in a fresh folder."""
+    """Compares a program in a fresh folder."""
 
     def __init__(self, programs: Path, folder: Path) -> None:
         self.programs, self.folder = programs, folder
         self.stage = Stage(folder, {"PAGEWISE_ROOT": str(programs)})
 
     def command(self, *arguments: str) -> list[str]:
-        return self.stage.command("run-policies", "--results", str(self.stage.results), *arguments)
+        return self.stage.command("compare", "--results", str(self.stage.results), *arguments)
 
     def run(
         self, *arguments: str, program: str = "memory", way: str = "large"
     ) -> subprocess.CompletedProcess[str]:
-        words = ["run-policies", "--results", str(self.stage.results), *arguments]
+        words = ["compare", "--results", str(self.stage.results), *arguments]
         return self.stage.run(*words, "--", str(self.programs / program), *way.split(), timeout=120)
 
     def records(self, series: str = "compare") -> list[dict]:
@@ -253,7 +253,7 @@ def test_input_and_output_files_in_a_fresh_folder(own: Own):
     script.write_text("#!/bin/sh\necho out; ls | wc -l; echo answer $(($(cat input.txt) + 1)) > result.txt\n")
     script.chmod(0o755)
     done = own.stage.run(
-        *("run-policies", "--results", str(own.stage.results), "--policies", "none", "--rounds", "2"),
+        *("compare", "--results", str(own.stage.results), "--policies", "none", "--rounds", "2"),
         *("--input", "input.txt", "--read", "result.txt", "--metric", "answer=answer (\\d+)"),
         *("--check", "^1$", "--", str(script)),
     )
@@ -289,7 +289,7 @@ def test_the_environment_is_the_users_less_what_is_a_policy(own: Own):
     ],
 )
 def test_wrong_usage_is_told_before_anything_is_run(own: Own, arguments: list[str], told: str):
-    done = own.stage.run("run-policies", "--results", str(own.stage.results), *arguments)
+    done = own.stage.run("compare", "--results", str(own.stage.results), *arguments)
     assert done.returncode == 2 and told in done.stderr
     assert not own.stage.results.exists()
 
@@ -299,14 +299,14 @@ def test_what_may_not_be_run_and_what_is_no_program(own: Own):
     plain.write_text("text")
     for mode, told in ((0o644, "may not be run"), (0o755, "neither an ELF program nor a script")):
         plain.chmod(mode)
-        done = own.stage.run("run-policies", "--", "./plain")
+        done = own.stage.run("compare", "--", "./plain")
         assert done.returncode == 2 and told in done.stderr
 
 
 def test_the_list_of_policies_and_what_a_program_can_have(own: Own):
-    alone = own.stage.run("run-policies", "--list")
+    alone = own.stage.run("list", "policies")
     assert alone.returncode == 0 and "reuse" in alone.stdout and "glibc.malloc.hugetlb=2" in alone.stdout
-    done = own.stage.run("run-policies", "--list", "--", str(own.programs / "memory-static"))
+    done = own.stage.run("list", "policies", "--", str(own.programs / "memory-static"))
     assert done.returncode == 0 and "static, glibc" in done.stdout
     assert "libhugetlbfs" in done.stdout
 
@@ -347,7 +347,7 @@ def test_a_program_with_rights_of_another_is_known(own: Own):
     copy.chmod(copy.stat().st_mode | stat.S_ISUID)
     assert examine(str(copy), os.environ).secured == "it is set-user-ID"
     done = own.stage.run(
-        *("run-policies", "--results", str(own.stage.results), "--policies", "none,glibc", "--rounds", "1"),
+        *("compare", "--results", str(own.stage.results), "--policies", "none,glibc", "--rounds", "1"),
         *("--", str(copy), "short"),
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,12 @@
+"""`pagewise results`."""
+
+from __future__ import annotations
+
+import click
+
+from pagewise.cli.folder import Folder
+
+
+@click.group(cls=Folder, package=__name__)
+def command() -> None:
+    """List, show, query, collect, diff and rerun results (docs/results.md)."""

@@ -1,0 +1,59 @@
+"""`pagewise results list`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from pagewise.cli.options import JSON, make_console, print_json
+from pagewise.cli.shell import values
+from pagewise.cli.tables import print_table
+
+
+@click.command("list")
+@click.argument(
+    "folders",
+    nargs=-1,
+    type=click.Path(path_type=Path),
+    metavar="[DIR]...",
+    shell_complete=values.one_of(values.folders_of_results),
+)
+@JSON
+def command(folders: Sequence[Path], as_json: bool) -> None:
+    """List the results at or below each DIR (by default results), the oldest first."""
+    from rich.text import Text
+
+    from pagewise.store.listing import listed
+
+    found = listed(folders or [Path("results")])
+    if as_json:
+        print_json({"schema": "pagewise.results/1", "results": found})
+        return
+    columns = ("created", "kind", "state", "node", "kernels", "configurations", "records", "folder")
+    rows = [
+        (
+            one["created"],
+            one["kind"],
+            "altered" if one["altered"] else (one["state"] or "") + (" (partial)" if one["faults"] else ""),
+            one["hostname"],
+            len(one["kernels"]),
+            one["configurations"],
+            one["records"],
+            _short(one["folder"]),
+        )
+        for one in found
+        if "fault" not in one
+    ]
+    print_table(columns, rows)
+    for one in found:
+        if "fault" in one:
+            told = f" {one['folder']}: {one['fault']}"
+            make_console().print(Text.assemble(("no result:", "yellow"), told), soft_wrap=True)
+
+
+def _short(folder: str) -> str:
+    """The folder as seen from here, where that is shorter."""
+    path, here = Path(folder), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else folder

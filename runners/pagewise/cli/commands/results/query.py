@@ -1,0 +1,60 @@
+"""`pagewise results query`."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pagewise.cli.options import JSON, STORE, WAIT, print_json
+from pagewise.cli.shell import values
+from pagewise.cli.tables import print_table
+
+
+@click.command()
+@click.argument("question", required=False, shell_complete=values.one_of(values.questions))
+@STORE
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead of a table.")
+@JSON
+@WAIT
+def command(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: float) -> None:
+    """Query a store of `pagewise results collect`: a known QUESTION by name, SQL, or a file ending in .sql.
+
+    Without a QUESTION the known ones are listed. --store may also be a folder of exported Parquet files.
+    """
+    from pagewise.core.files import table_text
+    from pagewise.store.query import ask, known, statement
+
+    if question is None:
+        for name, text in known().items():
+            click.echo(f"{name:<16} {text}")
+        return
+    columns, rows = ask(store, statement(question), wait)
+    if as_json:
+        print_json(
+            {
+                "schema": "pagewise.answer/1",
+                "columns": columns,
+                "rows": [dict(zip(columns, map(_plain, row), strict=True)) for row in rows],
+            }
+        )
+    elif as_csv:
+        click.echo(table_text(columns, rows), nl=False)
+    else:
+        print_table(columns, rows)
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it."""
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

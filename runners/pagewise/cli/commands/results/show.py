@@ -1,0 +1,36 @@
+"""`pagewise results show`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pagewise.cli.options import JSON, print_json
+from pagewise.cli.shell import values
+
+
+@click.command()
+@click.argument("result", type=click.Path(path_type=Path), shell_complete=values.one_of(values.results))
+@JSON
+def command(result: Path, as_json: bool) -> None:
+    """Show what a RESULT folder holds: machine, sources, what was measured and how its runs ended.
+
+    `pagewise report RESULT` shows the figures.
+    """
+    from pagewise.store.listing import shown
+
+    told = shown(result)
+    if as_json:
+        print_json({**told, "schema": "pagewise.result/1"})
+        return
+    for name, value in told.items():
+        if name not in ("cells", "runs", "not_ranked", "faults") and value not in (None, [], ""):
+            text = " ".join(map(str, value)) if isinstance(value, list) else value
+            click.echo(f"{name.replace('_', ' '):<22} {text}")
+    for one in told["runs"]:
+        click.echo(f"{'runs':<22} {one['records']} {one['series']}: {one['status']}")
+    for one in told["not_ranked"]:
+        click.echo(f"{'not ranked':<22} {one['records']}: {one['reason']}")
+    for fault in told["faults"]:
+        click.echo(f"{'left out':<22} {fault}")

@@ -1,4 +1,4 @@
-"""Whether programs can be traced here, for the tests of `pagewise model`."""
+"""Whether programs can be traced here, for the tests of `pagewise simulate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pagewise model` from a checkout: builds a kernel for the tracer by its preset, and models it."""
+"""`pagewise simulate` from a checkout: builds a kernel for the tracer by its preset, and models it."""
 
 from __future__ import annotations
 

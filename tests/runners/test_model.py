@@ -1,4 +1,4 @@
-"""The TLB and cache model against a naive second one, the tracer against arithmetic, and `pagewise model`."""
+"""The TLB and cache simulator against a naive second one, the tracer, and `pagewise simulate`."""
 
 from __future__ import annotations
 

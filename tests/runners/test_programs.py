@@ -279,7 +279,7 @@ def test_the_environment_is_the_users_less_what_is_a_policy(own: Own):
     ("arguments", "told"),
     [
         (["--", "no-such-program"], "there is no such program"),
-        ([], "there is no program to compare"),
+        (["--"], "no program after --"),
         (["--policies", "huge", "--", "true"], "there is no page policy 'huge'"),
         (["--metric", "x", "--", "true"], "is no metric"),
         (["--check", "(", "--", "true"], "is no pattern"),

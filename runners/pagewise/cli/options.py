@@ -265,10 +265,11 @@ WAIT = click.option(
 )
 
 
-def split_lists(chosen: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The options of kernels that are lists with commas."""
-    names = {name: name for name in ("kernels", "configurations", "prefetchers")} | {"policies": "pages"}
-    return {field: split_commas(chosen.pop(option)) for option, field in names.items()}
+def split_lists(chosen: dict[str, Any]) -> None:
+    """Splits the options of kernels that are lists with commas; their policies are further page sizes."""
+    chosen["pages"] = chosen.pop("policies")
+    for name in ("kernels", "configurations", "pages", "prefetchers"):
+        chosen[name] = split_commas(chosen[name])
 
 
 def placed(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -58,14 +58,13 @@ class _KernelsOrProgram(TakesProgram):
         """Parses the options, and chooses the environment of kernels."""
         extra = super().parse_args(context, arguments)
         chosen = context.params
-        refused, subject = _OF_PROGRAM, "a program: compare --suite NAME or compare -- PROGRAM"
-        if _has_program(chosen):
-            refused, subject = _OF_KERNELS, "kernels, not for a program"
-        elif chosen["environment"] is None:
+        is_program = _has_program(chosen)
+        if not is_program and chosen["environment"] is None:
             chosen["environment"] = DEFAULT_ENVIRONMENT
         for parameter in self.params if not context.resilient_parsing else ():
             given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-            if given and parameter.name in refused:
+            if given and parameter.name in (_OF_KERNELS if is_program else _OF_PROGRAM):
+                subject = "kernels only" if is_program else "programs: compare -- PROGRAM or compare --suite"
                 context.fail(f"{parameter.opts[0]} is for {subject}.")
         return extra
 
@@ -212,7 +211,8 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
     chosen["name"] = chosen["name"] or chosen["environment"]
     chosen["baseline"] = chosen["baseline"] or BASELINE
     place_threads(chosen)
-    return prepare(Options(**split_lists(chosen), **chosen), console, BEGAN)
+    split_lists(chosen)
+    return prepare(Options(**chosen), console, BEGAN)
 
 
 def _has_program(chosen: Mapping[str, Any]) -> bool:

@@ -120,5 +120,6 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
         chosen.pop("multiplex"),
     )
     place_threads(chosen)
-    options = Options(**split_lists(chosen), **chosen, baseline=BASELINE, sweep=False)
+    split_lists(chosen)
+    options = Options(**chosen, baseline=BASELINE, sweep=False)
     return prepare(options, wanted, console, BEGAN)

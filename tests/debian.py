@@ -103,6 +103,7 @@ def make_base(release: str, root: Path) -> None:
     (root / "etc/apt/sources.list").write_text("".join(lines), encoding="utf-8")
     settings = succeed("apt-config", "dump", "Acquire").splitlines(keepends=True)
     settings = [line for line in settings if not line.startswith("Acquire::IndexTargets")]
+    settings.append('APT::Keep-Downloaded-Packages "false";\n')
     if BUNDLE.exists():
         shutil.copy(BUNDLE, root / "etc/apt/ca.crt")
         settings.insert(0, 'Acquire::https::CaInfo "/etc/apt/ca.crt";\n')

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
 from pagewise.core.configuration import Configuration
+from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Subject, subject
 from stage import CHASE, TRIAD
@@ -44,6 +46,31 @@ def configuration(
         "digest": "0" * 64,
     }
     return Configuration(**{**facts, **changes})
+
+
+def a_host(**changes: Any) -> Host:
+    host = Host(
+        hostname="node7",
+        cpu="Example 9000",
+        architecture="x86_64",
+        microcode=None,
+        kernel="6.1.0",
+        base_page_size_bytes=4096,
+        memory_bytes=400_000_000_000,
+        cpus=64,
+        smt=False,
+        numa_nodes=(NumaNode(0, (0, 1), None),),
+        caches=(Cache(2, 2**20, 1), Cache(3, 2**25, 32)),
+        thp=Thp("madvise", "madvise", {}),
+        thp_allowed=True,
+        pools=(PoolState(HUGE, 0, 0),),
+        governors=("performance",),
+        virtual_machine=None,
+        container=False,
+        pmu=True,
+        perf_event_paranoid=2,
+    )
+    return replace(host, **changes)
 
 
 def subject_of(one: Kernel, *configurations: Configuration) -> Subject:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders import configuration, failed_record, record, subject_of
+from builders import a_host, configuration, failed_record, record, subject_of
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
 from pagewise.core.result import Result
+from pagewise.core.structure import unstructured
 from stage import ALL_LABELS, ROOT
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
@@ -81,30 +82,13 @@ def _sweep(one: Configuration, kernel: Kernel, factor: float) -> Iterator[dict[s
 
 
 def _manifest(configurations: Sequence[Configuration], rounds: int) -> dict[str, Any]:
-    caches = [(2, 2**20, 1), (3, 2**25, 32)]
-    host = {
-        "hostname": "node7",
-        "cpu": "Example 9000",
-        "architecture": "x86_64",
-        "cpus": 64,
-        "caches": [{"level": at, "bytes": size, "shared_by": by} for at, size, by in caches],
-        "memory_bytes": 2**38,
-        "numa_nodes": [{"node": 0, "cpus": [0, 1]}],
-        "smt": False,
-        "kernel": "6.1.0",
-        "virtual_machine": None,
-        "thp": {"enabled": "madvise", "defrag": "madvise"},
-        "pools": [{"page_bytes": 2**21, "total": 0}],
-        "governors": ["performance"],
-        "pmu": True,
-    }
     return {
         "name": "all",
         "created": "2026-01-02T03:04:05Z",
         "finished": "2026-01-02T04:04:05Z",
         "state": "complete",
         "command": ["pagewise", "compare", "--kernels", "*"],
-        "host": host,
+        "host": unstructured(a_host()),
         "threads": 1,
         "placement": {"cpus": [0]},
         "rounds": rounds,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from pagewise.core.host import Cache, Host, PoolState, Thp
+from pagewise.core.structure import structured, unstructured
+from pagewise.core.text import json_text
 from pagewise.core.units import bytes_text, clock_text, number_text, parse_bytes, seconds_text
 from pagewise.machine.host import chosen, cpu_list, read_host
 from pagewise.session.progress import TimeLeft
@@ -42,27 +46,29 @@ def test_a_machine_as_its_files_tell(tmp_path: Path):
     }.items():
         write(tmp_path, name, text)
     host = read_host(tmp_path)
-    assert host["cpu"] == "Zen 4" and host["memory_bytes"] == 1024 * 1024 and host["cpus"] == 4
-    assert host["thp"] == {"enabled": "madvise", "defrag": "defer+madvise", "sizes": {"64kB": "always"}}
-    assert host["pools"] == [{"page_bytes": 2097152, "total": 12, "free": 7}]
-    assert host["governors"] == ["powersave"] and host["smt"] is True
-    assert host["caches"] == [{"level": 1, "bytes": 32768, "shared_by": 2}]
-    assert host["virtual_machine"] == "QEMU Standard PC"
-    assert host["pmu"] is True and host["perf_event_paranoid"] == 3
+    assert host.cpu == "Zen 4" and host.memory_bytes == 1024 * 1024 and host.cpus == 4
+    assert host.thp == Thp("madvise", "defer+madvise", {"64kB": "always"})
+    assert host.pools == (PoolState(2097152, 12, 7),)
+    assert host.governors == ("powersave",) and host.smt is True
+    assert host.caches == (Cache(1, 32768, 2),)
+    assert host.virtual_machine == "QEMU Standard PC"
+    assert host.pmu is True and host.perf_event_paranoid == 3
+    assert structured(Host, json.loads(json_text(unstructured(host)))) == host
 
 
 def test_a_machine_that_tells_nothing(tmp_path: Path):
     host = read_host(tmp_path)
-    assert host["thp"] is None and host["pools"] == [] and host["virtual_machine"] is None
-    assert host["smt"] is None and host["governors"] is None and host["pmu"] is False
+    assert host.thp is None and host.pools == () and host.virtual_machine is None
+    assert host.smt is None and host.governors is None and host.pmu is False
+    assert structured(Host, unstructured(host)) == host
 
 
 def test_a_server_of_a_cloud_is_no_virtual_machine_when_it_is_metal(tmp_path: Path):
     write(tmp_path, "sys/class/dmi/id/sys_vendor", "Amazon EC2")
     write(tmp_path, "sys/class/dmi/id/product_name", "c6g.metal")
-    assert read_host(tmp_path)["virtual_machine"] is None
+    assert read_host(tmp_path).virtual_machine is None
     write(tmp_path, "sys/class/dmi/id/product_name", "c6g.large")
-    assert read_host(tmp_path)["virtual_machine"] == "Amazon EC2 c6g.large"
+    assert read_host(tmp_path).virtual_machine == "Amazon EC2 c6g.large"
 
 
 def test_notations():

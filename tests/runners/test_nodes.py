@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from builders import a_host
 from pagewise.analysis.node_differences import differences, host_facts
 from pagewise.analysis.nodes import Measured, Quantity, away, measured, population, spread_of
 from pagewise.cluster.campaign import NodeOutcome
 from pagewise.cluster.findings import Findings, Invalid
 from pagewise.cluster.schedulers import parse_flux, parse_job, parse_pbsnodes, parse_sinfo
+from pagewise.core.host import Thp
 from pagewise.core.schemas import faults
 from pagewise.report.cluster import as_json
 
@@ -120,18 +122,9 @@ def test_two_kinds_of_nodes_are_told() -> None:
     assert found.two.slow_share == pytest.approx(0.4)
 
 
-def host(**told: object) -> dict:
-    usual = {
-        "kernel": "6.1",
-        "memory_bytes": 400_000_000_000,
-        "thp": {"enabled": "madvise", "defrag": "madvise"},
-    }
-    return {**usual, "pools": [], "caches": [], **told}
-
-
 def test_facts_that_differ_are_told_with_their_nodes() -> None:
-    nodes = {f"n{number}": host_facts(host()) for number in range(4)}
-    nodes["n9"] = host_facts(host(thp={"enabled": "never", "defrag": "madvise"}, kernel="5.14"))
+    nodes = {f"n{number}": host_facts(a_host()) for number in range(4)}
+    nodes["n9"] = host_facts(a_host(thp=Thp("never", "madvise", {}), kernel="5.14"))
     found = {one.fact: one for one in differences(nodes)}
     assert set(found) == {"THP", "kernel"}
     assert found["THP"].usual == "madvise"
@@ -139,10 +132,10 @@ def test_facts_that_differ_are_told_with_their_nodes() -> None:
 
 
 def test_memory_that_differs_by_what_the_kernel_keeps_is_the_same() -> None:
-    sizes = {"n1": 400.0e9, "n2": 400.3e9, "n3": 399.9e9}
-    nodes = {name: host_facts(host(memory_bytes=size)) for name, size in sizes.items()}
+    sizes = {"n1": 400_000_000_000, "n2": 400_300_000_000, "n3": 399_900_000_000}
+    nodes = {name: host_facts(a_host(memory_bytes=size)) for name, size in sizes.items()}
     assert differences(nodes) == []
-    nodes["n4"] = host_facts(host(memory_bytes=350e9))
+    nodes["n4"] = host_facts(a_host(memory_bytes=350_000_000_000))
     assert [(one.fact, list(one.others.values())) for one in differences(nodes)] == [("memory", [("n4",)])]
 
 

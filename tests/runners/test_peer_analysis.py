@@ -7,8 +7,10 @@ import math
 
 import pytest
 
+from builders import a_host
 from pagewise.analysis.statistics import Ratio
 from pagewise.core.errors import SelectionError
+from pagewise.core.host import Cache
 from pagewise.workloads.peers import plan
 from pagewise.workloads.peers.analysis import CARRIED, answer, carried_on, rows, split
 from pagewise.workloads.peers.bench import figure, wrong_pages
@@ -17,14 +19,10 @@ from pagewise.workloads.peers.plan import MIB, Match, Ours, Target, Theirs
 from pagewise.workloads.peers.report import markdown
 from pagewise.workloads.peers.sample import Candidate, Sample
 
-HOST = {
-    "caches": [
-        {"level": 1, "bytes": 32 * 1024, "shared_by": 1},
-        {"level": 2, "bytes": MIB, "shared_by": 1},
-        {"level": 3, "bytes": 36 * MIB, "shared_by": 2},
-    ],
-    "memory_bytes": 24 * 1024 * MIB,
-}
+HOST = a_host(
+    caches=(Cache(1, 32 * 1024, 1), Cache(2, MIB, 1), Cache(3, 36 * MIB, 2)),
+    memory_bytes=24 * 1024 * MIB,
+)
 TRIAD = Match(
     "memory",
     (),
@@ -67,7 +65,7 @@ def test_the_sizes_fit_the_machine():
     assert size.caches == {"L1": 16 * 1024, "L2": MIB // 2, "L3": 9 * MIB}
     assert (size.memory, size.stream, size.table) == (256 * MIB, 512 * MIB, 128 * MIB)
     assert size.matrices == 16 * 4000**2
-    small = plan.sizes({"caches": [], "memory_bytes": 512 * MIB})
+    small = plan.sizes(a_host(caches=(), memory_bytes=512 * MIB))
     assert small.caches == {} and small.memory == 128 * MIB
 
 

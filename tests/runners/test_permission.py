@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import errno
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from builders import a_host
 from pagewise.workloads.counters.permission import hardware_counters, has_capability, open_error, permissions
 from pagewise.workloads.doctor import counter_findings
 from stage import CHASE, EVENTS, Stage
 
-BARE = {"virtual_machine": None, "container": False, "perf_event_paranoid": 2}
-VIRTUAL = {**BARE, "virtual_machine": "QEMU"}
+BARE = a_host(virtual_machine=None, container=False, perf_event_paranoid=2)
+VIRTUAL = replace(BARE, virtual_machine="QEMU")
 ZEN4 = "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"
 
 
@@ -64,11 +66,11 @@ def test_a_virtual_machine_without_counters(root: Path, refused: int):
 
 @pytest.mark.parametrize("refused", [errno.EACCES, errno.EPERM])
 def test_what_is_not_permitted_has_the_remedy(root: Path, refused: int):
-    closed = {**BARE, "perf_event_paranoid": 4}
+    closed = replace(BARE, perf_event_paranoid=4)
     told = hardware_counters(closed, root, kernel(hardware=refused))
     assert "closed to this user (perf_event_paranoid 4" in told.detail
     assert "sysctl kernel.perf_event_paranoid=2" in told.remedy and "cap_perfmon" in told.remedy
-    container = hardware_counters({**BARE, "container": True}, root, kernel(hardware=refused))
+    container = hardware_counters(replace(BARE, container=True), root, kernel(hardware=refused))
     assert "--cap-add PERFMON" in container.remedy
     (root / "proc/self/status").write_text("CapEff:\t0000004000000000\n")
     assert has_capability(root)
@@ -119,7 +121,7 @@ def test_the_real_kernel_answers():
 
 
 def test_doctor_has_them_without_a_module_tree(tmp_path: Path):
-    host = {**BARE, "perf_event_paranoid": None}
+    host = replace(BARE, perf_event_paranoid=None)
     told = list(counter_findings(host, "default", tmp_path / "none"))
     assert [one.topic for one in told] == ["Counters"] * len(told)
     assert {one.name for one in told} >= {"hardware counters", "software events", "events"}

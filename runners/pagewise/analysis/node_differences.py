@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
+from pagewise.core.host import Host
 from pagewise.core.units import bytes_text
 
 # Nodes of one kind differ by what the kernel and the firmware keep of the memory for themselves.
 _ALIKE = 0.02
-_NOT_TOLD = "not told"
+_UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -27,39 +27,39 @@ class Difference:
     others: Mapping[str, tuple[str, ...]]
 
 
-def host_facts(host: Mapping[str, Any]) -> dict[str, str | float]:
-    """What a manifest tells of a host and its settings, by name; text, and bytes of memory as a number."""
-    thp = host.get("thp") or {}
+def host_facts(host: Host) -> dict[str, str | float]:
+    """The facts of a host and its settings by name: text, and bytes of memory as a number."""
+    thp = host.thp
     facts = {
-        "CPU": host.get("cpu"),
-        "microcode": host.get("microcode"),
-        "kernel": host.get("kernel"),
-        "CPUs online": host.get("cpus"),
-        "SMT": _switch(host.get("smt")),
-        "NUMA nodes": len(host.get("numa_nodes") or []),
-        "memory": float(host["memory_bytes"]) if host.get("memory_bytes") else None,
-        "governor": ", ".join(host["governors"]) if host.get("governors") else None,
-        "THP": thp.get("enabled"),
-        "THP defrag": thp.get("defrag"),
-        "THP for this process": _switch(host.get("thp_allowed")),
-        "virtual machine": host.get("virtual_machine"),
-        "counters (PMU)": _switch(host.get("pmu")),
-        "perf_event_paranoid": host.get("perf_event_paranoid"),
+        "CPU": host.cpu,
+        "microcode": host.microcode,
+        "kernel": host.kernel,
+        "CPUs online": host.cpus,
+        "SMT": _switch(host.smt),
+        "NUMA nodes": len(host.numa_nodes),
+        "memory": None if host.memory_bytes is None else float(host.memory_bytes),
+        "governor": ", ".join(host.governors) if host.governors else None,
+        "THP": thp.enabled if thp else None,
+        "THP defrag": thp.defrag if thp else None,
+        "THP for this process": _switch(host.thp_allowed),
+        "virtual machine": host.virtual_machine,
+        "counters (PMU)": _switch(host.pmu),
+        "perf_event_paranoid": host.perf_event_paranoid,
+        **{f"THP of {size}": mode for size, mode in (thp.sizes if thp else {}).items()},
+        **{f"pool of {bytes_text(pool.page_bytes)}": pool.total for pool in host.pools},
+        **{
+            f"L{cache.level} cache": f"{bytes_text(cache.bytes)}, shared by {cache.shared_by} CPUs"
+            for cache in host.caches
+        },
     }
-    facts |= {f"THP of {size}": told for size, told in (thp.get("sizes") or {}).items()}
-    facts |= {f"pool of {bytes_text(pool['page_bytes'])}": pool["total"] for pool in host.get("pools") or ()}
-    facts |= {
-        f"L{cache['level']} cache": f"{bytes_text(cache['bytes'])}, of {cache['shared_by']} CPUs"
-        for cache in host.get("caches") or ()
-    }
-    return {name: _told(value) for name, value in facts.items()}
+    return {name: _text_of(value) for name, value in facts.items()}
 
 
 def differences(nodes: Mapping[str, Mapping[str, str | float]]) -> list[Difference]:
-    """The facts in which nodes differ, those of the fewest nodes first; what a node lacks is `not told`."""
+    """The facts in which nodes differ, those of the fewest nodes first; what is not reported is `unknown`."""
     found = []
     for fact in dict.fromkeys(name for told in nodes.values() for name in told):
-        by_node = _texts({node: told.get(fact, _NOT_TOLD) for node, told in nodes.items()})
+        by_node = _texts({node: told.get(fact, _UNKNOWN) for node, told in nodes.items()})
         counts = Counter(by_node.values()).most_common()
         if len(counts) == 1:
             continue
@@ -86,8 +86,8 @@ def _texts(by_node: Mapping[str, str | float]) -> dict[str, str]:
     return {node: text(value) for node, value in by_node.items()}
 
 
-def _told(value: Any) -> str | float:
-    return _NOT_TOLD if value is None else value if isinstance(value, float) else str(value)
+def _text_of(value: str | float | None) -> str | float:
+    return _UNKNOWN if value is None else value if isinstance(value, float) else str(value)
 
 
 def _switch(value: bool | None) -> str | None:

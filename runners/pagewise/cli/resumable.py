@@ -41,6 +41,7 @@ class Resumable(click.Command):
         trusted, folder = context.params.pop("trust"), context.params["resume"]
         if folder is None or context.resilient_parsing:
             return left
+        from pagewise.core.structure import unstructured
         from pagewise.machine.host import read_host
         from pagewise.session.resume import machine_differences
         from pagewise.store.rerun import changed_modules, check_unchanged, choose_modules
@@ -61,7 +62,7 @@ class Resumable(click.Command):
         remedy = f"restore it, or begin anew: {shlex.join(result.manifest['command'])}"
         changed = list(changed_modules(context.params, result))
         if changed:
-            changed = [*machine_differences(result.manifest, {"host": read_host()}), *changed]
+            changed = [*machine_differences(result.manifest, {"host": unstructured(read_host())}), *changed]
         check_unchanged(changed, result, remedy)
         return left
 

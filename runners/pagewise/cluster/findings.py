@@ -16,8 +16,10 @@ from pagewise.analysis.statistics import FEWEST_ROUNDS, Ratio
 from pagewise.analysis.validity import invalid_reason
 from pagewise.cluster.campaign import NodeOutcome, outcomes
 from pagewise.core.errors import FormatError
+from pagewise.core.host import Host
 from pagewise.core.plan import key_of
 from pagewise.core.result import Result
+from pagewise.core.structure import structured
 
 _NORMAL_95 = 1.96
 
@@ -74,7 +76,7 @@ def find(folder: Path, told: Mapping[str, Any], at_least: float) -> Findings:
     for name, result in results.items():
         for quantity, value in quantities(kernels[name], result.records).items():
             by_quantity.setdefault(quantity, {})[name] = value
-    facts = {name: host_facts(result.manifest["host"]) for name, result in results.items()}
+    facts = {name: host_facts(structured(Host, result.manifest["host"])) for name, result in results.items()}
     return Findings(
         folder,
         told,

@@ -7,9 +7,9 @@ import platform
 import re
 import socket
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.cpus import cpu_list
+from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
 
 _THP = Path("sys/kernel/mm/transparent_hugepage")
 _POOLS = Path("sys/kernel/mm/hugepages")
@@ -18,29 +18,29 @@ _NODES = Path("sys/devices/system/node")
 _PMUS = ("cpu", "cpu_core", "cpu_atom", "armv8_*", "arm_pmu*", "POWER*", "a64fx*")
 
 
-def read_host(root: Path = Path("/")) -> dict[str, Any]:
-    """The host's facts. What a machine does not tell is None. `root` stands for / (tests give another)."""
-    return {
-        "hostname": socket.gethostname(),
-        "cpu": _cpu_name(root),
-        "architecture": platform.machine(),
-        "microcode": _field(root / "proc/cpuinfo", "microcode"),
-        "kernel": platform.release(),
-        "base_page_size_bytes": os.sysconf("SC_PAGESIZE"),
-        "memory_bytes": _memory(root),
-        "cpus": len(_cpus(root / _CPUS / "online")) or 1,
-        "smt": _smt(root),
-        "numa_nodes": numa_nodes(root),
-        "caches": _caches(root),
-        "thp": _thp(root),
-        "thp_allowed": {"1": True, "0": False}.get(_field(root / "proc/self/status", "THP_enabled") or ""),
-        "pools": _pools(root),
-        "governors": _governors(root),
-        "virtual_machine": _virtual_machine(root),
-        "container": _container(root),
-        "pmu": _has_pmu(root),
-        "perf_event_paranoid": _number(read(root / "proc/sys/kernel/perf_event_paranoid")),
-    }
+def read_host(root: Path = Path("/")) -> Host:
+    """This node. `root` stands for / (tests give another)."""
+    return Host(
+        hostname=socket.gethostname(),
+        cpu=_cpu_name(root),
+        architecture=platform.machine(),
+        microcode=_field(root / "proc/cpuinfo", "microcode"),
+        kernel=platform.release(),
+        base_page_size_bytes=os.sysconf("SC_PAGESIZE"),
+        memory_bytes=_memory(root),
+        cpus=len(_cpus(root / _CPUS / "online")) or 1,
+        smt=_smt(root),
+        numa_nodes=_numa_nodes(root),
+        caches=_caches(root),
+        thp=_thp(root),
+        thp_allowed={"1": True, "0": False}.get(_field(root / "proc/self/status", "THP_enabled") or ""),
+        pools=_pools(root),
+        governors=_governors(root),
+        virtual_machine=_virtual_machine(root),
+        container=_container(root),
+        pmu=_has_pmu(root),
+        perf_event_paranoid=_number(read(root / "proc/sys/kernel/perf_event_paranoid")),
+    )
 
 
 def read(file: Path) -> str | None:
@@ -51,19 +51,14 @@ def read(file: Path) -> str | None:
         return None
 
 
-def numa_nodes(root: Path = Path("/")) -> list[dict[str, Any]]:
-    """The NUMA nodes with their CPUs and memory in bytes; empty on a kernel without them."""
+def _numa_nodes(root: Path = Path("/")) -> tuple[NumaNode, ...]:
+    """The NUMA nodes; empty on a kernel without them."""
     nodes = []
     for number, folder in _numbered(root / _NODES, "node", ""):
         total = re.search(r"MemTotal:\s+(\d+) kB", read(folder / "meminfo") or "")
-        nodes.append(
-            {
-                "node": number,
-                "cpus": _cpus(folder / "cpulist"),
-                "memory_bytes": int(total[1]) * 1024 if total else None,
-            }
-        )
-    return nodes
+        memory = int(total[1]) * 1024 if total else None
+        nodes.append(NumaNode(number, tuple(_cpus(folder / "cpulist")), memory))
+    return tuple(nodes)
 
 
 def _numbered(folder: Path, before: str, after: str) -> list[tuple[int, Path]]:
@@ -109,50 +104,40 @@ def _smt(root: Path) -> bool | None:
     return None if text is None else text == "1"
 
 
-def _caches(root: Path) -> list[dict[str, Any]]:
+def _caches(root: Path) -> tuple[Cache, ...]:
     """The data and unified caches which the first CPU sees, by level."""
     caches = []
     for folder in sorted((root / _CPUS / "cpu0" / "cache").glob("index[0-9]*")):
         kind, size = read(folder / "type"), re.match(r"(\d+)K", read(folder / "size") or "")
         if kind in ("Data", "Unified") and size:
-            caches.append(
-                {
-                    "level": int(read(folder / "level") or 0),
-                    "bytes": int(size[1]) * 1024,
-                    "shared_by": len(_cpus(folder / "shared_cpu_list")) or 1,
-                }
-            )
-    return sorted(caches, key=lambda cache: cache["level"])
+            shared_by = len(_cpus(folder / "shared_cpu_list")) or 1
+            caches.append(Cache(int(read(folder / "level") or 0), int(size[1]) * 1024, shared_by))
+    return tuple(sorted(caches, key=lambda cache: cache.level))
 
 
-def _thp(root: Path) -> dict[str, Any] | None:
+def _thp(root: Path) -> Thp | None:
     enabled = chosen(read(root / _THP / "enabled"))
     if enabled is None:
         return None
     sizes = [folder for _, folder in _numbered(root / _THP, "hugepages-", "kB")]
-    return {
-        "enabled": enabled,
-        "defrag": chosen(read(root / _THP / "defrag")),
-        "sizes": {path.name[10:]: chosen(read(path / "enabled")) for path in sizes},
-    }
+    by_size = {path.name.removeprefix("hugepages-"): chosen(read(path / "enabled")) for path in sizes}
+    return Thp(enabled, chosen(read(root / _THP / "defrag")), by_size)
 
 
-def _pools(root: Path) -> list[dict[str, int]]:
-    pools = []
-    for kib, folder in _numbered(root / _POOLS, "hugepages-", "kB"):
-        pools.append(
-            {
-                "page_bytes": kib * 1024,
-                "total": _number(read(folder / "nr_hugepages")) or 0,
-                "free": _number(read(folder / "free_hugepages")) or 0,
-            }
+def _pools(root: Path) -> tuple[PoolState, ...]:
+    return tuple(
+        PoolState(
+            kib * 1024,
+            _number(read(folder / "nr_hugepages")) or 0,
+            _number(read(folder / "free_hugepages")) or 0,
         )
-    return pools
+        for kib, folder in _numbered(root / _POOLS, "hugepages-", "kB")
+    )
 
 
-def _governors(root: Path) -> list[str] | None:
-    found = {read(file) for file in (root / _CPUS).glob("cpu[0-9]*/cpufreq/scaling_governor")}
-    return sorted(name for name in found if name) or None
+def _governors(root: Path) -> tuple[str, ...] | None:
+    names = {read(file) for file in (root / _CPUS).glob("cpu[0-9]*/cpufreq/scaling_governor")}
+    return tuple(sorted(name for name in names if name)) or None
 
 
 def _virtual_machine(root: Path) -> str | None:

@@ -9,8 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pagewise.core.host import Host
 from pagewise.core.plan import Subject
 from pagewise.core.result import SCHEMA, utc_text
+from pagewise.core.structure import unstructured
 from pagewise.machine.placement import Placement
 from pagewise.stack.catalog import Broken, Entry
 from pagewise.stack.paths import project_root
@@ -28,7 +30,7 @@ def new_manifest(
     placements: Sequence[Placement],
     tree: Path,
     environment: str | None,
-    host: Mapping[str, Any],
+    host: Host,
     facts: Mapping[str, Any] | None,
     software: Mapping[str, str | None],
     broken: Iterable[Broken] = (),
@@ -67,6 +69,6 @@ def new_manifest(
         "subjects": [one.to_dict() for one in subjects],
         "broken_modules": [asdict(one) for one in broken],
         "timing": None,
-        "host": dict(host),
+        "host": unstructured(host),
         **more,
     }

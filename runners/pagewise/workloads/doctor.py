@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pagewise.core.errors import PagewiseError
+from pagewise.core.host import Host
 from pagewise.core.page_policy import size_name
 from pagewise.core.units import bytes_text, count_text, percent_text
 from pagewise.machine.host import read_host
@@ -181,14 +182,14 @@ def _compilers(facts: Mapping[str, Any] | None) -> Iterator[Finding]:
         )
 
 
-def _pages(host: Mapping[str, Any]) -> Iterator[Finding]:
-    yield Finding("Pages", "base page", "good", bytes_text(host["base_page_size_bytes"]))
-    thp = host["thp"]
+def _pages(host: Host) -> Iterator[Finding]:
+    yield Finding("Pages", "base page", "good", bytes_text(host.base_page_size_bytes))
+    thp = host.thp
     if thp is None:
         yield Finding(
             "Pages", "THP", "note", "not in this kernel: thp rows will be missing", "a kernel with THP"
         )
-    elif thp["enabled"] == "never":
+    elif thp.enabled == "never":
         yield Finding(
             "Pages",
             "THP",
@@ -197,14 +198,12 @@ def _pages(host: Mapping[str, Any]) -> Iterator[Finding]:
             "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         )
     else:
-        yield Finding(
-            "Pages", "THP", "good", f"{thp['enabled']}, defrag {thp['defrag']}{_multi_size(thp['sizes'])}"
-        )
-    for pool in host["pools"]:
-        name = f"pool of {bytes_text(pool['page_bytes'])}"
-        if pool["total"]:
-            yield Finding("Pages", name, "good", f"{pool['free']} of {pool['total']} pages free")
-        elif pool["page_bytes"] == 2 * 1024 * 1024:
+        yield Finding("Pages", "THP", "good", f"{thp.enabled}, defrag {thp.defrag}{_multi_size(thp.sizes)}")
+    for pool in host.pools:
+        name = f"pool of {bytes_text(pool.page_bytes)}"
+        if pool.total:
+            yield Finding("Pages", name, "good", f"{pool.free} of {pool.total} pages free")
+        elif pool.page_bytes == 2 * 1024 * 1024:
             yield Finding(
                 "Pages",
                 name,
@@ -213,7 +212,7 @@ def _pages(host: Mapping[str, Any]) -> Iterator[Finding]:
                 "as root: pagewise compare --reserve-hugepages",
             )
         else:
-            wanted = f"hugetlbfs:{size_name(pool['page_bytes'])}"
+            wanted = f"hugetlbfs:{size_name(pool.page_bytes)}"
             yield Finding("Pages", name, "note", f"empty; only compare --policies {wanted} needs it")
 
 
@@ -244,24 +243,24 @@ def setting_findings(root: Path = Path("/")) -> Iterator[Finding]:
         yield Finding(topic, name, "good", "none")
 
 
-def _machine(host: Mapping[str, Any]) -> Iterator[Finding]:
+def _machine(host: Host) -> Iterator[Finding]:
     yield Finding(
         "Machine",
         "CPU",
         "good",
-        f"{host['cpu'] or host['architecture']}, {host['cpus']} CPUs, {host['kernel']}",
+        f"{host.cpu or host.architecture}, {host.cpus} CPUs, {host.kernel}",
     )
-    nodes = host["numa_nodes"]
+    nodes = host.numa_nodes
     yield Finding("Machine", "NUMA", "good", f"{len(nodes) or 1} nodes" if len(nodes) > 1 else "one node")
-    if host["virtual_machine"]:
-        detail = f"yes ({host['virtual_machine']}): the host's page size limits what huge pages do here"
+    if host.virtual_machine:
+        detail = f"yes ({host.virtual_machine}): the host's page size limits what huge pages do here"
         yield Finding(
             "Machine", "virtual machine", "note", detail, "for the full effect, measure on a bare machine"
         )
     else:
         yield Finding("Machine", "virtual machine", "good", "no")
-    yield _smt(host["smt"])
-    yield _governor(host["governors"])
+    yield _smt(host.smt)
+    yield _governor(host.governors)
     yield prefetcher_finding()
 
 
@@ -271,12 +270,12 @@ def _smt(active: bool | None) -> Finding:
     return Finding("Machine", "SMT", "good", "on; runs get a core each" if active else "off")
 
 
-def _governor(governors: list[str] | None) -> Finding:
+def _governor(governors: tuple[str, ...] | None) -> Finding:
     if governors is None:
         return Finding(
             "Machine", "governor", "note", "not told: the clock is in the hands of firmware or host"
         )
-    if governors == ["performance"]:
+    if governors == ("performance",):
         return Finding("Machine", "governor", "good", "performance")
     return Finding(
         "Machine",
@@ -299,7 +298,7 @@ def prefetcher_finding(root: Path = Path("/")) -> Finding:
     return Finding("Machine", "prefetchers", "good", detail)
 
 
-def counter_findings(host: Mapping[str, Any], environment: str, modules: Path | None) -> Iterator[Finding]:
+def counter_findings(host: Host, environment: str, modules: Path | None) -> Iterator[Finding]:
     """Which events this user may count, and what would permit more."""
     from pagewise.workloads.counters.permission import permissions
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fault import Ended, Fault, Place
 
+from pagewise.core.structure import unstructured
 from pagewise.machine.host import read_host
 
 LONG = "x" * 5000
@@ -83,7 +84,7 @@ def host(name: str, files: dict[str, str]) -> Fault:
         for file, text in files.items():
             (root / file).parent.mkdir(parents=True, exist_ok=True)
             (root / file).write_text(text)
-        assert json.loads(json.dumps(read_host(root)))["hostname"]
+        assert json.loads(json.dumps(unstructured(read_host(root))))["hostname"]
         return []
 
     return Fault(f"machine: {name}", happen, ())

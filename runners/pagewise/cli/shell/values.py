@@ -89,10 +89,10 @@ def page_sizes(context: click.Context) -> dict[str, str | None]:
     from pagewise.machine.host import read_host
 
     host = read_host()
-    sizes = (int(size.removesuffix("kB")) << 10 for size in (host["thp"] or {"sizes": ()})["sizes"])
+    sizes = (int(size.removesuffix("kB")) << 10 for size in (host.thp.sizes if host.thp else ()))
     return {
         **{f"thp:{size_name(size)}": "transparent huge pages of this size" for size in sizes},
-        **{f"hugetlbfs:{size_name(pool['page_bytes'])}": "of the reserved pool" for pool in host["pools"]},
+        **{f"hugetlbfs:{size_name(pool.page_bytes)}": "of the reserved pool" for pool in host.pools},
     }
 
 

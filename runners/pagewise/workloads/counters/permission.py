@@ -8,12 +8,13 @@ import os
 import platform
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pagewise.core.errors import PagewiseError
+from pagewise.core.host import Host
 from pagewise.machine.host import read
 from pagewise.stack.catalog import module_files
 from pagewise.stack.events import GENERIC, EventFile
@@ -45,7 +46,7 @@ class Permission:
 
 
 def permissions(
-    host: Mapping[str, Any], tree: Path | None, root: Path = Path("/"), opens: Opens | None = None
+    host: Host, tree: Path | None, root: Path = Path("/"), opens: Opens | None = None
 ) -> Iterator[Permission]:
     """All of it. `tree` is the module tree, None without one; `opens` asks the kernel (tests answer)."""
     opens = opens or open_error
@@ -64,18 +65,16 @@ def permissions(
         yield _papi(tree)
 
 
-def hardware_counters(
-    host: Mapping[str, Any], root: Path = Path("/"), opens: Opens | None = None
-) -> Permission:
+def hardware_counters(host: Host, root: Path = Path("/"), opens: Opens | None = None) -> Permission:
     """Whether the CPU's counters may be used: `good`, or why not and what would permit it."""
     opens = opens or open_error
-    name, paranoid = "hardware counters", host["perf_event_paranoid"]
+    name, paranoid = "hardware counters", host.perf_event_paranoid
     refused = opens(_HARDWARE, _CYCLES, True)
     if refused == 0:
         modes = "user and kernel mode" if opens(_HARDWARE, _CYCLES, False) == 0 else "user mode"
         return Permission(name, "good", f"may be used, in {modes} (perf_event_paranoid {paranoid})")
     if refused in _NO_COUNTER:
-        where = host["virtual_machine"]
+        where = host.virtual_machine
         if where:
             detail = f"none here: the virtual machine ({where}) shows none; times do not need them"
             return Permission(
@@ -177,10 +176,10 @@ def _refusal(refused: int, paranoid: int | None) -> str:
     return f"the kernel refuses them: {os.strerror(refused)}"
 
 
-def _permit(refused: int, host: Mapping[str, Any], root: Path) -> str | None:
+def _permit(refused: int, host: Host, root: Path) -> str | None:
     if refused == errno.ENOSYS or refused not in _NOT_PERMITTED:
         return None
-    if host["container"] and (host["perf_event_paranoid"] or 0) <= 2:
+    if host.container and (host.perf_event_paranoid or 0) <= 2:
         return "start the container with --cap-add PERFMON, or a seccomp profile that allows perf_event_open"
     way = "as root: sysctl kernel.perf_event_paranoid=2"
     if not has_capability(root):

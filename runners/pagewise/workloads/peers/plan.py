@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 from pagewise.core.errors import SelectionError
+from pagewise.core.host import Host
 from pagewise.workloads.peers.direct import element_bytes
 from pagewise.workloads.peers.hpcc import matrix_order
 
@@ -139,18 +140,18 @@ class Sizes:
     matrices: int
 
 
-def sizes(host: Mapping[str, Any]) -> Sizes:
+def sizes(host: Host) -> Sizes:
     """Sizes for this machine: half of L1 and L2, a quarter of L3 (others use it too), memory beyond L3.
 
     STREAM's rule is arrays of four times the caches each; the others take four times in all. Powers of two,
     as tables of RandomAccess must be, and no more than a quarter of the memory.
     """
-    found = {f"L{cache['level']}": cache["bytes"] for cache in host["caches"]}
+    found = {f"L{cache.level}": cache.bytes for cache in host.caches}
     caches = {level: found[level] // (4 if level == "L3" else 2) for level in CACHES if level in found}
     if "L3" in caches and caches["L3"] < 2 * found["L2"]:
         del caches["L3"]
     largest = max(found.values(), default=32 * MIB)
-    limit = (host["memory_bytes"] or 16 * GIB) // 4
+    limit = (host.memory_bytes or 16 * GIB) // 4
     memory = min(_power_of_two(max(4 * largest, 128 * MIB)), _power_of_two(limit + 1) // 2)
     # An order which is no power of two: a row would else fall on few sets of the caches.
     order = matrix_order(memory) // 1000 * 1000

@@ -19,6 +19,7 @@ from rich.text import Text
 from pagewise.core.errors import Interrupted, PagewiseError, SelectionError, SetupError
 from pagewise.core.result import create_folder, utc_text
 from pagewise.core.signals import interruptible
+from pagewise.core.structure import unstructured
 from pagewise.core.suggestions import choose_of
 from pagewise.core.units import clock_text
 from pagewise.machine.host import read_host
@@ -255,7 +256,7 @@ def prepare(options: Options, console: Console) -> PeerComparison:
         "modules": str(tree),
         "software": software(hyperfine, init),
         "provenance": provenance(project_root(), environment, facts),
-        "host": host,
+        "host": unstructured(host),
         "placement": {n: one.to_dict() for n, one in placed.items()},
     }
     rounds = options.rounds or (plan.QUICK_ROUNDS if options.quick else 9)

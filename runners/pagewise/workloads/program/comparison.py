@@ -19,6 +19,7 @@ import pagewise
 from pagewise.core.configuration import Configuration
 from pagewise.core.environment import influences
 from pagewise.core.errors import SelectionError, SetupError
+from pagewise.core.host import Host
 from pagewise.core.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Step, Subject, order_of_round, placed
@@ -279,7 +280,7 @@ def _environment(program: Program, placement: Placement, machine: Machine) -> di
     return {"passed": {name: text for name, text in passed.items() if text is not None}, "removed": gone}
 
 
-def look_at_machine(host: Mapping[str, Any], settable: bool, reserving: bool) -> Machine:
+def look_at_machine(host: Host, settable: bool, reserving: bool) -> Machine:
     """What page policies need to know of this machine."""
     pool = re.search(r"^Hugepagesize:\s+(\d+) kB", read(Path("/proc/meminfo")) or "", re.MULTILINE)
     named = [place for place in _HUGETLBFS_PLACES if Path(place).exists()]

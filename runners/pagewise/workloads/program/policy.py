@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pagewise.core.errors import SelectionError
+from pagewise.core.host import Host
 from pagewise.core.page_policy import policy_kind, policy_size, size_name
 from pagewise.core.suggestions import choose_of
 from pagewise.core.units import bytes_text
@@ -128,17 +129,17 @@ class Machine:
     elf_machine: int
 
     @classmethod
-    def from_host(cls, host: Mapping[str, Any], **told: Any) -> Machine:
+    def from_host(cls, host: Host, **told: Any) -> Machine:
         """From the host's facts (host.read_host) and the rest."""
-        thp = host["thp"]
+        thp = host.thp
         modes: dict[int, str] = {}
         if thp is not None:
-            for name, mode in thp["sizes"].items():
+            for name, mode in thp.sizes.items():
                 if mode is not None:
-                    modes[int(name[:-2]) * 1024] = thp["enabled"] if mode == "inherit" else mode
-            modes.setdefault(told["pmd"], thp["enabled"])
-        free = {pool["page_bytes"]: pool["free"] for pool in host["pools"]}
-        return cls(base=host["base_page_size_bytes"], modes=modes, free=free, **told)
+                    modes[int(name[:-2]) * 1024] = thp.enabled if mode == "inherit" else mode
+            modes.setdefault(told["pmd"], thp.enabled)
+        free = {pool.page_bytes: pool.free for pool in host.pools}
+        return cls(base=host.base_page_size_bytes, modes=modes, free=free, **told)
 
 
 def parse_policy(text: str) -> Policy:

@@ -1,0 +1,67 @@
+"""What a node is and how it is set, as manifests keep it; None where the machine does not report it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class NumaNode:
+    """A NUMA node with its CPUs and its memory in bytes."""
+
+    node: int
+    cpus: tuple[int, ...]
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A data or unified cache: its level, size and how many CPUs share it."""
+
+    level: int
+    bytes: int
+    shared_by: int
+
+
+@dataclass(frozen=True)
+class Thp:
+    """The settings of transparent huge pages: of all sizes together, and by size (`64kB`)."""
+
+    enabled: str
+    defrag: str | None
+    sizes: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class PoolState:
+    """The hugetlb pool of a page size: its pages, and those that are free."""
+
+    page_bytes: int
+    total: int
+    free: int
+
+
+@dataclass(frozen=True)
+class Host:
+    """A node: processor, memory, caches, and the settings that change what is measured."""
+
+    hostname: str
+    cpu: str | None
+    architecture: str
+    microcode: str | None
+    kernel: str
+    base_page_size_bytes: int
+    memory_bytes: int | None
+    cpus: int
+    smt: bool | None
+    numa_nodes: tuple[NumaNode, ...]
+    caches: tuple[Cache, ...]
+    thp: Thp | None
+    thp_allowed: bool | None
+    pools: tuple[PoolState, ...]
+    governors: tuple[str, ...] | None
+    virtual_machine: str | None
+    container: bool
+    pmu: bool
+    perf_event_paranoid: int | None

@@ -23,6 +23,7 @@ from pagewise.report.latex import escaped, latex_tables
 from pagewise.report.markdown import markdown
 from pagewise.report.matrix import matrix
 from pagewise.stack.provenance import provenance
+from pagewise.stack.setup import SetupFacts, Spack
 from stage import TRIAD
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
@@ -240,21 +241,21 @@ def test_provenance_of_a_checkout(tmp_path: Path):
         identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
         subprocess.run(["git", "-C", tmp_path, *identity, *arguments], check=True, capture_output=True)
 
-    assert provenance(tmp_path, "quick", None)["project_commit"] is None
+    assert provenance(tmp_path, "quick", None).project_commit is None
     git("init", "-q")
     lock = tmp_path / "envs/quick/spack.lock"
     lock.parent.mkdir(parents=True)
     lock.write_text("{}")
     git("add", ".")
     git("commit", "-qm", "x")
-    facts = {"spack": {"version": "1.1.0", "tree": "t", "packages_commit": "p"}}
+    facts = SetupFacts(Spack(True, version="1.1.0", tree="t", packages_commit="p"))
     found = provenance(tmp_path, "quick", facts)
-    assert found["project_dirty"] is False and len(found["project_commit"]) == 40
-    assert (found["spack_tree"], found["packages_commit"]) == ("t", "p")
-    assert found["lockfile"] == "envs/quick/spack.lock"
-    assert found["lockfile_sha256"] == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+    assert found.project_dirty is False and len(found.project_commit) == 40
+    assert (found.spack_tree, found.packages_commit) == ("t", "p")
+    assert found.lockfile == "envs/quick/spack.lock"
+    assert found.lockfile_sha256 == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
     lock.write_text("{ }")
-    assert provenance(tmp_path, "quick", facts)["project_dirty"] is True
+    assert provenance(tmp_path, "quick", facts).project_dirty is True
 
 
 def test_markdown_and_latex_hold_the_tables(tmp_path: Path):

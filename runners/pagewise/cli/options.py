@@ -300,7 +300,8 @@ def find_catalog(environment: str, modules: Path | None) -> Any:
     """The catalog of an environment, or of another module tree."""
     from pagewise.stack import lmod
     from pagewise.stack.catalog import read_catalog
-    from pagewise.stack.paths import module_tree, setup_facts
+    from pagewise.stack.paths import module_tree
+    from pagewise.stack.setup import setup_facts
 
     return read_catalog(module_tree(environment, modules), lmod.find_init(setup_facts()))
 

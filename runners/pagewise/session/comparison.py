@@ -50,8 +50,9 @@ from pagewise.stack import lmod
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog, Entry, read_catalog
 from pagewise.stack.files import Watch
-from pagewise.stack.paths import module_tree, setup_facts
+from pagewise.stack.paths import module_tree
 from pagewise.stack.provenance import software
+from pagewise.stack.setup import SetupFacts, setup_facts
 
 
 @dataclass
@@ -347,7 +348,7 @@ class Comparison:
 class Arrangement:
     """What a comparison is made with: tools, modules, what is measured and where."""
 
-    facts: dict[str, Any] | None
+    facts: SetupFacts | None
     hyperfine: str
     init: Path
     catalog: Catalog

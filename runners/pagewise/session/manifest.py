@@ -17,6 +17,7 @@ from pagewise.machine.placement import Placement
 from pagewise.stack.catalog import Broken, Entry
 from pagewise.stack.paths import project_root
 from pagewise.stack.provenance import programs, provenance
+from pagewise.stack.setup import SetupFacts
 
 if TYPE_CHECKING:
     from pagewise.session.options import Options
@@ -31,7 +32,7 @@ def new_manifest(
     tree: Path,
     environment: str | None,
     host: Host,
-    facts: Mapping[str, Any] | None,
+    facts: SetupFacts | None,
     software: Mapping[str, str | None],
     broken: Iterable[Broken] = (),
     **more: Any,
@@ -62,10 +63,10 @@ def new_manifest(
         "pool": None,
         "prefetchers": None,
         "software": dict(software),
-        "provenance": provenance(project_root(), environment, facts),
+        "provenance": unstructured(provenance(project_root(), environment, facts)),
         "modules": {"environment": environment, "tree": str(tree)},
         "configurations": [entry.configuration.to_dict() for entry in entries],
-        "programs": programs(entries, subjects),
+        "programs": unstructured(programs(entries, subjects)),
         "subjects": [one.to_dict() for one in subjects],
         "broken_modules": [asdict(one) for one in broken],
         "timing": None,

@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.errors import SetupError
+from pagewise.stack.setup import SetupFacts
 
 _LOADER = Path(__file__).with_name("load_modules.bash")
 _KEPT = ("HOME", "USER", "LOGNAME", "TMPDIR", "TERM")
@@ -30,9 +30,9 @@ class Loaded:
     message: str
 
 
-def find_init(facts: Mapping[str, Any] | None, environ: Mapping[str, str] = os.environ) -> Path:
+def find_init(facts: SetupFacts | None, environ: Mapping[str, str] = os.environ) -> Path:
     """Lmod's start-up file for bash: the set-up's, by LMOD_PKG, or in a usual place. Raises SetupError."""
-    candidates = [Path((facts or {}).get("lmod", {}).get("init") or "/nonexistent")]
+    candidates = [Path((facts or SetupFacts()).lmod.init or "/nonexistent")]
     if package := environ.get("LMOD_PKG"):
         candidates.append(Path(package) / "init" / "bash")
     candidates += [Path(place) / "init" / "bash" for place in _USUAL_PLACES]

@@ -6,11 +6,9 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from pagewise.core.errors import FormatError, SelectionError, SetupError
+from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.private import is_private
-from pagewise.core.reading import parse_json, read_file
 from pagewise.core.suggestions import choose_of
 
 
@@ -55,20 +53,3 @@ def built_environments(environ: Mapping[str, str] = os.environ) -> list[str]:
     """The environments of this checkout that have modules."""
     folder = project_root(environ) / ".pagewise" / "modules"
     return sorted(one.name for one in folder.glob("[a-z]*") if one.is_dir() and one.suffix != ".new")
-
-
-def setup_facts(environ: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
-    """What the set-up found and proved (`.pagewise/setup.json`), or None when it has not run.
-
-    Raises FormatError when the file is there but cannot be read as JSON.
-    """
-    file = project_root(environ) / ".pagewise" / "setup.json"
-    try:
-        facts = parse_json(read_file(file))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as fault:
-        raise FormatError(
-            f"the set-up's findings cannot be read: {fault}", where=file, remedy="make setup"
-        ) from fault
-    return facts if isinstance(facts, dict) else None

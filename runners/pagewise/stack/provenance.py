@@ -5,41 +5,42 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pagewise
+from pagewise.core.manifest import ProgramDigest, Provenance
 from pagewise.core.plan import Subject
 from pagewise.stack import lmod
 from pagewise.stack.catalog import Entry
+from pagewise.stack.setup import SetupFacts
 
 _SECONDS_TO_TELL = 20
 
 
-def provenance(root: Path, environment: str | None, facts: Mapping[str, Any] | None) -> dict[str, Any]:
+def provenance(root: Path, environment: str | None, facts: SetupFacts | None) -> Provenance:
     """Spack and its recipes as the set-up verified them, the project's commit, the environment's lockfile."""
-    spack = (facts or {}).get("spack", {})
+    spack = (facts or SetupFacts()).spack
     lockfile = _lockfile(root, environment)
     status = _git(root, "status", "--porcelain")
-    return {
-        "spack_version": spack.get("version"),
-        "spack_tree": spack.get("tree"),
-        "packages_commit": spack.get("packages_commit"),
-        "project_commit": _git(root, "rev-parse", "HEAD"),
-        "project_dirty": None if status is None else status != "",
-        "lockfile": None if lockfile is None else str(lockfile.relative_to(root)),
-        "lockfile_sha256": None if lockfile is None else hashlib.sha256(lockfile.read_bytes()).hexdigest(),
-    }
+    return Provenance(
+        spack_version=spack.version,
+        spack_tree=spack.tree,
+        packages_commit=spack.packages_commit,
+        project_commit=_git(root, "rev-parse", "HEAD"),
+        project_dirty=None if status is None else status != "",
+        lockfile=None if lockfile is None else str(lockfile.relative_to(root)),
+        lockfile_sha256=None if lockfile is None else hashlib.sha256(lockfile.read_bytes()).hexdigest(),
+    )
 
 
-def programs(entries: Iterable[Entry], subjects: Iterable[Subject]) -> list[dict[str, str | None]]:
-    """The digests of the programs that a comparison runs; that of the user's own stands apart."""
+def programs(entries: Iterable[Entry], subjects: Iterable[Subject]) -> list[ProgramDigest]:
+    """The digests of the programs that a comparison runs, except the user's own."""
     by_module = {entry.configuration.module: entry for entry in entries}
     named = sorted({(cell.measured.module, one.kernel.executable) for one in subjects for cell in one.cells})
     return [
-        {"module": module, "program": name, "sha256": digest(by_module[module].program(name))}
+        ProgramDigest(module, name, digest(by_module[module].program(name)))
         for module, name in named
         if by_module[module].configuration.builder != "own"
     ]

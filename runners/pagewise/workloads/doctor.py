@@ -24,7 +24,8 @@ from pagewise.machine.settings.session import traces
 from pagewise.machine.topology import read_topology
 from pagewise.session.launch import find_hyperfine
 from pagewise.stack import lmod
-from pagewise.stack.paths import module_tree, project_root, setup_facts
+from pagewise.stack.paths import module_tree, project_root
+from pagewise.stack.setup import SetupFacts, setup_facts
 
 State = Literal["good", "note", "lack"]
 _NOISE_SECONDS = 2.0
@@ -126,18 +127,18 @@ def noise_finding(times: list[float]) -> Finding:
     )
 
 
-def _tools(facts: Mapping[str, Any] | None, environment: str, modules: Path | None) -> Iterator[Finding]:
+def _tools(facts: SetupFacts | None, environment: str, modules: Path | None) -> Iterator[Finding]:
     if facts is None:
         yield Finding("Tools", "set-up", "note", "has not run here", "make setup")
     else:
-        spack = facts.get("spack", {})
-        if spack.get("available"):
-            yield Finding("Tools", "Spack", "good", f"{spack.get('version')} in {spack.get('root')}")
+        spack = facts.spack
+        if spack.available:
+            yield Finding("Tools", "Spack", "good", f"{spack.version} in {spack.root}")
         else:
-            yield Finding("Tools", "Spack", "note", f"not here: {spack.get('reason')}", spack.get("remedy"))
-        for missing in facts.get("missing", []):
-            detail = f"missing, needed for {missing['needed_for']}"
-            yield Finding("Tools", missing["package"], "note", detail, missing["remedy"])
+            yield Finding("Tools", "Spack", "note", f"unavailable: {spack.reason}", spack.remedy)
+        for missing in facts.missing:
+            detail = f"missing, needed for {missing.needed_for}"
+            yield Finding("Tools", missing.package, "note", detail, missing.remedy)
     yield _attempt("hyperfine", find_hyperfine)
     yield _attempt("hwloc", _topology_text)
     yield _attempt("Lmod", lambda: str(lmod.find_init(facts)))
@@ -159,20 +160,18 @@ def _attempt(name: str, find: Callable[[], str]) -> Finding:
         return Finding("Tools", name, "lack", f"{fault.what} ({fault.where})", fault.remedy)
 
 
-def _compilers(facts: Mapping[str, Any] | None) -> Iterator[Finding]:
-    for compiler in (facts or {}).get("compilers", []):
-        name = f"{compiler['name']} {compiler['version']}"
-        passed = ", ".join(proof["program"] for proof in compiler.get("proof", []) if proof["ok"])
-        failed = [
-            f"{proof['program']}: {proof['detail']}" for proof in compiler.get("proof", []) if not proof["ok"]
-        ]
-        if compiler["entered"]:
+def _compilers(facts: SetupFacts | None) -> Iterator[Finding]:
+    if facts is None:
+        return
+    for compiler in facts.compilers:
+        name = f"{compiler.name} {compiler.version}"
+        passed = ", ".join(proof.program for proof in compiler.proof if proof.ok)
+        failed = "; ".join(f"{proof.program}: {proof.detail}" for proof in compiler.proof if not proof.ok)
+        if compiler.entered:
             yield Finding("Compilers", name, "good", f"proved by running {passed}")
         else:
-            yield Finding(
-                "Compilers", name, "note", f"left out: {compiler['reason']} {'; '.join(failed)}".rstrip()
-            )
-    if facts is not None and not any(compiler["entered"] for compiler in facts.get("compilers", [])):
+            yield Finding("Compilers", name, "note", f"excluded: {compiler.reason} {failed}".rstrip())
+    if not any(compiler.entered for compiler in facts.compilers):
         yield Finding(
             "Compilers",
             "any",

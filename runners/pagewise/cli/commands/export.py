@@ -31,7 +31,7 @@ def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) 
     """Write into FOLDER Ramble applications of the kernels, and a workspace with the configurations."""
     from pagewise.cluster.export.ramble import Chosen, write_ramble
     from pagewise.stack import lmod
-    from pagewise.stack.paths import setup_facts
+    from pagewise.stack.setup import setup_facts
 
     catalog = find_catalog(environment, modules)
     told = Chosen(

@@ -29,8 +29,9 @@ from pagewise.session.processes import Left
 from pagewise.stack import lmod
 from pagewise.stack.catalog import Catalog, Entry, read_catalog
 from pagewise.stack.files import Watch
-from pagewise.stack.paths import module_tree, project_root, setup_facts
+from pagewise.stack.paths import module_tree, project_root
 from pagewise.stack.provenance import provenance, software
+from pagewise.stack.setup import setup_facts
 from pagewise.workloads.peers import plan
 from pagewise.workloads.peers.analysis import Row, carried_on, rows
 from pagewise.workloads.peers.bench import Bench, Run, called_file, candidates, family, watched
@@ -255,7 +256,7 @@ def prepare(options: Options, console: Console) -> PeerComparison:
         "libraries": libraries,
         "modules": str(tree),
         "software": software(hyperfine, init),
-        "provenance": provenance(project_root(), environment, facts),
+        "provenance": unstructured(provenance(project_root(), environment, facts)),
         "host": unstructured(host),
         "placement": {n: one.to_dict() for n, one in placed.items()},
     }

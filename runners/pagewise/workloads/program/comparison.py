@@ -36,8 +36,8 @@ from pagewise.stack.binary import Binary, examine, files_of
 from pagewise.stack.c_code import find_compiler
 from pagewise.stack.catalog import Entry
 from pagewise.stack.elf import read_elf
-from pagewise.stack.paths import setup_facts
 from pagewise.stack.provenance import hyperfine_version
+from pagewise.stack.setup import setup_facts
 from pagewise.workloads.program.launch import UNCHANGED, Program, ProgramLauncher, trial_text
 from pagewise.workloads.program.output import Pattern
 from pagewise.workloads.program.policy import (

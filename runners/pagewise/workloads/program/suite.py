@@ -14,7 +14,8 @@ from pagewise.core.schemas import faults
 from pagewise.core.suggestions import choose_of
 from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
-from pagewise.stack.paths import module_tree, project_root, setup_facts
+from pagewise.stack.paths import module_tree, project_root
+from pagewise.stack.setup import setup_facts
 from pagewise.workloads.program.output import Check, Pattern, distinct, metric, parse_check
 
 ENVIRONMENTS = ("suites", "suites-system")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.suggestions import choose_of
+from pagewise.stack.setup import SetupFacts
 
 #: What the emulator adds to a program, by the name of its CMake target.
 PLUGIN_TARGET = "pagewise-model"
@@ -44,7 +43,7 @@ class Build:
         found = (self.folder / room / kernel / f"pw-{kernel}" for room in ("micro", "mini"))
         return next((file for file in found if file.is_file()), None)
 
-    def make(self, targets: list[str], facts: Mapping[str, Any] | None) -> None:
+    def make(self, targets: list[str], facts: SetupFacts | None) -> None:
         """Builds targets; configures first where that has not been done. Raises SetupError, RefusedError."""
         sources = self.root / "kernels"
         if not self.has_sources:
@@ -72,19 +71,18 @@ def kernels_of(root: Path) -> list[str]:
     return sorted(file.parent.name for file in files)
 
 
-def _compilers(facts: Mapping[str, Any] | None, name: str) -> list[str]:
-    """What the set-up found of the compiler; nothing when it has not run: the preset has names of its own."""
-    proved = [one for one in (facts or {}).get("compilers", []) if one["name"] == name]
-    if facts is not None and "compilers" in facts and not proved:
-        known = dict.fromkeys(one["name"] for one in (facts or {})["compilers"])
+def _compilers(facts: SetupFacts | None, name: str) -> list[str]:
+    """The compiler's drivers as CMake options; none before the set-up: the preset then names them."""
+    detected = () if facts is None else facts.compilers
+    compiler = next((one for one in detected if one.name == name), None)
+    if compiler is None and detected:
+        known = dict.fromkeys(one.name for one in detected)
         raise SelectionError(
             f"the set-up knows no compiler {name}", where="--compiler", remedy=choose_of(name, known)
         )
-    return [
-        f"-DCMAKE_{language}_COMPILER={one[key]}"
-        for one in proved[:1]
-        for language, key in (("C", "c"), ("Fortran", "fortran"))
-    ]
+    if compiler is None:
+        return []
+    return [f"-DCMAKE_C_COMPILER={compiler.c}", f"-DCMAKE_Fortran_COMPILER={compiler.fortran}"]
 
 
 def _run(command: list[str], folder: Path, what: str) -> None:

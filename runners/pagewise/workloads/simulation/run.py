@@ -19,7 +19,8 @@ from pagewise.core.record import SCHEMA, Record
 from pagewise.core.suggestions import choose_of, nearest
 from pagewise.stack.binary import files_of
 from pagewise.stack.files import Watch
-from pagewise.stack.paths import project_root, setup_facts
+from pagewise.stack.paths import project_root
+from pagewise.stack.setup import setup_facts
 from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, kernels_of
 from pagewise.workloads.simulation.figures import modelled_record
 from pagewise.workloads.simulation.geometry import Geometry, find_geometry

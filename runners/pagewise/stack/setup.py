@@ -1,0 +1,86 @@
+"""What the set-up detected and proved: `.pagewise/setup.json`, which setup/detect.py writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pagewise.core.errors import FormatError
+from pagewise.core.reading import parse_json, read_file
+from pagewise.core.structure import structured
+from pagewise.stack.paths import project_root
+
+
+@dataclass(frozen=True)
+class Spack:
+    """The pinned Spack, or why it is unavailable and what to do."""
+
+    available: bool = False
+    root: str | None = None
+    version: str | None = None
+    tree: str | None = None
+    packages_commit: str | None = None
+    reason: str | None = None
+    remedy: str | None = None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A small program that a compiler compiled, and what running it gave."""
+
+    program: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler of C and Fortran; `reason` says why it did not enter the environments."""
+
+    name: str
+    version: str
+    entered: bool
+    c: str | None = None
+    fortran: str | None = None
+    reason: str | None = None
+    proof: tuple[Proof, ...] = ()
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A system package that could not be installed."""
+
+    package: str
+    needed_for: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Lmod:
+    """Lmod's start-up file for bash."""
+
+    init: str | None = None
+
+
+@dataclass(frozen=True)
+class SetupFacts:
+    """All of it."""
+
+    spack: Spack = Spack()
+    compilers: tuple[Compiler, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    lmod: Lmod = Lmod()
+
+
+def setup_facts(environ: Mapping[str, str] = os.environ) -> SetupFacts | None:
+    """What the set-up detected, or None when it has not run. Raises FormatError for another content."""
+    file = project_root(environ) / ".pagewise" / "setup.json"
+    try:
+        return structured(SetupFacts, parse_json(read_file(file)))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as fault:
+        raise FormatError(
+            f"the set-up's findings cannot be read: {fault}", where=file, remedy="make setup"
+        ) from fault

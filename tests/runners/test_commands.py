@@ -294,7 +294,7 @@ def test_wrong_usage(small: Stage, arguments, told):
 
 INVALID = {
     "crash": "crashed by SIGSEGV",
-    "illegal": "crashed by SIGILL: an instruction that this processor has not",
+    "illegal": "crashed by SIGILL",
     "check_failed": "the result failed its check: sum is 3, not 4",
     "wrong_pages": "wrong pages: 50.0% on huge pages",
     "usage": "unknown option --repetitions",

@@ -13,7 +13,8 @@ from pagewise.core.errors import RefusedError
 from pagewise.machine import memory, numa
 from pagewise.machine.memory import available, available_on, fitted
 from pagewise.machine.placement import Placement
-from pagewise.session.comparison import fit, prepare, room_for
+from pagewise.workloads.kernels.arrange import fit, room_for
+from pagewise.workloads.kernels.workload import prepare
 from stage import CHASE, TRIAD, Stage
 from test_choice import options
 
@@ -111,10 +112,10 @@ def test_a_pool_besides_takes_as_much_again(small: Stage, monkeypatch: pytest.Mo
     console = Console(record=True, quiet=False, file=Path("/dev/null").open("w"))  # noqa: SIM115
     comparison = prepare(chosen, console, time.monotonic())
     assert comparison.manifest["scaled"] == []
-    [scaled] = fit(comparison.subjects, options(reserve=True), 100 * MIB)[1]
+    [scaled] = fit(comparison.workload.subjects, options(reserve=True), 100 * MIB)[1]
     assert scaled.taken_bytes == 32 * MIB
     monkeypatch.setattr(memory, "available", lambda: 50 * MIB)
     comparison = prepare(chosen, console, time.monotonic())
     assert [one["taken_bytes"] for one in comparison.manifest["scaled"]] == [32 * MIB]
     assert "triad works on 32 MiB in place of 64 MiB" in console.export_text()
-    assert comparison.subjects[0].kernel.arguments[1] == "32768KiB"
+    assert comparison.workload.subjects[0].kernel.arguments[1] == "32768KiB"

@@ -21,9 +21,9 @@ from pagewise.machine.settings.kinds import Hwpfctl, Msr
 from pagewise.machine.settings.prefetchers import find_control, switched_off
 from pagewise.machine.settings.session import restore, traces
 from pagewise.report import words
-from pagewise.session.comparison import prepare
 from pagewise.session.launch import run_without_prefetchers
 from pagewise.workloads.doctor import prefetcher_finding
+from pagewise.workloads.kernels.workload import prepare
 from stage import CHASE, Stage
 from test_choice import options
 from test_commands import BASE
@@ -311,7 +311,7 @@ def test_a_comparison_has_them_off_and_tells_it(stage: Stage, monkeypatch):
     comparison.measure()
     comparison.close()
     assert comparison.ending is None
-    used = set(comparison.placements[0].cpus)
+    used = set(comparison.workload.placements[0].cpus)
     assert set(watched.read_text().splitlines()) == {"[15]" if used == set(cpus) else "[4, 15]"}
     assert set(registers(root)) == {4}
     result = read_result(stage.result())

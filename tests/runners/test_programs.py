@@ -284,7 +284,7 @@ def test_the_environment_is_the_users_less_what_is_a_policy(own: Own):
         (["--metric", "x", "--", "true"], "is no metric"),
         (["--check", "(", "--", "true"], "is no pattern"),
         (["--pool-memory", "much", "--", "true"], "not a size"),
-        (["--baseline", "libhugetlbfs", "--", "true"], "the baseline libhugetlbfs cannot be had"),
+        (["--baseline", "libhugetlbfs", "--", "true"], "the baseline libhugetlbfs is unavailable"),
         (["--threads", "4000", "--", "true"], "4000 threads were asked for"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 
 from pagewise.core.errors import Interrupted
 from pagewise.core.signals import interruptible, postponed
-from pagewise.session.launch import in_session
+from pagewise.session.processes import in_session
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 

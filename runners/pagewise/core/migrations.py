@@ -30,7 +30,8 @@ def newest(name: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _manifest_2(old: Mapping[str, Any]) -> Mapping[str, Any]:
     """Results got an id and digests of their programs; what had come in beside became a rule."""
-    absent: dict[str, Any] = {"id": None, "started_in": None, "rerun_of": None, "programs": []}
+    kind = next((name for name in ("counters", "program") if name in old), "kernels")
+    absent: dict[str, Any] = {"kind": kind, "id": None, "started_in": None, "rerun_of": None, "programs": []}
     return {**absent, "aa": 1, "until": None, "breaks": [], "prefetchers": None, **old}
 
 

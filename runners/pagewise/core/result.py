@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError, RefusedError, SelectionError
@@ -22,6 +22,8 @@ MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
 #: Of records without a manifest, as `sha256sum --check` reads it.
 CHECKSUM = "records.sha256"
 SCHEMA = "pagewise.manifest/2"
+#: What a session ran.
+Kind = Literal["kernels", "program", "counters", "peers", "simulation"]
 _REMEDY = "copy the result anew from where it was made; one of a newer pagewise needs that one to be read"
 
 _REMEDY_ALTERED = "copy the result anew from where it was measured, or measure again"

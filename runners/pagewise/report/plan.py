@@ -1,4 +1,4 @@
-"""What a comparison would run and how long that takes: as a table and as JSON."""
+"""What a session would run and how long that takes: as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from rich.text import Text
 
 from pagewise.core.plan import Step, Subject
 from pagewise.core.units import clock_text, count_text, percent_text
-from pagewise.session.comparison import Comparison
 from pagewise.session.estimate import Known, known_times
+from pagewise.session.session import Session
 
 SCHEMA = "pagewise.plan/1"
 
 
-def planned(comparison: Comparison) -> dict[str, Any]:
-    """All that would be run, by kernel, with the time it takes as far as earlier results tell."""
-    options, manifest = comparison.options, comparison.manifest
+def planned(session: Session) -> dict[str, Any]:
+    """All that would be run, by subject, with the time it takes as far as earlier results show."""
+    options, manifest, workload = session.options, session.manifest, session.workload
+    planner, place = workload.planner, workload.placements[0]
     rounds = [
-        [step for step in comparison.steps_of_round(number) if comparison.can_run(step)]
+        [step for step in planner.steps_of_round(number, ()) if planner.can_run(step)]
         for number in range(1, options.rounds + 1)
     ]
-    sweeps, every = comparison.sweeps(), list(chain(*rounds))
+    sweeps, every = planner.sweeps(), list(chain(*rounds))
     known = known_times(options.results, manifest, [*every, *sweeps])
     return {
         "schema": SCHEMA,
@@ -37,13 +38,13 @@ def planned(comparison: Comparison) -> dict[str, Any]:
         "budget_seconds": None if options.until is None else options.budget,
         "seed": options.seed,
         "baseline": options.baseline,
-        "threads": comparison.placements[0].threads,
-        "cpus": list(comparison.placements[0].cpus),
+        "threads": place.threads,
+        "cpus": list(place.cpus),
         "placements": [
             {"name": one.name, "threads": one.threads, "cpus": list(one.cpus), "memory": one.memory.told}
-            for one in comparison.placements
+            for one in workload.placements
         ],
-        "kernels": [_kernel(one, rounds[0], sweeps, known, options.rounds) for one in comparison.subjects],
+        "kernels": [_kernel(one, rounds[0], sweeps, known, options.rounds) for one in workload.subjects],
         "runs": len(every) + len(sweeps),
         "seconds": {
             "rounds": known.seconds(every),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pagewise.core.host import Host
 from pagewise.core.plan import Subject
-from pagewise.core.result import SCHEMA, utc_text
+from pagewise.core.result import SCHEMA, Kind, utc_text
 from pagewise.core.structure import unstructured
 from pagewise.machine.placement import Placement
 from pagewise.stack.catalog import Broken, Entry
@@ -20,11 +20,12 @@ from pagewise.stack.provenance import programs, provenance
 from pagewise.stack.setup import SetupFacts
 
 if TYPE_CHECKING:
-    from pagewise.session.options import Options
+    from pagewise.session.options import SessionOptions
 
 
 def new_manifest(
-    options: Options,
+    options: SessionOptions,
+    kind: Kind,
     *,
     entries: Collection[Entry],
     subjects: Sequence[Subject],
@@ -37,9 +38,10 @@ def new_manifest(
     broken: Iterable[Broken] = (),
     **more: Any,
 ) -> dict[str, Any]:
-    """The manifest of a comparison that begins; `more` stands beside the rest, or in place of it."""
+    """The manifest of a session that begins; `more` adds entries or replaces them."""
     return {
         "schema": SCHEMA,
+        "kind": kind,
         "id": secrets.token_hex(8),
         "name": options.name,
         "created": utc_text(),
@@ -56,7 +58,7 @@ def new_manifest(
         "breaks": [],
         "threads": placements[0].threads,
         "baseline": options.baseline,
-        "sweep": options.sweep,
+        "sweep": False,
         "limit_seconds": options.limit,
         "placement": placements[0].to_dict(),
         "placements": [one.to_dict() for one in placements],

@@ -1,4 +1,4 @@
-"""What the user asked a session for."""
+"""What the user asked a session for, whatever it runs."""
 
 from __future__ import annotations
 
@@ -8,26 +8,21 @@ from pathlib import Path
 from pagewise.machine.placement import Where
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the user asked for; see `pagewise compare --help`."""
+@dataclass(frozen=True, kw_only=True)
+class SessionOptions:
+    """What every session is asked; workloads add fields of their own. See `pagewise compare --help`."""
 
-    environment: str
+    environment: str | None
     modules: Path | None
-    kernels: tuple[str, ...]
-    configurations: tuple[str, ...]
     rounds: int
     threads: int | None
-    reserve: bool
     baseline: str
-    sweep: bool
     seed: int
     name: str
     results: Path
     limit: float
-    pages: tuple[str, ...] = ()
+    reserve: bool = False
     set_thp_sizes: bool = False
-    prefetchers: tuple[str, ...] = ()
     aa: int = 1
     until: float | None = None
     budget: float = 600.0

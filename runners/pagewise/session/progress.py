@@ -1,4 +1,4 @@
-"""Tells how far a comparison is: a bar on a terminal, a line a round elsewhere."""
+"""Progress of a session: a bar on a terminal, one line per round elsewhere."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TimeLeft:
         return step.kernel.name, step.cell.key, step.swept
 
 
-class Teller:
+class ProgressReporter:
     """Shows the progress of steps on the console."""
 
     def __init__(self, console: Console, rounds: int, steps: Sequence[Step]) -> None:
@@ -85,14 +85,14 @@ class Teller:
         if step.series != "sweep":
             stage += f", {self._why}" if self._why else f"/{self._rounds}"
         left = self._left.estimate(self._ahead)
-        told = "" if left is None else f"{clock_text(left)} left"
+        remaining = "" if left is None else f"{clock_text(left)} left"
         what = f"{step.kernel.name} {step.cell.compiler}/{step.cell.measured.label}"
         if self._console.is_terminal:
-            self._bar.update(self._task, stage=stage, left=told, what=what)
+            self._bar.update(self._task, stage=stage, left=remaining, what=what)
         elif stage != self._stage:
             passed = clock_text(time.monotonic() - self._started)
             self._console.print(
-                f"{stage}: {passed} passed" + (f", about {told}" if told else ""), highlight=False
+                f"{stage}: {passed} passed" + (f", about {remaining}" if remaining else ""), highlight=False
             )
         self._stage = stage
 
@@ -109,7 +109,7 @@ class Teller:
         self._ahead.remove(step)
         self._bar.advance(self._task)
 
-    def __enter__(self) -> Teller:
+    def __enter__(self) -> ProgressReporter:
         """Starts showing."""
         self._bar.start()
         return self

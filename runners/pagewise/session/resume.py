@@ -1,4 +1,4 @@
-"""Goes on with a comparison that was broken off: in its folder, if all is as it was."""
+"""Continues an interrupted session in its folder, if everything is as it was."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pagewise.core.result import Result, check_unaltered, read_result, utc_text
 #: The series of runs that were begun before a break and are measured again.
 ASIDE = "aside"
 # What must be as it was; of the host, the settings that are put on purpose and the parts that decide times.
-_ASKED = ("seed", "rounds", "aa", "threads", "baseline", "sweep", "limit_seconds")
+_ASKED = ("kind", "seed", "rounds", "aa", "threads", "baseline", "sweep", "limit_seconds")
 _HOST = (
     "hostname",
     "cpu",

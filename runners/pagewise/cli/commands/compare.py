@@ -203,8 +203,8 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
         chosen["baseline"] = chosen["baseline"] or "none"
         chosen["where"] = take_where(chosen)
         return prepare_command(chosen, console, BEGAN)
-    from pagewise.session.comparison import prepare
-    from pagewise.session.options import Options
+    from pagewise.workloads.kernels.options import KernelOptions
+    from pagewise.workloads.kernels.workload import prepare
 
     for name in (*_OF_PROGRAM, "command"):
         chosen.pop(name)
@@ -212,7 +212,7 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
     chosen["baseline"] = chosen["baseline"] or BASELINE
     place_threads(chosen)
     split_lists(chosen)
-    return prepare(Options(**chosen), console, BEGAN)
+    return prepare(KernelOptions(**chosen), console, BEGAN)
 
 
 def _has_program(chosen: Mapping[str, Any]) -> bool:

@@ -110,8 +110,8 @@ def command(**chosen: Any) -> int:
 
 def prepared(chosen: dict[str, Any], console: Console) -> Any:
     """The counting that these options ask for."""
-    from pagewise.session.options import Options
     from pagewise.workloads.counters.counting import Wanted, prepare
+    from pagewise.workloads.kernels.options import KernelOptions
 
     wanted = Wanted(
         split_commas(chosen.pop("groups")),
@@ -121,5 +121,5 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
     )
     place_threads(chosen)
     split_lists(chosen)
-    options = Options(**chosen, baseline=BASELINE, sweep=False)
+    options = KernelOptions(**chosen, baseline=BASELINE, sweep=False)
     return prepare(options, wanted, console, BEGAN)

@@ -1,9 +1,9 @@
-"""Counting from beginning to end: which events, and running each configuration once a group of them."""
+"""Counting as a workload of a session: which events, and each configuration once per group of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +11,19 @@ from rich.console import Console
 
 from pagewise.core.errors import FormatError, SetupError
 from pagewise.core.plan import Step, Subject, order_of_groups
+from pagewise.core.record import Record
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
-from pagewise.session.comparison import Arrangement, Comparison, arrange
-from pagewise.session.launch import Outcome
-from pagewise.session.options import Options
+from pagewise.session.session import Session
+from pagewise.session.workload import Scope
 from pagewise.stack.catalog import Entry
 from pagewise.stack.events import EventFile, Group, merged
 from pagewise.workloads.counters.machine import Choice, choose, read_cpu
 from pagewise.workloads.counters.permission import hardware_counters
 from pagewise.workloads.counters.published import read_published
+from pagewise.workloads.kernels.arrange import arrange
+from pagewise.workloads.kernels.options import KernelOptions
+from pagewise.workloads.kernels.workload import Kernels
 
 # The programs count no more at once (kernels/region/counters.h).
 MOST_EVENTS = 32
@@ -37,29 +40,37 @@ class Wanted:
     multiplex: bool = False
 
 
-@dataclass
-class Counting(Comparison):
-    """Counting under way: a comparison's runs, made once a group of events."""
+@dataclass(frozen=True)
+class CountingPlanner:
+    """Every configuration once per round and group of events; `groups` are settings of runs by group."""
 
-    groups: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    subjects: list[Subject]
+    seed: int
+    groups: Mapping[str, tuple[tuple[str, str], ...]]
 
-    def steps_of_round(self, number: int) -> list[Step]:
-        """Every cell of every kernel once a group."""
-        return order_of_groups(self.subjects, self.groups, number, self.options.seed)
+    def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
+        """Every configuration of every kernel once per group."""
+        return order_of_groups(self.subjects, self.groups, number, self.seed)
 
-    def is_stopped(self, step: Step) -> bool:
-        """Whether such a run, or such a run of this group, was tried in vain."""
-        return super().is_stopped(step) or (step.kernel.name, step.cell.key, step.group) in self.stopped
+    def sweeps(self) -> list[Step]:
+        """None: counts are not swept."""
+        return []
 
-    def stop(self, step: Step, outcome: Outcome) -> None:
-        """Pages that are not there are there for no group; whatever else may be the group's own fault."""
-        if any(record["status"] == "pages_unavailable" for record in outcome.records):
-            super().stop(step, outcome)
-        else:
-            self.stopped.add((step.kernel.name, step.cell.key, step.group))
+    def can_run(self, step: Step) -> bool:
+        """Every step starts a program."""
+        return True
+
+    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
+        """Missing pages are missing for every group; any other failure may be the group's."""
+        pages = any(record["status"] == "pages_unavailable" for record in records)
+        return "configuration" if pages else "group"
+
+    def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
+        """None: counts need no further rounds."""
+        return {}
 
 
-def prepare(options: Options, wanted: Wanted, console: Console, began: float) -> Counting:
+def prepare(options: KernelOptions, wanted: Wanted, console: Console, began: float) -> Session:
     """Finds modules, kernels and the events for this machine; nothing is counted or written yet.
 
     Without chosen configurations, those that differ from the baseline in pages and compiler. Raises
@@ -67,28 +78,31 @@ def prepare(options: Options, wanted: Wanted, console: Console, began: float) ->
     """
     if not options.configurations:
         options = replace(options, configurations=(f"*/{options.baseline.rpartition('/')[2]}",))
-    found = arrange(options, console)
-    files = installed([*found.entries.values()])
-    papi = all(entry.configuration.papi == "on" for entry in found.entries.values())
+    arrangement = arrange(options, console)
+    entries, subjects = arrangement.entries.values(), arrangement.subjects
+    files = installed(entries)
+    papi = all(entry.configuration.papi == "on" for entry in entries)
     hardware = hardware_counters(read_host())
-    lacking = None if hardware.state == "good" else (hardware.detail, hardware.remedy)
-    choice = choose(files, read_cpu(), papi, lacking, wanted.events)
+    missing = None if hardware.state == "good" else (hardware.detail, hardware.remedy)
+    choice = choose(files, read_cpu(), papi, missing, wanted.events)
     groups = counted_groups(choice.file, wanted)
     settings = {group.name: _settings(group, wanted.multiplex) for group in groups}
-    _tell(console, found, options, choice, groups)
-    told = {
+    console.print(_intended(subjects, options, choice, groups), highlight=False, soft_wrap=True)
+    counters = {
         "events": choice.file.data,
         "groups": [group.name for group in groups],
         "multiplexed": wanted.multiplex,
         "region": wanted.region,
         "reason": choice.reason,
         "remedy": choice.remedy,
-        **_published(files, found.subjects),
+        **_published(files, subjects),
     }
-    return Counting(options, console, began, *found.parts(options, counters=told), groups=settings)
+    planner = CountingPlanner(subjects, options.seed, settings)
+    manifest = arrangement.manifest(options, "counters", counters=counters)
+    return Session.of(options, Kernels(options, arrangement, planner), manifest, console, began)
 
 
-def installed(entries: Sequence[Entry]) -> list[EventFile]:
+def installed(entries: Collection[Entry]) -> list[EventFile]:
     """The event files that came with the programs, by name.
 
     Raises SetupError where there are none, FormatError where two builds have different ones of a name.
@@ -148,11 +162,11 @@ def _published(files: Sequence[EventFile], subjects: Sequence[Subject]) -> dict[
     return {}
 
 
-def _tell(
-    console: Console, found: Arrangement, options: Options, choice: Choice, groups: Sequence[Group]
-) -> None:
-    cells = sum(len(one.cells) for one in found.subjects)
-    names = ", ".join(one.kernel.name for one in found.subjects)
+def _intended(
+    subjects: Sequence[Subject], options: KernelOptions, choice: Choice, groups: Sequence[Group]
+) -> str:
+    cells = sum(len(subject.cells) for subject in subjects)
+    names = ", ".join(subject.kernel.name for subject in subjects)
     runs = options.rounds * cells * len(groups)
     lines = [
         f"To count: {choice.file.title} ({choice.reason}).",
@@ -160,4 +174,4 @@ def _tell(
         f"Of: {names}. {count_text(options.rounds, 'round')} of {count_text(cells, 'configuration')} "
         f"by {count_text(len(groups), 'group')} of events: {count_text(runs, 'run')}.",
     ]
-    console.print("\n".join(lines), highlight=False, soft_wrap=True)
+    return "\n".join(lines)

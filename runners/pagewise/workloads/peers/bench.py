@@ -20,11 +20,11 @@ from pagewise.core.plan import Cell, Step, subject
 from pagewise.core.record import Record
 from pagewise.core.units import percent_text
 from pagewise.machine.placement import Placement, had_by
-from pagewise.session.launch import Launcher
 from pagewise.session.processes import Left, in_session
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog, Entry
 from pagewise.stack.lmod import clean_environment
+from pagewise.workloads.kernels.launch import KernelLauncher
 from pagewise.workloads.peers.known import PEERS
 from pagewise.workloads.peers.peer import Ask, Call, Peer, Program, Statistic, UnableError, UnreadableError
 from pagewise.workloads.peers.plan import CACHES, MIB, Match, Ours, Theirs
@@ -127,13 +127,18 @@ class Bench:
         self, match: Match, run: OwnRun, number: int, position: int
     ) -> tuple[tuple[str, ...], float | None, str | None, str | None]:
         placements: dict[str | None, Placement] = {None: self.placements[match.threads]}
-        launcher = Launcher(
-            self.hyperfine, placements, self.limit, self.scratch, end_leftovers=self.end_leftovers
-        )
         configuration = run.entry.configuration
+        launcher = KernelLauncher(
+            {configuration.module: run.entry},
+            self.hyperfine,
+            placements,
+            self.limit,
+            self.scratch,
+            end_leftovers=self.end_leftovers,
+        )
         kernel = replace(run.kernel, arguments=run.arguments)
         step = Step(kernel, Cell(configuration, (configuration,), False), "compare", number, position)
-        record = launcher.run(step, run.entry).records[0]
+        record = launcher.run(step).records[0]
         self.left.extend(Left(**one) for one in record["run"].get("left_behind", ()))
         reason = invalid_reason(record)
         if reason is None and (found := contradiction(run.kernel, configuration, [record])) is not None:

@@ -14,34 +14,31 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.page_policy import size_name
 from pagewise.core.units import parse_bytes
 from pagewise.machine.host import read_host
-from pagewise.workloads.program.comparison import (
-    ProgramComparison,
-    ProgramOptions,
+from pagewise.session.session import Session
+from pagewise.workloads.program.launch import Program
+from pagewise.workloads.program.options import ProgramOptions
+from pagewise.workloads.program.output import distinct, parse_check, parse_metric
+from pagewise.workloads.program.policy import DEFAULT, PARTS, Lack, Policy, parse_policy
+from pagewise.workloads.program.prepare import (
     look_at_machine,
     memory_line,
     prepare,
     program_of,
     survey,
 )
-from pagewise.workloads.program.launch import Program
-from pagewise.workloads.program.output import distinct, parse_check, parse_metric
-from pagewise.workloads.program.policy import DEFAULT, PARTS, Lack, Policy, parse_policy
 from pagewise.workloads.program.suite import find_code, find_program, known_codes
 
 
-def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -> ProgramComparison:
+def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -> Session:
     """The comparison that the options ask for. Raises SelectionError, SetupError, RefusedError."""
     program = _program(chosen, console)
     options = ProgramOptions(
-        environment=chosen["environment"] or "",
+        environment=chosen["environment"],
         modules=chosen["modules"],
-        kernels=(),
-        configurations=(),
         rounds=chosen["rounds"],
         threads=chosen["threads"],
         reserve=chosen["reserve"],
         baseline=chosen["baseline"],
-        sweep=False,
         seed=chosen["seed"],
         name=chosen["name"] or program.name,
         results=chosen["results"],

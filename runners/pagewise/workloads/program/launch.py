@@ -25,7 +25,6 @@ from pagewise.session.launch import (
     LONGEST_OUTPUT,
     SIGNAL_BASE,
     TIMED_OUT,
-    Outcome,
     about_run,
     hyperfine_command,
     implausible,
@@ -33,8 +32,8 @@ from pagewise.session.launch import (
     timing,
 )
 from pagewise.session.processes import in_session
+from pagewise.session.workload import Outcome
 from pagewise.stack.binary import Binary
-from pagewise.stack.catalog import Entry
 from pagewise.workloads.program.output import Check, Pattern
 from pagewise.workloads.program.policy import (
     Lack,
@@ -107,8 +106,12 @@ class Run:
 
 @dataclass
 class ProgramLauncher:
-    """Launches runs. `lacks` are the policies that cannot be had, `proved` what untimed runs showed."""
+    """Runs the program. `environments`: by module, `lacks`: why policies are unavailable, by name.
 
+    `proved` is filled with what trial runs showed of the program's memory.
+    """
+
+    environments: Mapping[str, Mapping[str, str]]
     hyperfine: str
     placements: Mapping[str | None, Placement]
     limit: float
@@ -120,12 +123,16 @@ class ProgramLauncher:
     lacks: Mapping[str, Lack]
     enough: float
     interval: float | None
+    proved: dict[CellKey, Memory]
     end_leftovers: bool = False
-    own_faults: int = 0
-    proved: dict[CellKey, Memory] = field(default_factory=dict)
+    _own_faults: int | None = None
 
-    def run(self, step: Step, entry: Entry) -> Outcome:
-        """Runs the program once, timed; its one record. A policy that cannot be had is not run: why."""
+    def run(self, step: Step) -> Outcome:
+        """Runs the program once; its one record. With an unavailable policy it is not run: the reason.
+
+        A step of the series `trial` is not timed: it shows whether the policy works and, where the program
+        can preload that, the memory at its end. One that fails counts as a run of its configuration.
+        """
         policy = self.policies[step.cell.measured.module]
         missing = self.lacks.get(policy.name)
         if missing is not None:
@@ -133,39 +140,36 @@ class ProgramLauncher:
             failure = {"exit_code": 3, "message": missing.reason, "remedy": missing.remedy}
             record = self._failed(step, started, "pages_unavailable", failure)
             return Outcome([{**record, "run": about_run(step, None, 3, self.program.command)}], None, "", [])
-        return self._recorded(step, policy, entry.environment, trial=False)
+        return self._recorded(step, policy, self.environments[step.cell.measured.module])
 
-    def trial(self, step: Step, entry: Entry) -> Outcome:
-        """An untimed run: whether the policy works and, where it can be preloaded, the memory at the end."""
-        policy = self.policies[step.cell.measured.module]
-        return self._recorded(step, policy, entry.environment, trial=True)
-
-    def calibrate(self) -> None:
-        """Counts the page faults of hyperfine itself."""
+    def _hyperfine_faults(self) -> int:
+        """The page faults of hyperfine itself, counted once."""
         true = shutil.which("true")
-        if true is not None:
+        if self._own_faults is None and true is not None:
             before = _faults()
             said, exported = self.scratch / "output.txt", self.scratch / "hyperfine.json"
             arguments = self._arguments([true], exported)
             with in_session(arguments, said, os.environ, self.scratch, nullcontext()) as running:
                 running.wait(self.limit)
-            self.own_faults = _faults()[0] - before[0]
+            self._own_faults = _faults()[0] - before[0]
+        return self._own_faults or 0
 
-    def _recorded(self, step: Step, policy: Policy, environment: Mapping[str, str], trial: bool) -> Outcome:
+    def _recorded(self, step: Step, policy: Policy, environment: Mapping[str, str]) -> Outcome:
+        trial = step.series == "trial"
         wanted = request(policy, self.machine, self.enough)
         started = datetime.now(timezone.utc)
         placement = self.placements[step.cell.placement]
         ran = self._run(policy, environment, wanted, placement, trial)
         run = about_run(step, ran.wall, ran.exit_code, self.program.command)
         run |= {"bound": placement.told(ran.had), **ran.left_behind}
-        if trial:
-            run["series"] = "trial"
-            if ran.memory is not None:
-                self.proved[step.cell.key] = ran.memory
+        if trial and ran.memory is not None:
+            self.proved[step.cell.key] = ran.memory
         memory = self._memory(step, policy, ran.memory)
         record = self._judged(step, policy, started, ran, memory, wanted)
         if memory is not None:
             record["program"] = memory.to_dict()
+        if trial and record["status"] != "ok":
+            run["series"] = "compare"
         record["run"] = run
         return Outcome([record], ran.wall, ran.said, [])
 
@@ -218,6 +222,7 @@ class ProgramLauncher:
         placement: Placement,
         trial: bool,
     ) -> Run:
+        own_faults = self._hyperfine_faults()
         exported, said = self.scratch / "hyperfine.json", self.scratch / "output.txt"
         for file in (exported, said):
             file.unlink(missing_ok=True)
@@ -260,7 +265,7 @@ class ProgramLauncher:
             output,
             text[-LONGEST_OUTPUT:],
             memory,
-            max(0, faults[0] - self.own_faults),
+            max(0, faults[0] - own_faults),
             faults[1],
             fault,
             had,

@@ -1,0 +1,239 @@
+"""A session from beginning to end: the round loop, whatever the workload."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pagewise.core.errors import Interrupted, PagewiseError
+from pagewise.core.plan import Step
+from pagewise.core.record import Record
+from pagewise.core.result import Result, altered
+from pagewise.core.signals import interruptible
+from pagewise.core.units import clock_text, percent_text
+from pagewise.session.options import SessionOptions
+from pagewise.session.progress import ProgressReporter
+from pagewise.session.recorder import FolderRecorder
+from pagewise.session.resume import Earlier
+from pagewise.session.workload import Launcher, Outcome, Recorder, Workload
+from pagewise.stack.files import Watch
+
+
+@dataclass
+class Session:
+    """A session, prepared and then under way. `began` is the clock's reading when the program started."""
+
+    options: SessionOptions
+    workload: Workload
+    recorder: Recorder
+    console: Console
+    began: float
+    earlier: Earlier = field(default_factory=Earlier)
+    ending: PagewiseError | Interrupted | None = None
+    _watch: Watch = field(default_factory=lambda: Watch({}))
+    _ruled_out: set[tuple[Any, ...]] = field(default_factory=set)
+    _launcher: Launcher | None = None
+
+    @classmethod
+    def of(
+        cls,
+        options: SessionOptions,
+        workload: Workload,
+        manifest: dict[str, Any],
+        console: Console,
+        began: float,
+    ) -> Session:
+        """A session whose result is a folder that begins with this manifest."""
+        return cls(options, workload, FolderRecorder(manifest), console, began)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest of the result; on the disk from `begin` on."""
+        return self.recorder.manifest
+
+    def begin(self) -> None:
+        """Makes the result's folder, or takes up that of an interrupted session.
+
+        Raises RefusedError, SelectionError or FormatError.
+        """
+        self._watch = Watch(self.workload.watched_files())
+        self.manifest["files"] = self._watch.digests()
+        if self.options.resume is None:
+            self.recorder.create(self.options.results, self.options.name)
+        else:
+            self.earlier = self.recorder.take_up(self.options.resume)
+            self._take_up()
+        self.recorder.save()
+
+    def _take_up(self) -> None:
+        """Rules out what failed before the interruption, and sets aside what is measured again."""
+        known = self.earlier.records
+        rounds = [
+            self.workload.planner.steps_of_round(number, known)
+            for number in range(1, self.earlier.rounds + 1)
+        ]
+        for step, records in self.earlier.failed(chain(*rounds, self.workload.planner.sweeps())):
+            self._rule_out(step, records)
+        again = [step for steps in rounds for step in self.earlier.broken(steps, self.is_ruled_out)]
+        self.earlier = self.recorder.set_aside(again, self.earlier)
+
+    def measure(self) -> Result:
+        """Runs all rounds and sweeps. What ends them early is kept in `ending`, not raised.
+
+        In every case the records so far are in the folder and in the result, and the machine's settings are
+        restored.
+        """
+        with tempfile.TemporaryDirectory(prefix="pagewise-") as scratch:
+            self._launcher = self.workload.launcher(Path(scratch))
+            try:
+                with interruptible(), self.recorder.writing(), self.workload.prepared(self):
+                    self.recorder.save()
+                    self._run_all()
+            except (PagewiseError, Interrupted) as ending:
+                self.ending = ending
+        self.recorder.note_changed(self._watch.verify())
+        difference = altered(self.recorder.folder, {**self.manifest, "state": "complete"})
+        recorder = self.recorder
+        return Result(
+            recorder.folder,
+            self.manifest,
+            self.workload.subjects,
+            recorder.records,
+            recorder.skipped,
+            difference,
+        )
+
+    def close(self) -> None:
+        """Writes how the session ended and the runner overhead so far. Raises RefusedError.
+
+        May be called again, after more of the runner's work.
+        """
+        state = {Interrupted: "interrupted", type(None): "complete"}.get(type(self.ending), "failed")
+        self.recorder.finish(state, self.earlier.wall_seconds + time.monotonic() - self.began)
+
+    def run(self, step: Step) -> Outcome:
+        """Runs a step, keeps its records, and rules out what need not be tried again. Raises RefusedError."""
+        assert self._launcher is not None
+        module = step.cell.measured.module
+        changed = self._watch.look(module)
+        outcome = self._launcher.run(step)
+        changed = changed or self._watch.look(module)
+        self.recorder.note_changed({module: changed})
+        self.recorder.keep(step, outcome)
+        if changed:
+            self._ruled_out.add((step.kernel.name, step.cell.key))
+        elif outcome.failed:
+            self._rule_out(step, outcome.records)
+        return outcome
+
+    def _run_all(self) -> None:
+        began = time.monotonic() - self.earlier.wall_seconds
+        rounds = [self._steps_left(number) for number in range(1, self.options.rounds + 1)]
+        sweeps = self.earlier.left(self.workload.planner.sweeps(), self.is_ruled_out)
+        with ProgressReporter(self.console, self.options.rounds, [*chain(*rounds), *sweeps]) as progress:
+            for number in range(1, max(self.options.rounds, self.earlier.rounds) + 1):
+                progress.learn(self.earlier.took(self._steps_of_round(number)))
+            for number, steps in enumerate(rounds, start=1):
+                self._run_steps(steps, progress)
+                self._end_round(number)
+            if self.options.until is not None and not self.earlier.until_ended:
+                self._run_until(self.options.until, began, progress)
+            self._run_steps(sweeps, progress)
+
+    def _steps_of_round(self, number: int) -> list[Step]:
+        return self.workload.planner.steps_of_round(number, self.recorder.records)
+
+    def _steps_left(self, number: int) -> list[Step]:
+        return self.earlier.left(self._steps_of_round(number), self.is_ruled_out)
+
+    def _run_steps(self, steps: Iterable[Step], progress: ProgressReporter) -> None:
+        for step in steps:
+            if self.is_ruled_out(step):
+                progress.skip(step)
+                continue
+            progress.begin(step)
+            started = time.monotonic()
+            self.run(step)
+            progress.end(step, time.monotonic() - started)
+
+    def _end_round(self, number: int) -> None:
+        self.manifest["rounds_done"] = max(number, self.manifest["rounds_done"])
+        self.recorder.save()
+
+    def _run_until(self, width: float, began: float, progress: ProgressReporter) -> None:
+        """Further rounds of the subjects whose intervals are still wider, as the budget allows.
+
+        Whether to continue depends on widths alone, never on what the intervals say. After an interruption
+        this is decided again round by round, from what was measured up to each: the same rounds come about.
+        """
+        number = self.options.rounds
+        names = [subject.kernel.name for subject in self.workload.subjects]
+        status = self.manifest["until"] = {
+            "width": width,
+            "budget_seconds": self.options.budget,
+            "ended": None,
+            "rounds": dict.fromkeys(names, number),
+            "widest": {},
+        }
+        while status["ended"] is None:
+            wide = self._too_wide(number, width, names)
+            names = list(wide)
+            status["widest"] = wide
+            steps = [step for step in self._steps_of_round(number + 1) if step.kernel.name in wide]
+            left = self.earlier.left(steps, self.is_ruled_out)
+            over = time.monotonic() - began + (progress.expect(left) or 0.0) > self.options.budget
+            if not wide:
+                status["ended"] = "narrow"
+            elif all(map(self.is_ruled_out, steps)) or (left and over):
+                status["ended"] = "budget"
+            else:
+                number += 1
+                status["rounds"] |= dict.fromkeys(wide, number)
+                progress.add(left, until_text(wide, width))
+                self._run_steps(left, progress)
+                self._end_round(number)
+        self.recorder.save()
+
+    def _too_wide(self, number: int, width: float, names: Sequence[str]) -> dict[str, float | None]:
+        """Of these subjects those whose intervals are too wide after a round."""
+        known = [record for record in self.recorder.records if _round_of(record) <= number]
+        wide = self.workload.planner.too_wide(known, width)
+        return {name: value for name, value in wide.items() if name in names}
+
+    def is_ruled_out(self, step: Step) -> bool:
+        """Whether the step is not run, because such a run failed before or its files changed."""
+        configuration = (step.kernel.name, step.cell.key)
+        return not self._ruled_out.isdisjoint((configuration, (*configuration, step.group)))
+
+    def _rule_out(self, step: Step, records: Sequence[Record]) -> None:
+        scope = self.workload.planner.ruled_out(step, records)
+        if scope is not None:
+            group = (step.group,) if scope == "group" else ()
+            self._ruled_out.add((step.kernel.name, step.cell.key, *group))
+
+
+def goal_text(options: SessionOptions) -> str:
+    """What --until adds to the plan, on a line; empty without it."""
+    if options.until is None:
+        return ""
+    width, budget = percent_text(options.until), clock_text(options.budget)
+    return f"\nThen further rounds until all intervals are narrower than {width}, all rounds within {budget}."
+
+
+def until_text(wide: Mapping[str, float | None], width: float) -> str:
+    """How wide the intervals still are: `intervals up to 3.4 %, goal 2.5 %`."""
+    known = [value for value in wide.values() if value is not None]
+    now = f"intervals up to {percent_text(max(known))}" if len(known) == len(wide) else "intervals missing"
+    return f"{now}, goal {percent_text(width)}"
+
+
+def _round_of(record: Record) -> int:
+    number: int = record["run"]["round"] if "run" in record else 0
+    return number

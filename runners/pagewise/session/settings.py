@@ -1,0 +1,46 @@
+"""Settings of the machine that the user asked to change during a session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from pagewise.machine.placement import Placement
+from pagewise.machine.settings import hugepages, prefetchers, thp
+from pagewise.machine.settings.kinds import Pool
+
+
+def pools_used(placements: Sequence[Placement], page_bytes: int) -> list[Pool]:
+    """The hugetlb pools of this page size from which runs in these placements take pages."""
+    return hugepages.pools_of({node for place in placements for node in place.nodes}, page_bytes=page_bytes)
+
+
+@contextmanager
+def changed_settings(
+    manifest: dict[str, Any],
+    placements: Sequence[Placement],
+    *,
+    thp_policies: Collection[str] | None = None,
+    pool_pages: Mapping[int, int] | None = None,
+    control: prefetchers.Control | None = None,
+) -> Iterator[None]:
+    """Changes settings until the block ends, and notes them in the manifest. None: leave these as they are.
+
+    thp_policies: policies whose THP sizes are switched on. pool_pages: by page size, pages to reserve in each
+    pool. control: the hardware prefetchers to switch off. Raises RefusedError.
+    """
+    with ExitStack() as stack:
+        if thp_policies is not None:
+            switched = stack.enter_context(thp.switched_on(set(thp_policies)))
+            manifest["switches"] = [asdict(switch) for switch in switched]
+        if pool_pages is not None:
+            manifest["pool"] = []
+            # The largest pages first: they need the most memory in one piece.
+            for size, pages in sorted(pool_pages.items(), reverse=True):
+                reservation = stack.enter_context(hugepages.reserved(pools_used(placements, size), pages))
+                manifest["pool"].append(asdict(reservation))
+        if control is not None:
+            manifest["prefetchers"] = stack.enter_context(prefetchers.switched_off(control))
+        yield

@@ -1,0 +1,130 @@
+"""What a workload gives to a session, and what a session writes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from pagewise.core.plan import Step, Subject
+from pagewise.core.record import Record, Skipped
+from pagewise.machine.placement import Placement
+
+if TYPE_CHECKING:
+    from pagewise.session.resume import Earlier
+
+#: What a failed run rules out: every run of its configuration, those that count the same events, or nothing.
+Scope = Literal["configuration", "group", None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave: its records (one at least), its time as hyperfine took it, its output."""
+
+    records: list[Record]
+    wall_seconds: float | None
+    output: str
+    skipped: list[Skipped]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run ended otherwise than well."""
+        return any(record["status"] != "ok" for record in self.records)
+
+
+class Planner(Protocol):
+    """Which runs a session makes. Pure: the same arguments give the same runs, also after an interruption."""
+
+    def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
+        """The runs of a round in order; `records` are those measured so far."""
+
+    def sweeps(self) -> list[Step]:
+        """The runs after all rounds, each of which stands alone."""
+
+    def can_run(self, step: Step) -> bool:
+        """Whether the run starts a program; if not, the launcher only reports why."""
+
+    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
+        """Which later runs are not tried, because this one failed with these records."""
+
+    def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
+        """The subjects that need more rounds, with the width of their widest interval (None: no interval)."""
+
+
+class Launcher(Protocol):
+    """Runs steps."""
+
+    def run(self, step: Step) -> Outcome:
+        """Runs one step. What goes wrong is in the records; raises OSError when it cannot be started."""
+
+
+class Recorder(Protocol):
+    """Keeps what a session measures."""
+
+    manifest: dict[str, Any]
+    folder: Path
+    records: list[Record]
+    skipped: list[Skipped]
+
+    def create(self, results: Path, name: str) -> None:
+        """Begins a new result. Raises RefusedError, SelectionError."""
+
+    def take_up(self, folder: Path) -> Earlier:
+        """Takes over an interrupted session; returns what it measured. Raises RefusedError, FormatError."""
+
+    def set_aside(self, steps: Sequence[Step], earlier: Earlier) -> Earlier:
+        """Marks the runs of these steps, which are made again, as not counting; returns the others."""
+
+    def writing(self) -> AbstractContextManager[None]:
+        """While open, runs are kept. Raises RefusedError while another program writes to the result."""
+
+    def keep(self, step: Step, outcome: Outcome) -> None:
+        """Keeps the records of a run, and its output if it failed. Raises RefusedError."""
+
+    def note_changed(self, files: Mapping[str, Sequence[Path]]) -> None:
+        """Notes, by module, files that changed during the session."""
+
+    def save(self) -> None:
+        """Writes the manifest. Raises RefusedError."""
+
+    def finish(self, state: str, wall_seconds: float) -> None:
+        """Writes how the session ended and how long it took. Raises RefusedError."""
+
+
+class Trials(Protocol):
+    """The session as a workload sees it before the rounds: to make trial runs."""
+
+    recorder: Recorder
+
+    def run(self, step: Step) -> Outcome:
+        """Runs a step and keeps its records. Raises RefusedError."""
+
+    def is_ruled_out(self, step: Step) -> bool:
+        """Whether the step is not run, because such a run failed before."""
+
+
+class Workload(Protocol):
+    """What a session runs: its subjects, and how they are planned, prepared and launched."""
+
+    @property
+    def subjects(self) -> list[Subject]:
+        """What is compared, and in which configurations."""
+
+    @property
+    def placements(self) -> list[Placement]:
+        """Where runs may be; the first is that of baselines."""
+
+    @property
+    def planner(self) -> Planner:
+        """Plans the runs."""
+
+    def watched_files(self) -> dict[str, tuple[Path, ...]]:
+        """By module, the files whose change makes runs before and after it incomparable."""
+
+    def launcher(self, scratch: Path) -> Launcher:
+        """Launches the runs; `scratch` is a folder for temporary files."""
+
+    def prepared(self, session: Trials) -> AbstractContextManager[None]:
+        """The machine as the rounds need it; trial runs go through the session. Undone at the end."""

@@ -1,0 +1,1 @@
+"""Kernels in their installed configurations, compared with each other."""

@@ -1,0 +1,158 @@
+"""Runs a kernel once: through hyperfine, in the environment of its module. Computes no statistics."""
+
+from __future__ import annotations
+
+import resource
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pagewise.core.configuration import Configuration
+from pagewise.core.plan import Step
+from pagewise.core.record import SCHEMA, Record, Skipped, read_records
+from pagewise.machine.placement import Placement, had_by
+from pagewise.session.launch import (
+    LONGEST_OUTPUT,
+    SIGNAL_BASE,
+    TIMED_OUT,
+    about_run,
+    hyperfine_command,
+    implausible,
+    signal_name,
+    timing,
+)
+from pagewise.session.processes import Running, in_session
+from pagewise.session.workload import Outcome
+from pagewise.stack.catalog import Entry
+
+# The exit codes with which a kernel has written what happened (DESIGN.md, Contracts), and the record's
+# status.
+_EXIT_WITH_RECORD = {0: "failed", 1: "check_failed", 3: "pages_unavailable"}
+
+
+@dataclass(frozen=True)
+class KernelLauncher:
+    """Runs kernels. `scratch` is a folder for temporary files; `limit` the seconds a run may take.
+
+    `entries` are by module, `placements` by the name that cells have, None for those without; `prefix` is a
+    program with options that starts the kernel. `end_leftovers`: end processes that a run leaves behind.
+    """
+
+    entries: Mapping[str, Entry]
+    hyperfine: str
+    placements: Mapping[str | None, Placement]
+    limit: float
+    scratch: Path
+    prefix: tuple[str, ...] = ()
+    end_leftovers: bool = False
+
+    def run(self, step: Step) -> Outcome:
+        """Runs the kernel once and adds to its records how it was run.
+
+        A run that wrote no record (a crash, a timeout, a refusal) gets one of the status `failed`.
+        """
+        written, exported = self.scratch / "record.jsonl", self.scratch / "hyperfine.json"
+        for file in (written, exported):
+            file.unlink(missing_ok=True)
+        entry, started = self.entries[step.cell.measured.module], datetime.now(timezone.utc)
+        command = self.command(step, entry, written)
+        placement = self.placements[step.cell.placement]
+        environment = {**entry.environment, **placement.environment, **dict(step.settings)}
+        switches = _involuntary_switches()
+        said, running, had = self._hyperfine(command, exported, environment, placement)
+        wall, exit_code = timing(exported)
+        if running.is_ended_by_us:
+            exit_code = TIMED_OUT
+        records, skipped = read_records(written) if written.exists() else ([], [])
+        if not records or exit_code not in _EXIT_WITH_RECORD:
+            failure = _failure(exit_code, said, self.limit, skipped)
+            records.append(_failed_record(step, entry.configuration, started, failure))
+        elif (wrong := implausible(wall, running.elapsed)) is not None:
+            failure = {"exit_code": 4, "message": wrong, "remedy": None}
+            records = [_failed_record(step, entry.configuration, started, failure)]
+        run = about_run(step, wall, exit_code, [Path(command[0]).name, *command[1:-2]])
+        run |= {"bound": placement.told(had), "started": started.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        run |= {"involuntary_switches": _involuntary_switches() - switches, **running.left_behind}
+        if step.sweep is not None:
+            run["sweep"] = step.sweep.name
+        if step.group is not None:
+            run |= {"group": step.group, "settings": dict(step.settings)}
+        return Outcome([{**record, "run": run} for record in records], wall, said, skipped)
+
+    def command(self, step: Step, entry: Entry, written: Path) -> list[str]:
+        """The kernel's command line; the program's path as the module's PATH finds it."""
+        program = entry.program(step.kernel.executable) or step.kernel.executable
+        threads = ["--threads", str(self.placements[step.cell.placement].threads)]
+        return [*self.prefix, program, *step.arguments, *threads, "--record", str(written)]
+
+    def _hyperfine(
+        self, command: list[str], exported: Path, environment: dict[str, str], placement: Placement
+    ) -> tuple[str, Running, dict[str, Any]]:
+        """The output of the run, how it ended, and where it was bound to."""
+        arguments = [*hyperfine_command(self.hyperfine, exported), "--show-output", shlex.join(command)]
+        said = self.scratch / "output.txt"
+        with in_session(
+            arguments,
+            said,
+            environment,
+            self.scratch,
+            placement.bound(),
+            end_leftovers=self.end_leftovers,
+        ) as running:
+            had = had_by(running.pid)
+            running.wait(self.limit)
+        return said.read_text(encoding="utf-8", errors="replace")[-LONGEST_OUTPUT:], running, had
+
+
+# What a signal tells besides its name, and what to do.
+_WHY = {
+    "SIGILL": (
+        ": an instruction that this processor does not support",
+        "build for this machine, or leave that target out with --configurations",
+    )
+}
+
+
+def _failure(exit_code: int, said: str, limit: float, skipped: list[Skipped]) -> dict[str, Any]:
+    if exit_code == TIMED_OUT:
+        message = f"ended after {limit:g} s, the limit of a run"
+        remedy: str | None = "allow more with --limit"
+    elif exit_code > SIGNAL_BASE:
+        name = signal_name(exit_code - SIGNAL_BASE)
+        why, remedy = _WHY.get(name, ("", None))
+        message = f"crashed by {name}{why}"
+    elif exit_code == 0:
+        reason = f": {skipped[0].reason}" if skipped else ""
+        message, remedy = f"ended well but wrote no valid record{reason}", None
+    else:
+        message = _after(said, "error:") or _after(said, "Error:") or f"ended with exit code {exit_code}"
+        remedy = _after(said, "remedy:")
+    return {"exit_code": exit_code, "message": message, "remedy": remedy}
+
+
+def _after(said: str, mark: str) -> str | None:
+    return next((line.split(mark, 1)[1].strip() for line in said.splitlines() if mark in line), None)
+
+
+def _involuntary_switches() -> int:
+    """How often the processes that this one started, and that are over, had to leave their core."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_nivcsw
+
+
+def _failed_record(step: Step, built: Configuration, started: datetime, failure: dict[str, Any]) -> Record:
+    return {
+        "schema": SCHEMA,
+        "kernel": step.kernel.name,
+        "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "status": _EXIT_WITH_RECORD.get(failure["exit_code"], "failed"),
+        "failure": failure,
+        "configuration": {
+            "compiler": built.compiler,
+            "hugepages": built.hugepages,
+            "prefetch": built.prefetch,
+            "stores": built.stores,
+        },
+    }

@@ -1,0 +1,151 @@
+"""The user's program, unchanged, as a workload of a session: each page policy is a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from pagewise.core.errors import SetupError
+from pagewise.core.plan import Cell, CellKey, Step, Subject
+from pagewise.machine.placement import Placement
+from pagewise.machine.settings import hugepages
+from pagewise.session.launch import by_name
+from pagewise.session.planner import ComparisonPlanner
+from pagewise.session.settings import changed_settings, pools_used
+from pagewise.session.workload import Trials
+from pagewise.stack.binary import files_of
+from pagewise.stack.c_code import find_compiler
+from pagewise.workloads.program.launch import Program, ProgramLauncher, trial_text
+from pagewise.workloads.program.options import ProgramOptions
+from pagewise.workloads.program.policy import Lack, Machine, Policy, page_size
+from pagewise.workloads.program.preload import Libraries, compiled
+from pagewise.workloads.program.proof import Memory
+
+# What malloc maps is rounded up to pages, and each thread has its own arena.
+_POOL_MARGIN = 1.25
+_PAGES_PER_CPU = 2
+
+
+@dataclass(frozen=True)
+class ProgramRuns:
+    """Runs of one program. `lacks`: why policies are unavailable; `proved`: the memory of trial runs."""
+
+    options: ProgramOptions
+    program: Program
+    policies: Mapping[str, Policy]
+    machine: Machine
+    lacks: Mapping[str, Lack]
+    subject: Subject
+    placements: list[Placement]
+    hyperfine: str
+    console: Console
+    proved: dict[CellKey, Memory] = field(default_factory=dict)
+
+    @property
+    def subjects(self) -> list[Subject]:
+        """The program with its policies."""
+        return [self.subject]
+
+    @property
+    def planner(self) -> ComparisonPlanner:
+        """Every policy once per round."""
+        return ComparisonPlanner(self.subjects, self.options.seed, self.options.aa, starts=self._is_available)
+
+    def watched_files(self) -> dict[str, tuple[Path, ...]]:
+        """The program's files and inputs, for every policy."""
+        files = files_of(self.program.binary.program, self.program.environment)
+        inputs = [file for file in self.program.inputs if file.is_file()]
+        return dict.fromkeys(self.policies, (*files, *inputs))
+
+    def launcher(self, scratch: Path) -> ProgramLauncher:
+        """Launches the program through hyperfine, and samples its memory."""
+        return ProgramLauncher(
+            dict.fromkeys(self.policies, self.program.environment),
+            self.hyperfine,
+            by_name(self.placements),
+            self.options.limit,
+            scratch,
+            self.program,
+            self.policies,
+            self.machine,
+            _libraries(self.machine, self.console),
+            self.lacks,
+            self.options.enough,
+            self.options.interval,
+            self.proved,
+            self.options.end_leftovers,
+        )
+
+    @contextmanager
+    def prepared(self, session: Trials) -> Iterator[None]:
+        """Trial runs of all policies. That of the baseline comes first: it shows how large pools must be."""
+        trials = [
+            Step(self.subject.kernel, cell, "trial", 1, position)
+            for position, cell in enumerate(self._baseline_first(), start=1)
+        ]
+        self._try(trials[0], session)
+        transparent = {"thp" for policy in self.policies.values() if _is_transparent(policy)}
+        with changed_settings(
+            session.recorder.manifest,
+            self.placements,
+            thp_policies=transparent if self.options.set_thp_sizes else None,
+            pool_pages=self._pool_pages(trials[0].cell) if self.options.reserve else None,
+        ):
+            session.recorder.save()
+            for step in trials[1:]:
+                if self._is_available(step) and not session.is_ruled_out(step):
+                    self._try(step, session)
+            yield
+
+    def _baseline_first(self) -> Sequence[Cell]:
+        return sorted(self.subject.cells, key=lambda cell: not cell.is_baseline)
+
+    def _is_available(self, step: Step) -> bool:
+        return step.cell.measured.hugepages not in self.lacks
+
+    def _try(self, step: Step, session: Trials) -> None:
+        record = session.run(step).records[0]
+        text = trial_text(step.cell.measured.hugepages, record)
+        self.console.print(f"trial run, {text}", highlight=False, soft_wrap=True)
+
+    def _pool_pages(self, baseline: Cell) -> dict[int, int]:
+        """By page size, what the baseline's trial run used, shared among the pools."""
+        memory = self.proved.get(baseline.key)
+        if memory is None:
+            return {}
+        wanted = [policy for name, policy in self.policies.items() if name not in self.lacks]
+        sizes = {page_size(policy, self.machine) for policy in wanted if policy.from_pool}
+        return {
+            size: -(-self._pages_needed(memory, size) // len(pools_used(self.placements, size)))
+            for size in sizes
+        }
+
+    def _pages_needed(self, memory: Memory, size: int) -> int:
+        margin = hugepages.MARGIN_PAGES if size <= hugepages.PAGE_BYTES else 2
+        if self.options.pool_memory is not None:
+            return -(-self.options.pool_memory // size)
+        malloc = sum(memory.peak[kind].resident for kind in ("heap", "anonymous") if kind in memory.peak)
+        most = max(len(place.cpus) for place in self.placements)
+        arenas = _PAGES_PER_CPU * most if size <= hugepages.PAGE_BYTES else 0
+        return int(-(-malloc * _POOL_MARGIN // size)) + (margin + arenas) * max(1, memory.processes)
+
+
+def _libraries(machine: Machine, console: Console) -> Libraries | None:
+    compiler = find_compiler()
+    if compiler is None or not machine.compiler:
+        return None
+    try:
+        return compiled(compiler)
+    except SetupError as fault:
+        console.print(f"pagewise: {fault}", style="yellow", highlight=False)
+        return None
+
+
+def _is_transparent(policy: Policy) -> bool:
+    return any(part in ("text", "bss", "glibc") for part in policy.parts) or (
+        "thp" in policy.parts and policy.size is None
+    )

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from builders import configuration, failed_record, record
 from many_results import KERNELS, SLOW, multiply
 from pagewise.analysis.analysis import analyse
-from pagewise.analysis.validity import invalid_reason
+from pagewise.analysis.validity import exclusion
 from pagewise.cli import root
 from pagewise.core.errors import FormatError, PagewiseError, RefusedError, SelectionError
 from pagewise.core.record import read_records
@@ -149,7 +149,8 @@ def test_the_store_ranks_what_the_reports_rank(tmp_path: Path):
     told = collected(tmp_path / "store", tmp_path)
     assert told["records"] == len(made) and told["partial"] == {}
     found = rows(tmp_path / "store", "SELECT * FROM records ORDER BY started")
-    assert [row["fault"] is None for row in found] == [invalid_reason(one) is None for one in made]
+    codes = [None if (why := exclusion(one)) is None else why.code for one in made]
+    assert [row["excluded"] for row in found] == codes and None in codes
     assert found[0]["seconds"] == 2.0 and found[0]["metrics"]["latency_ns"] == 3.0
     assert found[0]["counters"] is None and found[0]["counters_unavailable"] == "built without PAPI"
     assert found[2]["message"] == "no pages" and found[10]["hugepages"] == "thp:64k"

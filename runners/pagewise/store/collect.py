@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 
 import duckdb
 
 from pagewise.core.errors import PagewiseError, RefusedError
-from pagewise.core.page_policy import ENOUGH_COVERAGE
-from pagewise.core.record import read_records
 from pagewise.store.copies import relation
+from pagewise.store.rows import Rows, rows_of
 from pagewise.store.sources import Place, Source, find_places, read_source
-from pagewise.store.store import insert, read_lines, text_of
+from pagewise.store.store import insert
 
 # So much is taken in one step: what a step holds in memory, and what an interruption costs.
 _STEP_BYTES, _STEP_RESULTS = 100_000_000, 200
-_THREADS = max(1, min(4, len(os.sched_getaffinity(0))))
-_TOLD_FAULTS = 20
-# What wrong content of a file raises; others are the machine's, or ours.
-_WRONG = (duckdb.DataError, duckdb.InvalidInputException)
+# Processes take a second to start; they analyse so much in the same time.
+_WORTH_PROCESSES = 5_000_000
+_PROCESSES = len(os.sched_getaffinity(0))
+Analyse = Callable[[Iterable[Source]], Iterable["Rows | str"]]
 
 
 @dataclass
@@ -44,71 +42,55 @@ class Collected:
     skipped: dict[str, str] = field(default_factory=dict)
     conflicts: dict[str, str] = field(default_factory=dict)
 
-    def add(self, step: Collected) -> None:
-        """Adds what a step did."""
-        self.taken += step.taken
-        self.records += step.records
-        self.partial |= step.partial
-        self.skipped |= step.skipped
-
-
-class _UnsoundError(Exception):
-    """Some files hold lines that are no records."""
-
-    def __init__(self, files: set[str]) -> None:
-        super().__init__(files)
-        self.files = files
-
 
 def collect(
-    connection: duckdb.DuckDBPyConnection, folders: Iterable[Path], tell: Callable[[int, int], None]
+    connection: duckdb.DuckDBPyConnection, folders: Iterable[Path], report: Callable[[int, int], None]
 ) -> Collected:
-    """Takes all results at or below the folders; `tell` hears how many of how many are done.
+    """Takes all results at or below the folders; calls `report` with how many of how many are done.
 
-    Each step is a transaction: an interruption loses nothing that was told as done. Steps are taken by
-    several threads while the next is read here. Raises SelectionError, RefusedError.
+    Each step is a transaction: an interruption loses nothing that was reported as done. Raises
+    SelectionError, RefusedError.
     """
     places = find_places(folders)
     prints = dict(connection.execute("SELECT folder, print FROM sources").fetchall())
     changed = [place for place in places if prints.get(str(place.folder)) != place.print]
     done = Collected(known=len(places) - len(changed))
-    known = _Known(connection)
-    passed, under_way = 0, deque[tuple[int, Future[Collected]]]()
-    try:
-        with ThreadPoolExecutor(_THREADS) as pool:
+    with ExitStack() as stack:
+        analyse: Analyse = _in_process
+        if sum(place.bytes for place in changed) > _WORTH_PROCESSES and _PROCESSES > 1:
+            # Forked processes would inherit DuckDB's threads.
+            workers = ProcessPoolExecutor(_PROCESSES, mp_context=get_context("spawn"))
+            pool = stack.enter_context(workers)
+            analyse = lambda sources: pool.map(_rows, sources)  # noqa: E731
+        known = _Known(connection, analyse)
+        passed = 0
+        try:
             for step in _steps(changed):
-                sources = known.unknown(_read(step, done), done)
-                under_way.append((len(step), pool.submit(_take_step, connection, sources)))
-                while len(under_way) > _THREADS:
-                    passed += _finish(under_way, done)
-                    tell(passed, len(changed))
-            while under_way:
-                passed += _finish(under_way, done)
-                tell(passed, len(changed))
-        known.settle(done)
-    except (duckdb.IOException, duckdb.OutOfMemoryException) as fault:
-        raise RefusedError(
-            f"the store cannot be written: {str(fault).splitlines()[0]}",
-            remedy="free some space and collect again: what was taken before is kept",
-        ) from fault
+                _take(connection, known.unknown(_read(step, done)), done, analyse)
+                passed += len(step)
+                report(passed, len(changed))
+            known.settle(done)
+        except (duckdb.IOException, duckdb.OutOfMemoryException) as fault:
+            raise RefusedError(
+                f"the store cannot be written: {str(fault).splitlines()[0]}",
+                remedy="free some space and collect again: what was taken before is kept",
+            ) from fault
     return done
 
 
-def _finish(under_way: deque[tuple[int, Future[Collected]]], done: Collected) -> int:
-    """Waits for the oldest step; how many folders it had."""
-    count, step = under_way.popleft()
-    done.add(step.result())
-    return count
+def _in_process(sources: Iterable[Source]) -> Iterator[Rows | str]:
+    return map(_rows, sources)
 
 
-def _take_step(connection: duckdb.DuckDBPyConnection, sources: list[Source]) -> Collected:
-    """Takes one step, by a connection of its own."""
-    done = Collected()
-    with connection.cursor() as cursor:
-        cursor.execute(text_of("staged.sql"))
-        cursor.execute("SET VARIABLE enough_coverage = ?", [ENOUGH_COVERAGE])
-        _take(cursor, sources, done)
-    return done
+def _rows(source: Source) -> Rows | str:
+    """The rows of a result, or why there are none."""
+    try:
+        return rows_of(source)
+    except PagewiseError as fault:
+        return fault.what
+    # Whatever is wrong in one folder, its neighbours are taken.
+    except Exception as fault:
+        return f"not as pagewise writes it: {type(fault).__name__}: {fault}"
 
 
 def _steps(places: Sequence[Place]) -> Iterator[list[Place]]:
@@ -141,14 +123,14 @@ class _Known:
     Of a result in several folders the one with most counts: decided once the store has the first.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
+    def __init__(self, connection: duckdb.DuckDBPyConnection, analyse: Analyse) -> None:
+        self._connection, self._analyse = connection, analyse
         held = connection.execute("SELECT result, folder FROM results")
         self._held: dict[str, str] = dict(held.fetchall())
         self._fresh: set[str] = set()
         self._again: list[Source] = []
 
-    def unknown(self, sources: Iterable[Source], done: Collected) -> list[Source]:
+    def unknown(self, sources: Iterable[Source]) -> list[Source]:
         """Those that the store does not have from another folder."""
         wanted = []
         for source in sources:
@@ -183,7 +165,7 @@ class _Known:
             done.taken -= 1
             done.records -= _forget(self._connection, [source.result])
             done.partial.pop(self._held[source.result], None)
-        done.add(_take_step(self._connection, [source]))
+        _take(self._connection, [source], done, self._analyse)
         done.copies += 1
         self._held[source.result] = str(source.place.folder)
 
@@ -206,91 +188,48 @@ class _Known:
         done.conflicts[held] = told
 
 
-def _take(connection: duckdb.DuckDBPyConnection, sources: list[Source], done: Collected) -> None:
-    """Takes results in one transaction; where content is wrong, the half with it is found and cleaned."""
-    if not sources:
+def _take(
+    connection: duckdb.DuckDBPyConnection, sources: Sequence[Source], done: Collected, analyse: Analyse
+) -> None:
+    """Takes results in one transaction; what cannot be analysed is skipped."""
+    rows = []
+    for source, found in zip(sources, analyse(sources), strict=True):
+        if isinstance(found, str):
+            done.skipped[str(source.place.folder)] = found
+        else:
+            rows.append(found)
+    _store(connection, rows, done)
+
+
+def _store(connection: duckdb.DuckDBPyConnection, rows: Sequence[Rows], done: Collected) -> None:
+    """Replaces all that the store has of results; what it refuses is found by halves and skipped."""
+    if not rows:
         return
     connection.begin()
     try:
-        count = _load(connection, sources)
-    except _UnsoundError as found:
+        _forget(connection, [one.source.result for one in rows])
+        _remember(connection, [one.source for one in rows])
+        insert(connection, "results", (one.result for one in rows))
+        insert(connection, "cells", (cell for one in rows for cell in one.cells))
+        insert(connection, "records", (record for one in rows for record in one.records))
+        samples = ({**row, "result": one.source.result} for one in rows for row in one.source.samples)
+        insert(connection, "peer_samples", samples)
+    except (duckdb.DataError, duckdb.InvalidInputException) as fault:
         connection.rollback()
-        _take_cleaned(connection, sources, found.files, done)
-        return
-    except _WRONG as fault:
-        connection.rollback()
-        if len(sources) > 1:
-            middle = len(sources) // 2
-            _take(connection, sources[:middle], done)
-            _take(connection, sources[middle:], done)
-        elif _is_unclean(sources[0]):
-            _take_cleaned(connection, sources, {str(sources[0].records)}, done)
-        else:
-            done.skipped[str(sources[0].place.folder)] = str(fault).splitlines()[0]
+        if len(rows) == 1:
+            done.skipped[str(rows[0].source.place.folder)] = str(fault).splitlines()[0]
+            return
+        middle = len(rows) // 2
+        _store(connection, rows[:middle], done)
+        _store(connection, rows[middle:], done)
         return
     except BaseException:
         connection.rollback()
         raise
     connection.commit()
-    done.taken += len(sources)
-    done.records += count
-    done.partial |= {str(one.place.folder): one.faults for one in sources if one.faults}
-
-
-def _is_unclean(source: Source) -> bool:
-    return source.records is not None and source.records.is_relative_to(source.place.folder)
-
-
-def _take_cleaned(
-    connection: duckdb.DuckDBPyConnection, sources: Sequence[Source], unsound: set[str], done: Collected
-) -> None:
-    """Takes the good lines of the files that hold bad ones too, which are told."""
-    with tempfile.TemporaryDirectory(prefix="pagewise-collect-") as scratch:
-        cleaned = [
-            _cleaned(one, Path(scratch) / f"{number}.jsonl") if str(one.records) in unsound else one
-            for number, one in enumerate(sources)
-        ]
-        _take(connection, cleaned, done)
-
-
-def _cleaned(source: Source, good: Path) -> Source:
-    assert source.records is not None
-    records, skipped = read_records(source.records)
-    with good.open("w", encoding="utf-8") as stream:
-        stream.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    told = [str(one) for one in skipped[:_TOLD_FAULTS]]
-    if len(skipped) > _TOLD_FAULTS:
-        told.append(f"and {len(skipped) - _TOLD_FAULTS} more lines")
-    return replace(source, records=good, faults=[*source.faults, *told])
-
-
-def _load(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> int:
-    """Puts all rows of results in the place of what the store has of them; the count of records.
-
-    Raises _UnsoundError, duckdb.Error.
-    """
-    connection.execute("DELETE FROM staged")
-    with_records = {str(one.records): one for one in sources if one.records is not None}
-    written = [name for name in with_records if Path(name).stat().st_size > 0]
-    if written:
-        read_lines(connection, "staged", written, filename=True)
-        unsound = {name for (name,) in connection.execute("SELECT filename FROM unsound").fetchall()}
-        # Of a file that was cleaned, every line was checked.
-        if unsound := {name for name in unsound if _is_unclean(with_records[name])}:
-            raise _UnsoundError(unsound)
-    ids = [one.result for one in sources]
-    _forget(connection, ids)
-    _remember(connection, sources)
-    insert(connection, "results", (one.row() for one in sources))
-    insert(connection, "cells", ({**cell, "result": one.result} for one in sources for cell in one.cells))
-    insert(
-        connection, "peer_samples", ({**row, "result": one.result} for one in sources for row in one.samples)
-    )
-    connection.execute("CREATE OR REPLACE TEMP TABLE taken (file VARCHAR, result VARCHAR)")
-    insert(connection, "taken", ({"file": name, "result": one.result} for name, one in with_records.items()))
-    connection.execute(text_of("records.sql"))
-    found = connection.execute("SELECT count(*) FROM staged").fetchone()
-    return int(found[0]) if found else 0
+    done.taken += len(rows)
+    done.records += sum(len(one.records) for one in rows)
+    done.partial |= {str(one.source.place.folder): one.faults for one in rows if one.faults}
 
 
 def _forget(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> int:

@@ -68,7 +68,22 @@ CREATE TABLE IF NOT EXISTS cells (
     target VARCHAR,
     hash VARCHAR,
     is_baseline BOOLEAN NOT NULL,
-    stands_for INTEGER NOT NULL
+    stands_for INTEGER NOT NULL,
+    -- As `pagewise report` judges it; NULL for results that are no comparison.
+    excluded VARCHAR,               -- the code, NULL: it is ranked
+    excluded_reason VARCHAR,
+    runs INTEGER,
+    rounds INTEGER,
+    seconds DOUBLE,                 -- median of its valid runs
+    baseline_seconds DOUBLE,
+    time_ratio DOUBLE,              -- to the baseline, NULL: excluded, or nothing to compare with
+    low DOUBLE,                     -- its 95 % interval
+    high DOUBLE,
+    pairs INTEGER,
+    noise_floor DOUBLE,
+    p_corrected DOUBLE,
+    verdict VARCHAR,                -- faster, slower, inconclusive
+    reason VARCHAR                  -- why it is inconclusive
 );
 
 CREATE TABLE IF NOT EXISTS records (
@@ -77,7 +92,7 @@ CREATE TABLE IF NOT EXISTS records (
     program VARCHAR NOT NULL,
     started TIMESTAMP NOT NULL,
     status VARCHAR NOT NULL,
-    fault VARCHAR,                  -- why it must not be ranked: its status, wrong_pages, wrong_placement; NULL: it may
+    excluded VARCHAR,               -- the code of its own fault or of its configuration's, NULL: it is ranked
     message VARCHAR,
     remedy VARCHAR,
     compiler VARCHAR NOT NULL,
@@ -155,7 +170,7 @@ CREATE TABLE IF NOT EXISTS peer_samples (
     reason VARCHAR
 );
 
--- The runs that may be ranked, with their node and date. `repeat` counts a baseline's runs within a round.
+-- The runs that are ranked, with their node and date. `repeat` counts a baseline's runs within a round.
 CREATE OR REPLACE VIEW runs AS
 SELECT c.result, r.hostname, r.created, r.kernel_release, r.cpu, r.threads, r.name, c.kernel, c.compiler,
        c.hugepages, c.prefetch, c.stores, c.module, c.told_pages, c.told_placement, c.is_baseline, m.round, m.series,
@@ -167,23 +182,12 @@ JOIN cells AS c ON c.result = m.result AND c.kernel = m.kernel AND c.module = m.
                AND c.told_pages IS NOT DISTINCT FROM m.told_pages
                AND c.told_placement IS NOT DISTINCT FROM m.told_placement
 JOIN results AS r ON r.result = m.result
-WHERE m.fault IS NULL AND m.series IN ('compare', 'aa') AND m.seconds IS NOT NULL;
+WHERE m.excluded IS NULL AND m.series IN ('compare', 'aa') AND m.seconds IS NOT NULL;
 
--- Times over the baseline's of the same compiler, paired by round: the median as in the reports.
+-- The configurations that are compared with their baselines, with the verdicts of the reports.
 CREATE OR REPLACE VIEW ratios AS
-WITH pairs AS (
-    SELECT v.result, v.hostname, v.created, v.kernel_release, v.cpu, v.threads, v.name, v.kernel, v.compiler,
-           v.hugepages, v.prefetch, v.stores, v.module, v.told_placement, b.repeat, ln(v.seconds / b.seconds) AS ratio,
-           v.seconds, b.seconds AS baseline_seconds
-    FROM runs AS v
-    JOIN runs AS b ON b.result = v.result AND b.kernel = v.kernel AND b.compiler = v.compiler
-                  AND b.round = v.round AND b.is_baseline
-    WHERE v.series = 'compare' AND NOT v.is_baseline
-), repeated AS (
-    SELECT * EXCLUDE (ratio, seconds, baseline_seconds), median(ratio) AS ratio, count(*) AS pairs,
-           median(seconds) AS seconds, median(baseline_seconds) AS baseline_seconds
-    FROM pairs GROUP BY ALL
-)
-SELECT * EXCLUDE (repeat, ratio, pairs, seconds, baseline_seconds), exp(avg(ratio)) AS time_ratio,
-       min(pairs) AS pairs, median(seconds) AS seconds, exp(avg(ln(baseline_seconds))) AS baseline_seconds
-FROM repeated GROUP BY ALL;
+SELECT c.result, r.hostname, r.created, r.kernel_release, r.cpu, r.threads, r.name, c.kernel, c.compiler,
+       c.hugepages, c.prefetch, c.stores, c.module, c.told_pages, c.told_placement, c.time_ratio, c.low, c.high,
+       c.pairs, c.noise_floor, c.p_corrected, c.verdict, c.reason, c.seconds, c.baseline_seconds
+FROM cells AS c JOIN results AS r USING (result)
+WHERE c.time_ratio IS NOT NULL;

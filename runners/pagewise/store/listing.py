@@ -63,7 +63,7 @@ def shown(folder: Path) -> dict[str, Any]:
     about = {name: value for name, value in source.about.items() if name != "manifest"}
     records, skipped = read_records(source.records) if source.records is not None else ([], [])
     runs = Counter((record.get("run", {}).get("series", "run"), record["status"]) for record in records)
-    faults = Counter(filter(None, (_fault(record) for record in records)))
+    faults = Counter(filter(None, map(invalid_reason, records)))
     return {
         **_told(source),
         **about,
@@ -73,7 +73,3 @@ def shown(folder: Path) -> dict[str, Any]:
         "cells": source.cells,
         "files": [name for name in _MADE if (folder / name).exists()],
     }
-
-
-def _fault(record: dict[str, Any]) -> str | None:
-    return None if "modelled" in record else invalid_reason(record)

@@ -35,7 +35,8 @@ class Place:
 class Source:
     """A result as the store takes it: rows by table, the file of its records, what could not be read.
 
-    `altered` reports how its figures differ from those that were measured; such a result is not taken.
+    `read` is a comparison's manifest and plan, without records. `altered` reports how its figures differ from
+    those that were measured; such a result is not taken.
     """
 
     place: Place
@@ -46,6 +47,7 @@ class Source:
     samples: list[dict[str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     altered: str | None = None
+    read: Result | None = None
 
     def row(self) -> dict[str, Any]:
         """The row of `results`."""
@@ -164,7 +166,8 @@ def _comparison(place: Place, read: Result, records: Path | None) -> Source:
         for cell in one.cells
     ]
     faults = [] if records is not None else [f"{RECORDS} is missing or no usable file"]
-    return Source(place, _identity(manifest, place.folder), about, records, cells, [], faults, read.altered)
+    identity = _identity(manifest, place.folder)
+    return Source(place, identity, about, records, cells, [], faults, read.altered, read)
 
 
 def _peers(place: Place) -> Source:

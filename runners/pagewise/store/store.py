@@ -15,7 +15,7 @@ import duckdb
 
 from pagewise.core.errors import FormatError, RefusedError, SelectionError
 
-LAYOUT = 3
+LAYOUT = 1
 TABLES = ("results", "sources", "cells", "records", "peer_samples")
 _LOOK_AGAIN = 0.2
 

@@ -2,6 +2,6 @@
 SELECT cpu, kernel_release, hugepages, count(*) AS runs,
        round(median(populate_seconds / working_set_bytes * 1073741824), 4) AS seconds_per_gib
 FROM records
-WHERE fault IS NULL AND working_set_bytes >= 16777216 AND populate_seconds > 0
+WHERE excluded IS NULL AND working_set_bytes >= 16777216 AND populate_seconds > 0
 GROUP BY ALL
 ORDER BY cpu, kernel_release, seconds_per_gib;

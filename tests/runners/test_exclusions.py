@@ -1,0 +1,150 @@
+"""For each code of exclusion: what the report excludes, the store has with that code, and never ranks."""
+
+from __future__ import annotations
+
+import json
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from pagewise.analysis.analysis import analyse_result
+from pagewise.analysis.validity import Code
+from pagewise.core.result import Result, read_result
+from pagewise.store.collect import Collected, collect
+from pagewise.store.store import reading, writing
+from stage import Stage, write_result
+
+Change = Callable[[dict[str, Any], list[dict[str, Any]]], list[dict[str, Any]]]
+LABEL = "thp/hardware-regular"
+SEVERAL = 2  # times as many rounds as the template has
+
+
+def each(part: str, **fields: Any) -> Change:
+    """All runs with these fields in a part of their records."""
+    return lambda manifest, runs: [run | {part: run.get(part, {}) | fields} for run in runs]
+
+
+def last_half(change: Change) -> Change:
+    def changed(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        middle = len(runs) // 2
+        return [*runs[:middle], *change(manifest, runs[middle:])]
+
+    return changed
+
+
+def failed(status: str) -> Change:
+    kept = ("schema", "kernel", "started", "configuration", "run")
+    failure = {"exit_code": 3, "message": "m", "remedy": "r"}
+    return lambda manifest, runs: [
+        {name: run[name] for name in kept} | {"status": status, "failure": failure} for run in runs
+    ]
+
+
+def longer(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Times that the run's own clock contradicts."""
+    return [
+        run | {"seconds": run["seconds"] | {"repetitions": [100.0 for _ in run["seconds"]["repetitions"]]}}
+        for run in runs
+    ]
+
+
+def changed_file(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    module = runs[0]["run"]["module"]
+    manifest["changed_files"] = [{"module": module, "file": "bin/pw-triad", "round": 2}]
+    return runs
+
+
+#: One way to get each code, but for `records_altered`, which is of a whole result.
+WAYS: dict[Code, Change] = {
+    "failed": failed("failed"),
+    "wrong_result": each("validation", passed=False),
+    "pages_unavailable": failed("pages_unavailable"),
+    "wrong_pages": each("pages", huge_coverage=0.5),
+    "policy_not_kept": last_half(each("pages", huge_coverage=0.5)),
+    "wrong_placement": each("placement", cpus=[4095]),
+    "wrong_build": each("configuration", prefetch="software"),
+    "wrong_work": each("traffic", bytes_stream=1),
+    "wrong_times": longer,
+    "settings_differ": last_half(each("options", size=12345)),
+    "disturbed": each("run", involuntary_switches=10**9, wall_seconds=10.0),
+    "file_changed": changed_file,
+    "incomplete": lambda manifest, runs: runs[: len(runs) // 2],
+    "not_measured": lambda manifest, runs: [],
+}
+
+
+def result_with(template: Path, folder: Path, change: Change) -> Result:
+    """The template with more rounds, and with the runs of one configuration of the first kernel changed."""
+    manifest = json.loads((template / "manifest.json").read_text())
+    lines = [json.loads(line) for line in (template / "records.jsonl").read_text().splitlines()]
+    timed = [line for line in lines if line["run"]["series"] in ("compare", "aa")]
+    rounds = max(line["run"]["round"] for line in timed)
+    records = [
+        line
+        | {"run": line["run"] | {"round": line["run"]["round"] + again * rounds, "involuntary_switches": 0}}
+        for again in range(SEVERAL)
+        for line in timed
+    ]
+    kernel = records[0]["run"]["kernel"]
+    mine = [one for one in records if one["run"]["kernel"] == kernel and one["run"]["module"].endswith(LABEL)]
+    assert len(mine) == SEVERAL * rounds
+    others = [one for one in records if one not in mine]
+    folder.mkdir()
+    changed = [*others, *change(manifest, mine)]
+    write_result(folder, manifest, "".join(json.dumps(one) + "\n" for one in changed).encode())
+    return read_result(folder)
+
+
+def collected(file: Path, folder: Path) -> Collected:
+    with writing(file, 0.0) as connection:
+        return collect(connection, [folder], lambda done, total: None)
+
+
+def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[tuple[str, str], Any]:
+    """The third column by the first two."""
+    return {(kernel, module): value for kernel, module, value in connection.execute(sql).fetchall()}
+
+
+def test_every_code_has_a_way():
+    assert {*WAYS, "records_altered"} == set(typing.get_args(Code))
+
+
+@pytest.mark.parametrize("code", WAYS)
+def test_the_store_excludes_and_ranks_as_the_report(compared: tuple[Stage, Any], tmp_path: Path, code: Code):
+    result = result_with(compared[0].result(), tmp_path / "result", WAYS[code])
+    reported = {
+        (one.kernel.name, row.cell.measured.module): row
+        for one in analyse_result(result)
+        for group in one.groups
+        for row in (*group.ranked, *group.unranked)
+    }
+    assert {row.code for row in reported.values() if row.code} == {code}
+    done = collected(tmp_path / "store", tmp_path / "result")
+    assert (done.taken, done.records, done.skipped) == (1, len(result.records), {})
+    with reading(tmp_path / "store", 0.0) as connection:
+        excluded = rows(connection, "SELECT kernel, module, excluded FROM cells")
+        ratios = rows(connection, "SELECT kernel, module, time_ratio FROM ratios")
+        verdicts = rows(connection, "SELECT kernel, module, verdict FROM ratios")
+        runs = rows(connection, "SELECT kernel, module, count(*) FROM runs GROUP BY ALL")
+        left = connection.execute("SELECT count(*) FROM records WHERE excluded = ?", [code]).fetchone()
+    assert excluded == {key: row.code for key, row in reported.items()}
+    ranked = {key: row for key, row in reported.items() if row.time_ratio is not None}
+    assert ranked and ratios == {key: row.time_ratio.median for key, row in ranked.items()}
+    assert verdicts == {key: row.verdict for key, row in ranked.items()}
+    assert runs.keys() == {key for key, row in reported.items() if row.code is None}
+    assert left is not None and (left[0] > 0) == (code != "not_measured")
+
+
+def test_altered_records_are_not_in_the_store(compared: tuple[Stage, Any], tmp_path: Path):
+    result = result_with(compared[0].result(), tmp_path / "result", lambda manifest, runs: runs)
+    file = result.folder / "records.jsonl"
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[1:]))
+    altered = analyse_result(read_result(result.folder))
+    codes = {row.code for one in altered for group in one.groups for row in (*group.ranked, *group.unranked)}
+    assert codes == {"records_altered"}
+    done = collected(tmp_path / "store", tmp_path / "result")
+    assert done.taken == 0 and str(result.folder) in done.skipped

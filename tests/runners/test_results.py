@@ -283,7 +283,7 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
     assert set(skipped) == {"foreign", "newer"}
     assert "is no pagewise.manifest" in skipped["foreign"] and "newer pagewise" in skipped["newer"]
     kinds = {row["kind"]: row for row in rows(store, "SELECT kind, count(*) AS n FROM results GROUP BY ALL")}
-    assert kinds["compare"]["n"] == 4 and kinds["records"]["n"] == 1
+    assert kinds["kernels"]["n"] == 4 and kinds["records"]["n"] == 1
     assert count(store, "results WHERE partial") == 3
     text = pagewise("results", "collect", tmp_path / "in", "--store", tmp_path / "other.duckdb")
     assert "3 of them partial, 2 folders skipped" in text.stdout and str(folders[0]) in text.stderr
@@ -371,7 +371,7 @@ def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
         (None, "GB/s, stream", "crashed"),
     ]
     asked = "SELECT modelled.counts['PAGE_WALKS'] AS walks, kind FROM records JOIN results USING (result)"
-    assert rows(tmp_path / "store", asked) == [{"walks": 7, "kind": "model"}]
+    assert rows(tmp_path / "store", asked) == [{"walks": 7, "kind": "simulation"}]
 
 
 def test_results_of_the_first_schema_are_read(template: Path, tmp_path: Path):
@@ -452,7 +452,7 @@ def test_a_result_is_shown(template: Path, tmp_path: Path):
     file.write_bytes(file.read_bytes()[:-100])
     told = data("result", "results", "show", folder)
     records, _ = read_records(file)
-    assert told["kind"] == "compare" and sum(one["records"] for one in told["runs"]) == len(records)
+    assert told["kind"] == "kernels" and sum(one["records"] for one in told["runs"]) == len(records)
     assert "cut short" in told["faults"][0] and "report.html" in told["files"]
     text = pagewise("results", "show", folder).stdout
     assert "left out" in text and "triad" in text

@@ -81,7 +81,7 @@ def show_plan(comparison: Any, console: Console, as_json: bool) -> int:
 
 def reports_of(result: Any) -> Any:
     """The module that shows such a result: `show`, `write_files`, `is_faulty`."""
-    if "counters" in result.manifest:
+    if result.manifest["kind"] == "counters":
         from pagewise.report import counters as of_counters
 
         return of_counters

@@ -31,7 +31,7 @@ _OWN = ("peak_memory_gib", "system_seconds", "user_seconds")
 
 def is_program(result: Result) -> bool:
     """Whether the result is of a program."""
-    return "program" in result.manifest
+    return bool(result.manifest["kind"] == "program")
 
 
 def metric_row(result: Result, row: MetricRow) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def _readable(folder: Path) -> Result:
             remedy="name results of compare",
         )
     result = check_unaltered(read_result(folder))
-    if "counters" in result.manifest:
+    if result.manifest["kind"] == "counters":
         raise SelectionError(
             "this holds counts of events, whose runs are not timed against each other",
             where=folder,

@@ -83,13 +83,15 @@ def choose_modules(chosen: dict[str, Any], result: Begun, named: Path | None = N
         chosen["environment"] = modules["environment"]
     if named is not None or not result.is_own:
         chosen["modules"] = named
-    elif "program" not in result.manifest and chosen["modules"] is None and Path(modules["tree"]).is_dir():
+    elif (
+        result.manifest["kind"] != "program" and chosen["modules"] is None and Path(modules["tree"]).is_dir()
+    ):
         os.environ["PAGEWISE_MODULES"] = modules["tree"]
 
 
 def changed_modules(chosen: Mapping[str, Any], result: Begun) -> Iterator[str]:
     """The modules that are not those of the result, a line each. Their files are read, not executed."""
-    if "program" in result.manifest:
+    if result.manifest["kind"] == "program":
         return
     tree = module_tree(chosen["environment"], chosen["modules"])
     files = module_files(tree)
@@ -113,7 +115,7 @@ def check_unchanged(changed: Sequence[str], result: Begun, remedy: str) -> None:
 
 def same_choice(chosen: dict[str, Any], manifest: Mapping[str, Any]) -> None:
     """Chooses the very kernels and modules of the result: patterns may fit others by now."""
-    if "program" in manifest:
+    if manifest["kind"] == "program":
         chosen["policies"] = tuple(one["name"] for one in manifest["program"]["policies"])
         return
     cells = [cell for one in manifest["subjects"] for cell in one["cells"]]

@@ -132,9 +132,8 @@ def read_source(place: Place) -> Source:
 
 def _comparison(place: Place, read: Result, records: Path | None) -> Source:
     manifest, host = read.manifest, read.manifest["host"]
-    kind = next((kind for kind in ("counters", "program") if kind in manifest), "compare")
     about = {
-        "kind": kind,
+        "kind": manifest["kind"],
         **_common(manifest, host),
         "threads": manifest["threads"],
         "rounds": manifest["rounds_done"],
@@ -234,7 +233,7 @@ def _common(told: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:
 def _records_alone(place: Place, first: Mapping[str, Any], faults: list[str]) -> Source:
     host = first.get("host", {})
     about = {
-        "kind": "model" if "modelled" in first else "records",
+        "kind": "simulation" if "modelled" in first else "records",
         "name": place.folder.name,
         "created": first["started"],
         "hostname": host.get("hostname"),

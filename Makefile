@@ -13,6 +13,7 @@ PLACEMENT =
 SMT =
 CPUS =
 MEMORY =
+ARGS =
 PEERS ?=
 QUICK ?=
 BUILDER ?= auto
@@ -70,11 +71,11 @@ compare: stack
 	    $(if $(UNTIL),--until '$(UNTIL)') $(if $(BUDGET),--budget '$(BUDGET)') \
 	    $(if $(RESERVE_HUGEPAGES),--reserve-hugepages) $(if $(PAGES),--policies '$(PAGES)') \
 	    $(if $(SET_THP_SIZES),--set-thp-sizes) $(if $(THREADS),--threads '$(THREADS)') $(if $(CORES),--cores '$(CORES)') \
-	    $(if $(CPUS),--cpus '$(CPUS)') $(placed)
+	    $(if $(CPUS),--cpus '$(CPUS)') $(placed) $(ARGS)
 
 peers: stack
 	@./pagewise peers --env '$(ENV)' $(if $(PEERS),--peers '$(PEERS)') $(if $(KERNELS),--kernels '$(KERNELS)') \
-	    $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(QUICK),--quick) $(placed)
+	    $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(QUICK),--quick) $(placed) $(ARGS)
 
 man: setup
 	@setup/shell-files

@@ -207,7 +207,7 @@ def test_an_environment_that_is_not_there_is_an_error_that_says_what_to_do(
     cluster: tuple[Slurm, Stage],
 ) -> None:
     _, stage = cluster
-    done = stage.run("cluster", "run", "--env", "nosuch", "--results", str(stage.folder / "other"))
+    done = stage.run("cluster", "run", "--env", "nosuch", "--output", str(stage.folder / "other"))
     assert done.returncode == 3
     assert "ReFrame ran no job" in done.stderr
     assert "./pagewise list" in done.stderr
@@ -228,7 +228,7 @@ def test_what_a_site_says_of_jobs_reaches_the_scheduler_and_options_go_before_it
     }
     (site / "site.yaml").write_text(yaml.safe_dump(told))
     options = ["--site", str(site), "-J", "--account=other", "--name", "one", "--json"]
-    where = ["--results", str(stage.folder / "other")]
+    where = ["--output", str(stage.folder / "other")]
     done = stage.run("cluster", "run", *options, *where, "--rounds", "3", "--no-sweep", timeout=120)
     assert done.returncode == 0, done.stderr
     (node,) = json.loads(done.stdout)["nodes"]

@@ -19,7 +19,7 @@ def test_a_pointer_chase_misses_as_arithmetic_has_it(compiler: str, tmp_path: Pa
     """Random lines on 256 pages of 64 KiB miss 16 entries 1 - 16/256 of the time; on 8 huge pages never."""
     arguments = ("pointer_chase", "--working-set", "16MiB", "--hops", "200000", "--repetitions", "1")
     done = subprocess.run(
-        [ROOT / "pagewise", "simulate", "--compiler", compiler, "--results", tmp_path, *arguments],
+        [ROOT / "pagewise", "simulate", "--compiler", compiler, "--output", tmp_path, *arguments],
         capture_output=True,
         text=True,
         check=False,

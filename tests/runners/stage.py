@@ -212,7 +212,7 @@ class Stage:
         return run_module("pagewise", arguments, self.variables(), self.folder, timeout)
 
     def compare(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.run("compare", "--results", str(self.results), *arguments)
+        return self.run("compare", "--output", str(self.results), *arguments)
 
     def result(self) -> Path:
         """The newest result's folder."""

@@ -60,7 +60,7 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
     """Less what would be a page policy of its own; another environment is another comparison."""
     stage.environment = {"PAGEWISE_ROOT": str(stage.folder), **CALLERS}
     seen = stage.folder / "seen"
-    arguments = ("--policies", "none", "--rounds", "1", "--results", str(stage.results))
+    arguments = ("--policies", "none", "--rounds", "1", "--output", str(stage.results))
     program = ("--", "/bin/sh", "-c", f"env >{seen}")
     assert stage.run("compare", *arguments, *program).returncode == 0
     first = stage.result()
@@ -85,7 +85,7 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
 
 def test_threads_that_are_asked_for_count_instead_of_the_callers(stage: Stage):
     stage.environment = {"PAGEWISE_ROOT": str(stage.folder), **CALLERS}
-    arguments = ("--policies", "none", "--rounds", "1", "--threads", "1", "--results", str(stage.results))
+    arguments = ("--policies", "none", "--rounds", "1", "--threads", "1", "--output", str(stage.results))
     assert stage.run("compare", *arguments, "--", "/bin/true").returncode == 0
     manifest = json.loads((stage.result() / "manifest.json").read_text())
     assert "OMP_NUM_THREADS" not in manifest["program"]["environment"]["passed"]
@@ -129,7 +129,7 @@ def test_nothing_is_measured_by_an_unknown_hyperfine(compared: tuple[Stage, obje
     results = tmp_path / "results"
     for command in (("compare",), ("counters",), ("compare", "--", "/bin/true")):
         name, *program = command
-        assert stage.run(name, "--results", str(results), *program).returncode == 3
+        assert stage.run(name, "--output", str(results), *program).returncode == 3
     assert not results.exists()
     assert stage.run("doctor", "--no-noise").returncode == 1
 
@@ -154,7 +154,7 @@ def test_times_that_cannot_be_are_not_ranked(seconds: str, stage: Stage):
     assert done.returncode == 1, done.stderr
     statuses = {one["status"] for one in read_result(stage.result()).records}
     assert statuses == {"failed"}
-    arguments = ("--policies", "none", "--rounds", "1", "--results", str(stage.results))
+    arguments = ("--policies", "none", "--rounds", "1", "--output", str(stage.results))
     assert stage.run("compare", *arguments, "--", "/bin/true").returncode == 1
     assert "ok" not in {one["status"] for one in read_result(stage.result()).records}
 

@@ -310,7 +310,7 @@ def test_invalid_configurations_are_shown_and_never_ranked(stage: Stage):
     modules = {
         mode: stage.add("gcc-12.2.0", labels[mode], [TRIAD], mode=mode, factor="0.1") for mode in INVALID
     }
-    done = stage.compare("--rounds", "3", "--limit", "1", "--no-sweep")
+    done = stage.compare("--rounds", "3", "--timeout", "1", "--no-sweep")
     assert done.returncode == 1, done.stdout + done.stderr
     rows = {row["module"]: row for row in csv.DictReader((stage.result() / "summary.csv").open())}
     for mode, told in INVALID.items():
@@ -340,7 +340,7 @@ def test_an_interrupt_keeps_and_reports_what_was_measured(stage: Stage, number, 
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
     process = subprocess.Popen(
-        stage.command("compare", "--results", str(stage.results), "--rounds", "1000"),
+        stage.command("compare", "--output", str(stage.results), "--rounds", "1000"),
         env=stage.variables(),
         cwd=stage.folder,
         stdout=subprocess.PIPE,
@@ -407,7 +407,7 @@ def test_unwritable_results(small: Stage):
     small.results.write_text("a file, not a folder")
     done = small.compare()
     assert done.returncode == 4
-    assert "the results folder cannot be made" in done.stderr and "--results" in done.stderr
+    assert "the results folder cannot be made" in done.stderr and "--output" in done.stderr
 
 
 def test_report_of_what_is_no_result(stage: Stage):

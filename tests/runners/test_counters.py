@@ -238,7 +238,7 @@ def filled(stage: Stage, *, papi: str = "on", compilers=("gcc-12.2.0", "llvm-22.
 
 
 def run(stage: Stage, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return stage.run("counters", "--results", str(stage.results), *arguments)
+    return stage.run("counters", "--output", str(stage.results), *arguments)
 
 
 def rows(file: Path) -> list[dict[str, str]]:

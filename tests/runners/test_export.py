@@ -17,7 +17,7 @@ from stage import Stage
 @pytest.fixture
 def exported(small: Stage) -> tuple[Stage, Path]:
     folder = small.folder / "exported"
-    done = small.run("export", "ramble", str(folder), "--runs", "3", "--threads", "2")
+    done = small.run("export", "ramble", str(folder), "--rounds", "3", "--threads", "2")
     assert done.returncode == 0, done.stderr
     assert [Path(line).is_file() for line in done.stdout.split()] == [True] * 5
     return small, folder

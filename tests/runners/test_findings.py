@@ -182,16 +182,3 @@ def test_rounds_are_added_until_narrow_or_the_budget_ends(stage: Stage, argument
         assert "intervals up to" in done.stdout
     page = (stage.result() / "report.html").read_text()
     assert "Rounds were added until" in page if ended == "narrow" else "The budget of" in page
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--until", "wide"), "is no share"),
-        (("--until", "200%"), "is no share"),
-        (("--budget", "soon"), "is no time"),
-    ],
-)
-def test_widths_and_budgets_that_are_none(small: Stage, arguments, told):
-    done = small.compare(*arguments)
-    assert done.returncode == 2 and told in done.stderr

@@ -66,7 +66,7 @@ def test_plan_list_doctor_and_survey(small: Stage):
 
 
 def test_a_program_of_the_users_own(stage: Stage):
-    arguments = ("--results", str(stage.results), "--policies", "none,reuse", "--rounds", "3")
+    arguments = ("--output", str(stage.results), "--policies", "none,reuse", "--rounds", "3")
     data = told(stage.run("compare", "--json", *arguments, "--", "true"), "verdicts")
     assert {row["hugepages"] for row in data["kernels"][0]["configurations"]} == {"none", "reuse"}
     assert {"metrics", "memory"} == set(data["program"])
@@ -75,7 +75,7 @@ def test_a_program_of_the_users_own(stage: Stage):
 def test_counts(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD])
     stage.add("gcc-12.2.0", THP, [TRIAD])
-    arguments = ("--results", str(stage.results), "--rounds", "1", "--events", "software")
+    arguments = ("--output", str(stage.results), "--rounds", "1", "--events", "software")
     done = stage.run("counters", "--json", *arguments)
     data = told(done, "counts")
     assert data["events"] == "software" and "To count" in done.stderr

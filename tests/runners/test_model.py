@@ -491,7 +491,7 @@ def test_ratios_are_of_counts_a_pass() -> None:
 
 
 def invoked(folder: Path, *arguments: str) -> Any:
-    return CliRunner().invoke(root, ["simulate", "--results", str(folder), *arguments], standalone_mode=False)
+    return CliRunner().invoke(root, ["simulate", "--output", str(folder), *arguments], standalone_mode=False)
 
 
 @needs_tracer

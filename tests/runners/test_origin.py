@@ -132,7 +132,7 @@ def test_modules_are_verified_before_one_is_executed(measured: Stage, mark: Path
 
 def test_a_check_of_a_received_result_needs_consent(stage: Stage, mark: Path):
     done = stage.run(
-        "compare", "--policies", "none", "--rounds", "1", "--results", str(stage.results),
+        "compare", "--policies", "none", "--rounds", "1", "--output", str(stage.results),
         "--check", "| cat >/dev/null", "--", "/bin/echo", "text",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -153,7 +153,7 @@ def test_a_check_of_a_received_result_needs_consent(stage: Stage, mark: Path):
     ):
         assert stage.run(*command).returncode == 2
         assert not mark.exists()
-    results = ("--results", str(stage.results))
+    results = ("--output", str(stage.results))
     assert stage.run("results", "rerun", str(own), *results).returncode == 0
     assert not mark.exists()
     before = set(stage.results.iterdir())

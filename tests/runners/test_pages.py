@@ -236,7 +236,7 @@ def test_an_interrupted_comparison_puts_this_machines_switches_back(stage: Stage
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
     arguments = (
-        "--results",
+        "--output",
         str(stage.results),
         "--rounds",
         "1000",

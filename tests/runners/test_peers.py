@@ -53,7 +53,7 @@ def install(stage: Stage, mode: str = "ok") -> None:
 
 
 def peers(stage: Stage, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return stage.run("peers", "--results", str(stage.results), "--kernels", ONE, *arguments)
+    return stage.run("peers", "--output", str(stage.results), "--kernels", ONE, *arguments)
 
 
 def test_a_comparison_with_a_peer_from_finding_to_files(alone: Stage):
@@ -95,7 +95,7 @@ def test_a_comparison_with_a_peer_from_finding_to_files(alone: Stage):
 )
 def test_a_peer_that_does_not_work_is_told_and_is_a_fault(alone: Stage, mode: str, reason: str):
     install(alone, mode)
-    done = peers(alone, "--rounds", "1", "--limit", "0.5")
+    done = peers(alone, "--rounds", "1", "--timeout", "0.5")
     assert done.returncode == 1
     assert "theirs has no figure" in done.stdout and reason in done.stdout
     assert f"could not run as asked: {ONE}" in done.stderr
@@ -150,7 +150,7 @@ def test_a_peer_that_does_not_start_is_told(alone: Stage):
 
 
 def test_peers_and_kernels_that_are_not_here_are_told_and_no_fault(alone: Stage):
-    once = ("peers", "--results", str(alone.results), "--rounds", "1", "--kernels")
+    once = ("peers", "--output", str(alone.results), "--rounds", "1", "--kernels")
     done = alone.run(*once, f"{ONE},transpose")
     assert done.returncode == 0, done.stderr
     assert "likwid-bench is not here" in done.stdout and "hpcc is not here" in done.stdout
@@ -183,7 +183,7 @@ def test_a_broken_kernel_is_not_compared(alone: Stage):
 )
 def test_what_is_asked_for_by_name_must_be_there(alone: Stage, arguments, code, told):
     install(alone)
-    done = alone.run("peers", "--results", str(alone.results), *arguments)
+    done = alone.run("peers", "--output", str(alone.results), *arguments)
     assert done.returncode == code and told in done.stderr
     assert not alone.results.exists()
 
@@ -191,7 +191,7 @@ def test_what_is_asked_for_by_name_must_be_there(alone: Stage, arguments, code, 
 def test_an_interrupt_keeps_what_was_measured_and_ends_the_peer(alone: Stage):
     install(alone)
     process = subprocess.Popen(
-        alone.command("peers", "--results", str(alone.results), "--kernels", ONE, "--rounds", "500"),
+        alone.command("peers", "--output", str(alone.results), "--kernels", ONE, "--rounds", "500"),
         env=alone.variables(),
         cwd=alone.folder,
         stdout=subprocess.PIPE,
@@ -220,7 +220,7 @@ def test_a_kernel_stands_against_direct_calls_of_the_library_that_it_tells(alone
     where = ("none", "hardware", "regular")
     alone.add("gcc-12.2.0", where, [DGEMM], library="netlib-lapack", library_file=file)
     chosen = ("--kernels", "dgemm", "--rounds", "2")
-    done = alone.run("peers", "--results", str(alone.results), *chosen)
+    done = alone.run("peers", "--output", str(alone.results), *chosen)
     told = json.loads((alone.result() / "peers.json").read_text())
     assert told["libraries"] == {"netlib-lapack": file}
     (row,) = csv.DictReader((alone.result() / "peers.csv").open())
@@ -238,6 +238,6 @@ def test_a_kernel_stands_against_direct_calls_of_the_library_that_it_tells(alone
 
 
 def test_a_library_that_is_not_here_is_told_and_no_fault(alone: Stage):
-    done = alone.run("peers", "--results", str(alone.results), "--kernels", "fft", "--rounds", "1")
+    done = alone.run("peers", "--output", str(alone.results), "--kernels", "fft", "--rounds", "1")
     assert done.returncode == 0 and "fftw is not here" in done.stdout
     assert "missing: fftw           no C compiler" in done.stdout

@@ -138,7 +138,7 @@ def test_records_and_reports_have_what_runs_left(stage: Stage, command: str, end
         program.write_text("\n".join([lines[0], DAEMON.replace("60", "40"), *lines[1:]]))
         done = stage.compare("--rounds", "1", "--no-sweep", "--json", *more)
     else:
-        more += ["--rounds", "1", "--policies", "none", "--results", str(stage.results), "--json"]
+        more += ["--rounds", "1", "--policies", "none", "--output", str(stage.results), "--json"]
         done = stage.run("compare", *more, "--", str(daemon))
     told = json.loads(done.stdout)
     records = [json.loads(line) for line in (stage.result() / "records.jsonl").read_text().splitlines()]

@@ -71,12 +71,12 @@ class Own:
         self.stage = Stage(folder, {"PAGEWISE_ROOT": str(programs)})
 
     def command(self, *arguments: str) -> list[str]:
-        return self.stage.command("compare", "--results", str(self.stage.results), *arguments)
+        return self.stage.command("compare", "--output", str(self.stage.results), *arguments)
 
     def run(
         self, *arguments: str, program: str = "memory", way: str = "large"
     ) -> subprocess.CompletedProcess[str]:
-        words = ["compare", "--results", str(self.stage.results), *arguments]
+        words = ["compare", "--output", str(self.stage.results), *arguments]
         return self.stage.run(*words, "--", str(self.programs / program), *way.split(), timeout=120)
 
     def records(self, series: str = "compare") -> list[dict]:
@@ -242,7 +242,7 @@ def test_a_metric_that_is_missing_is_a_wrong_result(own: Own):
 
 
 def test_a_program_that_takes_too_long_is_ended(own: Own):
-    done = own.run("--policies", "none", "--rounds", "1", "--limit", "0.5", way="sleep 30")
+    done = own.run("--policies", "none", "--rounds", "1", "--timeout", "0.5", way="sleep 30")
     assert done.returncode == 1, done.stdout + done.stderr
     assert own.reason("none").startswith("ended after 0.5 s")
 
@@ -253,7 +253,7 @@ def test_input_and_output_files_in_a_fresh_folder(own: Own):
     script.write_text("#!/bin/sh\necho out; ls | wc -l; echo answer $(($(cat input.txt) + 1)) > result.txt\n")
     script.chmod(0o755)
     done = own.stage.run(
-        *("compare", "--results", str(own.stage.results), "--policies", "none", "--rounds", "2"),
+        *("compare", "--output", str(own.stage.results), "--policies", "none", "--rounds", "2"),
         *("--input", "input.txt", "--read", "result.txt", "--metric", "answer=answer (\\d+)"),
         *("--check", "^1$", "--", str(script)),
     )
@@ -289,7 +289,7 @@ def test_the_environment_is_the_users_less_what_is_a_policy(own: Own):
     ],
 )
 def test_wrong_usage_is_told_before_anything_is_run(own: Own, arguments: list[str], told: str):
-    done = own.stage.run("compare", "--results", str(own.stage.results), *arguments)
+    done = own.stage.run("compare", "--output", str(own.stage.results), *arguments)
     assert done.returncode == 2 and told in done.stderr
     assert not own.stage.results.exists()
 
@@ -347,7 +347,7 @@ def test_a_program_with_rights_of_another_is_known(own: Own):
     copy.chmod(copy.stat().st_mode | stat.S_ISUID)
     assert examine(str(copy), os.environ).secured == "it is set-user-ID"
     done = own.stage.run(
-        *("compare", "--results", str(own.stage.results), "--policies", "none,glibc", "--rounds", "1"),
+        *("compare", "--output", str(own.stage.results), "--policies", "none,glibc", "--rounds", "1"),
         *("--", str(copy), "short"),
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -81,7 +81,7 @@ def add(stage: Path, name: str, *lines: str) -> str:
 
 
 def command(stage: Path, *arguments: str) -> tuple[list[str], dict[str, Any]]:
-    words = [ROOT / "pagewise", "compare", "--modules", stage / "modules", "--results", stage / "results"]
+    words = [ROOT / "pagewise", "compare", "--modules", stage / "modules", "--output", stage / "results"]
     # Small enough to be quick, large enough to be changed while it runs.
     chosen = ("--kernels", KERNEL, "--no-sweep", "--json", *arguments)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PAGEWISE_")}
@@ -156,7 +156,7 @@ def test_a_setting_that_changes_during_the_session_is_a_finding(
         build(kernels, policy)
         kept(POOL, "300")
     words, how = command(kernels, "--rounds", "6", "--configurations", f"*/{policy}/hardware-regular")
-    words[words.index("--results") + 1] = str(kernels / fault.name)
+    words[words.index("--output") + 1] = str(kernels / fault.name)
     process = subprocess.Popen(words, **how, stdout=subprocess.PIPE)
     while process.poll() is None:
         records = list((kernels / fault.name).glob("*/records.jsonl"))

@@ -121,7 +121,7 @@ def outcome(
     stage.add("gcc-12.2.0", BASE, [KERNEL])
     names = {add(stage, fault): fault.name for fault in faults}
     chosen = ("--rounds", "8", "--no-sweep", *arguments, "--json")
-    done = stage.run("compare", "--results", str(stage.results), *chosen, timeout=300)
+    done = stage.run("compare", "--output", str(stage.results), *chosen, timeout=300)
     assert done.returncode == 1, done.stderr
     told = json.loads(done.stdout)
     configurations = told["kernels"][0]["configurations"]
@@ -160,7 +160,7 @@ def test_a_fault_of_the_users_program_is_reported_and_not_ranked(fault: Fault, s
         "PW_FAKE_FOLDER": str(stage.folder / "own"),
     }
     chosen = ("--policies", "none,reuse", "--rounds", "4", "--check", "all is well", "--input", str(given))
-    done = stage.run("compare", "--results", str(stage.results), *chosen, "--json", "--", str(program))
+    done = stage.run("compare", "--output", str(stage.results), *chosen, "--json", "--", str(program))
     assert done.returncode == 1, done.stderr
     told = json.loads(done.stdout)
     rows = [row for row in told["kernels"][0]["configurations"] if row["code"]]
@@ -181,7 +181,7 @@ def test_a_fault_of_a_counted_program_is_reported_and_has_no_counts(fault: Fault
     faulty = {"fault": inner[fault.name], "faults": str(FAULTS), "state": str(stage.folder / "runs")}
     stage.add("gcc-12.2.0", THP, [KERNEL], **faulty)
     chosen = ("--events", "software", "--rounds", "6", "--json")
-    done = stage.run("counters", "--results", str(stage.results), *chosen)
+    done = stage.run("counters", "--output", str(stage.results), *chosen)
     assert done.returncode == 1, done.stderr
     told = json.loads(done.stdout)
     assert [(one["hugepages"], one["code"]) for one in told["not_counted"]] == [("thp", fault.code)]
@@ -191,7 +191,7 @@ def test_a_fault_of_a_counted_program_is_reported_and_has_no_counts(fault: Fault
 def test_counts_whose_records_were_edited_are_not_shown(stage: Stage):
     for label in (BASE, THP):
         stage.add("gcc-12.2.0", label, [KERNEL])
-    stage.run("counters", "--results", str(stage.results), "--events", "software", "--rounds", "2")
+    stage.run("counters", "--output", str(stage.results), "--events", "software", "--rounds", "2")
     file = stage.result() / "records.jsonl"
     file.write_bytes(b"".join(fifth(file.read_bytes().splitlines(keepends=True))))
     done = stage.run("report", str(stage.result()), "--json")

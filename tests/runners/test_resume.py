@@ -26,7 +26,7 @@ def broken_off(
 ) -> Path:
     """A comparison that a signal ended after some records; its folder."""
     process = subprocess.Popen(
-        stage.command(command, "--results", str(stage.results), *arguments),
+        stage.command(command, "--output", str(stage.results), *arguments),
         env=stage.variables(),
         cwd=stage.folder,
         stdout=subprocess.DEVNULL,
@@ -187,7 +187,7 @@ def test_two_do_not_write_to_one_result(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.05")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.05")
     process = subprocess.Popen(
-        stage.command("compare", "--results", str(stage.results), "--rounds", "1000"),
+        stage.command("compare", "--output", str(stage.results), "--rounds", "1000"),
         env=stage.variables(),
         cwd=stage.folder,
         stdout=subprocess.DEVNULL,

@@ -254,7 +254,7 @@ def test_what_can_be_neither_detected_nor_asked_is_an_error(checkout: Path) -> N
     assert "--summary" in done.stderr
     done = pagewise(checkout, "site", "new", "Our Site", "--summary", "x")
     assert done.returncode == 2
-    assert "no name of a site" in done.stderr
+    assert not (checkout / "envs" / "sites" / "Our Site").exists()
     shutil.rmtree(checkout / ".pagewise" / "detected")
     with pytest.raises(SetupError, match="nothing was detected"):
         detect(checkout)

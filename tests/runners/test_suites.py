@@ -114,7 +114,7 @@ def suites(tmp_path: Path) -> Stage:
 
 def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stage):
     words = ("--policies", "none", "--rounds", "2", "--suite", "stream")
-    done = suites.run("compare", "--results", str(suites.results), *words)
+    done = suites.run("compare", "--output", str(suites.results), *words)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "STREAM: " in done.stdout and "(by stream/5.10)" in done.stdout
     assert "Triad [MB/s], higher is better" in done.stdout
@@ -126,7 +126,7 @@ def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stag
 def test_a_program_of_ones_own_choice_for_a_code(suites: Stage):
     words = ("--policies", "none", "--rounds", "1", "--suite", "npb")
     done = suites.run(
-        *("compare", "--results", str(suites.results), *words, "--", "cat", str(OUTPUTS / "npb.txt"))
+        *("compare", "--output", str(suites.results), *words, "--", "cat", str(OUTPUTS / "npb.txt"))
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Rate [Mop/s], higher is better" in done.stdout

@@ -84,6 +84,12 @@ def test_other_words_are_refused_before_anything_starts(project: Path, name: str
     assert not (project / "started").exists()
 
 
+@pytest.mark.parametrize("target", ["compare", "peers"])
+def test_further_options_are_passed_through(project: Path, target: str) -> None:
+    *_, measured = started(project, target, "ARGS=--seed 2 -k 'memory/*'", "ROUNDS=3", ARGS="--of-others")
+    assert measured[1] == [target, "--env", "default", "--rounds", "3", "--seed", "2", "-k", "memory/*"]
+
+
 def test_common_names_come_from_the_command_line_alone(project: Path) -> None:
     of_others = {"ENV": "/etc/profile.d/env.sh", "GROUP": "staff", "CORES": "64", "MEMORY": "4096"}
     *_, build, compare = started(project, "compare", **of_others)

@@ -101,7 +101,7 @@ def report_cluster(folder: Path, at_least: float, as_json: bool) -> int:
     from pagewise.cluster.findings import find
     from pagewise.report import cluster as reports
 
-    found = find(folder, campaign.read(folder), at_least / 100.0)
+    found = find(folder, campaign.read(folder), at_least)
     written = reports.write_files(found)
     if as_json:
         print_json(reports.as_json(found))

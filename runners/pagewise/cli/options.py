@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -14,49 +13,13 @@ from rich.console import Console
 
 from pagewise.cli.output import PlainConsole
 from pagewise.cli.shell import values
+from pagewise.cli.types import Duration, Percent
 from pagewise.core.text import json_text
 
 _MEMORIES = re.compile(r",\s*(?=[a-z])")
 _PLAIN_WIDTH = 120
-#: Thirty years: what timers can wait, and records can hold.
-LONGEST_SECONDS = 1e9
-# docs/statistics.md tells what these see.
+# docs/statistics.md: what these detect.
 _ROUNDS, _WIDTH = 7, 0.03
-
-
-class Number(click.FloatRange):
-    """A number in a range; `nan` lies in every range of click's."""
-
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        """The number. Raises BadParameter."""
-        number = super().convert(value, parameter, context)
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number", parameter, context)
-        return number
-
-
-def share(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
-    """An option's callback: 2% or 0.02 as 0.02."""
-    if text is None:
-        return None
-    try:
-        share = float(text.rstrip("% ")) / (100.0 if "%" in text else 1.0)
-    except ValueError:
-        share = 0.0
-    if not 0.0 < share < 1.0:
-        raise click.BadParameter(f"{text!r} is no share: write it like 2%", context, option)
-    return share
-
-
-def _duration(context: click.Context, option: click.Parameter, text: str) -> float:
-    """Seconds of 90s, 10m, 1.5h or 90."""
-    try:
-        seconds = float(text.rstrip("smh")) * {"m": 60.0, "h": 3600.0}.get(text[-1:], 1.0)
-    except ValueError:
-        seconds = 0.0
-    if not 0.0 < seconds <= LONGEST_SECONDS:
-        raise click.BadParameter(f"{text!r} is no time: write it like 90s, 10m or 1h", context, option)
-    return seconds
 
 
 DEFAULT_ENVIRONMENT = "default"
@@ -65,9 +28,12 @@ DEFAULT_ENVIRONMENT = "default"
 def environment_option(default: str | None, text: str) -> Callable[[Any], Any]:
     """The option --env with its default and the end of its help."""
     return click.option(
+        "-e",
         "--env",
         "environment",
         default=default,
+        envvar="PAGEWISE_ENV",
+        show_envvar=True,
         metavar="NAME",
         shell_complete=values.one_of(values.environments),
         help=f"Environment whose modules are used, .pagewise/modules/NAME (default: {text}).",
@@ -83,30 +49,34 @@ MODULES = click.option(
     "--modules",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Another module tree; PAGEWISE_MODULES does the same.",
+    help="Module tree, instead of that of an environment (also: PAGEWISE_MODULES).",
 )
 SEED = click.option(
     "--seed",
     type=click.IntRange(0, (1 << 63) - 1),
+    metavar="N",
     default=1,
     show_default=True,
-    help="Of the order of runs and of the bootstrap.",
+    help="Seed of the order of runs and of the bootstrap.",
 )
-RESULTS = click.option(
-    "--results",
+OUTPUT = click.option(
+    "-o",
+    "--output",
+    "results",
     type=click.Path(path_type=Path),
     default=Path("results"),
     show_default=True,
     metavar="DIR",
-    help="Where the result's folder is made.",
+    help="Parent folder of the result's folder.",
 )
-LIMIT = click.option(
-    "--limit",
-    type=Number(0.1, LONGEST_SECONDS),
-    default=300.0,
+TIMEOUT = click.option(
+    "--timeout",
+    "limit",
+    type=Duration(0.1),
+    default="5m",
     show_default=True,
-    metavar="SECONDS",
-    help="The longest a run may take.",
+    metavar="TIME",
+    help="Maximum duration of one run, as 90s or 10m; a longer run is ended and excluded.",
 )
 END_LEFTOVERS = click.option(
     "--end-leftovers",
@@ -119,19 +89,26 @@ PREFETCHERS = click.option(
     multiple=True,
     metavar="off|NAMES",
     shell_complete=values.list_of(values.prefetchers),
-    help="Switch hardware prefetchers off during the command, all or some by name, then restore them (root): "
-    "docs/prefetchers.md.",
+    help="Switch hardware prefetchers off, all or by name, during the command, then restore them (root; "
+    "docs/prefetchers.md).",
 )
 KERNELS = click.option(
+    "-k",
     "--kernels",
     multiple=True,
     metavar="NAMES",
     shell_complete=values.list_of(values.kernels),
-    help="Kernels by name or glob, as schoenauer_triad, 'memory/*' or '*'; several with commas. By default "
-    "those that `pagewise list` marks.",
+    help="Kernels by name or glob, as schoenauer_triad, 'memory/*' or '*'; several with commas (default: "
+    "those marked in pagewise list kernels).",
 )
 THREADS = click.option(
-    "--threads", type=click.IntRange(1, 4096), default=1, show_default=True, help="Threads, one a core."
+    "-t",
+    "--threads",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Number of threads, one per core.",
 )
 ORDERS = click.option(
     "--placement",
@@ -139,30 +116,38 @@ ORDERS = click.option(
     multiple=True,
     metavar="compact|scatter",
     shell_complete=values.list_of(values.orders),
-    help="Threads near to each other (close) or far apart (spread); both with a comma: docs/placement.md.",
+    help="Place threads close together, or spread over caches and sockets; both with a comma "
+    "(docs/placement.md).",
 )
 SMT = click.option(
     "--smt",
     multiple=True,
     metavar="avoid|use|N",
-    help="A thread a core, one on each of its hardware threads, or N; several with commas.",
+    help="Threads per core: one, one per hardware thread, or N; several with commas.",
 )
 MEMORY = click.option(
     "--memory",
     multiple=True,
     metavar="POLICIES",
     shell_complete=values.list_of(values.memory_policies),
-    help="first-touch, local, bind or interleave, with NUMA nodes as bind:0-1; several with commas.",
+    help="Memory policy: first-touch, local, bind or interleave, with NUMA nodes as bind:0-1; several with "
+    "commas.",
 )
 _PLACEMENT = (
     click.option(
-        "--threads", type=click.IntRange(1, 4096), default=None, help="Threads, one a core without --smt use."
+        "-t",
+        "--threads",
+        type=click.IntRange(1, 4096),
+        metavar="N",
+        default=None,
+        help="Number of threads, one per core unless --smt is given (default: 1; of a program: its own).",
     ),
     click.option(
         "--cores",
         type=click.IntRange(1, 4096),
+        metavar="N",
         default=None,
-        help="In place of --threads: so many cores, with a thread on each, or more by --smt.",
+        help="Number of cores, with one thread each, or more with --smt; instead of --threads.",
     ),
     ORDERS,
     SMT,
@@ -171,7 +156,7 @@ _PLACEMENT = (
         "lists",
         multiple=True,
         metavar="LIST",
-        help="These CPUs, as 0-3,8: a thread on each. Given again it is another placement.",
+        help="CPUs, as 0-3,8, with one thread each; repeat the option to compare placements.",
     ),
     MEMORY,
 )
@@ -179,7 +164,7 @@ RESERVE = click.option(
     "--reserve-hugepages",
     "reserve",
     is_flag=True,
-    help="Reserve the pages of the pools during the command, then restore the pools (root).",
+    help="Reserve huge pages in the hugetlb pools during the command, then restore the pools (root).",
 )
 POLICIES = click.option(
     "--policies",
@@ -197,55 +182,58 @@ SUITE = click.option(
 SET_THP_SIZES = click.option(
     "--set-thp-sizes",
     is_flag=True,
-    help="Switch the needed THP sizes to madvise during the command, then restore them (root).",
+    help="Enable the needed THP sizes during the command, then restore them (root).",
 )
 ROUNDS = click.option(
+    "-n",
     "--rounds",
     type=click.IntRange(1, 1000),
+    metavar="N",
     default=None,
-    help="So many rounds, or at least so many with --until; 3 are the fewest that rank. By default 7 with "
-    "--until 3%.",
+    help="Number of rounds, with --until the minimum; verdicts need 3 (default: 7 with --until 3%).",
 )
 UNTIL = click.option(
     "--until",
-    callback=share,
+    type=Percent(),
     metavar="WIDTH",
-    help="Add rounds until every 95 % interval is narrower, as 2%, or the budget ends: docs/statistics.md.",
+    help="Add rounds until every 95 % interval is narrower than this, as 2%, or the budget is spent "
+    "(docs/statistics.md).",
 )
 BUDGET = click.option(
     "--budget",
-    callback=_duration,
+    type=Duration(0.1),
     default="10m",
     show_default=True,
     metavar="TIME",
-    help="The longest that all rounds may take with --until, as 90s, 10m, 1h.",
+    help="Maximum duration of all rounds with --until, as 90s, 10m or 1h.",
 )
 AA = click.option(
     "--aa",
     type=click.IntRange(1, 10),
+    metavar="N",
     default=1,
     show_default=True,
-    help="A/A pairs: how often more each baseline runs in a round.",
+    help="Number of additional runs of each baseline per round (A/A).",
 )
 PLAN = click.option(
     "--plan",
     "planning",
     is_flag=True,
-    help="Tell what would be run and how long that takes by earlier results; nothing is started.",
+    help="Show what would run, and how long it takes according to earlier results; start nothing.",
 )
 AT_LEAST = click.option(
     "--at-least",
-    type=Number(min=0.0, min_open=True),
-    default=3.0,
+    type=Percent(),
+    default="3%",
     show_default=True,
     metavar="PERCENT",
-    help="Ignore deviations of nodes below this percentage.",
+    help="Ignore deviations of cluster nodes below this percentage.",
 )
 JSON = click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print one JSON object; tables and messages go to standard error. docs/json.md.",
+    help="Print one JSON object; tables go to standard error (docs/json.md).",
 )
 STORE = click.option(
     "--store",
@@ -253,15 +241,15 @@ STORE = click.option(
     default=Path("results/pagewise.duckdb"),
     show_default=True,
     metavar="FILE",
-    help="The store of collected results.",
+    help="Store of collected results.",
 )
 WAIT = click.option(
     "--wait",
-    type=Number(0.0, LONGEST_SECONDS),
-    default=60.0,
+    type=Duration(),
+    default="60s",
     show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for others that write the store.",
+    metavar="TIME",
+    help="Maximum time to wait for another writer of the store.",
 )
 
 

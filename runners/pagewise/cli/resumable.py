@@ -30,7 +30,7 @@ class Resumable(click.Command):
                 type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
                 metavar="RESULT",
                 shell_complete=values.one_of(values.broken_off),
-                help="Go on with a comparison that was broken off, as it was begun and in its folder.",
+                help="Resume an interrupted RESULT with its own options and in its folder.",
             )
         )
         self.params.append(click.Option(["--trust"], is_flag=True, help=f"With --resume: {TRUST}"))
@@ -49,7 +49,7 @@ class Resumable(click.Command):
         for name in context.params:
             given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
             if name not in _BESIDE and given:
-                raise click.UsageError("--resume takes all other options from the result: give none", context)
+                raise click.UsageError("--resume takes all options from the result: give no others", context)
         kept = {name: context.params[name] for name in _BESIDE if name in context.params}
         result = _begun_by(folder, context)
         context.params.clear()
@@ -74,7 +74,7 @@ def _begun_by(folder: Path, context: click.Context) -> Begun:
     found = begun(folder)
     if found.name != context.info_name:
         raise SelectionError(
-            f"this result was begun by `pagewise {found.name}`",
+            f"this is a result of `pagewise {found.name}`",
             where=folder,
             remedy=f"pagewise {found.name} --resume {folder}",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import shutil
@@ -32,8 +33,8 @@ _START = "from reframe.frontend.cli import main; main()"
 class Request:
     """What to run where. `options` are those of `pagewise compare`; no `nodes`: the scheduler chooses one.
 
-    `job_options` go to the scheduler (account=perf as --account=perf); `time_limit` is written as ReFrame
-    does (1h30m).
+    `job_options` go to the scheduler (account=perf as --account=perf); `time_limit` is that of each job in
+    seconds.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Request:
     nodes: tuple[Node, ...]
     configuration: tuple[Path, ...]
     results: Path
-    time_limit: str | None = None
+    time_limit: float = 3600.0
     job_options: tuple[str, ...] = ()
 
     @property
@@ -86,9 +87,11 @@ def command(request: Request, folder: Path) -> list[str]:
     files = [word for file in request.configuration for word in ("-C", str(file))]
     arguments = [*files, "--system", request.partition.fullname, "-c", str(TESTS), "--prefix", str(work)]
     arguments += ["-n", f"comparison%env={request.environment}"]
-    settings = {"results": str(folder / campaign.NODES), "options": shlex.join(request.options)}
-    if request.time_limit is not None:
-        settings["time_limit"] = request.time_limit
+    settings = {
+        "results": str(folder / campaign.NODES),
+        "options": shlex.join(request.options),
+        "time_limit": f"{math.ceil(request.time_limit)}s",
+    }
     arguments += [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
     arguments += [f"--job-option={option}" for option in request.job_options]
     if request.nodes:
@@ -114,7 +117,7 @@ def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = Fals
     state, process = "complete", None
     try:
         with interruptible():
-            output = subprocess.DEVNULL if quiet else None
+            output = subprocess.DEVNULL if quiet else sys.stderr.fileno()
             process = subprocess.Popen(
                 command(request, folder), env=environment, stdout=output, start_new_session=True
             )

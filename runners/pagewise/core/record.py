@@ -94,7 +94,7 @@ class RecordWriter:
             raise RefusedError(
                 f"the records cannot be written: {fault.strerror}",
                 where=file,
-                remedy="name another --results folder",
+                remedy="name another --output folder",
             ) from fault
         try:
             lock(self._descriptor, file)

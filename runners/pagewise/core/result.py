@@ -66,7 +66,7 @@ def create_folder(results: Path, name: str, now: datetime) -> Path:
         raise RefusedError(
             f"the results folder cannot be made: {fault.strerror}",
             where=results,
-            remedy="name another: --results DIR",
+            remedy="name another: --output DIR",
         ) from fault
     raise RefusedError(
         "a hundred results of this second have this name",

@@ -145,7 +145,7 @@ def _connected(file: Path, wait: float, *, read_only: bool) -> Iterator[duckdb.D
                 raise RefusedError(
                     "another process has been writing the store all the time",
                     where=file,
-                    remedy="wait for it, or give it longer: --wait SECONDS",
+                    remedy="wait for it, or give it longer: --wait TIME",
                 ) from fault
             time.sleep(_LOOK_AGAIN)
         except duckdb.Error as fault:

@@ -134,7 +134,7 @@ class Place:
 
     def compare(self, *arguments: str, **more: Any) -> Ended:
         """A short comparison, in a process of its own."""
-        chosen = ["--rounds", "1", "--no-sweep", "--kernels", "chase", "--results", str(self.results)]
+        chosen = ["--rounds", "1", "--no-sweep", "--kernels", "chase", "--output", str(self.results)]
         return self.start("compare", *chosen, *arguments, **more)
 
 

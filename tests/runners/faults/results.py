@@ -204,7 +204,7 @@ def _all_at_once(place: Place) -> list[Ended]:
         listed,
         place.run("results", "list"),
         collected,
-        place.run("compare", "--plan", "--results", str(place.results)),
+        place.run("compare", "--plan", "--output", str(place.results)),
     ]
 
 

@@ -52,8 +52,8 @@ def process(name: str, code: str) -> Fault:
         program = place.folder / "program.py"
         program.write_text(f"#!{sys.executable} -SE\nimport os, signal, sys, time\n{code}\n")
         program.chmod(0o755)
-        chosen = ["--rounds", "1", "--policies", "none", "--limit", "1", "--end-leftovers"]
-        chosen += ["--results", str(place.results), "--json"]
+        chosen = ["--rounds", "1", "--policies", "none", "--timeout", "1", "--end-leftovers"]
+        chosen += ["--output", str(place.results), "--json"]
         ended = place.start("compare", *chosen, "--", str(program))
         made = max(place.results.glob("2*"), key=lambda folder: folder.name)
         assert json.loads((made / "manifest.json").read_text())["state"] == "complete"
@@ -112,7 +112,7 @@ def _full_disk(place: Place) -> list[Ended]:
     if mounted.returncode != 0:
         return []
     try:
-        return [place.start("compare", "--rounds", "3", "--results", str(small / "r"))]
+        return [place.start("compare", "--rounds", "3", "--output", str(small / "r"))]
     finally:
         subprocess.run(["umount", "-l", small], check=True)
 
@@ -127,7 +127,7 @@ def _no_permission(place: Place) -> list[Ended]:
 
 def _read_only(place: Place) -> Ended:
     (place.folder / "file").write_text("")
-    return place.compare("--results", str(place.folder / "file" / "below"))
+    return place.compare("--output", str(place.folder / "file" / "below"))
 
 
 def _folder_vanishes(place: Place) -> Ended:
@@ -140,7 +140,7 @@ def _folder_vanishes(place: Place) -> Ended:
 def _interrupted(number: int) -> Callable[[Place], Ended]:
     def happen(place: Place) -> Ended:
         ended = place.start(
-            *["compare", "--rounds", "200", "--results", str(place.results), "--limit", "5"],
+            *["compare", "--rounds", "200", "--output", str(place.results), "--timeout", "5"],
             # Not ignored, as nohup and a shell's background jobs inherit it.
             shell=f'env --default-signal "$@" & pid=$!; sleep 2; kill -{number} $pid; wait $pid',
         )

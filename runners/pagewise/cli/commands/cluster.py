@@ -7,35 +7,36 @@ from typing import Any
 import click
 
 from pagewise.cli.measured import report_cluster
-from pagewise.cli.options import AT_LEAST, ENVIRONMENT, JSON, RESULTS, print_json
+from pagewise.cli.options import AT_LEAST, ENVIRONMENT, JSON, OUTPUT, print_json
+from pagewise.cli.types import Duration
 
 SITE = click.option(
     "--site",
     metavar="NAME",
-    help="Site whose reframe.yaml, or else site.yaml, tells of the scheduler: a folder of envs/sites, or a "
-    "path. PAGEWISE_SITE by default; without one, the scheduler that is found here.",
+    help="Site whose reframe.yaml, else site.yaml, describes the scheduler: a folder of envs/sites, or a "
+    "path (default: PAGEWISE_SITE, else the scheduler detected here).",
 )
 PARTITION = click.option(
-    "--partition", metavar="NAME", help="Partition, in place of the site's; needed where there are several."
+    "--partition", metavar="NAME", help="Partition (default: the site's; required if it has several)."
 )
 
 
 @click.group("cluster")
 def command() -> None:
-    """Comparisons on the nodes of a cluster, run by ReFrame: docs/node-sweeps.md."""
+    """Compare the nodes of a cluster; ReFrame runs the jobs (docs/node-sweeps.md)."""
 
 
 @command.command()
 @click.argument("site")
 def configure(site: str) -> None:
-    """Write envs/sites/SITE/reframe.yaml, to be edited: from its site.yaml, else from what is found here."""
+    """Write envs/sites/SITE/reframe.yaml for editing, from its site.yaml, else from what is detected here."""
     from pagewise.cluster.sites import site_folder, system_of, write_site
     from pagewise.stack.paths import project_root
 
     folder = site_folder(project_root(), site)
     assert folder is not None
     file = write_site(folder, system_of(folder), folder.name)
-    click.echo(f"{file}: look through it, then: pagewise cluster nodes")
+    click.echo(f"{file}: check it, then run: pagewise cluster nodes")
 
 
 @command.command()
@@ -43,7 +44,7 @@ def configure(site: str) -> None:
 @PARTITION
 @JSON
 def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
-    """List the nodes of a partition, and which could be measured."""
+    """List the nodes of a partition, and whether they are usable."""
     from pagewise.cluster.schedulers import nodes_of
     from pagewise.cluster.sites import located
 
@@ -68,11 +69,16 @@ def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
     "--nodes",
     "wanted",
     metavar="all|LIST",
-    help="all: a comparison on every node of the partition; n[1-4],n7: on these. One node of the scheduler's "
-    "choice by default.",
+    help="Nodes to measure: all of the partition, or a list as n[1-4],n7 (default: one that the scheduler "
+    "chooses).",
 )
 @click.option(
-    "--time-limit", metavar="TIME", help="The longest that a job may take, as 30m or 1h30m. 1h by default."
+    "--time-limit",
+    type=Duration(60.0),
+    default="1h",
+    show_default=True,
+    metavar="TIME",
+    help="Time limit of each job, as 30m or 1h30m.",
 )
 @click.option(
     "-J",
@@ -80,22 +86,22 @@ def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
     "job_options",
     multiple=True,
     metavar="OPTION",
-    help="For the scheduler, as account=perf.",
+    help="Option of each job for the scheduler, as account=perf.",
 )
 @AT_LEAST
 @ENVIRONMENT
 @click.option(
     "--name", default="cluster", show_default=True, metavar="NAME", help="Name in the result's folder."
 )
-@RESULTS
+@OUTPUT
 @JSON
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def run(as_json: bool, **chosen: Any) -> int:
-    """Run `pagewise compare` on nodes, a job each, and tell which nodes are unlike the others.
+    """Run `pagewise compare` on nodes, one job per node, and show which nodes deviate from the others.
 
-    OPTIONS are those of compare: --kernels, --configurations, --rounds, --until, --threads, ... Each node's
-    comparison is whole on it. A node that dies or a job that is ended is told; the rest is kept. Ctrl-C
-    cancels the jobs. Exit code 1 where a node is missing.
+    OPTIONS are those of compare: --kernels, --configurations, --rounds, --until, --threads, ... Each node
+    runs a complete comparison. Nodes that fail and jobs that are ended early are reported; the rest is kept.
+    Ctrl-C cancels the jobs. Exit code 1 when a node is missing.
     """
     from pagewise.cluster import engine
     from pagewise.cluster.sites import located

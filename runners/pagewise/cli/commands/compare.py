@@ -20,19 +20,17 @@ from pagewise.cli.options import (
     ENVIRONMENT_OR_SUITES,
     JSON,
     KERNELS,
-    LIMIT,
-    LONGEST_SECONDS,
     MODULES,
+    OUTPUT,
     PLAN,
     PREFETCHERS,
     RESERVE,
-    RESULTS,
     ROUNDS,
     SEED,
     SET_THP_SIZES,
     SUITE,
+    TIMEOUT,
     UNTIL,
-    Number,
     make_console,
     place_threads,
     placed,
@@ -44,6 +42,7 @@ from pagewise.cli.options import (
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
+from pagewise.cli.types import Duration, Percent
 from pagewise.core.configuration import BASELINE
 
 #: Options for kernels only, and for a program only, by their parameters.
@@ -152,18 +151,18 @@ class _Comparing(Resumable, _KernelsOrProgram):
 @click.option(
     "--sample-interval",
     "interval",
-    type=Number(0.001, LONGEST_SECONDS),
+    type=Duration(0.001),
     default=None,
-    metavar="SECONDS",
-    help="Memory sampling interval in seconds (default: adaptive, at most 1 % of one CPU).",
+    metavar="TIME",
+    help="Memory sampling interval, as 0.05s (default: adaptive, at most 1 % of one CPU).",
 )
 @click.option(
     "--enough-coverage",
     "enough",
-    type=Number(0.0, 1.0),
-    default=0.8,
+    type=Percent(closed=True),
+    default="80%",
     show_default=True,
-    metavar="SHARE",
+    metavar="PERCENT",
     help="Minimum share of a policy's memory that must be on the pages asked for.",
 )
 @SEED
@@ -173,8 +172,8 @@ class _Comparing(Resumable, _KernelsOrProgram):
     metavar="NAME",
     help="Name in the result's folder (default: the environment's or the program's).",
 )
-@RESULTS
-@LIMIT
+@OUTPUT
+@TIMEOUT
 @END_LEFTOVERS
 @PLAN
 @JSON

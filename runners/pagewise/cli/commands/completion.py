@@ -10,10 +10,10 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 def command(shell: str) -> None:
-    """Print what makes SHELL complete commands, options and values: eval "$(pagewise completion bash)".
+    """Print the completion script of SHELL: eval "$(pagewise completion bash)".
 
-    In fish: pagewise completion fish | source. setup/activate.sh does it for bash and zsh. zsh and fish want
-    pagewise on PATH; bash completes ./pagewise too.
+    In fish: pagewise completion fish | source. setup/activate.sh loads it in bash and zsh. zsh and fish need
+    pagewise on PATH; bash completes ./pagewise as well.
     """
     from pagewise.cli import COMPLETE, root
     from pagewise.cli.shell.complete import SHELLS

@@ -15,15 +15,15 @@ from pagewise.cli.options import (
     ENVIRONMENT,
     JSON,
     KERNELS,
-    LIMIT,
     MODULES,
+    OUTPUT,
     PLAN,
     POLICIES,
     PREFETCHERS,
     RESERVE,
-    RESULTS,
     SEED,
     SET_THP_SIZES,
+    TIMEOUT,
     make_console,
     place_threads,
     placed,
@@ -50,32 +50,40 @@ class _Counting(Resumable, TakesProgram):
     multiple=True,
     metavar="GLOBS",
     shell_complete=values.list_of(values.configurations),
-    help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. By default those that differ from "
-    "the baseline in compiler and pages.",
+    help="Configurations by glob, as 'gcc-*/thp/*'; several with commas (default: those that differ from the "
+    "baseline in compiler or hugepages).",
 )
 @click.option(
     "--groups",
     multiple=True,
     metavar="NAMES",
     shell_complete=values.list_of(values.event_groups),
-    help="Groups of events, as tlb,cache; several with commas. All by default.",
+    help="Groups of events, as tlb,cache; several with commas (default: all).",
 )
 @click.option(
     "--events",
     metavar="NAME",
     shell_complete=values.one_of(values.event_files),
-    help="Another event file than that for this CPU, as generic or software.",
-)
-@click.option("--region", metavar="NAME", help="Count in this region of the programs alone, as hydro.")
-@click.option(
-    "--multiplex", is_flag=True, help="Count all events by turns in one run, by estimate, not a group a run."
+    help="Event file, as generic or software (default: that of this CPU).",
 )
 @click.option(
+    "--region",
+    metavar="NAME",
+    help="Region of the programs to count in, as hydro (default: the measured pass).",
+)
+@click.option(
+    "--multiplex",
+    is_flag=True,
+    help="Count all events in one run by multiplexing, which estimates (default: one run per group).",
+)
+@click.option(
+    "-n",
     "--rounds",
     type=click.IntRange(1, 1000),
+    metavar="N",
     default=3,
     show_default=True,
-    help="Rounds; from 3 on ratios have intervals.",
+    help="Number of rounds; ratios have intervals from 3 on.",
 )
 @placed
 @RESERVE
@@ -83,17 +91,19 @@ class _Counting(Resumable, TakesProgram):
 @SET_THP_SIZES
 @PREFETCHERS
 @SEED
-@click.option("--name", default="counters", show_default=True, metavar="NAME", help="In the folder's name.")
-@RESULTS
-@LIMIT
+@click.option(
+    "--name", default="counters", show_default=True, metavar="NAME", help="Name in the result's folder."
+)
+@OUTPUT
+@TIMEOUT
 @END_LEFTOVERS
 @PLAN
 @JSON
 def command(**chosen: Any) -> int:
-    """Count events of kernels by compiler and pages, and say what huge pages and compilers change.
+    """Count events of kernels, and show what huge pages and compilers change.
 
-    Each configuration runs once a group of events in each round; docs/counters.md tells what is counted
-    where. Writes text, CSV, LaTeX and HTML. Ctrl-C keeps and reports what was counted.
+    Each configuration runs once per group of events and round. Writes text, CSV, LaTeX and HTML. Ctrl-C keeps
+    and reports what was counted. See docs/counters.md for the events of each CPU.
     """
     if program := chosen.pop("command"):
         raise SelectionError(

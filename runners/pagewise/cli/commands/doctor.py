@@ -20,13 +20,20 @@ _INVALID = 1
 @click.command()
 @ENVIRONMENT
 @MODULES
-@click.option("--noise/--no-noise", default=True, help="Measure for two seconds how steady this machine is.")
 @click.option(
-    "--restore", "restoring", is_flag=True, help="First restore settings that a killed session left changed."
+    "--noise/--no-noise",
+    default=True,
+    help="Measure for two seconds how much times vary on this machine (default: yes).",
+)
+@click.option(
+    "--restore",
+    "restoring",
+    is_flag=True,
+    help="First restore the settings that a killed session left changed.",
 )
 @JSON
 def command(environment: str, modules: Path | None, noise: bool, restoring: bool, as_json: bool) -> int:
-    """Tell what this node has, and the remedy for each lack."""
+    """List what this node provides, what is missing, and how to fix it."""
     from pagewise.workloads.doctor import examine, print_findings, to_dict
 
     if restoring:

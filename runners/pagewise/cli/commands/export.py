@@ -12,7 +12,7 @@ from pagewise.cli.options import ENVIRONMENT, KERNELS, MODULES, THREADS, find_ca
 
 @click.group("export")
 def command() -> None:
-    """Write the configurations and figures of merit for other tools: docs/ramble.md."""
+    """Write configurations and figures of merit for other tools (docs/ramble.md)."""
 
 
 @command.command()
@@ -21,14 +21,23 @@ def command() -> None:
 @MODULES
 @KERNELS
 @click.option(
-    "--configurations", multiple=True, metavar="GLOBS", help="Configurations by glob, as 'gcc-*/thp/*'."
+    "--configurations",
+    multiple=True,
+    metavar="GLOBS",
+    help="Configurations by glob, as 'gcc-*/thp/*'; several with commas (default: all).",
 )
 @THREADS
 @click.option(
-    "--runs", type=click.IntRange(1, 1000), default=7, show_default=True, help="Repeats of an experiment."
+    "-n",
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    default=7,
+    show_default=True,
+    help="Number of repetitions of each experiment.",
 )
 def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) -> None:
-    """Write into FOLDER Ramble applications of the kernels, and a workspace with the configurations."""
+    """Write Ramble applications of the kernels, and a workspace with the configurations, into FOLDER."""
     from pagewise.cluster.export.ramble import Chosen, write_ramble
     from pagewise.stack import lmod
     from pagewise.stack.setup import setup_facts
@@ -40,7 +49,7 @@ def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) 
         catalog.tree,
         lmod.find_init(setup_facts()),
         chosen["threads"],
-        chosen["runs"],
+        chosen["rounds"],
     )
     for file in write_ramble(folder, told):
         click.echo(file)

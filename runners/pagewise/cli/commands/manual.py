@@ -9,7 +9,7 @@ import click
 def command() -> None:
     """Print the manual page: pagewise manual > pagewise.1; man ./pagewise.1.
 
-    make man writes it to where setup/activate.sh makes man find it: man pagewise.
+    make man installs it for man pagewise, after setup/activate.sh.
     """
     from pagewise.cli import root
     from pagewise.cli.shell.manual import manual

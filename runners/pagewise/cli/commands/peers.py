@@ -11,13 +11,13 @@ from pagewise.cli.options import (
     END_LEFTOVERS,
     ENVIRONMENT,
     JSON,
-    LIMIT,
     MEMORY,
     MODULES,
     ORDERS,
-    RESULTS,
+    OUTPUT,
     SEED,
     SMT,
+    TIMEOUT,
     make_console,
     print_json,
     split_commas,
@@ -33,43 +33,50 @@ _INVALID = 1
 @ENVIRONMENT
 @MODULES
 @click.option(
-    "--rounds", type=click.IntRange(1, 1000), default=None, help="Rounds; 9 by default, 3 with --quick."
+    "-n",
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    default=None,
+    help="Number of rounds (default: 9, with --quick 3).",
 )
 @click.option(
     "--peers",
     multiple=True,
     metavar="NAMES",
     shell_complete=values.list_of(values.peers),
-    help="Peers by name; several with commas.",
+    help="Peers by name; several with commas (default: all that are installed).",
 )
 @click.option(
+    "-k",
     "--kernels",
     multiple=True,
     metavar="GLOBS",
     help="Kernels or comparisons by glob, as stream_triad or '*/L1/*'; several with commas.",
 )
-@click.option("--quick", is_flag=True, help="First-level cache and memory, one core, 3 rounds.")
+@click.option(
+    "--quick", is_flag=True, help="Measure first-level cache and memory only, on one core, in 3 rounds."
+)
 @click.option(
     "--peer-path",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="A folder with peers' programs, before PATH; PAGEWISE_PEERS (DIR:DIR) does the same.",
+    help="Folder with programs of peers, searched before PATH (also: PAGEWISE_PEERS, DIR:DIR).",
 )
 @ORDERS
 @SMT
 @MEMORY
 @SEED
-@RESULTS
-@LIMIT
+@OUTPUT
+@TIMEOUT
 @END_LEFTOVERS
 @JSON
 def command(as_json: bool, **chosen: Any) -> int:
-    """Measure our kernels beside peer benchmarks, alternately, and say whether they reach them.
+    """Compare the kernels with installed peer benchmarks, interleaved.
 
-    Uses the peers that are installed and says which are missing: docs/peers.md tells where they come from.
-    Exit code 1 when something could not run as asked; a target that is not met is no fault. Ctrl-C keeps and
-    reports what was measured.
+    Lists missing peers; docs/peers.md describes how to get them. Exit code 1 when something could not run as
+    asked; a missed target is not a failure. Ctrl-C keeps and reports what was measured.
     """
     from pagewise.session.processes import left_text
     from pagewise.workloads.peers.report import print_rows, to_dict, write_files

@@ -38,27 +38,27 @@ def command(
     module: str,
     command: Sequence[str],
 ) -> int:
-    """Load MODULE and run a program in it: pagewise run MODULE -- pw-schoenauer_triad --sweep working-set.
+    """Load MODULE and run a program of it: pagewise run MODULE -- pw-schoenauer_triad --sweep working-set.
 
-    MODULE is a name, its end (gcc-12.2.0/thp/hardware-regular), or a glob that fits one. Programs measure
-    once, or a curve: over the working set, over another option by values of the program's own (--sweep
-    prefetch-distance), or by named ones (--sweep prefetch-distance=4,8,16). pw-<kernel> --help lists the
-    options.
+    MODULE is a name, the end of a name (gcc-12.2.0/thp/hardware-regular), or a glob that matches one module.
+    Programs measure one point or a curve: over the working set, or over another option, with the program's
+    values (--sweep prefetch-distance) or yours (--sweep prefetch-distance=4,8,16). For all options:
+    pw-<kernel> --help.
     """
     if command[0] == "--":
         command = command[1:]
     if not command:
-        raise click.UsageError("name the program after --")
+        raise click.UsageError("There is no program after --.")
     entries = find_catalog(environment, modules).select_entries([module])
     if len(entries) > 1:
         names = "\n    ".join(entry.configuration.module for entry in entries)
-        raise SelectionError(f"{module!r} fits several modules:\n    {names}", remedy="name one of them")
+        raise SelectionError(f"{module!r} matches several modules:\n    {names}", remedy="name one of them")
     program = entries[0].program(command[0])
     if program is None:
         raise SelectionError(
-            f"there is no program {command[0]!r} when this module is loaded",
+            f"this module has no program {command[0]!r}",
             where=entries[0].configuration.module,
-            remedy="see `pagewise list` for its kernels",
+            remedy="to list its kernels: pagewise list kernels",
         )
     if prefetchers:
         from pagewise.session.launch import run_without_prefetchers

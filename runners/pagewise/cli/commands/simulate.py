@@ -11,8 +11,8 @@ import click
 
 from pagewise.cli.options import (
     JSON,
-    LIMIT,
-    RESULTS,
+    OUTPUT,
+    TIMEOUT,
     make_console,
     print_json,
     split_commas,
@@ -52,12 +52,13 @@ from pagewise.cli.shell import values
 @click.option(
     "--functions",
     type=click.IntRange(0, 40),
+    metavar="N",
     default=5,
     show_default=True,
     help="Number of functions with TLB misses to show.",
 )
-@RESULTS
-@LIMIT
+@OUTPUT
+@TIMEOUT
 @JSON
 @click.argument("kernel", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

@@ -15,12 +15,12 @@ _SCHEDULERS = click.Choice(("none", "slurm", "pbs", "pjm"))
 
 @click.group("site")
 def command() -> None:
-    """List, check and write sites: what a machine brings (docs/new-site.md)."""
+    """List, check and write sites: what a machine provides (docs/new-site.md)."""
 
 
 @command.command("list")
 def listing() -> None:
-    """The sites of this checkout, each with what it is."""
+    """List the sites of this checkout."""
     from pagewise.stack.site.folder import read_site, site_names
 
     for name in site_names():
@@ -31,27 +31,38 @@ def listing() -> None:
 
 @command.command()
 @click.argument("name")
-@click.option("--here", is_flag=True, help="Whether all that it names is on this machine, too.")
+@click.option("--here", is_flag=True, help="Check also that everything it names exists on this machine.")
 def check(name: str, here: bool) -> None:
-    """Check a site: its schema, its compilers for its toolchains; all faults at once."""
+    """Check the schema of a site, and its compilers and toolchains; all errors at once."""
     from pagewise.stack.site.folder import read_site
 
     site = read_site(name, here=here)
-    click.echo(f"{site.name}: no faults" + (", and all of it is here" if here else ""))
+    click.echo(f"{site.name}: no errors" + (", and everything exists here" if here else ""))
 
 
 @command.command()
 @click.argument("name")
-@click.option("--summary", help="What the machine is, in a line.")
-@click.option("--target", metavar="NAME", help="The processor by archspec's name; native: where it is built.")
-@click.option("--scheduler", type=_SCHEDULERS, help="Who runs jobs.")
+@click.option("--summary", help="Description of the machine in one line.")
 @click.option(
-    "--option", "options", multiple=True, help="Of the scheduler, for a job with a node of its own."
+    "--target",
+    metavar="NAME",
+    help="Processor by its archspec name, or native: that of the building machine (default: native).",
+)
+@click.option("--scheduler", type=_SCHEDULERS, help="Scheduler of jobs (default: detected).")
+@click.option(
+    "-J",
+    "--job-option",
+    "options",
+    multiple=True,
+    metavar="OPTION",
+    help="Option of each job for the scheduler, to get a whole node.",
 )
 @click.option("--partition", metavar="NAME", help="Partition or queue of jobs.")
 @click.option("--account", metavar="NAME", help="Account that jobs are charged to.")
-@click.option("--module", "modules", multiple=True, help="To be loaded before anything is built or run.")
-@click.option("--yes", is_flag=True, help="Ask nothing: what is not given is as detected.")
+@click.option("--module", "modules", multiple=True, help="Module to load before anything is built or run.")
+@click.option(
+    "--yes", is_flag=True, help="Do not ask; take what is detected for everything that is not given."
+)
 def new(
     name: str,
     *,
@@ -64,12 +75,13 @@ def new(
     modules: Sequence[str],
     yes: bool,
 ) -> None:
-    """Write the folder of a new site from what is detected here; what is not, is asked."""
+    """Write the folder of a new site from what is detected here, and ask for the rest."""
     from pagewise.stack.site.new import Scheduler, detect, fault, new_folder, write
 
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
         raise SelectionError(
-            f"{name!r} is no name of a site", remedy="small letters, digits, - and _, beginning with a letter"
+            f"{name!r} is not a valid name of a site",
+            remedy="use lower-case letters, digits, - and _, and begin with a letter",
         )
     new_folder(name)
     asks = not yes and sys.stdin.isatty()
@@ -88,7 +100,9 @@ def new(
                 raise click.BadParameter(wrong)
             return answer
 
-        return str(click.prompt(question, default=default, value_proc=checked, show_default=bool(default)))
+        return str(
+            click.prompt(question, default=default, value_proc=checked, show_default=bool(default), err=True)
+        )
 
     summary = wanted(summary, None, "What the machine is, in a line", "summary")
     target = wanted(target, "native", "Processor by archspec's name; native: where it is built", "target")

@@ -74,7 +74,7 @@ class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801
             shlex.quote(str(RUNNERS / "start.py")),
             "compare",
             *chosen,
-            "--results",
+            "--output",
             shlex.quote(str(self.folder)),
         ]
         self.executable_opts += [shlex.quote(word) for word in shlex.split(self.options)]

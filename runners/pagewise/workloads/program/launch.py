@@ -373,7 +373,7 @@ class ProgramLauncher:
     def _failure(self, ran: Run, policy: Policy) -> dict[str, Any]:
         remedy = None
         if ran.exit_code == TIMED_OUT:
-            message, remedy = f"ended after {self.limit:g} s, the limit of a run", "allow more with --limit"
+            message, remedy = f"ended after {self.limit:g} s, the limit of a run", "allow more with --timeout"
         elif ran.exit_code > SIGNAL_BASE:
             name = signal_name(ran.exit_code - SIGNAL_BASE)
             message = f"crashed by {name}"
@@ -423,7 +423,7 @@ def _remedy(policy: Policy, memory: Memory | None, room: bool) -> str | None:
         return None
     if policy.from_pool:
         return "more pages in the pool: --pool-memory. What the program maps itself is never taken from it"
-    return "--enough-coverage SHARE accepts less; `pages` in the result tells the kinds of its memory"
+    return "--enough-coverage PERCENT accepts less; `pages` in the result tells the kinds of its memory"
 
 
 def _snapshots(folder: Path, page: int) -> dict[str, list[dict[str, Usage]]]:

@@ -85,7 +85,7 @@ def write_csv(folder: Path, records: Records) -> Path:
         raise RefusedError(
             f"the figures cannot be written: {fault.strerror}",
             where=folder,
-            remedy="free some space, or name another folder: --results DIR",
+            remedy="free some space, or name another folder: --output DIR",
         ) from fault
 
 

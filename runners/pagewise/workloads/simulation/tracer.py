@@ -158,7 +158,7 @@ def trace(
         raise RefusedError(
             f"the traced program was ended after {limit:g} s",
             where=program.file,
-            remedy="make it smaller (a traced program is some 30 times slower), or allow more with --limit",
+            remedy="make it smaller (a traced program is some 30 times slower), or allow more with --timeout",
         )
     wall = time.monotonic() - began
     text = said.read_text(encoding="utf-8", errors="replace")
@@ -176,7 +176,7 @@ def _read(out: Path, program: Program) -> dict[str, Any]:
         raise RefusedError(
             f"the model left no figures: {fault}",
             where=program.file,
-            remedy="let it end by itself: give it less to do, or more time with --limit",
+            remedy="let it end by itself: give it less to do, or more time with --timeout",
         ) from fault
     if unseen:
         raise RefusedError(

@@ -17,7 +17,7 @@ from pagewise.cli.shell import values
     "--parquet",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write the store's tables as Parquet files too, which `pagewise results query` reads as well.",
+    help="Folder to write the store's tables to as Parquet files, for pagewise results query and others.",
 )
 @WAIT
 @JSON
@@ -29,11 +29,11 @@ from pagewise.cli.shell import values
     shell_complete=values.one_of(values.folders_of_results),
 )
 def command(folders: Sequence[Path], store: Path, parquet: Path | None, wait: float, as_json: bool) -> int:
-    """Take all results at or below each DIR (by default results) into one store: many nodes, many dates.
+    """Collect all results at or below each DIR (default: results) in one store (docs/results.md).
 
-    Only what is new or has changed is read. Folders that hold nothing of ours are named and skipped; of a
-    result that is cut short all that is whole is kept, and it is marked as partial. docs/results.md tells the
-    tables. Exit code 0 also when something was skipped: see its list; 1 when folders share an id and differ.
+    Only new or changed results are read. Folders without a result are listed and skipped. Of a truncated
+    result all complete records are kept, and it is marked as partial. Exit code 1 when folders share an id
+    and differ; 0 also when folders were skipped.
     """
     from dataclasses import asdict
 

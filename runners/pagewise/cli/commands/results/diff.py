@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from pagewise.cli.options import JSON, SEED, make_console, print_json, share
+from pagewise.cli.options import JSON, SEED, make_console, print_json
 from pagewise.cli.shell import values
+from pagewise.cli.types import Percent
 
 
 @click.command()
@@ -28,28 +29,26 @@ from pagewise.cli.shell import values
     type=click.Choice(["ratio", "time"]),
     default="ratio",
     show_default=True,
-    help="What is judged: a configuration's time over the baseline's of its own session, or its time.",
+    help="Quantity to judge: the time ratio to the baseline of the same session, or the time.",
 )
 @click.option(
     "--threshold",
-    callback=share,
+    type=Percent(),
     default="3%",
     show_default=True,
-    metavar="SHARE",
-    help="A smaller change is none, however sure.",
+    metavar="PERCENT",
+    help="Treat smaller changes as unchanged, even if significant.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 7 when there is something that cannot be told.")
-@click.option(
-    "--across-machines", is_flag=True, help="Judge also where the machine or the threads are others."
-)
+@click.option("--strict", is_flag=True, help="Exit with 7 when a verdict is inconclusive.")
+@click.option("--across-machines", is_flag=True, help="Judge even if machine or threads differ.")
 @SEED
 @JSON
 def command(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chosen: Any) -> int:
-    """Say what became slower or faster from the results OLD to the result NEW: docs/diff.md.
+    """Show what became slower or faster from the results OLD to the result NEW (docs/diff.md).
 
-    Differences of machine, system, compilers and builds are named first. Exit codes: 0 no regression; 1 a
-    regression; 5 configurations of OLD are missing or invalid in NEW; 6 the machines cannot be compared; 7
-    something cannot be told (with --strict).
+    Differences of machine, system, compilers and builds are listed first. Exit codes: 0 no regression; 1 a
+    regression; 5 configurations of OLD are missing or invalid in NEW; 6 the machines cannot be compared; 7 a
+    verdict is inconclusive (with --strict).
     """
     from pagewise.store.diff import as_data, compare, print_diff
 

@@ -22,7 +22,7 @@ from pagewise.cli.tables import print_table
 )
 @JSON
 def command(folders: Sequence[Path], as_json: bool) -> None:
-    """List the results at or below each DIR (by default results), the oldest first."""
+    """List the results at or below each DIR (default: results), the oldest first."""
     from rich.text import Text
 
     from pagewise.store.listing import listed
@@ -50,7 +50,7 @@ def command(folders: Sequence[Path], as_json: bool) -> None:
     for one in found:
         if "fault" in one:
             told = f" {one['folder']}: {one['fault']}"
-            make_console().print(Text.assemble(("no result:", "yellow"), told), soft_wrap=True)
+            make_console(as_json=True).print(Text.assemble(("no result:", "yellow"), told), soft_wrap=True)
 
 
 def _short(folder: str) -> str:

@@ -23,7 +23,7 @@ from pagewise.cli.tables import print_table
 def command(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: float) -> None:
     """Query a store of `pagewise results collect`: a known QUESTION by name, SQL, or a file ending in .sql.
 
-    Without a QUESTION the known ones are listed. --store may also be a folder of exported Parquet files.
+    Without a QUESTION, list the known ones. --store may also be a folder of exported Parquet files.
     """
     from pagewise.core.files import table_text
     from pagewise.store.query import ask, known, statement

@@ -24,21 +24,21 @@ _MEASURING = ("compare", "counters")
     type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
     shell_complete=values.one_of(values.results),
 )
-@click.option(
-    "--anyway", is_flag=True, help="Go on though modules, programs or kernels are not those of then."
-)
+@click.option("--anyway", is_flag=True, help="Continue even if modules, programs or kernels differ.")
 @click.option(
     "--change-settings",
     is_flag=True,
-    help="Let it change the settings of the machine that it changed then, and restore them.",
+    help="Allow it to change the machine settings that RESULT changed, and restore them.",
 )
 @MODULES
 @click.option("--trust", is_flag=True, help=TRUST)
 @click.option(
-    "--results",
+    "-o",
+    "--output",
+    "results",
     type=click.Path(path_type=Path, resolve_path=True),
     metavar="DIR",
-    help="Where the new result's folder is made. Beside the old one by default.",
+    help="Parent folder of the new result's folder (default: that of RESULT).",
 )
 @PLAN
 @JSON
@@ -53,11 +53,11 @@ def command(
     planning: bool,
     as_json: bool,
 ) -> int:
-    """Measure again what RESULT measured: same command, same modules, same order of runs.
+    """Measure RESULT again: same command, same modules, same order of runs.
 
-    The digests of modules and programs must be the same; otherwise the differences are listed, and nothing is
-    run. Differences of the machine are listed and recorded in the new result. What a result from elsewhere
-    would execute is shown, and needs your consent. Then: pagewise results diff RESULT NEW.
+    Modules and programs must have the same digests; otherwise the differences are listed, and nothing runs.
+    Differences of the machine are listed and recorded in the new result. What a result from elsewhere would
+    execute is shown, and needs your consent. To compare the two: pagewise results diff RESULT NEW.
     """
     from pagewise.store.rerun import (
         REMEDY,

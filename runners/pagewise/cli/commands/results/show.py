@@ -14,9 +14,9 @@ from pagewise.cli.shell import values
 @click.argument("result", type=click.Path(path_type=Path), shell_complete=values.one_of(values.results))
 @JSON
 def command(result: Path, as_json: bool) -> None:
-    """Show what a RESULT folder holds: machine, sources, what was measured and how its runs ended.
+    """Show the contents of a RESULT folder: machine, sources, what was measured and how its runs ended.
 
-    `pagewise report RESULT` shows the figures.
+    For tables and figures: pagewise report RESULT.
     """
     from pagewise.store.listing import shown
 

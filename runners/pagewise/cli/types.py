@@ -1,0 +1,69 @@
+"""Types of options: percentages and durations."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    _Type = click.ParamType[float]
+else:
+    # Generic only in later versions of click.
+    _Type = click.ParamType
+
+#: Thirty years: what timers can wait, and records can hold.
+LONGEST_SECONDS = 1e9
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*%")
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = r"(\d+(?:\.\d+)?|\.\d+)([smh])"
+_DURATION = re.compile(rf"(?:{_PART})+")
+
+
+class Percent(_Type):
+    """A percentage as 2%: its share 0.02. 0% and 100% are valid only if `closed`."""
+
+    name = "percentage"
+
+    def __init__(self, closed: bool = False) -> None:
+        self._closed = closed
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        """The share of 1. Raises BadParameter when the text is not a percentage in the range."""
+        if not isinstance(value, str):
+            return float(value)
+        match = _PERCENT.fullmatch(value.strip())
+        share = float(match[1]) / 100.0 if match else math.nan
+        if not 0.0 < share < 1.0 and not (self._closed and share in (0.0, 1.0)):
+            self.fail(
+                f"{value!r} is not a percentage between 0% and 100%; write it as 2%.", parameter, context
+            )
+        return share
+
+
+class Duration(_Type):
+    """A duration as 90s, 10m, 1h or 1h30m, or as a number of seconds: its seconds."""
+
+    name = "duration"
+
+    def __init__(self, least: float = 0.0) -> None:
+        self._least = least
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        """The seconds. Raises BadParameter when the text is not a duration, too short or too long."""
+        if not isinstance(value, str):
+            return float(value)
+        text = value.strip()
+        text = text if text[-1:] in _UNITS else f"{text}s"
+        seconds = math.nan
+        if _DURATION.fullmatch(text):
+            seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, text))
+        if not self._least <= seconds <= LONGEST_SECONDS:
+            self.fail(
+                f"{value!r} is not a duration from {self._least:g}s up; write it as 90s, 10m or 1h30m.",
+                parameter,
+                context,
+            )
+        return seconds

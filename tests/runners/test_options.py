@@ -1,0 +1,118 @@
+"""Options: one name per concept in all commands, and what their values mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from pagewise.cli import root
+from pagewise.cli.types import Duration, Percent
+from stage import Stage
+
+#: Parameters that are the same thing wherever they occur, by their long option.
+SHORT = {
+    "--kernels": "-k",
+    "--rounds": "-n",
+    "--env": "-e",
+    "--threads": "-t",
+    "--output": "-o",
+}
+REPLACED = {"--pages", "--limit", "--results", "--runs", "--list"}
+
+
+def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    """The commands below a group, each with its name."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from leaves(command, f"{path}{name} ")
+        else:
+            yield path + name, command
+
+
+COMMANDS = dict(leaves(root, ""))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_one_concept_has_one_name(name: str):
+    for parameter in COMMANDS[name].params:
+        if not isinstance(parameter, click.Option):
+            continue
+        assert not REPLACED & set(parameter.opts)
+        assert parameter.help, parameter
+        for option, short in SHORT.items():
+            assert (option in parameter.opts) == (short in parameter.opts), parameter.opts
+
+
+@pytest.mark.parametrize(
+    ("text", "share"), [("2%", 0.02), ("0.5 %", 0.005), (".5%", 0.005), ("99%", 0.99), (0.02, 0.02)]
+)
+def test_a_percentage_is_a_share(text: str, share: float):
+    assert Percent().convert(text, None, None) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["0%", "100%", "200%", "-1%", "nan%", "wide", "2", "0.02", "%", "", "1e1%"])
+def test_other_texts_are_no_percentage(text: str):
+    with pytest.raises(click.BadParameter):
+        Percent().convert(text, None, None)
+
+
+@pytest.mark.parametrize("text", ["0%", "100%"])
+def test_a_closed_percentage_has_its_ends(text: str):
+    assert Percent(closed=True).convert(text, None, None) in (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("10m", 600), ("1.5h", 5400), ("1h30m", 5400), ("0.05s", 0.05), ("90", 90), (300.0, 300)],
+)
+def test_a_duration_is_in_seconds(text: str, seconds: float):
+    assert Duration().convert(text, None, None) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    "text", ["soon", "", "-5m", "nan", "inf", "1e308h", "10x", "m", "1h 30m", "9999999h"]
+)
+def test_other_texts_are_no_duration(text: str):
+    with pytest.raises(click.BadParameter):
+        Duration().convert(text, None, None)
+
+
+def test_a_duration_may_be_too_short():
+    with pytest.raises(click.BadParameter):
+        Duration(0.1).convert("0s", None, None)
+
+
+def test_the_environment_comes_from_a_variable_and_the_option_wins(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PAGEWISE_ENV", "first")
+    for name, command in COMMANDS.items():
+        if any(parameter.name == "environment" for parameter in command.params):
+            for options, environment in ([], "first"), (["-e", "second"], "second"):
+                context = command.make_context(name, options, resilient_parsing=True)
+                assert context.params["environment"] == environment, name
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compare", "--kernels", "triad", "--", "true"),
+        ("compare", "--no-sweep", "--suite", "stream"),
+        ("compare", "--metric", "rate=(.*)"),
+        ("compare", "--sample-interval", "1s"),
+        ("compare", "triad"),
+        ("compare", "--"),
+        ("counters", "--", "true"),
+        ("counters", "triad"),
+        ("simulate",),
+        ("simulate", "triad", "--", "true"),
+        ("list", "kernels", "--", "true"),
+        ("list", "--suite", "stream"),
+        ("list", "nothing"),
+    ],
+)
+def test_what_does_not_fit_the_subject_is_wrong_usage(stage: Stage, arguments: tuple[str, ...]):
+    assert stage.run(*arguments).returncode == 2

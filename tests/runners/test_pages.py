@@ -149,17 +149,11 @@ def test_a_size_that_cannot_be_had_is_not_ranked_and_no_fault(stage: Stage):
     assert "32 huge pages of 2048 KiB are missing" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("pages", "told"),
-    [
-        ("thp", "'thp' is no page policy with a size"),
-        ("thp:big", "'thp:big' is no page policy with a size"),
-        ("hugetlbfs:1g", "no chosen configuration has hugepages=hugetlbfs"),
-    ],
-)
-def test_policies_that_fit_nothing(small: Stage, pages, told):
-    done = small.compare("--policies", pages)
-    assert done.returncode == 2 and told in done.stderr and "remedy" in done.stderr
+@pytest.mark.parametrize("policies", ["thp", "thp:big", "hugetlbfs:1g"])
+def test_policies_that_fit_nothing(small: Stage, policies):
+    before = sorted(small.results.glob("*"))
+    assert small.compare("--policies", policies).returncode == 2
+    assert sorted(small.results.glob("*")) == before
 
 
 class FakeSwitch(Switch):

@@ -119,7 +119,7 @@ _WHY = {
 def _failure(exit_code: int, said: str, limit: float, skipped: list[Skipped]) -> dict[str, Any]:
     if exit_code == TIMED_OUT:
         message = f"ended after {limit:g} s, the limit of a run"
-        remedy: str | None = "allow more with --limit"
+        remedy: str | None = "allow more with --timeout"
     elif exit_code > SIGNAL_BASE:
         name = signal_name(exit_code - SIGNAL_BASE)
         why, remedy = _WHY.get(name, ("", None))

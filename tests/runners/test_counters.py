@@ -33,9 +33,9 @@ HYDRO = kernel(name="hydro", title="3-d Hydro")
 LABELS = [(pages, "hardware", "regular") for pages in ("none", "thp", "hugetlbfs")]
 
 
-def ran(one, group: str, counts: dict, *, number: int = 1, seconds: float = 2.0, **changes):
+def ran(one, group: str, counts: dict, *, number: int = 1, series: str = "counters", **changes):
     """A run that counted, by our names."""
-    made = record(one, [seconds], number=number, series="counters", kernel="hydro", **changes)
+    made = record(one, [2.0], number=number, series=series, kernel="hydro", **changes)
     made["run"] |= {"group": group, "kernel": "hydro"}
     made.setdefault("counters", {})
     if "counters" not in changes:
@@ -105,13 +105,37 @@ def test_ratios_are_paired_by_round():
         for one, factor in ((BASE, 1.0), (THP, 0.03), (LLVM, 0.5), (LLVM_THP, 0.25)):
             counts = {**TLB, "L1D_TLB_REFILL": 1e6 * factor * drift}
             records.append(ran(one, "tlb", counts, number=number))
+            if one in (BASE, LLVM):
+                counts["L1D_TLB_REFILL"] *= 1.0 + number / 1000
+                records.append(ran(one, "tlb", counts, number=number, series="counters_aa"))
     found = analysed(*records, configurations=(BASE, THP, LLVM, LLVM_THP), groups=("tlb",))
     pages = {one.cell.compiler: one.ratios["L1D_TLB_REFILL"].median for one in found.by_pages}
     assert pages == {"gcc-12.2.0": pytest.approx(0.03), "llvm-22.1.8": pytest.approx(0.5)}
-    assert found.by_pages[0].ratios["L1D_TLB_REFILL"].excludes_one
+    refills = found.by_pages[0].verdicts["L1D_TLB_REFILL"]
+    assert (refills.change, refills.floor) == ("lower", pytest.approx(0.003, abs=0.001))
+    same = found.by_pages[0].verdicts["CPU_CYCLES"]
+    assert (same.change, same.reason) == ("inconclusive", "interval")
     compilers = {o.cell.measured.hugepages: o.ratios["L1D_TLB_REFILL"].median for o in found.by_compiler}
     assert compilers == {"none": pytest.approx(0.5), "thp": pytest.approx(0.25 / 0.03)}
     assert {one.other.compiler for one in found.by_compiler} == {"gcc-12.2.0"}
+
+
+def test_counts_that_differ_by_no_more_than_the_noise_have_no_verdict():
+    """Of a count that differs in every round the interval excludes 1; the baseline itself differs by more."""
+    records = []
+    for number in range(1, 8):
+        for one, series, factor in (
+            (BASE, "counters", 1.0),
+            (BASE, "counters_aa", 1.1),
+            (THP, "counters", 0.95),
+        ):
+            counts = {**TLB, "L1D_TLB_REFILL": 1e6 * factor * (1.0 + number / 1000)}
+            records.append(ran(one, "tlb", counts, number=number, series=series))
+    verdict = analysed(*records, groups=("tlb",)).by_pages[0].verdicts["L1D_TLB_REFILL"]
+    assert verdict.ratio is not None and verdict.ratio.excludes_one
+    assert (verdict.change, verdict.reason) == ("inconclusive", "floor")
+    alone = [one for one in records if one["run"]["series"] == "counters"]
+    assert analysed(*alone, groups=("tlb",)).by_pages[0].verdicts["L1D_TLB_REFILL"].change == "inconclusive"
 
 
 def test_ratios_of_nothing():
@@ -195,13 +219,16 @@ def test_one_region_alone():
     )
 
 
-def test_every_cell_runs_once_a_group_in_a_shuffled_round():
+def test_every_cell_runs_once_per_group_and_baselines_twice_in_a_shuffled_round():
     groups = {"tlb": (("PAGEWISE_EVENTS", "a"),), "l1": (("PAGEWISE_EVENTS", "b"),)}
     subjects = [subject_of(HYDRO, BASE, THP, LLVM, LLVM_THP)]
     steps = order_of_groups(subjects, groups, 1, 5)
-    assert len({(step.cell.key, step.group) for step in steps}) == len(steps) == 8
-    assert [step.position for step in steps] == list(range(1, 9))
-    assert all(step.settings == groups[step.group] and step.series == "counters" for step in steps)
+    counted = [(step.cell.key, step.group) for step in steps if step.series == "counters"]
+    again = {(step.cell.measured, step.group) for step in steps if step.series == "counters_aa"}
+    assert len(set(counted)) == len(counted) == 8 and len(steps) == 8 + 4
+    assert again == {(one, group) for one in (BASE, LLVM) for group in groups}
+    assert [step.position for step in steps] == list(range(1, 13))
+    assert all(step.settings == groups[step.group] for step in steps)
     assert order_of_groups(subjects, groups, 1, 5) == steps
     assert order_of_groups(subjects, groups, 2, 5) != steps
 
@@ -293,8 +320,8 @@ def test_counting_from_modules_to_the_three_tables(made):
         assert told in done.stdout
     folder = stage.result()
     result = read_result(folder)
-    assert result.skipped == [] and len(result.records) == 3 * 6 * 2
-    assert {r["run"]["series"] for r in result.records} == {"counters"}
+    assert result.skipped == [] and len(result.records) == 3 * (6 + 2) * 2
+    assert {r["run"]["series"] for r in result.records} == {"counters", "counters_aa"}
     assert all("PAGEWISE_EVENTS" in r["run"]["settings"] for r in result.records)
     assert result.manifest["counters"]["groups"] == ["tlb", "l1"]
     assert result.manifest["counters"]["events"]["name"] == "a64fx"
@@ -405,7 +432,7 @@ def test_multiplexed(stage: Stage):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "by turns (multiplexed)" in done.stdout
     records = read_result(stage.result()).records
-    assert len(records) == 3 and all(r["run"]["settings"]["PAGEWISE_MULTIPLEX"] == "1" for r in records)
+    assert len(records) == 4 and all(r["run"]["settings"]["PAGEWISE_MULTIPLEX"] == "1" for r in records)
     assert all(len(r["counters"]) == len(ZEN4.events) for r in records)
 
 
@@ -433,7 +460,7 @@ def test_a_crash_in_one_group_is_told_and_the_rest_is_used(stage: Stage):
     )
     records = read_result(stage.result()).records
     assert [r["run"]["group"] for r in records if r["status"] == "failed"] == ["walks"] * 3
-    assert [r["run"]["group"] for r in records if r["status"] == "ok"] == ["tlb"] * 6
+    assert [r["run"]["group"] for r in records if r["status"] == "ok"] == ["tlb"] * 8
     assert len(list((stage.result() / "logs").iterdir())) == 3
 
 
@@ -454,7 +481,7 @@ def test_pages_that_are_not_there_are_tried_once(stage: Stage):
     data = stage.run("report", str(stage.result()), "--json")
     assert {one["code"] for one in json.loads(data.stdout)["not_counted"]} == {"pages_unavailable"}
     statuses = [r["status"] for r in read_result(stage.result()).records]
-    assert statuses.count("pages_unavailable") == 1 and statuses.count("ok") == 6
+    assert statuses.count("pages_unavailable") == 1 and statuses.count("ok") == 12
 
 
 def test_wrong_pages_are_invalid(stage: Stage):

@@ -6,16 +6,16 @@ are those of one pass through the work, for a kernel chooses the number of passe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from statistics import mean, median
 from typing import Any, Literal
 
 from pagewise.analysis.consistency import contradiction
 from pagewise.analysis.result import Excluding, nothing_excluded
-from pagewise.analysis.statistics import Ratio, ratio
+from pagewise.analysis.statistics import Ratio, noise_floor, ratio
 from pagewise.analysis.validity import Code, Exclusion, exclusion, invalid_reason
+from pagewise.analysis.verdict import Comparison, Verdict, judge
 from pagewise.core.dimensions import BY_NAME
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, CellKey, Subject, key_of
@@ -70,7 +70,8 @@ class Joined:
 class Counts:
     """What was counted of a cell: the runs, and by round what they give together.
 
-    `invalid` says why there is nothing; `notes` what is missing or doubtful.
+    `again` is the same of a baseline's second runs (A/A). `invalid` says why there is nothing; `notes` what
+    is missing or doubtful.
     """
 
     cell: Cell
@@ -81,6 +82,7 @@ class Counts:
     remedy: str | None = None
     notes: tuple[str, ...] = ()
     code: Code | None = None
+    again: Mapping[int, Joined] = field(default_factory=dict)
 
     @property
     def spread(self) -> float | None:
@@ -104,7 +106,12 @@ class Compared:
     cell: Cell
     other: Cell
     by_compiler: bool
-    ratios: Mapping[str, Ratio]
+    verdicts: Mapping[str, Verdict]
+
+    @property
+    def ratios(self) -> dict[str, Ratio]:
+        """The ratios by quantity."""
+        return {name: one.ratio for name, one in self.verdicts.items() if one.ratio is not None}
 
 
 @dataclass(frozen=True)
@@ -144,10 +151,10 @@ def count(
     sorted_records: dict[tuple[str, CellKey], list[Record]] = {}
     for record in records:
         run = record.get("run", {})
-        if run.get("series") == "counters":
+        if run.get("series") in ("counters", "counters_aa"):
             key = (run.get("kernel", record["kernel"]), key_of(run))
             sorted_records.setdefault(key, []).append(record)
-    found = []
+    found: list[tuple[KernelCounts, list[_Column]]] = []
     for one in subjects:
         cells = [
             _excluded(one.kernel, cell, found_of, excluding) or _counts(cell, found_of, file, groups, region)
@@ -155,9 +162,8 @@ def count(
             for found_of in [sorted_records.get((one.kernel.name, cell.key), [])]
         ]
         quantities = tuple(q for q in quantities_of(file) if any(c.value(q.name) is not None for c in cells))
-        compared = tuple(_compared(one.kernel, cells, [q.name for q in quantities], seed))
-        found.append(KernelCounts(one.kernel, tuple(cells), quantities, compared))
-    return found
+        found.append((KernelCounts(one.kernel, tuple(cells), quantities, ()), _columns(one.kernel, cells)))
+    return _judged(found, seed)
 
 
 def quantities_of(file: EventFile) -> list[Quantity]:
@@ -238,7 +244,9 @@ def _counts(
         found = exclusion(record)
         code = None if found is None else found.code
         return Counts(cell, (), {}, reason, record["status"] != "pages_unavailable", remedy, code=code)
-    runs, notes = [], []
+    runs: list[Taken] = []
+    repeated: list[Taken] = []
+    notes = []
     for record, reason in faults:
         notes.append(f"group {record['run'].get('group', '?')}: a run was left out: {reason}")
     for record in valid:
@@ -246,22 +254,25 @@ def _counts(
         if isinstance(run, str):
             notes.append(run)
         else:
-            runs.append(run)
-    by_round: dict[int, list[Taken]] = {}
-    for run in runs:
-        by_round.setdefault(run.round, []).append(run)
-    rounds = {number: joined(file, found) for number, found in sorted(by_round.items())}
+            (runs if record["run"]["series"] == "counters" else repeated).append(run)
+    rounds, again = (_by_round(of_series, file) for of_series in (runs, repeated))
     notes += _missing(runs, file, groups)
     if not runs:
         return Counts(cell, (), {}, invalid="; ".join(dict.fromkeys(notes)))
-    told = Counts(cell, tuple(runs), rounds, is_fault=bool(faults), notes=tuple(dict.fromkeys(notes)))
-    if told.spread is not None and told.spread > AGREEMENT:
-        doubt = (
-            f"the runs of a round differ by up to {100 * told.spread:.0f} % in {file.cycles}: rates over "
+    counts = Counts(cell, tuple(runs), rounds, is_fault=bool(faults), again=again)
+    if counts.spread is not None and counts.spread > AGREEMENT:
+        notes.append(
+            f"the runs of a round differ by up to {100 * counts.spread:.0f} % in {file.cycles}: rates over "
             "several groups are doubtful"
         )
-        return Counts(cell, told.runs, rounds, is_fault=told.is_fault, notes=(*told.notes, doubt))
-    return told
+    return replace(counts, notes=tuple(dict.fromkeys(notes)))
+
+
+def _by_round(runs: Sequence[Taken], file: EventFile) -> dict[int, Joined]:
+    rounds: dict[int, list[Taken]] = {}
+    for run in runs:
+        rounds.setdefault(run.round, []).append(run)
+    return {number: joined(file, rounds[number]) for number in sorted(rounds)}
 
 
 def taken(record: Record, file: EventFile, region: str | None) -> Taken | str:
@@ -325,28 +336,75 @@ def _missing(runs: Sequence[Taken], file: EventFile, groups: Sequence[str]) -> I
             yield f"{what} is not counted here: {reason}"
 
 
-def _compared(kernel: Kernel, cells: Sequence[Counts], names: Sequence[str], seed: int) -> Iterator[Compared]:
+def _judged(found: Sequence[tuple[KernelCounts, list[_Column]]], seed: int) -> list[KernelCounts]:
+    """The kernels' counts with their verdicts: all ratios are judged together."""
+    compared = [
+        (quantity.name, column, quotient(column.cell.by_round(quantity.name), others, seed))
+        for one, columns in found
+        for column in columns
+        for quantity in one.quantities
+        for others in [column.other.by_round(quantity.name)]
+    ]
+    known = [(name, column, ratio) for name, column, ratio in compared if ratio is not None]
+    verdicts = judge([Comparison(ratio, column.floor(name, seed)) for name, column, ratio in known])
+    by_column: dict[int, dict[str, Verdict]] = {}
+    for (name, column, _), verdict in zip(known, verdicts, strict=True):
+        by_column.setdefault(id(column), {})[name] = verdict
+    return [
+        replace(
+            one,
+            compared=tuple(
+                Compared(c.cell.cell, c.other.cell, c.by_compiler, by_column.get(id(c), {})) for c in columns
+            ),
+        )
+        for one, columns in found
+    ]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What is compared; `baselines` are those of both compilers, whose A/A gives the noise floors."""
+
+    cell: Counts
+    other: Counts
+    by_compiler: bool
+    baselines: tuple[Counts | None, ...]
+
+    def floor(self, name: str, seed: int) -> float | None:
+        """The noise floor of a quantity: the larger one of both compilers."""
+        repeated = [None if one is None else _repeated(one, name, seed) for one in self.baselines]
+        floors = [noise_floor(ratio) for ratio in repeated]
+        return None if None in floors else max(floor for floor in floors if floor is not None)
+
+
+def _repeated(baseline: Counts, name: str, seed: int) -> Ratio | None:
+    """A quantity of a baseline's second runs over that of its first."""
+    again = {number: one.values[name] for number, one in baseline.again.items() if name in one.values}
+    return quotient(again, baseline.by_round(name), seed)
+
+
+def _columns(kernel: Kernel, cells: Sequence[Counts]) -> list[_Column]:
     """With : without huge pages for each compiler, then each compiler : the first by pages."""
     there = [one for one in cells if one.rounds]
+    baselines = {one.cell.compiler: one for one in there if one.cell.is_baseline}
+
+    def column(one: Counts, other: Counts, by_compiler: bool) -> _Column:
+        compilers = dict.fromkeys((one.cell.compiler, other.cell.compiler))
+        return _Column(one, other, by_compiler, tuple(baselines.get(name) for name in compilers))
+
+    columns = []
     for one in there if "hugepages" in kernel.feels else ():
         base = next((o for o in there if _alike(one, o, "hugepages") and _policy(o) == "none"), None)
         if base is not None and base is not one:
-            yield _column(one, base, False, names, seed)
+            columns.append(column(one, base, False))
     if "compiler" not in kernel.feels or not there:
-        return
+        return columns
     reference = there[0].cell.compiler
     for one in there:
         other = next((o for o in there if _alike(one, o, "compiler") and o.cell.compiler == reference), None)
         if other is not None and one.cell.compiler != reference:
-            yield _column(one, other, True, names, seed)
-
-
-def _column(one: Counts, other: Counts, by_compiler: bool, names: Sequence[str], seed: int) -> Compared:
-    found = {name: quotient(one.by_round(name), other.by_round(name), seed) for name in names}
-    ratios = {
-        name: share for name, share in found.items() if share is not None and math.isfinite(share.median)
-    }
-    return Compared(one.cell, other.cell, by_compiler, ratios)
+            columns.append(column(one, other, True))
+    return columns
 
 
 def _policy(one: Counts) -> str:

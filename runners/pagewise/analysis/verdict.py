@@ -44,6 +44,13 @@ class Verdict:
     floor: float | None
     p: float | None
 
+    @property
+    def change(self) -> Literal["lower", "higher", "inconclusive"]:
+        """The outcome of what is no time: counts and rates."""
+        if self.outcome == "inconclusive":
+            return "inconclusive"
+        return "lower" if self.outcome == "faster" else "higher"
+
 
 def judge(comparisons: Sequence[Comparison]) -> list[Verdict]:
     """The verdicts of all comparisons that are reported together.

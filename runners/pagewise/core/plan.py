@@ -12,7 +12,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.page_policy import policy_kind
 
-Series = Literal["compare", "aa", "sweep", "trial", "counters"]
+Series = Literal["compare", "aa", "sweep", "trial", "counters", "counters_aa"]
 
 
 # See Cell.key.
@@ -183,18 +183,21 @@ def order_of_round(subjects: Sequence[Subject], number: int, seed: int, pairs: i
 def order_of_groups(
     subjects: Sequence[Subject], groups: Mapping[str, tuple[tuple[str, str], ...]], number: int, seed: int
 ) -> list[Step]:
-    """One round of counting: every cell of every kernel once a group of events, shuffled as in a comparison.
+    """One round of counting: every cell of every kernel once per group of events, the baselines twice (A/A).
 
-    `groups` gives the settings of a group's runs by its name.
+    Shuffled as in a comparison. `groups` gives the settings of a group's runs by its name.
     """
     shuffle = random.Random(f"pagewise:{seed}:{number}")
     steps: list[Step] = []
     for one in shuffle.sample(subjects, len(subjects)):
-        runs = [(cell, group) for cell in one.cells for group in groups]
+        runs: list[tuple[Cell, Series, str]] = []
+        for group in groups:
+            runs += [(cell, "counters", group) for cell in one.cells]
+            runs += [(cell, "counters_aa", group) for cell in one.cells if cell.is_baseline]
         shuffle.shuffle(runs)
         steps += [
-            Step(one.kernel, cell, "counters", number, len(steps) + place, group, groups[group])
-            for place, (cell, group) in enumerate(runs, start=1)
+            Step(one.kernel, cell, series, number, len(steps) + place, group, groups[group])
+            for place, (cell, series, group) in enumerate(runs, start=1)
         ]
     return steps
 

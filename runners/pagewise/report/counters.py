@@ -15,7 +15,7 @@ from rich.text import Text
 
 from pagewise.analysis.counted import Compared, Counts, KernelCounts, Quantity, count
 from pagewise.analysis.result import excluding
-from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.verdict import Verdict
 from pagewise.core.dimensions import values_of
 from pagewise.core.errors import RefusedError
 from pagewise.core.files import table_text, write_inside
@@ -51,7 +51,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity with a text for each column; `told` marks ratios whose interval excludes 1."""
+    """A quantity with a text for each column; `told` marks ratios with a verdict."""
 
     title: str
     unit: str
@@ -255,9 +255,10 @@ def _ratios(
     rows = []
     for quantity in one.quantities:
         measured = [column.ratios.get(quantity.name) for column in compared]
+        verdicts = [column.verdicts.get(quantity.name) for column in compared]
         texts = [ratio_text(None if ratio is None else ratio.median) for ratio in measured]
         texts += [ratio_text(column.values.get(quantity.name)) for column in published]
-        told = [ratio is not None and ratio.excludes_one for ratio in measured]
+        told = [one is not None and one.reason is None for one in verdicts]
         if not any(ratio is not None for ratio in measured):
             continue
         rows.append(
@@ -451,14 +452,14 @@ def _ratio_rows(found: Counted) -> Iterator[dict[str, object]]:
     for one in found.kernels:
         for column in one.compared:
             who, other = column.cell.measured, column.other.measured
-            for name, ratio in column.ratios.items():
+            for name, verdict in column.verdicts.items():
                 yield {
                     "kernel": one.kernel.name,
                     "table": "compilers" if column.by_compiler else "pages",
                     **values_of(who),
                     "reference": other.compiler if column.by_compiler else other.hugepages,
                     "quantity": name,
-                    **_ratio_cells(ratio),
+                    **_ratio_cells(verdict),
                 }
         known = {quantity.name for quantity in one.quantities}
         for theirs, file in found.published:
@@ -478,5 +479,15 @@ def _ratio_rows(found: Counted) -> Iterator[dict[str, object]]:
                         }
 
 
-def _ratio_cells(ratio: Ratio) -> dict[str, object]:
-    return {"ratio": ratio.median, "low": ratio.low, "high": ratio.high, "pairs": ratio.pairs}
+def _ratio_cells(verdict: Verdict) -> dict[str, object]:
+    ratio = verdict.ratio
+    return {
+        "ratio": None if ratio is None else ratio.median,
+        "low": None if ratio is None else ratio.low,
+        "high": None if ratio is None else ratio.high,
+        "pairs": None if ratio is None else ratio.pairs,
+        "noise_floor": verdict.floor,
+        "p_corrected": verdict.p,
+        "verdict": verdict.change,
+        "reason": verdict.reason,
+    }

@@ -38,13 +38,14 @@ def html(found: Counted) -> str:
 
 
 def headline(found: Counted) -> str:
-    """The count that huge pages lower most, of those whose interval excludes 1, and what the time does."""
+    """The count that huge pages lower most, of those with a verdict, and what the time does."""
     least: tuple[float, str] | None = None
     for one in found.kernels:
         counts = {quantity.name: quantity.title for quantity in one.quantities if quantity.kind == "count"}
         for column in one.by_pages:
-            for name, ratio in column.ratios.items():
-                if name not in counts or not ratio.excludes_one or ratio.median >= 1.0:
+            for name, verdict in column.verdicts.items():
+                ratio = verdict.ratio
+                if name not in counts or ratio is None or verdict.change != "lower":
                     continue
                 share = ratio_text(ratio.median)
                 text = f"Huge pages lower {counts[name]} most, to {share} of the count without"

@@ -167,7 +167,8 @@ def _intended(
 ) -> str:
     cells = sum(len(subject.cells) for subject in subjects)
     names = ", ".join(subject.kernel.name for subject in subjects)
-    runs = options.rounds * cells * len(groups)
+    baselines = sum(cell.is_baseline for subject in subjects for cell in subject.cells)
+    runs = options.rounds * (cells + baselines) * len(groups)
     lines = [
         f"To count: {choice.file.title} ({choice.reason}).",
         *([f"For more: {choice.remedy}."] if choice.remedy else []),

@@ -105,7 +105,6 @@ def test_the_summary_and_the_report_hold_what_the_table_says(quick: tuple[Path, 
         assert description["title"] in report
     for link in ('src="http', 'href="http', "@import", "url(http"):
         assert link not in report, "the report needs no network"
-    assert list((result / "figures").glob("*.png"))
 
 
 def test_without_spack_the_presets_take_over_and_say_so(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def _sweep(one: Configuration, kernel: Kernel, factor: float) -> Iterator[dict[s
 def _manifest(configurations: Sequence[Configuration], rounds: int) -> dict[str, Any]:
     return {
         "name": "all",
+        "kind": "kernels",
         "created": "2026-01-02T03:04:05Z",
         "finished": "2026-01-02T04:04:05Z",
         "state": "complete",

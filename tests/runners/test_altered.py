@@ -12,8 +12,8 @@ import pytest
 from builders import configuration, failed_record, kernel, record, subject_of
 from pagewise.analysis.analysis import analyse
 from pagewise.core.result import digest_of, read_result
-from pagewise.report import advice
-from pagewise.report.findings import findings
+from pagewise.report.views import advice
+from pagewise.report.views.findings import findings
 from pagewise.stack.files import Watch
 from stage import Stage
 

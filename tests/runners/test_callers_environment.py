@@ -161,7 +161,7 @@ def test_times_that_cannot_be_are_not_ranked(seconds: str, stage: Stage):
 
 def test_a_folders_matplotlibrc_decides_nothing(tmp_path: Path):
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\nfont.size: 40\n")
-    script = "import pagewise.report.figures, matplotlib as m; print(m.rcParams['text.usetex'])"
+    script = "import pagewise.report.render.figure, matplotlib as m; print(m.rcParams['text.usetex'])"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, env=Stage(tmp_path).variables(),
         capture_output=True, text=True, check=True,

@@ -14,8 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pagewise.cli.output import Output, PlainConsole, standard_streams
-from pagewise.core.files import table_text, write_inside
+from pagewise.core.files import write_inside
 from pagewise.core.text import json_text, printable
+from pagewise.report.render.csv import text as csv_text
 from stage import Stage
 
 EVIL = "a\x1b[31mb\x1b]0;title\x07c\x9b2Jd\u202ee\x7f\rf\u2028g"
@@ -43,7 +44,7 @@ def test_json_keeps_what_it_is_given():
 def test_text_files_have_no_controls(tmp_path: Path):
     text = write_inside(tmp_path, "one.md", f"| {EVIL} |\n").read_text()
     assert text == f"| {PLAIN} |\n"
-    assert is_plain(write_inside(tmp_path, "one.csv", table_text(["a"], [[EVIL]])).read_text())
+    assert is_plain(write_inside(tmp_path, "one.csv", csv_text(["a"], [[EVIL]])).read_text())
 
 
 def test_a_console_prints_styles_and_no_controls_of_others(monkeypatch: pytest.MonkeyPatch):

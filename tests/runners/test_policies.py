@@ -8,7 +8,8 @@ import pytest
 
 from builders import configuration, failed_record, kernel, record, subject_of
 from pagewise.analysis.analysis import analyse
-from pagewise.report.policies import policies_csv, tables
+from pagewise.report.render import csv as csv_file
+from pagewise.report.views import data, policies
 
 BASE = configuration()
 THP = configuration(label=("thp", "hardware", "regular"))
@@ -104,10 +105,11 @@ def test_a_program_of_several_tests_tells_them_apart_by_its_runs():
 
 def test_tables_and_file():
     found = analysed(*ALL)
-    by_pages, by_compiler = tables(found)
-    assert by_pages.quantities == ("time", "bandwidth, stream", "page faults")
-    assert by_pages.lines[0].ratios == ("0.750 0.750–0.750", "1.333 1.333–1.333", "0.002")
-    assert [line.who for line in by_compiler.lines] == ["llvm-22.1.8 : gcc-12.2.0"] * 2
-    lines = list(csv.DictReader(policies_csv(found).splitlines()))
+    (section,) = policies.sections(found)
+    by_pages, by_compiler = section.blocks[:2]
+    assert [one.name for one in by_pages.columns[3:]] == ["time", "bandwidth, stream", "page faults"]
+    assert [one.median for one in by_pages.rows[0][3:]] == pytest.approx([0.75, 4 / 3, 0.002], rel=0.1)
+    assert [row[1] for row in by_compiler.rows] == ["llvm-22.1.8 : gcc-12.2.0"] * 2
+    lines = list(csv.DictReader(csv_file.render(data.policies(found)).splitlines()))
     assert len(lines) == 12
     assert float(lines[0]["ratio"]) == pytest.approx(0.75) and lines[0]["reference"] == "without huge pages"

@@ -20,7 +20,7 @@ from pagewise.machine.settings.journal import Folder, Journal, shared_folder
 from pagewise.machine.settings.kinds import Hwpfctl, Msr
 from pagewise.machine.settings.prefetchers import find_control, switched_off
 from pagewise.machine.settings.session import restore, traces
-from pagewise.report import words
+from pagewise.report.views.session import notes
 from pagewise.session.launch import run_without_prefetchers
 from pagewise.workloads.doctor import prefetcher_finding
 from pagewise.workloads.kernels.workload import prepare
@@ -242,7 +242,6 @@ def test_the_a64fx_through_hwpfctl(tmp_path: Path, monkeypatch):
     with switched_off(control) as done:
         assert control.program[1:] == ("--disableL1", "--disableL2") and not done["read_back"]
     assert log.read_text() == f"--reset {cpu}\n"
-    assert "which tells no values" in words.prefetchers_text({"prefetchers": done})
 
 
 def test_hwpfctl_resets_after_a_session_that_was_killed(tmp_path: Path, monkeypatch):
@@ -317,10 +316,7 @@ def test_a_comparison_has_them_off_and_tells_it(stage: Stage, monkeypatch):
     result = read_result(stage.result())
     told = result.manifest["prefetchers"]
     assert told["off"][0] == "l2-hardware" and {one["cpu"] for one in told["before"]} == used
-    assert any(
-        "Hardware prefetchers were switched off: l2-hardware" in note
-        for note in words.notes(result.manifest, [])
-    )
+    assert any("l2-hardware" in note for note in notes(result))
 
 
 @pytest.mark.skipif(
@@ -333,9 +329,3 @@ def test_where_it_cannot_be_done_nothing_is_measured(small: Stage):
     assert not small.results.exists()
     done = small.run("run", "--hardware-prefetchers", "off", "gcc-12.2.0/thp/*", "--", "echo", "ran")
     assert done.returncode == 4 and "ran" not in done.stdout
-
-
-def test_results_from_before_are_read(compared):
-    manifest = dict(read_result(compared[0].result()).manifest)
-    assert manifest.pop("prefetchers") is None
-    assert words.prefetchers_text(manifest) == "as found"

@@ -107,16 +107,12 @@ def test_a_program_with_a_large_array(own: Own):
         assert one["metrics"]["rate"] == 1.5 and one["validation"]["passed"]
         assert one["program"]["full_samples"] >= 3 and one["program"]["processes"] == 1
     assert len(own.records("aa")) == 3 and len(own.records("trial")) == 4
-    for told in ("Noise floor", "Memory by kind", "anonymous", "rate [GB/s], higher is better", "2 MiB"):
+    for told in ("Memory by kind", "anonymous", "rate [GB/s]", "2 MiB"):
         assert told in done.stdout
     folder = own.stage.result()
     assert folder.name.endswith("-large")
     page = (folder / "report.html").read_text()
-    assert (
-        "Memory by kind" in page
-        and "transparent huge pages for malloc alone" in page
-        and "populate" not in page
-    )
+    assert "Memory by kind" in page and "transparent huge pages for malloc alone" in page
     metrics = list(csv.DictReader((folder / "metrics.csv").open()))
     assert {row["hugepages"] for row in metrics if row["metric"] == "rate"} == {
         "none",
@@ -163,7 +159,6 @@ def test_what_a_program_maps_itself_is_reached_by_advice_alone(own: Own):
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {"none": {"ok"}, "thp": {"ok"}, "glibc": {"pages_unavailable"}}
     assert "0.0% of the memory that the policy is for" in own.reason("glibc")
-    assert "not ranked: unchanged binary: glibc" in done.stdout
 
 
 @needs_thp

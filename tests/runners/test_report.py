@@ -15,26 +15,18 @@ from builders import chase, configuration, failed_record, kernel, record, subjec
 from many_kernels import all_kernels, result_of
 from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.statistics import Ratio
-from pagewise.report import advice, words
-from pagewise.report.draw import draw
-from pagewise.report.figures import _spread, pictures
-from pagewise.report.forest import Axis
-from pagewise.report.latex import escaped, latex_tables
-from pagewise.report.markdown import markdown
-from pagewise.report.matrix import matrix
+from pagewise.report.model import Cell, Column, Figure, Report, Table, figures, style_of
+from pagewise.report.render import latex, markdown
+from pagewise.report.render.figure import described, drawing, png, spread, svg, svgs
+from pagewise.report.render.forest import Axis
+from pagewise.report.views import advice, kernels, report_of, session, sweeps, wording
+from pagewise.report.views.matrix import matrix
 from pagewise.stack.provenance import provenance
 from pagewise.stack.setup import SetupFacts, Spack
 from stage import TRIAD
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
-MANIFEST = {
-    "host": {"virtual_machine": None},
-    "state": "complete",
-    "rounds": 7,
-    "rounds_done": 7,
-    "provenance": {"project_dirty": False},
-}
 
 
 def result(factors: dict[str, float], noise: float = 1.0) -> KernelResult:
@@ -54,50 +46,40 @@ def result(factors: dict[str, float], noise: float = 1.0) -> KernelResult:
     return analyse([subject_of(kernel(), *configurations)], records, seed=1)[0]
 
 
-def test_effects_are_said_in_plain_words():
-    told = dict(words.factor_sentences(result(dict(zip(COMPILERS, (0.8, 1.305), strict=True)))))
-    assert told["Pages"] == (
-        "thp: 20 % less time (gcc-12.2.0), 30 % more time (llvm-22.1.8); hugetlbfs was not measured."
-    )
-    assert "llvm-22.1.8 against gcc-12.2.0: inconclusive" in told["Compiler"]
-    assert "Prefetch" not in told
+def test_each_effect_has_a_sentence():
+    effects = wording.effect_sentences(result(dict(zip(COMPILERS, (0.8, 1.305), strict=True))))
+    assert [factor for factor, _ in effects] == ["Pages", "Compiler"]
 
 
-def test_what_cannot_be_told_is_not_told():
+def test_no_difference_is_no_advice():
     found = result({"gcc-12.2.0": 1.0})
-    assert dict(words.factor_sentences(found))["Pages"].startswith("thp: inconclusive;")
-    assert advice.headline([found]) == "Huge pages make no difference that can be told on this node."
-    assert advice.largest([found]) == ""
-    assert "Nothing can be said" in advice.headline([])
+    (answer,) = advice.answers([found])
+    assert (answer.outcome, answer.values) == ("same", ()) and advice.headline([found]) == answer.text
+    assert advice.largest([found]) == "" and advice.answers([]) == []
 
 
 @pytest.mark.parametrize(
-    ("factors", "told"),
+    ("factors", "outcome", "shares"),
     [
-        ((0.8,), "Use transparent huge pages: 20 % less time."),
-        ((0.8, 0.7), "Use transparent huge pages: 20 to 30 % less time."),
-        (
-            (0.8, 1.0),
-            "Use transparent huge pages: 20 % less time; in 1 other comparison no difference can be told, in "
-            "none a loss.",
-        ),
-        ((1.3,), "Keep base pages: with transparent huge pages 30 % more time."),
-        (
-            (0.8, 1.3),
-            "Choose the pages by kernel. Transparent huge pages: 20 % less time; but 30 % more time.",
-        ),
+        ((0.8,), "use", "20 %"),
+        ((0.8, 0.7), "use", "20 to 30 %"),
+        ((0.8, 1.0), "use", "20 %"),
+        ((1.3,), "keep", "30 %"),
+        ((0.8, 1.3), "choose", "20 %"),
     ],
 )
-def test_the_headline_says_what_to_do(factors, told):
+def test_the_headline_is_the_advice_on_pages(factors, outcome, shares):
     found = result(dict(zip(COMPILERS, factors, strict=False)))
-    assert advice.headline([found]) == told
+    first = advice.answers([found])[0]
+    assert (first.factor, first.outcome, first.values) == ("hugepages", outcome, ("thp",))
+    assert advice.headline([found]) == first.text and shares in first.text
 
 
-def test_the_headline_of_too_few_rounds_asks_for_more():
+def test_too_few_rounds_are_no_advice():
     base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
     records = [record(base, 1.0), record(base, 1.0, series="aa"), record(thp, 0.5)]
     found = analyse([subject_of(kernel(), base, thp)], records, seed=1)
-    assert advice.headline(found).startswith("Too few rounds to tell what huge pages do: a verdict takes")
+    assert [one.outcome for one in advice.answers(found)] == [None]
 
 
 def test_the_headline_names_few_kernels_and_counts_many():
@@ -105,15 +87,14 @@ def test_the_headline_names_few_kernels_and_counts_many():
         one = result({"gcc-12.2.0": 0.8})
         return replace(one, kernel=replace(one.kernel, title=title, name=title))
 
-    few = [named("Chase"), named("Triad")]
-    assert advice.headline(few).endswith(": 20 % less time in Chase, 20 % in Triad.")
-    many = [named(f"K{number}") for number in range(5)]
-    assert advice.headline(many).endswith(": less time in 5 of 5 comparisons (20 %).")
+    few, many = [named("Chase"), named("Triad")], [named(f"K{number}") for number in range(5)]
+    assert "Chase" in advice.headline(few) and "Triad" in advice.headline(few)
+    assert "K1" not in advice.headline(many) and "5 of 5" in advice.headline(many)
 
 
 def test_a_choice_counts_its_verdicts():
     first, second, *_ = advice.choices([result(dict(zip(COMPILERS, (0.8, 1.3), strict=True)))])
-    assert (first.value, len(first.told("faster")), len(first.told("slower")), first.missing) == (
+    assert (first.value, len(first.having("faster")), len(first.having("slower")), first.missing) == (
         "thp",
         1,
         1,
@@ -134,19 +115,19 @@ def test_what_is_wrong_is_said_first_and_its_baseline_is_no_choice():
     bad = {"passed": False, "method": "sum", "error": 1.0, "tolerance": 0.0}
     records = [record(one, 1.0, validation=bad) for one in (base, thp)]
     found = analyse([subject_of(kernel(), base, thp)], records, seed=1)
-    (note,) = words.notes(MANIFEST, found)
-    assert note.startswith("Something is wrong with Vector triad, 2 configurations not ranked: the result ")
+    assert len(list(kernels._notes(found))) == 1
     assert [(one.value, one.missing) for one in advice.choices(found)] == [("thp", 1)]
-    assert advice.bests(found) == [] and "Nothing can be said" in advice.headline(found)
+    assert advice.bests(found) == [] == advice.answers(found)
 
 
 def test_the_matrix_has_a_place_for_everything():
     found = matrix([result(dict(zip(COMPILERS, (0.5, 1.06), strict=True)))])
-    assert found.columns == ("none", "thp", "hugetlbfs")
-    assert [(line.compiler, line.span) for line in found.lines] == [(COMPILERS[0], 2), (COMPILERS[1], 0)]
-    half, more = (line.cells[1] for line in found.lines)
-    assert (half.is_best, more.is_best, half.step, more.step) == (True, False, 5, 1)
-    assert found.lines[0].cells[2].row.invalid
+    assert [column.name for column in found.columns[2:]] == ["none", "thp", "hugetlbfs"]
+    assert [row[1] for row in found.rows] == list(COMPILERS)
+    assert (found.merged(0, 0), found.merged(1, 0)) == (False, True)
+    half, more = (row[3] for row in found.rows)
+    assert (half.style, half.best, more.style, more.best) == ("faster", True, "slower", False)
+    assert found.rows[0][4] == Cell(None, "excluded")
 
 
 def test_an_axis_holds_all_and_its_labels_keep_apart():
@@ -159,17 +140,19 @@ def test_an_axis_holds_all_and_its_labels_keep_apart():
     assert Axis.over([]).place(50.0) == 100.0
 
 
-def test_notes_on_machine_and_noise():
-    assert words.notes(MANIFEST, [result({"gcc-12.2.0": 0.8})]) == []
-    steady = {**MANIFEST, "host": {"virtual_machine": "KVM"}, "state": "interrupted", "rounds_done": 3}
-    machine, interrupted = words.notes(steady, [])
-    assert "virtual machine (KVM)" in machine and "after 3 of 7 whole rounds" in interrupted
-    assert "unsteady" in words.notes(MANIFEST, [result({"gcc-12.2.0": 0.8}, noise=30)])[0]
+def test_notes_on_machine_and_noise(tmp_path: Path):
+    made = result_of(tmp_path, all_kernels()[:1], rounds=3)
+    assert session.notes(made) == [] == list(kernels._notes([result({"gcc-12.2.0": 0.8})]))
+    made.manifest["host"]["virtual_machine"] = "KVM"
+    made.manifest.update(state="interrupted", rounds_done=2)
+    machine, interrupted = session.notes(made)
+    assert "(KVM)" in machine and "2 of 3" in interrupted
+    assert len(list(kernels._notes([result({"gcc-12.2.0": 0.8}, noise=30)]))) == 1
 
 
 def test_labels_name_only_what_differs():
     told = [
-        words.label(kernel(), configuration(label=label))
+        wording.label(kernel(), configuration(label=label))
         for label in (
             ("none", "hardware", "regular"),
             ("thp", "software", "regular"),
@@ -177,8 +160,8 @@ def test_labels_name_only_what_differs():
         )
     ]
     assert told == ["none", "thp software", "thp nontemporal"]
-    assert words.label(chase(), configuration(label=("thp", "software", "regular"))) == "thp"
-    assert words.label(kernel(feels=["prefetch"]), configuration()) == "as built"
+    assert wording.label(chase(), configuration(label=("thp", "software", "regular"))) == "thp"
+    assert wording.label(kernel(feels=["prefetch"]), configuration()) == "as built"
 
 
 @pytest.mark.parametrize(
@@ -199,15 +182,17 @@ def test_the_axis_of_a_sweep_suits_what_is_swept(x, values, scale, ticks):
     bad = record(base, 1.0, series="sweep", options={}, validation={"passed": False, "method": "sum"})
     found = analyse([subject_of(swept, base)], [*points, bad], seed=1)
     machine = {"threads": 1, "host": {"caches": [{"level": 1, "bytes": 4, "shared_by": 1}]}}
-    picture = pictures(found, machine)["triad"][0]
-    (axes,) = picture.figure.axes
+    figure, section = sweeps.sweeps(found[0], machine)
+    (axes,) = drawing(figure).axes
     low, high = axes.get_xlim()
     shown = [t.get_text() for t in axes.get_xticklabels() if low <= t.get_position()[0] <= high]
     name = x.split(".")[1].removesuffix("_bytes").replace("_", " ")
     assert (axes.get_xscale(), axes.get_xlabel(), shown) == (scale, name, ticks)
-    assert f"over {name}, higher is better" in picture.caption and "cache sizes" not in picture.caption
-    assert picture.caption.endswith("Not valid, and left out: 1 point.")
-    assert f"at {ticks[-1]}." in picture.alternative
+    assert figure.data.marks == () and "1 point" in figure.caption
+    assert f"at {ticks[-1]}." in described(figure)
+    (table,) = section.blocks
+    column = table.columns[0]
+    assert [column.text(row[0]) for row in table.rows][-1] == ticks[-1] and len(table.rows) == len(values)
 
 
 def test_the_label_of_a_sweep_has_its_unit():
@@ -222,18 +207,18 @@ def test_coverage_is_never_rounded_up():
     one = record(thp, 1.0)
     one["pages"]["huge_coverage"] = 0.99999
     rows = analyse([subject_of(kernel(), configuration(), thp)], [one], seed=1)[0].groups[0].ranked
-    assert [words.pages_text(row) for row in rows] == ["2 MiB 99.9 %"]
+    assert [wording.pages_text(row) for row in rows] == ["2 MiB 99.9 %"]
 
 
 @pytest.mark.parametrize("places", [[0.1, 0.5, 0.9], [0.3, 0.3, 0.3], [0.0, 0.01, 0.02, 0.5, 0.51], []])
 def test_labels_beside_lines_do_not_overlap(places):
-    spread = _spread(places, 0.05)
-    assert len(spread) == len(places) and spread == sorted(spread)
-    assert all(b - a >= 0.05 - 1e-9 for a, b in pairwise(spread))
+    apart = spread(places, 0.05)
+    assert len(apart) == len(places) and apart == sorted(apart)
+    assert all(b - a >= 0.05 - 1e-9 for a, b in pairwise(apart))
     if places == [0.1, 0.5, 0.9]:
-        assert spread == pytest.approx(places)
+        assert apart == pytest.approx(places)
     if places == [0.3, 0.3, 0.3]:
-        assert spread == pytest.approx([0.25, 0.3, 0.35])
+        assert apart == pytest.approx([0.25, 0.3, 0.35])
 
 
 def test_provenance_of_a_checkout(tmp_path: Path):
@@ -260,29 +245,35 @@ def test_provenance_of_a_checkout(tmp_path: Path):
 
 def test_markdown_and_latex_hold_the_tables(tmp_path: Path):
     """Each line of a table has as many cells as its head, and nothing of a name is taken for a sign."""
-    kernels = [one for one in all_kernels() if one.name in ("schoenauer_triad", "pointer_chase")]
-    made = result_of(tmp_path, [replace(one, sweeps=()) for one in kernels], rounds=3, pool=False)
-    found = analyse(made.subjects, made.records, 1)
-    lines = markdown(made, found).splitlines()
-    assert lines[0] == f"**{advice.headline(found)}**"
+    chosen = [one for one in all_kernels() if one.name in ("schoenauer_triad", "pointer_chase")]
+    report = report_of(result_of(tmp_path, [replace(one, sweeps=()) for one in chosen], rounds=3, pool=False))
+    lines = markdown.render(report).splitlines()
+    assert lines[0] == f"**{report.headline}**"
     runs = groupby(lines, lambda line: line.startswith("|"))
     tables = [list(those) for is_table, those in runs if is_table]
-    assert [len({re.sub(r"\\\|", "", line).count("|") for line in one}) for one in tables] == [1] * 4
-    assert sum("× not ranked" in line for line in tables[3]) == 8 and "Latency \\[ns\\]" in tables[2][0]
-    text = latex_tables("a_b\n", found)
-    assert text.splitlines()[1] == ""
-    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 3
+    assert [len({re.sub(r"\\\|", "", line).count("|") for line in one}) for one in tables] == [1] * 7
+    text = latex.render(report)
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == len(tables)
     for body in re.findall(r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
         rows = [line for line in body[1].splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
         assert {line.count(" & ") + 1 for line in rows} == {len(body[0])}
-    assert escaped("50 % of a_b <x> & $5") == r"50 \% of a\_\allowbreak{}b \textless{}x\textgreater{} \& \$5"
+    escaped = r"50 \% of a\_\allowbreak{}b \textless{}x\textgreater{} \& \$5"
+    assert latex.escaped("50 % of a_b <x> & $5") == escaped
+
+
+def long_table(rows: int) -> Report:
+    columns = (Column("quantity", wrap=True), Column("ratio", kind="ratio", above="gcc"), Column("verdict"))
+    values = [("a_b & c", Ratio(7, 0.5, 0.4, 0.6), Cell("faster", style_of("faster")))] * rows
+    return Report("a_b\n", "x", (kernels.Section("A $1 < 2", (Table("T", columns, tuple(values)),)),))
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="apt-get install texlive-latex-recommended")
-def test_latex_takes_the_tables(tmp_path: Path):
-    found = [result(dict(zip(COMPILERS, (0.8, 1.3), strict=True)))]
-    (tmp_path / "tables.tex").write_text(latex_tables("x", found))
-    head = r"\documentclass{article}\usepackage{booktabs,graphicx}"
+@pytest.mark.parametrize("rows", [3, 60])
+def test_latex_takes_the_tables(tmp_path: Path, rows: int):
+    text = latex.render(long_table(rows))
+    assert ("longtable}{" in text) == (rows > 40)
+    (tmp_path / "tables.tex").write_text(text)
+    head = r"\documentclass{article}\usepackage{booktabs,graphicx,longtable}"
     (tmp_path / "paper.tex").write_text(head + "\n\\begin{document}\\input{tables}\\end{document}\n")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "paper.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
@@ -290,22 +281,11 @@ def test_latex_takes_the_tables(tmp_path: Path):
 
 
 @pytest.mark.long
-def test_kernels_drawn_side_by_side_look_as_alone(tmp_path: Path):
+def test_figures_drawn_side_by_side_look_as_alone(tmp_path: Path):
     chosen = [one for one in all_kernels() if one.name in ("pointer_chase", "gather")]
-    made = result_of(tmp_path, chosen, rounds=3, pool=False)
-    found = analyse(made.subjects, made.records, 1)
-    for name in ("together", "alone"):
-        (tmp_path / name).mkdir()
-    together = draw(tmp_path / "together", found, made.manifest)
-    assert list(together) == ["gather", "pointer_chase", ""]
-    for one in found:
-        alone = draw(tmp_path / "alone", [one], made.manifest)[one.kernel.name]
-        assert alone == together[one.kernel.name] and len(alone) >= 2
-        for picture in alone:
-            for kind in ("svg", "png"):
-                files = [tmp_path / name / f"figures/{picture.stem}.{kind}" for name in ("alone", "together")]
-                assert files[0].read_bytes() == files[1].read_bytes()
-    (tmp_path / "together" / "figures/gather-ratios.svg").unlink()
-    (tmp_path / "together" / "figures/gather-ratios.svg").mkdir()
-    with pytest.raises(IsADirectoryError):
-        draw(tmp_path / "together", found, made.manifest)
+    report = report_of(result_of(tmp_path, chosen, rounds=3, pool=False))
+    several: list[Figure] = list(figures(report.sections))
+    together = svgs(several)
+    assert {"matrix", "gather-ratios", "gather-policies"} <= set(together) and len(several) >= 7
+    assert {figure.name: svg(figure) for figure in several} == together
+    assert all(png(figure).startswith(b"\x89PNG") and described(figure) for figure in several)

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from many_kernels import all_kernels, result_of
-from pagewise.analysis.analysis import analyse
-from pagewise.report.figures import pictures
-from pagewise.report.html import html
+from pagewise.report.render import html
+from pagewise.report.views import report_of
 
 PHONE, DESK = 390, 1360
 pytestmark = pytest.mark.long
@@ -67,9 +66,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
     names = ("schoenauer_triad", "pointer_chase", "gather", "allocate")
     kernels = [kernel for kernel in all_kernels() if kernel.name in names]
-    result = result_of(folder, kernels, pool=False, wrong="gather")
-    found = analyse(result.subjects, result.records, 1)
-    (folder / "report.html").write_text(html(result, found, pictures(found, result.manifest), ()))
+    report = report_of(result_of(folder, kernels, pool=False, wrong="gather"))
+    (folder / "report.html").write_text(html.render(report))
     return folder / "report.html"
 
 
@@ -162,10 +160,9 @@ def test_all_kernels_in_all_configurations_stay_usable(browser, tmp_path: Path):
     """Without the curves, which take long to draw and add some 2 MB."""
     kernels = [replace(kernel, sweeps=()) for kernel in all_kernels()]
     result = result_of(tmp_path, kernels, rounds=3)
-    found = analyse(result.subjects, result.records, 1)
-    (tmp_path / "report.html").write_text(html(result, found, {}, ()))
+    (tmp_path / "report.html").write_text(html.render(report_of(result)))
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
     told = show(browser, tmp_path / "report.html", DESK)
     assert told["overflow"] == 0 and told["ids"] == told["links"] == []
     rows = browser.execute_script("return document.querySelectorAll('table.matrix tbody tr').length")
-    assert rows == sum(len(one.groups) for one in found)
+    assert rows == sum(len(one.compilers()) for one in result.subjects)

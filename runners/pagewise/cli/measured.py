@@ -42,29 +42,27 @@ def carry_out(comparison: Any, console: Console, planning: bool, as_json: bool) 
 
 def measure(comparison: Any, console: Console, as_json: bool = False) -> int:
     """Measures, shows and writes what was prepared; the exit code."""
-    from pagewise.report.terminal import print_summary
-
     comparison.begin()
     result = comparison.measure()
     faults = [] if comparison.ending is None else [comparison.ending]
-    reports, found = reports_of(result), None
+    report = None
     try:
         comparison.close()
-        found = reports.show(console, result)
-        report = reports.write_files(result, found)
+        report = show_report(console, result)
+        page = write_files(result.folder, report)
         comparison.close()
-        console.print(f"Report: {report}", highlight=False, soft_wrap=True)
+        console.print(f"Report: {page}", highlight=False, soft_wrap=True)
     except PagewiseError as fault:
-        found = found or reports.show(console, result)
+        report = report or show_report(console, result)
         faults.append(fault)
     print_summary(console, result)
     if as_json:
-        print_json(reports.to_dict(result, found))
+        print_json(report.data)
     for failure in faults:
         stopped = isinstance(failure, Interrupted)
         text = "interrupted: the above is what was measured" if stopped else f"error: {failure}"
         click.echo(f"pagewise: {text}", err=True)
-    return faults[0].exit_code if faults else exit_code(reports.is_faulty(found))
+    return faults[0].exit_code if faults else exit_code(report)
 
 
 def show_plan(comparison: Any, console: Console, as_json: bool) -> int:
@@ -79,20 +77,34 @@ def show_plan(comparison: Any, console: Console, as_json: bool) -> int:
     return 0
 
 
-def reports_of(result: Any) -> Any:
-    """The module that shows such a result: `show`, `write_files`, `is_faulty`."""
-    if result.manifest["kind"] == "counters":
-        from pagewise.report import counters as of_counters
+def show_report(console: Console, result: Any) -> Any:
+    """Analyses a result and prints its report, which is returned."""
+    from pagewise.report.render import terminal
+    from pagewise.report.views import report_of
 
-        return of_counters
-    from pagewise.report import write
+    report = report_of(result)
+    terminal.show(console, report)
+    return report
 
-    return write
+
+def write_files(folder: Path, report: Any, *, png: bool = False) -> Path:
+    """Writes the files of a report; the path of its page."""
+    from pagewise.report.write import write_files
+
+    return write_files(folder, report, png=png)
 
 
-def exit_code(faulty: bool) -> int:
-    """1 when a result or its pages were wrong or a run crashed; pages not to be had are no fault."""
-    return _INVALID if faulty else 0
+def print_summary(console: Console, result: Any) -> None:
+    """Prints in one line how much was measured, and the runner overhead."""
+    from pagewise.report.views.session import runs_text
+
+    if text := runs_text(result.manifest):
+        console.print(text, highlight=False)
+
+
+def exit_code(report: Any) -> int:
+    """1 when a result or its pages were wrong or a run crashed; unavailable pages are no fault."""
+    return _INVALID if report.faulty else 0
 
 
 def report_cluster(folder: Path, at_least: float, as_json: bool) -> int:

@@ -300,8 +300,10 @@ def split_commas(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def print_json(data: Any) -> None:
-    """One JSON object on standard output."""
-    click.echo(json_text(data), nl=False)
+    """One JSON object on standard output, from typed data."""
+    from pagewise.report.render import json
+
+    click.echo(json_text(json.render(data)), nl=False)
 
 
 def make_console(as_json: bool = False) -> Console:

@@ -20,8 +20,8 @@ class Dimension:
     `rule` goes without saying; `empty` stands in a table where there is no value. `question` is what a
     comparison of its values answers, `yes` which outcome is a yes: `use` of another value than that of the
     baseline, or to `keep` that. `said` are values in words, `other` those of the rest. What is there `always`
-    has a column of tables even where nothing differs in it. `same` is what to say where nothing can be told,
-    `does` of what.
+    has a column of tables even where nothing differs in it. `same` is the sentence where all verdicts are
+    inconclusive.
     """
 
     name: str
@@ -34,8 +34,7 @@ class Dimension:
     said: Mapping[str, str] = field(default_factory=dict)
     other: str = "{}"
     always: bool = False
-    same: str = "{noun} makes no difference that can be told on this node."
-    does: str = ""
+    same: str = "{noun} makes no significant difference on this node."
     words: Callable[[str], str] | None = None
 
     def of(self, configuration: Configuration) -> str:
@@ -75,8 +74,7 @@ PAGES = Dimension(
     "Do huge pages pay?",
     always=True,
     rule="-",
-    same="Huge pages make no difference that can be told on this node.",
-    does="huge pages do",
+    same="Huge pages make no significant difference on this node.",
     words=lambda policy: PagePolicy(policy).text,
 )
 COMPILER = Dimension("compiler", "Compiler", "the compiler", "Which compiler?")

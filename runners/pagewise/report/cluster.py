@@ -18,7 +18,7 @@ from pagewise.cluster.schedulers import fold
 from pagewise.core.errors import RefusedError
 from pagewise.core.files import table_text, write_inside
 from pagewise.core.units import count_text, percent_text, seconds_text
-from pagewise.report.markdown import escaped
+from pagewise.report.render.markdown import escaped
 
 REPORT, TABLE = "report.md", "nodes.csv"
 _COLUMNS = (

@@ -1,74 +1,39 @@
-"""Makes all reports of a result."""
+"""Writes the files of a report into the folder of its result."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from rich.console import Console
-
-from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.core.errors import RefusedError
 from pagewise.core.files import write_inside
-from pagewise.core.result import Result
-from pagewise.report.csv import summary_csv
-from pagewise.report.data import verdicts
-from pagewise.report.latex import TABLES, latex_tables
-from pagewise.report.markdown import MARKDOWN, markdown
-from pagewise.report.policies import POLICIES, policies_csv
-from pagewise.report.program import MEMORY, METRICS, is_program, memory_csv, metrics_csv, print_program
-from pagewise.report.terminal import print_result
+from pagewise.report.model import Report, figures
+from pagewise.report.render import csv, latex, markdown
 
-REPORT, SUMMARY = "report.html", "summary.csv"
+REPORT, SUMMARY, TABLES, FIGURES = "report.html", "summary.md", "tables.tex", "figures"
+_MEASURED = ("records.jsonl", "manifest.json")
 
 
-def show(console: Console, result: Result) -> list[KernelResult]:
-    """Analyses the records and prints the tables."""
-    kernels = analyse_result(result)
-    print_result(console, result, kernels)
-    if is_program(result):
-        print_program(console, result)
-    return kernels
-
-
-def to_dict(result: Result, kernels: Sequence[KernelResult]) -> dict[str, Any]:
-    """What the tables say, for programs."""
-    return verdicts(result, kernels)
-
-
-def write_files(result: Result, kernels: Sequence[KernelResult]) -> Path:
-    """Writes report.html, figures, CSV, Markdown and LaTeX into the result's folder; the report's path.
+def write_files(folder: Path, report: Report, *, png: bool = False) -> Path:
+    """Writes report.html, Markdown, LaTeX and CSV; with `png` each figure as PNG and SVG. The page's path.
 
     Raises RefusedError when the disk refuses; the records are not touched.
     """
-    # Both take long to import (matplotlib, jinja2) and are not needed before.
-    from pagewise.report.draw import draw
-    from pagewise.report.html import html
+    # matplotlib and jinja2 take long to import and are not needed before.
+    from pagewise.report.render import figure, html
 
     try:
-        files = {
-            SUMMARY: summary_csv(kernels),
-            MARKDOWN: markdown(result, kernels),
-            TABLES: latex_tables(result.folder.name, kernels),
-            POLICIES: policies_csv(kernels),
-        }
-        if is_program(result):
-            files |= {METRICS: metrics_csv(result), MEMORY: memory_csv(result)}
+        files = {name: csv.render(table) for name, table in report.tables.items()}
+        files |= {SUMMARY: markdown.render(report), TABLES: latex.render(report)}
         for name, text in files.items():
-            write_inside(result.folder, name, text)
-        drawn = draw(result.folder, kernels, result.manifest)
-        write_inside(result.folder, REPORT, html(result, kernels, drawn, list(files)))
+            write_inside(folder, name, text)
+        write_inside(folder, REPORT, html.render(report, (*_MEASURED, *files)))
+        for one in figures(report.sections) if png else ():
+            write_inside(folder, f"{FIGURES}/{one.name}.svg", figure.svg(one))
+            write_inside(folder, f"{FIGURES}/{one.name}.png", figure.png(one))
     except OSError as fault:
         raise RefusedError(
             f"the report cannot be written: {fault.strerror}",
-            where=result.folder,
-            remedy=f"free some space or allow writing, then: pagewise report {result.folder}",
+            where=folder,
+            remedy=f"free some space or allow writing, then: pagewise report {folder}",
         ) from fault
-    return result.folder / REPORT
-
-
-def is_faulty(kernels: Sequence[KernelResult] | None) -> bool:
-    """Whether a result or its pages were wrong or a run crashed; pages not to be had are no fault."""
-    rows = [row for one in kernels or () for group in one.groups for row in group.unranked]
-    return any(row.is_fault for row in rows)
+    return folder / REPORT

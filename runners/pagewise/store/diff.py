@@ -18,7 +18,7 @@ from pagewise.core.dimensions import values_of
 from pagewise.core.errors import SelectionError
 from pagewise.core.result import Result, check_unaltered, read_result
 from pagewise.core.units import count_text, percent_text
-from pagewise.report.words import reason_text
+from pagewise.report.views.wording import reason_text
 from pagewise.store.differences import Difference, differences
 
 REGRESSION, INCOMPLETE, INCOMPARABLE, UNCLEAR = 1, 5, 6, 7

@@ -6,31 +6,31 @@ from pathlib import Path
 
 import click
 
-from pagewise.cli.measured import exit_code, report_cluster, reports_of
+from pagewise.cli.measured import exit_code, print_summary, report_cluster, show_report, write_files
 from pagewise.cli.options import AT_LEAST, JSON, make_console, print_json
 from pagewise.cli.shell import values
 
 
 @click.command()
 @click.argument("result", type=click.Path(path_type=Path), shell_complete=values.one_of(values.results))
+@click.option("--png", is_flag=True, help="Also write each figure as PNG and SVG into RESULT/figures.")
 @AT_LEAST
 @JSON
-def command(result: Path, at_least: float, as_json: bool) -> int:
-    """Write the tables, CSV files, figures and report.html of a RESULT folder again.
+def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
+    """Write the report of a RESULT folder again: HTML, Markdown, LaTeX, CSV.
 
     A RESULT of `pagewise cluster run` is reported also while it still runs.
     """
     from pagewise.cluster import campaign
     from pagewise.core.result import read_result
-    from pagewise.report.terminal import print_summary
 
     if (result / campaign.FILE).exists():
         return report_cluster(result, at_least, as_json)
     console, read = make_console(as_json), read_result(result)
-    reports = reports_of(read)
-    found = reports.show(console, read)
-    console.print(f"Report: {reports.write_files(read, found)}", highlight=False, soft_wrap=True)
+    report = show_report(console, read)
+    page = write_files(read.folder, report, png=png)
+    console.print(f"Report: {page}", highlight=False, soft_wrap=True)
     print_summary(console, read)
     if as_json:
-        print_json(reports.to_dict(read, found))
-    return exit_code(reports.is_faulty(found))
+        print_json(report.data)
+    return exit_code(report)

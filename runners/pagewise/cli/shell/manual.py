@@ -22,7 +22,7 @@ _ENVIRONMENT = {
     "COLUMNS": "Width of tables where standard output is no terminal, in characters (default: 120).",
 }
 _FILES = {
-    "results/UTC-NAME/": "A result: manifest.json, records.jsonl, summary.csv, report.html, figures.",
+    "results/UTC-NAME/": "A result: manifest.json, records.jsonl, report.html, summary.md, summary.csv.",
     ".pagewise/modules/NAME": "The modules of the environment NAME.",
     "~/.local/state/pagewise/key": "The key that marks the results that you measured here (rerun, --resume).",
 }

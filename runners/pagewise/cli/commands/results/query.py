@@ -25,7 +25,7 @@ def command(question: str | None, store: Path, as_csv: bool, as_json: bool, wait
 
     Without a QUESTION, list the known ones. --store may also be a folder of exported Parquet files.
     """
-    from pagewise.core.files import table_text
+    from pagewise.report.render import csv
     from pagewise.store.query import ask, known, statement
 
     if question is None:
@@ -42,7 +42,7 @@ def command(question: str | None, store: Path, as_csv: bool, as_json: bool, wait
             }
         )
     elif as_csv:
-        click.echo(table_text(columns, rows), nl=False)
+        click.echo(csv.text(columns, rows), nl=False)
     else:
         print_table(columns, rows)
 

@@ -35,8 +35,8 @@ class Axis:
     @classmethod
     def over(cls, ratios: Iterable[Ratio | None]) -> Axis:
         """The axis that holds all these, and 1."""
-        told = [one for one in ratios if one is not None]
-        ends = [end for one in told for end in (one.low or one.median, one.high or one.median)]
+        known = [ratio for ratio in ratios if ratio is not None]
+        ends = [end for ratio in known for end in (ratio.low or ratio.median, ratio.high or ratio.median)]
         low, high = min([*ends, 1 / _LEAST]), max([*ends, _LEAST])
         return cls(max(low / 1.02, 1 / _MOST), min(high * 1.02, _MOST))
 

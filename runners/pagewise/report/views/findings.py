@@ -1,4 +1,4 @@
-"""What went wrong in a comparison: the configurations that are excluded for a fault, and what that means."""
+"""What went wrong in a comparison: configurations that are excluded because of a fault."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.validity import Code
 from pagewise.core.dimensions import PAGES
-from pagewise.report import words
+from pagewise.report.views import wording
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A configuration that is excluded for a fault; it has valid runs in `rounds` of `rounds_made`."""
+    """A configuration excluded because of a fault, with valid runs in `rounds` of `rounds_made`."""
 
     code: Code
     kernel: str
@@ -36,7 +36,7 @@ def findings(kernels: Sequence[KernelResult]) -> list[Finding]:
             one.kernel.title,
             group.compiler,
             row.cell.measured.module,
-            words.label(one.kernel, row.cell.measured),
+            wording.label(one.kernel, row.cell.measured),
             row.cell.measured.hugepages,
             row.rounds,
             row.rounds_made,
@@ -58,7 +58,7 @@ def sentences(found: Sequence[Finding]) -> list[str]:
     for one in found:
         if one.code == "policy_not_kept":
             lost.setdefault(one.hugepages, []).append(one)
-    texts = {_capital(PAGES.text(policy)): _rounds(those) for policy, those in lost.items()}
+    texts = {wording.capital(PAGES.text(policy)): _rounds(those) for policy, those in lost.items()}
     return [f"{policy} could not be kept: {rounds}." for policy, rounds in texts.items()]
 
 
@@ -66,7 +66,3 @@ def _rounds(found: Sequence[Finding]) -> str:
     fewest = min(found, key=lambda one: one.rounds / one.rounds_made if one.rounds_made else 0.0)
     more = f", and in {len(found) - 1} more" if len(found) > 1 else ""
     return f"{fewest.rounds} of {fewest.rounds_made} rounds in {fewest.title} ({fewest.configuration}){more}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""What to do on this node: what each choice is worth by itself, and the best configuration of each kernel."""
+"""What to do on this node: the effect of each single choice, and the best configuration of each kernel."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Literal
 
 from pagewise.analysis.analysis import Group, KernelResult, Row
 from pagewise.analysis.statistics import FEWEST_ROUNDS, Ratio, geometric_mean
-from pagewise.analysis.verdict import Outcome
+from pagewise.analysis.verdict import Outcome as Judged
 from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, Dimension, feels
 from pagewise.core.units import count_text
-from pagewise.report import words
-from pagewise.report.findings import findings, sentences
-from pagewise.report.matrix import fastest
+from pagewise.report.model import interval_text, ratio_text
+from pagewise.report.views.findings import findings, sentences
+from pagewise.report.views.wording import (
+    alone,
+    capital,
+    change_text,
+    differs_alone,
+    is_decided,
+    label,
+    share_text,
+    values_of,
+)
 
+Outcome = Literal["use", "keep", "choose", "same"]
 # Up to so many kernels a sentence names each of them.
 _FEW = 3
 # Of two choices the one that asks less of the machine is named, if it is faster in this share of the cases
@@ -32,7 +43,7 @@ class Effect:
     kernel: KernelResult
     compiler: str
     ratio: Ratio
-    verdict: Outcome
+    verdict: Judged
 
 
 @dataclass(frozen=True)
@@ -47,13 +58,13 @@ class Choice:
     effects: tuple[Effect, ...]
     missing: int
 
-    def told(self, verdict: Outcome) -> list[Effect]:
+    def having(self, verdict: Judged) -> list[Effect]:
         """The effects with this verdict."""
         return [effect for effect in self.effects if effect.verdict == verdict]
 
     @property
     def middle(self) -> float | None:
-        """The median of all its ratios, told or not; None without any."""
+        """The median of all its ratios, decided or not; None without any."""
         return median(effect.ratio.median for effect in self.effects) if self.effects else None
 
     @property
@@ -82,9 +93,15 @@ class Best:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a comparison says of one dimension: yes, no or neither, what to do, and what `more` was seen."""
+    """The answer for one dimension: yes, no or neither, what to do, and what `more` was observed.
+
+    `outcome`: `use` one of the `values`, `keep` that of the baseline (because those are slower), `choose` by
+    kernel, or all are the `same`; None with too few rounds.
+    """
 
     factor: str
+    outcome: Outcome | None
+    values: tuple[str, ...]
     question: str
     lead: str
     text: str
@@ -117,17 +134,18 @@ def bests(kernels: Sequence[KernelResult]) -> list[Best]:
 
 
 def headline(kernels: Sequence[KernelResult]) -> str:
-    """What comes first: what spoils the comparison, then what to do about pages or what else was compared."""
+    """The first sentence: what invalidates the comparison, then what to do about pages or other "
+    "dimensions."""
     wrong, found = sentences(findings(kernels)), answers(kernels)
     if found:
         return " ".join([*wrong, found[0].text])
     return " ".join(wrong) or (
-        "Nothing can be said of huge pages: no configuration with them was measured beside its baseline."
+        "No verdict on huge pages: no configuration with them was measured together with its baseline."
     )
 
 
 def answers(kernels: Sequence[KernelResult]) -> list[Answer]:
-    """What a comparison says of each dimension in which something was compared; pages first."""
+    """The answer for each dimension in which something was compared; pages first."""
     found = [one for one in choices(kernels) if one.effects]
     by_dimension = {
         one: [choice for choice in found if choice.factor == one.name] for one in (*DIMENSIONS, COMPILER)
@@ -146,65 +164,64 @@ def _base(dimension: Dimension, found: Sequence[Choice]) -> str:
 def _answer(dimension: Dimension, found: Sequence[Choice], base: str) -> Answer:
     if all(effect.ratio.low is None for one in found for effect in one.effects):
         text = (
-            f"Too few rounds to tell what {dimension.does or f'{dimension.noun} does'}: a verdict takes at "
-            f"least {FEWEST_ROUNDS}, and small differences take 7 or more."
+            f"Too few rounds for a verdict on {dimension.noun}: at least {FEWEST_ROUNDS} are needed, and 7 "
+            "or more for small differences."
         )
-        return Answer(dimension.name, dimension.question, "", text, "")
-    outcome, told, text = _advised(dimension, found, base)
+        return Answer(dimension.name, None, (), dimension.question, "", text, "")
+    outcome, advised, text = _advised(dimension, found, base)
     lead = ("Yes. " if outcome == dimension.yes else "No. ") if dimension.yes and outcome != "choose" else ""
-    slower = [_more_time(one) for one in found if one not in told and one.told("slower")]
-    more = [f"{_capital('; '.join(slower))}."] if slower else []
-    return Answer(dimension.name, dimension.question, lead, text, " ".join([*more, *_means(found, base)]))
+    slower = [_more_time(one) for one in found if one not in advised and one.having("slower")]
+    more = [f"{capital('; '.join(slower))}."] if slower else []
+    values = tuple(one.value for one in advised)
+    further = " ".join([*more, *_means(found, base)])
+    return Answer(dimension.name, outcome, values, dimension.question, lead, text, further)
 
 
-def _advised(dimension: Dimension, found: Sequence[Choice], base: str) -> tuple[str, list[Choice], str]:
-    """What to do, and what choices that tells of.
-
-    It is to `use` a value, to `keep` that of the baseline, to `choose` by kernel, or all are the `same`.
-    """
+def _advised(dimension: Dimension, found: Sequence[Choice], base: str) -> tuple[Outcome, list[Choice], str]:
+    """What to do, which choices that covers, and the sentence."""
     most = min(found, key=_worth)
     alike = [one for one in found if one is most or _about_as_good(one, most)]
     # Choices come in the order of how little they ask of the machine.
     best, *others = alike
-    faster, slower = best.told("faster"), best.told("slower")
+    faster, slower = best.having("faster"), best.having("slower")
     same = ", ".join(one.text for one in others)
-    also = f" As much comes of {same}." if same and faster and not slower else ""
+    also = f" Equally good: {same}." if same and faster and not slower else ""
     if faster and slower:
         gain, loss = _where(best, faster), _where(best, slower)
-        text = f"Choose {dimension.noun} by kernel. {_capital(best.text)}: {gain}; but {loss}."
+        text = f"Choose {dimension.noun} by kernel. {capital(best.text)}: {gain}; but {loss}."
         return "choose", [best], text
     rest = len(best.effects) - len(faster)
     if faster and rest == 0:
         return "use", [best], f"Use {best.text}: {_where(best, faster)}.{also}"
     if faster:
         unclear = count_text(rest, "other comparison")
-        gain = f"{_where(best, faster)}; in {unclear} no difference can be told, in none a loss"
+        gain = f"{_where(best, faster)}; {unclear} inconclusive, none slower"
         return "use", [best], f"Use {best.text}: {gain}.{also}"
-    worse = [one for one in found if one.told("slower")]
+    worse = [one for one in found if one.having("slower")]
     if worse:
-        told = "; ".join(map(_more_time, worse))
+        losses = "; ".join(map(_more_time, worse))
         unclear = " and ".join(one.text for one in found if one not in worse)
-        same = f"; with {unclear} no difference can be told" if unclear else ""
-        return "keep", worse, f"Keep {base}: {told}{same}."
+        same = f"; {unclear}: inconclusive" if unclear else ""
+        return "keep", worse, f"Keep {base}: {losses}{same}."
     return "same", [], dimension.nothing
 
 
 def _more_time(choice: Choice) -> str:
     """`with non-temporal stores 12 % more time in Triad`."""
-    return f"with {choice.text} {_where(choice, choice.told('slower'))}"
+    return f"with {choice.text} {_where(choice, choice.having('slower'))}"
 
 
 def _means(found: Sequence[Choice], base: str) -> list[str]:
     """The geometric means over several kernels and compilers, as a sentence."""
-    told = []
+    means = []
     for one in found:
         if len(one.effects) > 1 and one.mean is not None:
-            interval = words.interval_text(one.mean)
-            told.append(f"{one.text} {words.ratio_text(one.mean)}{f' [{interval}]' if interval else ''}")
-    if not told:
+            interval = interval_text(one.mean)
+            means.append(f"{one.text} {ratio_text(one.mean)}{f' [{interval}]' if interval else ''}")
+    if not means:
         return []
     count = count_text(max(len(one.effects) for one in found), "comparison")
-    return [f"Geometric mean of the time ratios to {base}, over up to {count}: {', '.join(told)}."]
+    return [f"Geometric mean of the time ratios to {base}, over up to {count}: {', '.join(means)}."]
 
 
 def largest(kernels: Sequence[KernelResult]) -> str:
@@ -215,32 +232,39 @@ def largest(kernels: Sequence[KernelResult]) -> str:
     ratio, most = min(found, key=lambda pair: pair[0].median)
     return (
         f"The largest saving: {most.kernel.kernel.title} with {label_of(most)} ({most.group.compiler}), "
-        f"{words.change(ratio)} than its baseline."
+        f"{change_text(ratio)} than its baseline."
     )
+
+
+def fastest(group: Group) -> Row | None:
+    """The row with the smallest ratio of those that are faster, None when none is."""
+    faster = [
+        (row.time_ratio.median, row) for row in group.ranked if row.verdict == "faster" and row.time_ratio
+    ]
+    return min(faster, key=lambda pair: pair[0], default=(0.0, None))[1]
 
 
 def label_of(best: Best) -> str:
     """The best configuration in words; the baseline's where nothing is faster."""
     row = best.row or best.group.baseline
-    return "" if row is None else words.label(best.kernel.kernel, row.cell.measured)
+    return "" if row is None else label(best.kernel.kernel, row.cell.measured)
 
 
 def _felt_values(result: KernelResult, dimension: Dimension) -> list[str]:
-    return words.values_of(result, dimension) if feels(result.kernel, dimension.name) else []
+    return values_of(result, dimension) if feels(result.kernel, dimension.name) else []
 
 
 def _choice(kernels: Sequence[KernelResult], dimension: Dimension, value: str) -> Choice:
     effects, missing = [], 0
     for one in (kernel for kernel in kernels if feels(kernel.kernel, dimension.name)):
-        for row in words.alone(one, dimension, value):
+        for row in alone(one, dimension, value):
             if row.time_ratio is not None:
                 effects.append(Effect(one, row.cell.compiler, row.time_ratio, row.verdict))
         for group in one.groups:
             planned = [row for row in group.unranked if dimension.of(row.cell.measured) == value]
             base = next((row for row in (*group.ranked, *group.unranked) if row.cell.is_baseline), None)
             missing += any(
-                base is not None and words.differs_alone(one, row.cell, base.cell, dimension)
-                for row in planned
+                base is not None and differs_alone(one, row.cell, base.cell, dimension) for row in planned
             )
     return Choice(dimension.name, value, tuple(effects), missing)
 
@@ -272,9 +296,9 @@ def _best(one: KernelResult, group: Group) -> Best:
 
 def _worth(choice: Choice) -> tuple[int, float]:
     """Sorts choices: those that help in more cases than they harm first, then by how much."""
-    net = len(choice.told("slower")) - len(choice.told("faster"))
-    told = [effect.ratio.median for effect in choice.effects if effect.verdict != "inconclusive"]
-    return net, math.prod(told)
+    net = len(choice.having("slower")) - len(choice.having("faster"))
+    decided = [effect.ratio.median for effect in choice.effects if is_decided(effect.verdict)]
+    return net, math.prod(decided)
 
 
 def _about_as_good(one: Choice, best: Choice) -> bool:
@@ -282,8 +306,8 @@ def _about_as_good(one: Choice, best: Choice) -> bool:
     theirs = {(effect.kernel.kernel.name, effect.compiler): effect.ratio.median for effect in best.effects}
     ours = {(effect.kernel.kernel.name, effect.compiler): effect.ratio.median for effect in one.effects}
     shared = [ours[key] / theirs[key] for key in ours.keys() & theirs.keys()]
-    often = len(one.told("faster")) >= _NEARLY * len(best.told("faster"))
-    harmless = len(one.told("slower")) <= len(best.told("slower"))
+    often = len(one.having("faster")) >= _NEARLY * len(best.having("faster"))
+    harmless = len(one.having("slower")) <= len(best.having("slower"))
     return bool(shared) and often and harmless and median(shared) <= 1 + _NEXT_TO_NOTHING
 
 
@@ -299,17 +323,13 @@ def _where(choice: Choice, effects: Sequence[Effect]) -> str:
         return f"{_range(shares)} {direction}"
     if len(by_kernel) <= _FEW:
         first, *rest = by_kernel.items()
-        told = [f"{_range(first[1])} {direction} in {first[0]}"]
-        return ", ".join([*told, *(f"{_range(shares)} in {title}" for title, shares in rest)])
+        texts = [f"{_range(first[1])} {direction} in {first[0]}"]
+        return ", ".join([*texts, *(f"{_range(shares)} in {title}" for title, shares in rest)])
     shares = [abs(1.0 - effect.ratio.median) for effect in effects]
     return f"{direction} in {len(effects)} of {len(choice.effects)} comparisons ({_range(shares)})"
 
 
 def _range(shares: Sequence[float]) -> str:
     """Shares as per cent: `34 %`, `8 to 43 %`; below 10 % with a decimal."""
-    low, high = (words.share_text(share) for share in (min(shares), max(shares)))
+    low, high = (share_text(share) for share in (min(shares), max(shares)))
     return low if low == high else f"{low.removesuffix(' %')} to {high}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

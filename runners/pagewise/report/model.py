@@ -1,0 +1,327 @@
+"""What reports consist of. Views build these types; renderers show them.
+
+Tables hold values, not strings: how a value is shown follows from the kind of its column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from pagewise.analysis.statistics import Ratio
+from pagewise.core.units import bytes_text, clock_text, number_text, percent_text, seconds_text
+
+Value: TypeAlias = str | int | float | bool | Ratio | None
+Style = Literal["", "faster", "slower", "inconclusive", "baseline", "excluded", "reference", "strong", "code"]
+Kind = Literal[
+    "text",
+    "code",
+    "integer",
+    "count",
+    "number",
+    "factor",
+    "swept",
+    "seconds",
+    "clock",
+    "bytes",
+    "percent",
+    "ratio",
+    "quotient",
+    "heat",
+]
+#: Signs of verdicts, for readers who do not see colours.
+SIGNS: Mapping[str, str] = {"faster": "▼", "slower": "▲", "inconclusive": "?"}
+
+
+def style_of(verdict: str | None) -> Style:
+    """The style of a verdict; of a metric, `better` is shown as faster and `worse` as slower."""
+    styles: Mapping[str, Style] = {"better": "faster", "worse": "slower"}
+    verdict = styles.get(verdict or "", verdict)
+    return verdict if verdict in ("faster", "slower", "baseline") else "inconclusive"  # type: ignore[return-value]
+
+
+def ratio_text(measured: Ratio | None, digits: int = 3) -> str:
+    """A ratio: `0.912`; small ones with two significant figures: `0.0021`."""
+    if measured is None:
+        return ""
+    value = measured.median
+    return f"{value:.2g}" if 0.0 < abs(value) < 0.1 else f"{value:.{digits}f}"
+
+
+def interval_text(measured: Ratio | None) -> str:
+    """The confidence interval of a ratio: `0.905–0.921`; empty without one."""
+    if measured is None or measured.low is None or measured.high is None:
+        return ""
+    digits = 3 if measured.low >= 0.1 else 4
+    return f"{measured.low:.{digits}f}–{measured.high:.{digits}f}"
+
+
+def ratio_with_interval(measured: Ratio | None) -> str:
+    """`0.912 0.905–0.921`."""
+    return f"{ratio_text(measured)} {interval_text(measured)}".strip()
+
+
+def quotient_text(measured: Ratio | float) -> str:
+    """A ratio with two decimals: `0.97`; small ones with one significant figure: `0.0002`."""
+    value = measured.median if isinstance(measured, Ratio) else measured
+    return f"{value:.2f}" if abs(value) >= 0.095 or value == 0 else f"{value:.1g}"
+
+
+def _count_text(value: float) -> str:
+    """Large values with all their digits, others with three."""
+    return f"{value:.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"
+
+
+_TEXTS: Mapping[Kind, Callable[[Any], str]] = {
+    "text": str,
+    "code": str,
+    "integer": lambda value: f"{value:d}" if isinstance(value, int) else f"{value:.0f}",
+    "count": _count_text,
+    "number": number_text,
+    "factor": lambda value: f"{value:.3f}",
+    "swept": lambda value: f"{value:g}",
+    "seconds": seconds_text,
+    "clock": clock_text,
+    "bytes": bytes_text,
+    "percent": percent_text,
+    "ratio": ratio_with_interval,
+    "quotient": quotient_text,
+    "heat": lambda value: ratio_text(value, 2),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: `name` in CSV files; `title` and `unit` as its head, `above` over neighbours with the same.
+
+    `merged`: a value that equals the one above it is not repeated. `optional`: a terminal omits it where
+    there is no room. `wrap`: long text.
+    """
+
+    name: str
+    title: str = ""
+    kind: Kind = "text"
+    unit: str = ""
+    above: str = ""
+    merged: bool = False
+    optional: bool = False
+    wrap: bool = False
+
+    @property
+    def head(self) -> str:
+        """The head without its unit."""
+        return self.title or self.name.replace("_", " ")
+
+    @property
+    def right(self) -> bool:
+        """Whether its values are aligned at the right."""
+        return self.kind not in ("text", "code", "ratio")
+
+    def text(self, value: Value | Cell) -> str:
+        """A value of this column as text, without the sign of a verdict; empty for None."""
+        value = value.value if isinstance(value, Cell) else value
+        if value is None:
+            return ""
+        if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
+            return str(value)
+        return _TEXTS[self.kind](value)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value that stands out, with a short note. `floor`: the noise floor drawn behind a ratio."""
+
+    value: Value
+    style: Style = ""
+    note: str = ""
+    floor: float | None = None
+    best: bool = False
+
+    def signed(self, column: Column) -> str:
+        """The value as text, with the sign of its verdict in columns of words and in heat maps."""
+        text = column.text(self)
+        if self.style == "excluded" and not text:
+            return "×"
+        signed = self.style in SIGNS and column.kind in ("text", "heat")
+        return f"{SIGNS[self.style]} {text}".rstrip() if signed else text
+
+
+Values: TypeAlias = tuple["Value | Cell", ...]
+
+
+def cell(value: Value | Cell) -> Cell:
+    """Any value as a Cell."""
+    return value if isinstance(value, Cell) else Cell(value)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of values under columns. `chart`: HTML draws its column of ratios as bars with intervals."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[Values, ...]
+    chart: bool = False
+
+    def records(self) -> Iterator[dict[str, Value]]:
+        """The rows as objects by column name."""
+        for row in self.rows:
+            yield {column.name: cell(value).value for column, value in zip(self.columns, row, strict=True)}
+
+    def without(self, *names: str) -> Table:
+        """The table without some columns."""
+        kept = [place for place, column in enumerate(self.columns) if column.name not in names]
+        return Table(
+            self.title,
+            tuple(self.columns[place] for place in kept),
+            tuple(tuple(row[place] for place in kept) for row in self.rows),
+            self.chart,
+        )
+
+    def merged(self, row: int, place: int) -> bool:
+        """Whether a cell repeats the one above it, in all merged columns up to it."""
+        if row == 0 or not self.columns[place].merged:
+            return False
+        upto = [at for at in range(place + 1) if self.columns[at].merged]
+        return all(self.rows[row][at] == self.rows[row - 1][at] for at in upto)
+
+    @property
+    def heads(self) -> list[tuple[str, int]]:
+        """The upper heads: text and number of columns; a text for several neighbours stands once."""
+        found: list[tuple[str, int]] = []
+        for column in self.columns:
+            if found and column.above and found[-1][0] == column.above:
+                found[-1] = (column.above, found[-1][1] + 1)
+            else:
+                found.append((column.above, 1))
+        return found
+
+
+def data_table(names: Sequence[str], rows: Sequence[Mapping[str, Value]]) -> Table:
+    """A table for programs: columns by name, None where a row has no value."""
+    columns = tuple(Column(name) for name in names)
+    return Table("", columns, tuple(tuple(row.get(name) for name in names) for row in rows))
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph. `lead` stands before it in bold."""
+
+    text: str
+    lead: str = ""
+    style: Literal["", "dim", "note", "code"] = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values."""
+
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve: points by x, numbers in order or words; `policy` gives the colour, `pattern` the dashes."""
+
+    label: str
+    policy: str
+    pattern: tuple[str, str]
+    points: tuple[tuple[float | str, float], ...]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Curves in one panel per compiler. `marks` are vertical lines with labels, as the sizes of caches."""
+
+    panels: tuple[tuple[str, tuple[Line, ...]], ...]
+    x: str
+    y: str
+    in_bytes: bool = False
+    marks: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A ratio with its interval; `decided`: the verdict is not inconclusive."""
+
+    label: str
+    policy: str
+    ratio: Ratio
+    decided: bool = True
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Ratios as bars with intervals (a forest plot), one panel per compiler with its noise floor."""
+
+    panels: tuple[tuple[str, float | None, tuple[Bar, ...]], ...]
+    x: str
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A table of ratios as a heat map: columns of kind `heat` beside those that name the rows."""
+
+    table: Table
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as data. `name` is that of its file.
+
+    `in_page`: the page shows it; a table of the page shows the same as others, which are drawn as files only.
+    """
+
+    name: str
+    title: str
+    caption: str
+    data: Lines | Bars | Heat
+    in_page: bool = True
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a heading. `only`: for `files` (Markdown, LaTeX, HTML), or for the `page` (HTML) alone.
+
+    `folded`: closed at first.
+    """
+
+    title: str
+    blocks: tuple[Block, ...]
+    anchor: str = ""
+    only: Literal["", "files", "page"] = ""
+    folded: bool = False
+
+
+Block: TypeAlias = Text | Facts | Table | Figure | Section
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report: what it found in a sentence, the answers, facts and notes, then its sections.
+
+    `reading` explains how to read it. `tables` are the CSV files by name; `data` is the JSON object.
+    `faulty`: a result was wrong, or a run crashed.
+    """
+
+    title: str
+    headline: str
+    sections: tuple[Section, ...]
+    answers: tuple[Text, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    reading: tuple[Text, ...] = ()
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    data: Mapping[str, object] = field(default_factory=dict)
+    faulty: bool = False
+
+
+def figures(blocks: Sequence[Block]) -> Iterator[Figure]:
+    """All figures of these blocks and of the sections among them."""
+    for block in blocks:
+        if isinstance(block, Figure):
+            yield block
+        elif isinstance(block, Section):
+            yield from figures(block.blocks)

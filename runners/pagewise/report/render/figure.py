@@ -1,0 +1,347 @@
+"""Figures as SVG for the report, and as SVG and PNG files."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    MultipleLocator,
+    NullFormatter,
+    NullLocator,
+)
+
+from pagewise.analysis.statistics import Ratio
+from pagewise.core.units import bytes_text, number_text, percent_text
+from pagewise.report.model import Bar, Bars, Figure, Heat, Lines, ratio_text
+from pagewise.report.render.colours import FAINT, INK, PAPER, SHADE, colour
+from pagewise.report.render.heat import heat_cells, heat_map
+
+_DASHES: dict[tuple[str, str], Any] = {
+    ("hardware", "regular"): "-",
+    ("software", "regular"): (0, (5, 2)),
+    ("block", "regular"): (0, (1, 1.5)),
+    ("compiler", "regular"): (0, (7, 2, 1, 2, 1, 2)),
+    ("hardware", "nontemporal"): (0, (6, 2, 1.2, 2)),
+}
+# A file matplotlibrc of the working folder, which may be a result's from elsewhere, decides nothing.
+mpl.rcdefaults()
+# `Any`, because the types of matplotlib list every name.
+STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "figure.facecolor": PAPER,
+    "axes.facecolor": PAPER,
+    "savefig.facecolor": PAPER,
+    "svg.fonttype": "none",
+    # A name with two dollar signs is no formula.
+    "text.parse_math": False,
+}
+# Inches of a panel that stands alone, and of one that has a neighbour; of a character of a label.
+_WIDE, _NARROW, _CHARACTER = 6.0, 3.95, 0.075
+# Up to so many powers of two each gets a tick; up to so many points are marked.
+_MANY_OCTAVES, _FEW_POINTS = 7, 16
+# An axis of ratios below this is logarithmic.
+_DECADE = 0.1
+
+
+def svgs(figures: Sequence[Figure]) -> dict[str, str]:
+    """Each figure as an SVG element by its name, drawn by as many processes as there are CPUs."""
+    processes = min(len(figures), len(os.sched_getaffinity(0)))
+    if processes < 2:
+        return {figure.name: svg(figure) for figure in figures}
+    # matplotlib is loaded and this process has one thread: a fork starts at once.
+    with ProcessPoolExecutor(processes, get_context("fork"), initializer=_ignore_interrupts) as pool:
+        try:
+            return dict(zip([one.name for one in figures], pool.map(svg, figures), strict=True))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def svg(figure: Figure) -> str:
+    """A figure as an SVG element without XML prolog; the same figure gives the same text."""
+    buffer = io.StringIO()
+    with mpl.rc_context({**STYLE, "svg.hashsalt": figure.name}):
+        metadata = dict.fromkeys(("Date", "Creator", "Type", "Format"))
+        drawing(figure).savefig(buffer, format="svg", metadata=metadata)
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as PNG."""
+    buffer = io.BytesIO()
+    with mpl.rc_context(STYLE):
+        drawing(figure).savefig(buffer, format="png", dpi=150)
+    return buffer.getvalue()
+
+
+def drawing(figure: Figure) -> Drawing:
+    """A figure as matplotlib draws it."""
+    with mpl.rc_context(STYLE):
+        if isinstance(figure.data, Lines):
+            return _lines(figure.data)
+        return _bars(figure.data) if isinstance(figure.data, Bars) else heat_map(figure.data.table)
+
+
+def described(figure: Figure) -> str:
+    """The text that replaces a figure where it cannot be seen."""
+    return f"{figure.title}. {'; '.join(_descriptions(figure.data))}."
+
+
+def _descriptions(data: Lines | Bars | Heat) -> Iterator[str]:
+    if isinstance(data, Lines):
+        for compiler, lines in data.panels:
+            for line in lines:
+                ends = [
+                    f"{y:.3g} at {swept_text(x, data.in_bytes)}" for x, y in (line.points[0], line.points[-1])
+                ]
+                yield f"{compiler} {line.label}: {', '.join(ends)}"
+    elif isinstance(data, Bars):
+        for compiler, _, bars in data.panels:
+            for bar in bars:
+                note = "" if bar.decided else " (inconclusive)"
+                yield f"{compiler} {bar.label} {ratio_text(bar.ratio)}{note}"
+    else:
+        for name, column, value in heat_cells(data.table):
+            if isinstance(value.value, Ratio):
+                yield f"{name}, {column} {ratio_text(value.value)} ({value.style})"
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C reaches all processes of the terminal: the one that waits for the figures acts on it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _panels(count: int, left: float, width: float, right: float, height: float) -> tuple[Drawing, list[Axes]]:
+    """Panels side by side, placed by inches: matplotlib's own layouts draw all twice to find room."""
+    above, below = 0.38, 0.52
+    across, high = left + width + right, above + height + below
+    figure = Drawing(figsize=(across * count, high))
+    return figure, [
+        figure.add_axes(
+            (
+                (number * across + left) / (across * count),
+                below / high,
+                width / (across * count),
+                height / high,
+            )
+        )
+        for number in range(count)
+    ]
+
+
+def _lines(data: Lines) -> Drawing:
+    longest = max(len(lines) for _, lines in data.panels)
+    width = _WIDE if len(data.panels) == 1 else _NARROW
+    figure, panels = _panels(len(data.panels), 0.72, width, 1.75, max(2.6, 0.4 + 0.19 * longest))
+    values = [y for _, lines in data.panels for line in lines for _, y in line.points if y > 0]
+    # A linear axis would flatten the small ones.
+    logarithmic = bool(values) and max(values) / min(values) > 5
+    words = _words(data)
+    for axes, (compiler, lines) in zip(panels, data.panels, strict=True):
+        _prepare(axes, data, words)
+        if logarithmic:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick_text(value)))
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_minor_formatter(NullFormatter())
+        for line in lines:
+            axes.plot(
+                [float(words.index(swept_text(x)) if words else x) for x, _ in line.points],
+                [y for _, y in line.points],
+                marker="o" if len(line.points) <= _FEW_POINTS else None,
+                markersize=3.5,
+                color=colour(line.policy),
+                linewidth=1.6,
+                linestyle=_DASHES.get(line.pattern, "-"),
+                label=line.label,
+            )
+        axes.tick_params(axis="x", labelsize=8)
+        axes.grid(axis="y", color=SHADE, linewidth=0.8)
+        axes.set_axisbelow(True)
+        axes.set_title(compiler, loc="left")
+        axes.set_xlabel(data.x)
+    panels[0].set_ylabel(data.y)
+    limits = [end for axes in panels for end in axes.get_ylim()]
+    for axes in panels:
+        axes.set_ylim(min(limits) if logarithmic else 0, max(limits))
+        _mark(axes, data.marks)
+        _label_ends(axes)
+    return figure
+
+
+def swept_text(x: float | str, in_bytes: bool = False) -> str:
+    """A swept value: `256 KiB`, `16`, `fp32`."""
+    if isinstance(x, str):
+        return x
+    return bytes_text(x) if in_bytes else f"{x:g}"
+
+
+def _words(data: Lines) -> list[str]:
+    """The swept values in order where some are words; empty where all are numbers."""
+    values = [x for _, lines in data.panels for line in lines for x, _ in line.points]
+    return list(dict.fromkeys(map(swept_text, values))) if any(isinstance(x, str) for x in values) else []
+
+
+def _prepare(axes: Axes, data: Lines, words: Sequence[str]) -> None:
+    """The x axis: words side by side, bytes and powers of two by their logarithm."""
+    if words:
+        axes.set_xticks(range(len(words)), words)
+        axes.set_xlim(-0.3, len(words) - 0.7)
+        return
+    numbers = [float(x) for _, lines in data.panels for line in lines for x, _ in line.points]
+    low, high = min(numbers), max(numbers)
+    powers = all(x > 0 and math.frexp(x)[0] == 0.5 for x in numbers) and len(set(numbers)) > 2
+    if low > 0 and (data.in_bytes or powers):
+        axes.set_xscale("log", base=2)
+        first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
+        step = 1 if last - first <= _MANY_OCTAVES else 2 if last - first <= 2 * _MANY_OCTAVES else 3
+        axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in range(first, last + 1, step)]))
+        axes.xaxis.set_minor_locator(NullLocator())
+    elif data.in_bytes:
+        axes.xaxis.set_major_locator(MultipleLocator(2.0 ** math.ceil(math.log2(max(high - low, 6.0) / 6))))
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 4, 5, 8, 10]))
+    text = bytes_text if data.in_bytes else _tick_text
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+
+
+def _mark(axes: Axes, marks: Sequence[tuple[str, float]]) -> None:
+    """Vertical lines with labels, as where caches end."""
+    low, high = axes.get_xlim()
+    for label, place in marks:
+        if low < place < high:
+            axes.axvline(place, color=FAINT, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0.5)
+            _note(axes, label, (place, 1.0), ("data", "axes fraction"), (3, -2), va="top", color=FAINT)
+
+
+def _note(
+    axes: Axes, text: str, place: tuple[float, float], coordinates: Any, offset: tuple[int, int], **style: Any
+) -> None:
+    axes.annotate(
+        text,
+        place,
+        xycoords=coordinates,
+        xytext=offset,
+        textcoords="offset points",
+        **{"fontsize": 8, **style},
+    )
+
+
+def _label_ends(axes: Axes) -> None:
+    """Writes each line's label at its right end; labels that would overlap are pushed apart."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    height = axes.get_window_extent().height * 72 / axes.figure.dpi
+    gap = 10.5 / max(height, 1.0)
+    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+    ends = [(line, np.asarray(line.get_xydata(), dtype=float)[-1]) for line in lines]
+    ends.sort(key=lambda pair: float(to_axes.transform(pair[1])[1]))
+    heights = [float(to_axes.transform(end)[1]) for _, end in ends]
+    for place, (line, end) in zip(spread(heights, gap), ends, strict=True):
+        arrow = {"arrowstyle": "-", "linewidth": 0.6, "alpha": 0.6, "shrinkA": 1, "shrinkB": 1}
+        axes.annotate(
+            str(line.get_label()),
+            (float(end[0]), float(end[1])),
+            xytext=(1.06, place),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            color=line.get_color(),
+            annotation_clip=False,
+            arrowprops={**arrow, "color": line.get_color(), "relpos": (0, 0.5)},
+        )
+
+
+def spread(places: Sequence[float], gap: float) -> list[float]:
+    """Moves sorted places until neighbours are a gap apart, centred on where they belong."""
+    clusters: list[list[float]] = []
+    for place in places:
+        clusters.append([place])
+        while len(clusters) > 1 and _start(clusters[-1], gap) < _start(clusters[-2], gap) + gap * len(
+            clusters[-2]
+        ):
+            last = clusters.pop()
+            clusters[-1] += last
+    return [_start(cluster, gap) + gap * number for cluster in clusters for number in range(len(cluster))]
+
+
+def _start(cluster: Sequence[float], gap: float) -> float:
+    room = gap * (len(cluster) - 1)
+    return max(0.0, min(sum(cluster) / len(cluster) - room / 2, 1.0 - room))
+
+
+def _bars(data: Bars) -> Drawing:
+    longest = max(len(bars) for _, _, bars in data.panels)
+    left = 0.25 + _CHARACTER * max(len(bar.label) for _, _, bars in data.panels for bar in bars)
+    width = _WIDE if len(data.panels) == 1 else _NARROW
+    figure, panels = _panels(len(data.panels), left, width, 0.3, 0.24 * longest + 0.12)
+    for axes, (compiler, floor, bars) in zip(panels, data.panels, strict=True):
+        if floor is not None:
+            axes.axvspan(1 / (1 + floor), 1 + floor, color=SHADE, zorder=0)
+        for place, bar in enumerate(bars):
+            _bar(axes, place, bar)
+        axes.axvline(1.0, color=INK, linewidth=1.0)
+        axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
+        axes.set_ylim(len(bars) - 0.4, -0.6)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.set_title(
+            compiler + ("" if floor is None else f", noise floor {percent_text(floor)}"), loc="left"
+        )
+        axes.set_xlabel(data.x)
+    ratios = [bar.ratio for _, _, bars in data.panels for bar in bars]
+    low = min(0.95, *(one.low or one.median for one in ratios))
+    high = max(1.05, *(one.high or one.median for one in ratios))
+    for axes in panels:
+        # Room at the right for the numbers beside the bars.
+        if low < _DECADE:
+            axes.set_xscale("log")
+            axes.set_xlim(0.7 * low, 2.0 * high)
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        else:
+            axes.set_xlim(low - 0.02, high + 0.16 * (high - low))
+    return figure
+
+
+def _bar(axes: Axes, place: int, bar: Bar) -> None:
+    ratio, alpha = bar.ratio, 1.0 if bar.decided else 0.35
+    axes.barh(
+        place, ratio.median - 1, left=1, height=0.62, color=colour(bar.policy), alpha=alpha, linewidth=0
+    )
+    low, high = ratio.low or ratio.median, ratio.high or ratio.median
+    axes.plot([low, high], [place, place], color=INK, linewidth=1.2, solid_capstyle="butt")
+    for end in (low, high):
+        axes.plot([end, end], [place - 0.18, place + 0.18], color=INK, linewidth=1.2)
+    text = ratio_text(ratio) + ("" if bar.decided else " ?")
+    _note(axes, text, (max(high, 1.0), place), "data", (5, 0), va="center")
+
+
+def _tick_text(value: float) -> str:
+    return number_text(value).replace(".00", "").replace(".0", "") if value >= 1e6 else f"{value:g}"

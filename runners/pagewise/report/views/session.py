@@ -1,0 +1,225 @@
+"""What the reports of all sessions show: facts, notes, machine and provenance."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from pagewise.core.result import Result
+from pagewise.core.units import bytes_text, clock_text, count_text, percent_text
+from pagewise.machine.memory import scaled_text
+from pagewise.report.model import Block, Column, Facts, Section, Table, Text
+from pagewise.session.processes import left_by, left_text
+
+_HOW = {"running": "was killed", "failed": "ended with an error", "interrupted": "was interrupted"}
+
+
+def title(manifest: Mapping[str, Any]) -> str:
+    """`pagewise: default on node7`."""
+    return f"pagewise: {manifest['name']} on {manifest['host']['hostname']}"
+
+
+def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Node, CPU, threads, time and rounds, target."""
+    host = manifest["host"]
+    threads = [one["threads"] for one in manifest.get("placements", ())] or [manifest["threads"]]
+    found = [
+        ("Node", host["hostname"]),
+        ("CPU", host["cpu"] or host["architecture"]),
+        ("Threads", ", ".join(map(str, dict.fromkeys(threads)))),
+        ("Measured", f"{_moment(manifest['created'])}, {rounds_text(manifest)}"),
+    ]
+    targets = dict.fromkeys(one["target"] for one in manifest["configurations"] if one["builder"] != "own")
+    return [*found, ("Built for", ", ".join(targets))] if targets else found
+
+
+def data(result: Result) -> dict[str, object]:
+    """The fields that the JSON objects of all sessions have."""
+    manifest = result.manifest
+    names = ("name", "state", "rounds", "rounds_done", "seed", "threads", "timing")
+    return {
+        "folder": result.folder,
+        **{name: manifest[name] for name in names},
+        "until": manifest.get("until"),
+        "left_out": [str(line) for line in result.skipped],
+    }
+
+
+def notes(result: Result) -> list[str]:
+    """What a reader must know of machine and session before trusting a number."""
+    manifest, texts = result.manifest, []
+    if left := left_text(left_by(result.records)):
+        texts.append(left)
+    if machine := manifest["host"]["virtual_machine"]:
+        texts.append(
+            f"This is a virtual machine ({machine}): the page size of its host limits what huge pages can do "
+            "for the TLB here. A bare-metal node may gain more."
+        )
+    if manifest.get("prefetchers"):
+        texts.append(f"Hardware prefetchers were off: {_prefetchers(manifest)}.")
+    if manifest["state"] == "interrupted":
+        texts.append(
+            f"The session was interrupted after {manifest['rounds_done']} of {manifest['rounds']} complete "
+            "rounds; this is what was measured until then."
+        )
+    elif manifest["state"] != "complete":
+        texts.append("The session did not finish; this is what was measured until then.")
+    texts += map(scaled_text, manifest.get("scaled", []))
+    texts += map(_break, manifest.get("breaks", []))
+    until = manifest.get("until")
+    if until and until["ended"] == "budget":
+        texts.append(until_text(manifest))
+    if manifest["provenance"]["project_dirty"]:
+        texts.append("The checkout had uncommitted changes.")
+    if result.skipped:
+        lines = "; ".join(str(line) for line in result.skipped)
+        texts.append(f"{count_text(len(result.skipped), 'line')} of the records were not valid: {lines}")
+    return texts
+
+
+def sections(manifest: Mapping[str, Any]) -> list[Section]:
+    """Machine and provenance."""
+    columns = (
+        Column("module", kind="code"),
+        Column("builder"),
+        Column("target"),
+        Column("hash", kind="code"),
+    )
+    rows = tuple(
+        (one["module"], one["builder"], one["target"], one["hash"][:16]) for one in manifest["configurations"]
+    )
+    broken = "; ".join(f"{one['module']} ({one['reason']})" for one in manifest.get("broken_modules", ()))
+    provenance: list[Block] = [
+        Facts(tuple(_provenance(manifest))),
+        Section("Modules", (Table("Modules of this session", columns, rows),), folded=True),
+        *([Text(f"Excluded modules: {broken}", style="note")] if broken else []),
+    ]
+    return [
+        Section("Machine", (Facts(tuple(_machine(manifest))),), only="page"),
+        Section("Provenance", tuple(provenance), only="page"),
+    ]
+
+
+def runs_text(manifest: Mapping[str, Any]) -> str:
+    """`7 of 7 rounds, 42 runs in 1:07; runner overhead: 2.1 %.`; empty without times."""
+    timing = manifest["timing"]
+    if not timing:
+        return ""
+    return (
+        f"{rounds_text(manifest)}, {timing['runs']} runs in {clock_text(timing['wall_seconds'])}; "
+        f"runner overhead: {percent_text(timing['own_share'])}."
+    )
+
+
+def rounds_text(manifest: Mapping[str, Any]) -> str:
+    """`7 of 7 rounds`, `18 rounds (at least 7)`."""
+    done, asked = manifest["rounds_done"], manifest["rounds"]
+    return f"{done} rounds (at least {asked})" if done > asked else f"{done} of {asked} rounds"
+
+
+def until_text(manifest: Mapping[str, Any]) -> str:
+    """How adding rounds ended, empty when it was not requested."""
+    until = manifest.get("until")
+    if not until or until["ended"] is None:
+        return ""
+    goal = f"all intervals were narrower than {percent_text(until['width'])}"
+    rounds = ", ".join(f"{name} {number}" for name, number in until["rounds"].items())
+    if until["ended"] == "narrow":
+        return f"Rounds were added until {goal}: {rounds}."
+    wide = ", ".join(
+        f"{name} {'has no interval' if width is None else percent_text(width)}"
+        for name, width in until["widest"].items()
+    )
+    return (
+        f"The budget of {clock_text(until['budget_seconds'])} ended before {goal} (rounds: {rounds}). "
+        f"Widest: {wide}. A larger --budget narrows them."
+    )
+
+
+def _moment(utc: str) -> str:
+    day, _, clock = utc.partition("T")
+    return f"{day} {clock[:5]} UTC"
+
+
+def _break(one: Mapping[str, Any]) -> str:
+    again = f", {count_text(one['aside'], 'run')} of an unfinished round repeated" if one["aside"] else ""
+    return (
+        f"The session {_HOW[one['state']]} at {one['stopped']} after "
+        f"{count_text(one['rounds_done'], 'complete round')} ({count_text(one['runs'], 'run')}) and was "
+        f"resumed at {one['resumed']}{again}. Each ratio pairs runs from the same side of the interruption."
+    )
+
+
+def _prefetchers(manifest: Mapping[str, Any]) -> str:
+    switched = manifest["prefetchers"]
+    proof = "read back" if switched["read_back"] else "values cannot be read back"
+    return f"{', '.join(switched['off'])} (by {switched['method']}, {proof})"
+
+
+def _machine(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    host = manifest["host"]
+    thp = host["thp"]
+    pools = [f"{bytes_text(pool['page_bytes'])}: {pool['total']} pages" for pool in host["pools"]]
+    caches = [f"L{cache['level']} {bytes_text(cache['bytes'])}" for cache in host["caches"]]
+    nodes = [f"node {node['node']}: {len(node['cpus'])} CPUs" for node in host["numa_nodes"]]
+    memory = host["memory_bytes"]
+    found = [
+        ("Host", host["hostname"]),
+        ("CPU", f"{host['cpu'] or 'unnamed'} ({host['architecture']}), {host['cpus']} CPUs"),
+        ("Caches", ", ".join(caches) or "unknown"),
+        ("Memory", "unknown" if memory is None else bytes_text(memory)),
+        ("NUMA", ", ".join(nodes) or "unknown"),
+        ("SMT", {True: "on", False: "off", None: "unknown"}[host["smt"]]),
+        ("Kernel", host["kernel"]),
+        ("Virtual machine", host["virtual_machine"] or "no"),
+        (
+            "Transparent huge pages",
+            "not supported by this kernel" if thp is None else f"{thp['enabled']}, defrag {thp['defrag']}",
+        ),
+        ("Hugetlb pools", "; ".join(pools) or "none"),
+        ("Governor", ", ".join(host["governors"] or []) or "unknown"),
+        ("Hardware counters", "yes" if host["pmu"] else "no"),
+        *_placements(manifest),
+    ]
+    if manifest.get("prefetchers"):
+        found.append(("Hardware prefetchers off", _prefetchers(manifest)))
+    if manifest["pool"]:
+        pages = [f"{pool['needed']} pages of {bytes_text(pool['page_bytes'])}" for pool in manifest["pool"]]
+        found.append(("Reserved for the session", f"{', '.join(pages)}, then restored"))
+    if manifest.get("switches"):
+        changes = [f"{one['file']} from {one['before']} to {one['now']}" for one in manifest["switches"]]
+        found.append(("Changed for the session", f"{', '.join(changes)}, then restored"))
+    return found
+
+
+def _placements(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Threads, the CPU of each, and the memory policy, by placement where there are several."""
+    several = manifest.get("placements") or [{**manifest["placement"], "threads": manifest["threads"]}]
+    return [
+        (
+            "Threads" if len(several) == 1 else f"Placement {one['name']}",
+            f"{one['threads']}, on CPU {', '.join(map(str, one['cpus']))}"
+            + (f"; memory {one['memory']}" if one.get("memory", "default") != "default" else ""),
+        )
+        for one in several
+    ]
+
+
+def _provenance(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """When, how and from what sources it was measured."""
+    sources, software = manifest["provenance"], manifest["software"]
+    dirty = " with uncommitted changes" if sources["project_dirty"] else ""
+    finished = manifest["finished"] or "not finished"
+    spack = f"{sources['spack_version'] or 'unknown'}, tree {sources['spack_tree'] or 'unknown'}"
+    found = [
+        ("Measured", f"{manifest['created']} to {finished}, {manifest['state']}"),
+        ("Command", shlex.join(manifest["command"])),
+        ("Rounds", f"{rounds_text(manifest)}, seed {manifest['seed']}. {until_text(manifest)}".rstrip()),
+        ("Project commit", (sources["project_commit"] or "unknown") + dirty),
+        ("Spack", spack),
+        ("Spack packages", sources["packages_commit"] or "unknown"),
+        ("Lockfile", f"{sources['lockfile'] or 'not found'} {sources['lockfile_sha256'] or ''}".rstrip()),
+        ("Software", ", ".join(f"{name} {value or 'unknown'}" for name, value in software.items())),
+    ]
+    return [*found, ("Runs", str(manifest["timing"]["runs"]))] if manifest["timing"] else found

@@ -1,0 +1,228 @@
+"""Names and sentences that the views share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pagewise.analysis.analysis import Group, KernelResult, Row, Versus
+from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.verdict import Outcome, Reason
+from pagewise.core.configuration import Configuration
+from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, feels, felt
+from pagewise.core.kernel import Kernel
+from pagewise.core.plan import Cell
+from pagewise.core.units import bytes_text, percent_text
+from pagewise.report.model import interval_text, ratio_text
+
+_REASONS: dict[Reason, str] = {
+    "too few rounds": "too few rounds",
+    "interval": "the interval contains 1",
+    "floor": "within the noise floor",
+    "correction": "not significant among so many comparisons",
+    "bimodal": "run times are bimodal",
+    "drift": "the ratio changed over the rounds",
+}
+
+
+def is_decided(verdict: Outcome) -> bool:
+    """Whether a verdict is not inconclusive."""
+    return verdict in ("faster", "slower")
+
+
+def shown(kernel: Kernel, cell: Cell, dimension: Dimension) -> str:
+    """A dimension's value in a cell, or `any` where the kernel is not sensitive to it."""
+    return dimension.cell(cell.measured) if feels(kernel, dimension.name) else "any"
+
+
+def shown_dimensions(result: KernelResult) -> tuple[Dimension, ...]:
+    """The dimensions that have a column: those that always have one, and those in which rows differ.
+
+    Of a program, pages alone always have one.
+    """
+    kernel = result.kernel
+    cells = [row.cell for group in result.groups for row in (*group.ranked, *group.unranked)]
+    varied = {one.name for one in felt(kernel) if len({one.of(cell.measured) for cell in cells}) > 1}
+    return tuple(
+        one
+        for one in DIMENSIONS
+        if one.name in varied or one is PAGES or (one.always and not kernel.is_program)
+    )
+
+
+def label(kernel: Kernel, configuration: Configuration) -> str:
+    """A configuration in as few words as it needs: `none`, `thp software`, `thp nontemporal x86_64_v3`.
+
+    Defaults are not named, as hardware prefetch and regular stores.
+    """
+    return named(configuration, felt(kernel)) or "as built"
+
+
+def named(configuration: Configuration, dimensions: Iterable[Dimension]) -> str:
+    """A configuration's values in these dimensions, without defaults: `thp software`."""
+    return " ".join(filter(None, (one.brief(configuration) for one in dimensions)))
+
+
+def choice_text(factor: str, value: str) -> str:
+    """A single choice: `Pages: thp`."""
+    return f"{BY_NAME[factor].title}: {value or BY_NAME[factor].empty}"
+
+
+def capital(text: str) -> str:
+    """A text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def floored_percent(share: float) -> str:
+    """A share that is never rounded up: `99.9 %` of what is not complete."""
+    return f"{int(1000 * share) / 10:g} %"
+
+
+def pages_text(row: Row) -> str:
+    """The observed page size, with the share of bytes on pages of that size: `2 MiB 100 %`."""
+    if row.pages is None:
+        return ""
+    huge = row.pages.coverage > 0.5
+    share = row.pages.coverage if huge else 1.0 - row.pages.coverage
+    return f"{bytes_text(row.pages.observed)} {floored_percent(share)}"
+
+
+def change_text(measured: Ratio | None) -> str:
+    """A ratio as a change of time: `13 % less time`, `4.1 % more time`."""
+    if measured is None:
+        return ""
+    return f"{share_text(abs(1.0 - measured.median))} {'less' if measured.median < 1 else 'more'} time"
+
+
+def share_text(share: float) -> str:
+    """A share with two figures: `13 %`, `4.1 %`."""
+    return f"{100 * share:.0f} %" if share >= 0.0995 else percent_text(share)
+
+
+def floor_text(group: Group) -> str:
+    """The noise floor of a group, as a sentence."""
+    if group.floor is None:
+        return (
+            "No noise floor, therefore no verdicts: three rounds with the baseline twice in each are needed."
+        )
+    times = "" if len(group.repeated) == 1 else f" {len(group.repeated)} times per round"
+    return (
+        f"Noise floor {percent_text(group.floor)}: the baseline against itself (A/A){times} over "
+        f"{group.repeated[0].pairs} rounds. Smaller differences are inconclusive."
+    )
+
+
+def reason_text(reason: Reason | None) -> str:
+    """Why a verdict is inconclusive, in a few words."""
+    return "" if reason is None else _REASONS[reason]
+
+
+def noise_sentences(kernel: Kernel, group: Group) -> list[str]:
+    """How the noise of a group was: bimodal times, drift, outliers; a sentence each."""
+    sentences = []
+    bimodal = [
+        f"{label(kernel, row.cell.measured)} ({100 * row.speeds.slow_share:.0f} % of the runs take "
+        f"{row.speeds.apart:.2f} times as long)"
+        for row in group.ranked
+        if row.speeds is not None
+    ]
+    if bimodal:
+        sentences.append(f"Bimodal: {', '.join(bimodal)}.")
+    base = group.baseline
+    if base is not None and base.drift is not None:
+        change = base.drift.change
+        sentences.append(
+            f"Drift: at the end the baseline took {percent_text(abs(change))} "
+            f"{'more' if change > 0 else 'less'} time than at the beginning; pairing by round removes what "
+            "all configurations have in common."
+        )
+    changed = [
+        f"{label(kernel, row.cell.measured)} from {row.drift.first:.3f} to {row.drift.last:.3f}"
+        for row in group.ranked
+        if row.drift is not None and not row.cell.is_baseline
+    ]
+    if changed:
+        sentences.append(f"Ratios that changed over the rounds: {', '.join(changed)}.")
+    outliers = [
+        f"{'baseline (A/A)' if row.cell.is_baseline else label(kernel, row.cell.measured)} "
+        + ", ".join(f"{ratio:.3f} in round {number}" for number, ratio in row.outliers)
+        for row in group.ranked
+        if row.outliers
+    ]
+    if outliers:
+        sentences.append(f"Outliers, included in all numbers: {'; '.join(outliers)}.")
+    return sentences
+
+
+def method_text(results: Sequence[KernelResult]) -> str:
+    """How many verdicts there are, and the correction for it; empty without any."""
+    count = results[0].comparisons if results else 0
+    if count < 2:
+        return ""
+    return (
+        f"Verdicts are corrected for {count} comparisons (Benjamini and Hochberg): of the reported "
+        "differences at most 5 % are false on average."
+    )
+
+
+def effect_sentences(result: KernelResult) -> list[tuple[str, str]]:
+    """What each single choice does, all else as in the baseline: (dimension, sentence)."""
+    sentences = []
+    for one in felt(result.kernel):
+        parts = [text for value in values_of(result, one) if (text := _effect(result, one, value))]
+        if parts:
+            sentences.append((one.title, "; ".join(parts) + "."))
+    if result.versus:
+        sentences.append(("Compiler", "; ".join(map(versus_text, result.versus)) + "."))
+    return sentences
+
+
+def values_of(result: KernelResult, dimension: Dimension) -> list[str]:
+    """A dimension's values other than the baseline's, in the order of rows."""
+    cells = [row.cell for group in result.groups for row in (*group.ranked, *group.unranked)]
+    cells.sort(key=lambda cell: cell.measured.order()[2:])
+    values = dict.fromkeys(dimension.of(cell.measured) for cell in cells)
+    baselines = {dimension.of(cell.measured) for cell in cells if cell.is_baseline}
+    return [value for value in values if value not in baselines]
+
+
+def alone(result: KernelResult, dimension: Dimension, value: str) -> list[Row]:
+    """The ranked rows that differ from their baseline in this dimension only."""
+    return [
+        row
+        for group in result.groups
+        if (base := group.baseline) is not None
+        for row in group.ranked
+        if dimension.of(row.cell.measured) == value and differs_alone(result, row.cell, base.cell, dimension)
+    ]
+
+
+def differs_alone(result: KernelResult, cell: Cell, base: Cell, dimension: Dimension) -> bool:
+    """Whether two cells agree in all dimensions that the kernel is sensitive to, except this one."""
+    others = [one for one in felt(result.kernel) if one.name != dimension.name]
+    return all(one.of(cell.measured) == one.of(base.measured) for one in others)
+
+
+def _effect(result: KernelResult, dimension: Dimension, value: str) -> str:
+    rows = [row for row in alone(result, dimension, value) if row.time_ratio is not None]
+    value = value or dimension.empty
+    if not rows:
+        return f"{value} was not measured" if dimension is PAGES else ""
+    if not any(is_decided(row.verdict) for row in rows):
+        return f"{value}: inconclusive"
+    texts = []
+    for row in rows:
+        assert row.time_ratio is not None
+        text = change_text(row.time_ratio) if is_decided(row.verdict) else "inconclusive"
+        texts.append(f"{text} ({row.cell.compiler})")
+    return f"{value}: {', '.join(texts)}"
+
+
+def versus_text(versus: Versus) -> str:
+    """A compiler against another at the baseline, as a sentence without its full stop."""
+    if is_decided(versus.verdict):
+        text = f"{versus.compiler} takes {change_text(versus.time_ratio)} than {versus.reference}"
+    else:
+        text = f"{versus.compiler} against {versus.reference}: inconclusive"
+    interval = interval_text(versus.time_ratio)
+    ratio = ratio_text(versus.time_ratio) + (f" [{interval}]" if interval else "")
+    return f"{text} (at the baseline, {ratio})"

@@ -8,11 +8,12 @@ import math
 import pytest
 
 from builders import a_host
-from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.targets import Aim, answers, split
 from pagewise.core.errors import SelectionError
 from pagewise.core.host import Cache
 from pagewise.workloads.peers import plan
-from pagewise.workloads.peers.analysis import CARRIED, answer, carried_on, rows, split
+from pagewise.workloads.peers.analysis import CARRIED, carried_on, judged
+from pagewise.workloads.peers.analysis import rows as unjudged
 from pagewise.workloads.peers.bench import figure, wrong_pages
 from pagewise.workloads.peers.peer import Ask
 from pagewise.workloads.peers.plan import MIB, Match, Ours, Target, Theirs
@@ -37,6 +38,10 @@ TRIAD = Match(
 CHASE = dataclasses.replace(TRIAD, better="lower", unit="ns", targets=(Target("all", 1 / 1.03, 1.03),))
 OURS = {name: Candidate("ours", f"ours-{name}", name) for name in ("gcc", "llvm")}
 THEIRS = Candidate("theirs", "theirs", None)
+
+
+def rows(*arguments):
+    return judged(unjudged(*arguments))
 
 
 def sample(match: Match, candidate: Candidate, number: int, value: float | None, series="compare", **more):
@@ -113,16 +118,35 @@ def test_of_latencies_the_lower_is_better_and_both_sides_of_the_band_count():
         assert row.speedup.median == pytest.approx(100.0 / ours, rel=0.01)
 
 
-def test_noise_makes_no_answer():
-    target = Target("all", 1.0)
-    assert answer(Ratio(9, 0.99, 0.97, 1.01), 0.02, target) == "inconclusive"
-    assert answer(Ratio(9, 0.95, 0.94, 0.96), 0.10, target) == "inconclusive"
-    assert answer(Ratio(9, 1.05, 0.60, 1.40), 0.53, target) == "inconclusive"
-    assert answer(Ratio(9, 1.00, 0.99, 1.01), 0.02, target) == "met"
-    assert answer(Ratio(9, 0.95, 0.94, 0.96), 0.02, target) == "not met"
-    assert answer(Ratio(2, 1.5, None, None), 0.02, target) == "inconclusive"
-    assert answer(Ratio(9, 1.5, 1.4, 1.6), None, target) == "inconclusive"
-    assert answer(None, 0.1, target) == "inconclusive"
+def aim(median: float, spread: float, floor: float | None, rounds: int = 9, least: float = 1.0) -> Aim:
+    values = tuple(median * (1.0 + spread * math.sin(7 * number)) for number in range(rounds))
+    return Aim(values, floor, least, math.inf, 1)
+
+
+@pytest.mark.parametrize(
+    ("aimed", "expected"),
+    [
+        (aim(0.99, 0.02, 0.02), "inconclusive"),
+        (aim(0.95, 0.01, 0.10), "inconclusive"),
+        (aim(1.05, 0.50, 0.53), "inconclusive"),
+        (aim(1.001, 0.01, 0.02), "met"),
+        (aim(0.95, 0.01, 0.02), "not met"),
+        (aim(1.5, 0.01, 0.02, rounds=2), "inconclusive"),
+        (aim(1.5, 0.01, None), "inconclusive"),
+        (aim(1.5, 0.01, 0.1, rounds=0), "inconclusive"),
+        (Aim((1.05, 1.06, 1.07, 1.05), 0.01, 0.97, 1.03, 1), "not met"),
+    ],
+)
+def test_an_answer_needs_more_than_the_noise(aimed, expected):
+    assert answers([aimed]) == [expected]
+
+
+def test_answers_allow_for_their_number():
+    """Significant alone, and not among many."""
+    near = Aim((0.97, 0.94, 0.985, 0.93, 0.96, 0.985, 0.995), 0.001, 1.0, math.inf, 1)
+    assert answers([near]) == ["not met"]
+    noise = [aim(1.0, 0.05, 0.001, least=1.0) for _ in range(20)]
+    assert answers([near, *noise])[0] == "inconclusive"
 
 
 def test_the_two_modes_of_a_machine_are_told_apart():

@@ -1,27 +1,20 @@
-"""From samples to rows: medians, speedup with interval, noise floor, and whether the target is met. Pure."""
+"""From samples to rows: the best candidates of both sides, their speed-up and whether it meets the target."""
 
 from __future__ import annotations
 
-import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from statistics import median
-from typing import Literal
 
 from pagewise.analysis.statistics import Ratio, noise_floor, ratio
+from pagewise.analysis.targets import Aim, Answer, answers, same_mode, split
 from pagewise.workloads.peers.plan import Match, Target
 from pagewise.workloads.peers.sample import Candidate, Sample
 
 # Carried on from the trial round, of each side (of ours: of each compiler): so many, none this far behind the
 # best.
 CARRIED, FAR_BEHIND = 4, 1.25
-# Two groups of figures are two modes of the machine when a gap of this ratio parts them.
-_GAP = 1.25
-_FEWEST_IN_A_MODE = 2
-_MOST_NOISE = 0.05
-Answer = Literal["met", "not met", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +44,7 @@ class Row:
     answer: Answer = "inconclusive"
     missing: str | None = None
     notes: tuple[str, ...] = ()
+    aim: Aim | None = None
 
 
 def carried_on(samples: Sequence[Sample], match: Match) -> set[Candidate]:
@@ -87,7 +81,7 @@ def best(samples: Sequence[Sample], match: Match) -> Best | None:
 
 
 def rows(match: Match, samples: Sequence[Sample], missing: str | None, seed: int) -> list[Row]:
-    """The lines of one match: one for each target and compiler it is meant for."""
+    """The lines of one match, not judged: one for each target and compiler it is meant for."""
     theirs = best([s for s in samples if s.candidate.side == "theirs"], match)
     ours = [s for s in samples if s.candidate.side == "ours"]
     floor = _floor(match, samples, seed)
@@ -106,33 +100,11 @@ def rows(match: Match, samples: Sequence[Sample], missing: str | None, seed: int
     return found
 
 
-def answer(speedup: Ratio | None, floor: float | None, target: Target) -> Answer:
-    """`met` when the median reaches the target and no end of its interval misses it by more than the noise.
-
-    `not met` when the whole interval misses it, and the median by more than the noise floor. Else `cannot
-    tell`: so it is where the noise is larger than what a target may hang on.
-    """
-    if speedup is None or speedup.low is None or speedup.high is None or floor is None:
-        return "inconclusive"
-    noise, slack = 1 + floor, 1 + min(floor, _MOST_NOISE)
-    inside = target.least <= speedup.median <= target.most
-    if inside and speedup.low >= target.least / slack and speedup.high <= target.most * slack:
-        return "met"
-    below = speedup.high < target.least and speedup.median < target.least / noise
-    above = speedup.low > target.most and speedup.median > target.most * noise
-    return "not met" if below or above else "inconclusive"
-
-
-def split(values: Iterable[float]) -> float | None:
-    """The figure that parts two modes, None when there is one: the widest gap, if it is wide enough."""
-    ordered = sorted(values)
-    gaps = [
-        (high / low, math.sqrt(low * high))
-        for number, (low, high) in enumerate(pairwise(ordered), start=1)
-        if _FEWEST_IN_A_MODE <= number <= len(ordered) - _FEWEST_IN_A_MODE
-    ]
-    widest = max(gaps, default=(1.0, 0.0))
-    return widest[1] if widest[0] >= _GAP else None
+def judged(rows: Sequence[Row]) -> list[Row]:
+    """The rows with their answers: those of all matches are judged together."""
+    aimed = [row for row in rows if row.aim is not None]
+    found = dict(zip(map(id, aimed), answers([row.aim for row in aimed if row.aim is not None]), strict=True))
+    return [replace(row, answer=found.get(id(row), row.answer)) for row in rows]
 
 
 def _compared(row: Row, missing: str | None, seed: int) -> Row:
@@ -141,36 +113,35 @@ def _compared(row: Row, missing: str | None, seed: int) -> Row:
     if ours is None or theirs is None:
         sides = (("ours has no figure", ours), ("theirs has no figure", theirs))
         return replace(row, missing=missing or " and ".join(text for text, side in sides if side is None))
-    shared = sorted(ours.values.keys() & theirs.values.keys())
     notes = row.notes
     border = split([*ours.values.values(), *theirs.values.values()]) if match.threads > 1 else None
+    shared = same_mode(ours.values, theirs.values, border)
     if border is not None:
-        same = [n for n in shared if (ours.values[n] > border) == (theirs.values[n] > border)]
         notes = (
             *notes,
-            f"two modes of the machine, parted at {border:.3g}: compared are the {len(same)} of "
-            f"{len(shared)} rounds that had both sides in the same one",
+            f"two modes of the machine, parted at {border:.3g}: compared are the {len(shared)} of "
+            f"{len(ours.values.keys() & theirs.values.keys())} rounds that had both sides in the same one",
         )
-        shared = same
-    pairs = [_speedup(ours.values[number], theirs.values[number], match) for number in shared]
-    measured = ratio(pairs, _seed(seed, match, row.scope))
-    return replace(row, speedup=measured, answer=answer(measured, row.floor, row.target), notes=notes)
+    pairs = tuple(_speedup(ours.values[number], theirs.values[number], match) for number in shared)
+    seed = _seed(seed, match, row.scope)
+    aim = Aim(pairs, row.floor, row.target.least, row.target.most, seed)
+    return replace(row, speedup=aim.speedup, aim=aim, notes=notes)
 
 
 def _floor(match: Match, samples: Sequence[Sample], seed: int) -> float | None:
     """From the runs of ours that were made twice a round; with several threads those in the same mode."""
-    again = {s.round: s for s in samples if s.series == "aa"}
-    first = {
-        s.round: s
-        for s in samples
-        if s.series == "compare" and s.round in again and s.candidate == again[s.round].candidate
-    }
-    values = [(again[number].value, first[number].value) for number in sorted(first)]
-    pairs = [(one, two) for one, two in values if one is not None and two is not None]
-    border = split(value for pair in pairs for value in pair) if match.threads > 1 else None
-    if border is not None:
-        pairs = [(one, two) for one, two in pairs if (one > border) == (two > border)]
-    ratios = [_speedup(one, two, match) for one, two in pairs]
+    twins = {s.candidate for s in samples if s.series == "aa"}
+    again, first = (
+        {
+            s.round: s.value
+            for s in samples
+            if s.series == series and s.candidate in twins and s.value is not None
+        }
+        for series in ("aa", "compare")
+    )
+    border = split([*again.values(), *first.values()]) if match.threads > 1 else None
+    rounds = same_mode(again, first, border)
+    ratios = [_speedup(again[number], first[number], match) for number in rounds]
     return noise_floor(ratio(ratios, _seed(seed, match, "aa")))
 
 

@@ -33,7 +33,7 @@ from pagewise.stack.paths import module_tree, project_root
 from pagewise.stack.provenance import provenance, software
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.peers import plan
-from pagewise.workloads.peers.analysis import Row, carried_on, rows
+from pagewise.workloads.peers.analysis import Row, carried_on, judged, rows
 from pagewise.workloads.peers.bench import Bench, Run, called_file, candidates, family, watched
 from pagewise.workloads.peers.known import PEERS
 from pagewise.workloads.peers.peer import Program, find, find_library
@@ -106,16 +106,18 @@ class PeerComparison:
 
     def rows(self) -> list[Row]:
         """The table of what was measured so far."""
-        return [
-            row
-            for match in self.matches
-            for row in rows(
-                match,
-                [self._trusted(sample) for sample in self.samples if sample.match == match.name],
-                self.missing.get(match.name),
-                self.options.seed,
-            )
-        ]
+        return judged(
+            [
+                row
+                for match in self.matches
+                for row in rows(
+                    match,
+                    [self._trusted(sample) for sample in self.samples if sample.match == match.name],
+                    self.missing.get(match.name),
+                    self.options.seed,
+                )
+            ]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All there is, for peers.json."""

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# To be sourced in bash or zsh: `pagewise` on PATH with its completion and manual page, Spack with the project's settings as
-# a shell function, Lmod's `module`, and the live module trees of all environments that are built.
-# `spack env activate .` and `module load pagewise-micro/...` work then.
+# Source this file in bash or zsh. It adds `pagewise` to PATH, with completion and manual page, defines Spack's shell
+# function with the project's settings and Lmod's `module`, and adds the module trees of all environments that are built.
+# Then `spack env activate .` and `module load pagewise-micro/...` work.
 
-# Where this file is, which bash and zsh name differently. Nothing here depends on PATH: `command -p` searches the system's
-# own folders.
+# The path of this file, which bash and zsh name differently. `command -p` searches the system's folders, independent of
+# PATH.
 if [ -n "${BASH_VERSION:-}" ]; then
     PAGEWISE_ROOT="${BASH_SOURCE[0]}"
 else
@@ -18,7 +18,7 @@ export PAGEWISE_ROOT
 
 . "${PAGEWISE_ROOT}/setup/spack-env.sh"
 if [ -f "${PAGEWISE_ROOT}/.pagewise/spack/share/spack/setup-env.sh" ]; then
-    # It writes to and reads from modules of Spack's own otherwise, which takes seconds.
+    # Otherwise it sets up Spack's own module trees, which takes seconds.
     SPACK_SKIP_MODULES=1 . "${PAGEWISE_ROOT}/.pagewise/spack/share/spack/setup-env.sh"
 fi
 
@@ -29,7 +29,7 @@ if ! command -v module >/dev/null 2>&1; then
         # shellcheck source=/dev/null
         . "${pagewise_lmod}"
     else
-        printf 'pagewise: Lmod is missing: %s is not there\n  remedy: apt-get install lmod, or set LMOD_PKG\n' \
+        printf 'pagewise: Lmod is missing: %s does not exist\n  remedy: apt-get install lmod, or set LMOD_PKG\n' \
             "${pagewise_lmod}" >&2
     fi
     unset pagewise_shell pagewise_lmod
@@ -47,7 +47,7 @@ case ":${PATH:-}:" in
 esac
 pagewise_share="${PAGEWISE_ROOT}/.pagewise/share"
 if [ -d "${pagewise_share}" ]; then
-    # An empty part of MANPATH stands for the system's own pages.
+    # An empty entry in MANPATH stands for the system's manual pages.
     case ":${MANPATH:-}:" in
         *":${pagewise_share}/man:"*) ;;
         *) export MANPATH="${pagewise_share}/man:${MANPATH:-}" ;;
@@ -58,7 +58,7 @@ if [ -d "${pagewise_share}" ]; then
     else
         # shellcheck disable=SC2206
         fpath=("${pagewise_share}/zsh/site-functions" ${fpath})
-        # Without it completion comes with the user's own compinit, which looks through fpath.
+        # If compdef is not defined yet, the user's compinit finds the completion through fpath.
         if command -v compdef >/dev/null; then
             # shellcheck source=/dev/null
             . "${pagewise_share}/zsh/site-functions/_pagewise"

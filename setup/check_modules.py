@@ -1,4 +1,4 @@
-"""Whether a module tree which Spack wrote holds one module for each root of an environment, and nothing else.
+"""Check that a module tree written by Spack has one module for each root of an environment, and nothing else.
 
 check_modules.py LOCKFILE TREE
 """
@@ -13,7 +13,7 @@ import yaml
 
 
 def faults(lockfile: Path, tree: Path) -> list[str]:
-    """What is wrong with the tree."""
+    """List the faults of the tree, one line each."""
     lock = json.loads(lockfile.read_text(encoding="utf-8"))
     roots = {root["hash"]: root["spec"] for root in lock["roots"]}
     index_file = tree / "module-index.yaml"
@@ -21,19 +21,19 @@ def faults(lockfile: Path, tree: Path) -> list[str]:
         yaml.safe_load(index_file.read_text(encoding="utf-8"))["module_index"] if index_file.exists() else {}
     )
     files = {str(file) for file in (tree / "Core").rglob("*.lua")}
-    found = [f"{spec} (hash {hash_}) has no module" for hash_, spec in roots.items() if hash_ not in index]
+    lines = [f"{spec} (hash {hash_}) has no module" for hash_, spec in roots.items() if hash_ not in index]
     for hash_, entry in index.items():
         if hash_ not in roots:
-            found.append(f"{entry['use_name']} is no root of the environment")
+            lines.append(f"{entry['use_name']} is not a root of the environment")
         elif entry["path"] not in files:
-            found.append(f"{entry['use_name']} was not written")
-    found += [
+            lines.append(f"{entry['use_name']} was not written")
+    lines += [
         f"{file} belongs to no root" for file in sorted(files - {entry["path"] for entry in index.values()})
     ]
-    return found
+    return lines
 
 
 if __name__ == "__main__":
-    told = faults(Path(sys.argv[1]), Path(sys.argv[2]))
-    print("\n".join(told), end="\n" if told else "", file=sys.stderr)
-    sys.exit(1 if told else 0)
+    lines = faults(Path(sys.argv[1]), Path(sys.argv[2]))
+    print("\n".join(lines), end="\n" if lines else "", file=sys.stderr)
+    sys.exit(1 if lines else 0)

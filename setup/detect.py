@@ -1,10 +1,10 @@
-"""What this machine brings for Spack: compilers, proved by running what they compile, and packages.
+"""Detect what this machine provides for Spack: compilers, verified by running test programs, and packages.
 
     detect.py ROOT
 
-Writes setup.json in ROOT/.pagewise, which `pagewise doctor` reads, and detected/ there, the site that
-environments include: packages.yaml, and definitions.yaml with the toolchains of the compilers. JSON is
-YAML, so that the standard library does for both.
+Writes two outputs to ROOT/.pagewise: setup.json, which `pagewise doctor` reads, and detected/, the site that
+environments include, with packages.yaml and the compilers' toolchains in definitions.yaml. Both are written
+as JSON, which is also YAML, because only the standard library is available.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ PROGRAMS = (
     Program("Fortran OpenMP", "fortran_openmp.f90", "fortran", f"2 {SUM_OF_SQUARES}", ("-fopenmp",)),
 )
 MPI_PROGRAM = Program("MPI", "mpi.c", "c", SUM_OF_SQUARES)
-#: How the C compiler wrappers of MPIs name themselves.
+#: The version line of each MPI's C compiler wrapper.
 MPIS = {"openmpi": r"Open MPI (\d[\d.]*)", "mpich": r"MPICH version (\d[\d.]*)"}
 
 
 @dataclass
 class Compiler:
-    """One compiler of C and Fortran, and whether it entered."""
+    """A C and Fortran compiler, whether it was accepted (entered), and why not."""
 
     name: str
     version: str
@@ -65,7 +65,7 @@ class Compiler:
 
 @dataclass(frozen=True)
 class External:
-    """A package that the system has."""
+    """A package that is installed on the system."""
 
     name: str
     version: str
@@ -75,7 +75,7 @@ class External:
 
 
 def output_of(*command: str) -> str:
-    """The standard output of a command, empty when it cannot be run."""
+    """The standard output of a command; empty if it cannot be run."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=SECONDS_FOR_A_PROGRAM, check=False
@@ -86,7 +86,7 @@ def output_of(*command: str) -> str:
 
 
 def programs_named(pattern: str) -> Iterator[tuple[re.Match[str], Path]]:
-    """The executables on PATH whose name matches, each name once, as the shell would find it."""
+    """The executables on PATH whose name matches; of several with one name, the first on PATH."""
     seen: set[str] = set()
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         try:
@@ -101,15 +101,15 @@ def programs_named(pattern: str) -> Iterator[tuple[re.Match[str], Path]]:
 
 
 def version_key(version: str) -> list[int]:
-    """For ordering versions by number."""
+    """The sort key of a version: its numbers."""
     return [int(part) for part in re.findall(r"\d+", version)]
 
 
 def compilers_of(
     name: str, c: str, companions: dict[str, tuple[str, ...]], version_of: Callable[[Path], str]
 ) -> list[Compiler]:
-    """The compilers of one family on PATH, newest first; a version by its most particular name only."""
-    found: dict[str, Compiler] = {}
+    """The compilers of one family on PATH, newest first; each version once, by its most specific name."""
+    by_version: dict[str, Compiler] = {}
     for match, path in programs_named(rf"{c}(-\d+)?"):
         version = version_of(path)
         if not version:
@@ -118,16 +118,16 @@ def compilers_of(
         others = {}
         for language, stems in companions.items():
             beside = (path.with_name(stem + suffix) for stem in stems)
-            others[language] = next((str(one) for one in beside if os.access(one, os.X_OK)), None)
+            others[language] = next((str(file) for file in beside if os.access(file, os.X_OK)), None)
         candidate = Compiler(name, version, str(path), others["cxx"], others["fortran"])
-        known = found.get(version)
+        known = by_version.get(version)
         if known is None or (candidate.fortran and (not known.fortran or suffix)):
-            found[version] = candidate
-    return sorted(found.values(), key=lambda one: version_key(one.version), reverse=True)
+            by_version[version] = candidate
+    return sorted(by_version.values(), key=lambda compiler: version_key(compiler.version), reverse=True)
 
 
 def gcc_version(path: Path) -> str:
-    """The version of a gcc; empty for a clang that answers to the name."""
+    """The version of a gcc; empty if it is a clang by the name of gcc."""
     text = output_of(str(path), "--version")
     return "" if "clang" in text else output_of(str(path), "-dumpfullversion").strip()
 
@@ -138,17 +138,15 @@ def clang_version(path: Path) -> str:
     return match.group(1) if match else ""
 
 
-def prove(compiler: Compiler, sources: Path) -> None:
-    """Compile and run the programs, and let the compiler enter when all print the right answer."""
+def verify(compiler: Compiler, sources: Path) -> None:
+    """Compile and run the programs, and accept the compiler if all print the right answer."""
     drivers = {"c": compiler.c, "fortran": compiler.fortran}
     for program in PROGRAMS:
         driver = drivers[program.language]
         if driver is None:
-            compiler.proof.append(
-                {"program": program.title, "ok": False, "detail": "there is no compiler for it"}
-            )
+            compiler.proof.append({"program": program.title, "ok": False, "detail": "compiler missing"})
             continue
-        ok, detail = prove_program(driver, program, sources)
+        ok, detail = verify_program(driver, program, sources)
         compiler.proof.append({"program": program.title, "ok": ok, "detail": detail})
     failed = [entry for entry in compiler.proof if not entry["ok"]]
     compiler.entered = not failed
@@ -156,10 +154,10 @@ def prove(compiler: Compiler, sources: Path) -> None:
         compiler.reason = "; ".join(f"{entry['program']}: {entry['detail']}" for entry in failed)
 
 
-def prove_program(
+def verify_program(
     driver: str, program: Program, sources: Path, runner: tuple[str, ...] = ()
 ) -> tuple[bool, str]:
-    """Whether a driver compiles a program that runs (by `runner`) and prints the answer; what was seen."""
+    """Whether a driver compiles a program that runs (with `runner`) and prints the answer; with details."""
     with tempfile.TemporaryDirectory(prefix="pagewise-proof-") as folder:
         binary = Path(folder, "proof")
         command = [driver, "-O2", *program.options, str(sources / program.source), "-o", str(binary)]
@@ -174,8 +172,8 @@ def prove_program(
             )
             if compiled.returncode != 0:
                 lines = compiled.stderr.strip().splitlines() or [f"exit code {compiled.returncode}"]
-                told = next((line for line in lines if "error" in line), lines[-1])
-                return False, f"does not compile: {told.strip()}"
+                reason = next((line for line in lines if "error" in line), lines[-1])
+                return False, f"compilation failed: {reason.strip()}"
             ran = subprocess.run(
                 [*runner, str(binary)],
                 capture_output=True,
@@ -188,16 +186,16 @@ def prove_program(
     printed = " ".join(ran.stdout.split())
     if ran.returncode != 0 or printed != program.answer:
         lines = ran.stderr.strip().splitlines()
-        told = f": {lines[-1]}" if lines else ""
+        reason = f": {lines[-1]}" if lines else ""
         return (
             False,
-            f"ended with exit code {ran.returncode}, printed '{printed}', not '{program.answer}'{told}",
+            f"exit code {ran.returncode}, printed '{printed}' instead of '{program.answer}'{reason}",
         )
     return True, f"printed {printed}"
 
 
-def proved_compilers(sources: Path) -> list[Compiler]:
-    """All compilers found. Of each family the newest that stands the proof enters, older ones do not."""
+def verified_compilers(sources: Path) -> list[Compiler]:
+    """All compilers on PATH. The newest of each family that passes the verification is accepted."""
     families = (
         compilers_of("gcc", "gcc", {"cxx": ("g++",), "fortran": ("gfortran",)}, gcc_version),
         compilers_of(
@@ -208,23 +206,22 @@ def proved_compilers(sources: Path) -> list[Compiler]:
         entered: Compiler | None = None
         for compiler in family:
             if entered is None:
-                prove(compiler, sources)
+                verify(compiler, sources)
                 entered = compiler if compiler.entered else None
             else:
-                compiler.reason = (
-                    f"{entered.name} {entered.version} is newer; a folder in envs/sites can name both"
-                )
+                newer = f"{entered.name} {entered.version}"
+                compiler.reason = f"{newer} is newer; to use both, name them in a folder of envs/sites"
     return [compiler for family in families for compiler in family]
 
 
 def version_in(pattern: str, text: str) -> str | None:
-    """The first group of the pattern in the text."""
+    """The first group of the pattern's first match in the text."""
     match = re.search(pattern, text)
     return match.group(1) if match else None
 
 
 def defined(header: str, *names: str, include: Path = Path("/usr/include")) -> str | None:
-    """A version that a header defines: one string, or numbers to be joined by dots."""
+    """The version that a header defines, as one string or as several numbers; these are joined by dots."""
     file = next(iter(sorted(include.glob(header))), None)
     text = file.read_text(encoding="utf-8", errors="replace") if file else ""
     values = [version_in(rf"#\s*define\s+{name}\s+\D*?(\d[\d.]*)", text) for name in names]
@@ -232,7 +229,7 @@ def defined(header: str, *names: str, include: Path = Path("/usr/include")) -> s
 
 
 def hdf5() -> tuple[str | None, str]:
-    """Version and prefix of HDF5: that of h5cc on PATH, or Debian's serial one."""
+    """Version and prefix of the HDF5 of h5cc on PATH, or of Debian's serial HDF5."""
     if path := shutil.which("h5cc"):
         version = version_in(r"HDF5 Version:\s*(\d[\d.]*)", output_of(path, "-showconfig"))
         if version:
@@ -242,74 +239,76 @@ def hdf5() -> tuple[str | None, str]:
 
 
 def sleef() -> str | None:
-    """The version of SLEEF, where it has the functions of the vector ABI."""
+    """The version of SLEEF, if it has the functions of the vector ABI."""
     names = ("SLEEF_VERSION_MAJOR", "SLEEF_VERSION_MINOR", "SLEEF_VERSION_PATCHLEVEL")
     places = ("lib*/libsleefgnuabi.so", "lib/*/libsleefgnuabi.so")
-    there = any(file for place in places for file in Path("/usr").glob(place))
-    return (defined("sleef.h", *names) or defined("*/sleef.h", *names)) if there else None
+    installed = any(file for place in places for file in Path("/usr").glob(place))
+    return (defined("sleef.h", *names) or defined("*/sleef.h", *names)) if installed else None
 
 
 def libomp() -> str | None:
-    """The version of LLVM's OpenMP that programs load, which need not be that of the compiler."""
+    """The version of LLVM's OpenMP that programs load, which can differ from the compiler's version."""
     places = ("lib*/libomp.so", "lib/*/libomp.so")
     files = [file.resolve() for place in places for file in sorted(Path("/usr").glob(place))]
     if not files:
         return None
-    # The package whose file it is: `libomp5-22:amd64: /usr/lib/llvm-22/lib/libomp.so.5`.
+    # The package that owns the file: `libomp5-22:amd64: /usr/lib/llvm-22/lib/libomp.so.5`.
     owner = output_of("dpkg-query", "--search", str(files[0])).partition(":")[0]
     return package_version(owner) if owner else package_version(str(files[0]), "--file")
 
 
 def mpi(sources: Path) -> External | None:
-    """The MPI whose mpicc is on PATH, if it stands the proof."""
+    """The MPI whose mpicc is on PATH, if it passes the verification."""
     path = shutil.which("mpicc")
     if path is None:
         return None
-    said = output_of(path, "-showme:version") + output_of(path, "-v")
-    name, version = next(
-        ((name, found) for name, pattern in MPIS.items() if (found := version_in(pattern, said))), (None, "")
-    )
+    output = output_of(path, "-showme:version") + output_of(path, "-v")
+    versions = ((name, version_in(pattern, output)) for name, pattern in MPIS.items())
+    name, version = next(((name, version) for name, version in versions if version), (None, ""))
     if name is None:
-        print(f"setup: {path}: left out: it is none of {', '.join(MPIS)}; a folder in envs/sites can name it")
+        known = ", ".join(MPIS)
+        print(f"setup: {path}: not used: not one of {known}; to use it, name it in a folder of envs/sites")
         return None
-    proved, detail = prove_program(path, MPI_PROGRAM, sources)
-    print(f"setup: {name} {version} ({path}): {'entered' if proved else f'left out: {detail}'}")
-    return External(name, version, str(Path(path).parent.parent), True) if proved else None
+    verified, detail = verify_program(path, MPI_PROGRAM, sources)
+    print(f"setup: {name} {version} ({path}): {'verified' if verified else f'not used: {detail}'}")
+    return External(name, version, str(Path(path).parent.parent), True) if verified else None
 
 
 def externals(sources: Path) -> list[External]:
-    """The packages that the system has, of those which this project or its users' recipes ask for."""
+    """The installed packages among those that this project's or its users' recipes need."""
     tools = {"cmake": r"version (\d[\d.]*)", "ninja": r"(\d[\d.]*)", "gmake": r"GNU Make (\d[\d.]*)"}
-    found: list[tuple[str, str | None, str, bool]] = []
+    candidates: list[tuple[str, str | None, str, bool]] = []
     for name, pattern in tools.items():
         path = shutil.which(name) or (shutil.which("make") if name == "gmake" else None)
         if path:
             version = version_in(pattern, output_of(path, "--version"))
-            found.append((name, version, str(Path(path).parent.parent), True))
+            candidates.append((name, version, str(Path(path).parent.parent), True))
     papi = None
     if (header := Path("/usr/include/papi.h")).exists():
         papi = version_in(
             r"PAPI_VERSION\s+PAPI_VERSION_NUMBER\(\s*(\d+,\s*\d+,\s*\d+)", header.read_text(encoding="utf-8")
         )
-    found.append(("papi", re.sub(r",\s*", ".", papi) if papi else None, "/usr", True))
-    found.append(("hdf5", *hdf5(), True))
-    found.append(("sleef", sleef(), "/usr", True))
-    found.append(("llvm-openmp", libomp(), "/usr", True))
-    # For envs/suites; in other environments' solves it has no part.
-    found.append(("hpcc", packaged_version("hpcc"), "/usr", True))
+    candidates.append(("papi", re.sub(r",\s*", ".", papi) if papi else None, "/usr", True))
+    candidates.append(("hdf5", *hdf5(), True))
+    candidates.append(("sleef", sleef(), "/usr", True))
+    candidates.append(("llvm-openmp", libomp(), "/usr", True))
+    # For envs/suites; other environments do not use it.
+    candidates.append(("hpcc", packaged_version("hpcc"), "/usr", True))
     # No recipe here needs these yet, and each external costs time in every solve.
-    found.append(
-        ("hwloc", version_in(r"hwloc-\S+ (\d[\d.]*)", output_of("hwloc-info", "--version")), "/usr", False)
-    )
-    found.append(("hyperfine", version_in(r"(\d[\d.]*)", output_of("hyperfine", "--version")), "/usr", False))
-    ours = [External(name, version, prefix, known) for name, version, prefix, known in found if version]
-    ours += numerical_libraries()
+    hwloc = version_in(r"hwloc-\S+ (\d[\d.]*)", output_of("hwloc-info", "--version"))
+    candidates.append(("hwloc", hwloc, "/usr", False))
+    hyperfine = version_in(r"(\d[\d.]*)", output_of("hyperfine", "--version"))
+    candidates.append(("hyperfine", hyperfine, "/usr", False))
+    packages = [
+        External(name, version, prefix, known) for name, version, prefix, known in candidates if version
+    ]
+    packages += numerical_libraries()
     message_passing = mpi(sources)
-    return [*ours, message_passing] if message_passing else ours
+    return [*packages, message_passing] if message_passing else packages
 
 
-#: Files of numerical libraries below /usr, best first, by Spack's names. What a distribution's links such as
-#: libblas.so lead to may change any day: the files are named themselves.
+#: Files of numerical libraries below /usr, best first, by Spack's names. The target of a distribution's links
+#: such as libblas.so can change at any time, so the files themselves are named.
 NUMERICAL = {
     "openblas": (
         "lib/*/openblas-serial/libopenblas.so",
@@ -323,44 +322,44 @@ NUMERICAL = {
 
 
 def numerical_libraries(usr: Path = Path("/usr")) -> list[External]:
-    """The libraries of NUMERICAL that the system has, with the version of the package that owns the file."""
-    found = []
+    """The installed libraries of NUMERICAL, with the version of the package that owns the file."""
+    libraries = []
     for name, patterns in NUMERICAL.items():
-        file = next((one for pattern in patterns for one in sorted(usr.glob(pattern))), None)
+        file = next((path for pattern in patterns for path in sorted(usr.glob(pattern))), None)
         version = owners_version(file) if file else None
         if version:
-            found.append(External(name, version, str(usr), True, str(file)))
-    return found
+            libraries.append(External(name, version, str(usr), True, str(file)))
+    return libraries
 
 
 def owners_version(file: Path) -> str | None:
-    """The version, without the distribution's own number, of the package that a file is of."""
+    """The version, without the distribution's revision, of the package that owns a file."""
     owner = output_of("dpkg-query", "--search", str(file)).partition(":")[0]
     queries = (
         ["dpkg-query", "--show", "--showformat=${Version}\n", owner],
         ["rpm", "-q", "--qf", "%{VERSION}\n", "-f", str(file)],
     )
-    told = next((text for text in (output_of(*query) for query in queries) if text[:1].isdigit()), "")
-    return version_in(r"(?:\d+:)?(\d[\d.]*)", told)
+    output = next((text for text in (output_of(*query) for query in queries) if text[:1].isdigit()), "")
+    return version_in(r"(?:\d+:)?(\d[\d.]*)", output)
 
 
 def packaged_version(name: str) -> str | None:
-    """The version, without the distribution's own number, of a program on PATH that dpkg or rpm installed."""
+    """The version, without the distribution's revision, of a program on PATH that dpkg or rpm installed."""
     return None if shutil.which(name) is None else package_version(name)
 
 
 def package_version(name: str, *by: str) -> str | None:
-    """The version of a package of dpkg or rpm, without the distribution's number; `by`: how rpm finds it."""
+    """The version of a dpkg or rpm package, without the distribution's revision; `by`: options of rpm -q."""
     queries = (
         ["dpkg-query", "--show", "--showformat=${Version}", name],
         ["rpm", "-q", *by, "--qf", "%{VERSION}", name],
     )
-    told = next((text for text in (output_of(*query) for query in queries) if text[:1].isdigit()), "")
-    return version_in(r"(?:\d+:)?(\d[\d.]*)", told)
+    output = next((text for text in (output_of(*query) for query in queries) if text[:1].isdigit()), "")
+    return version_in(r"(?:\d+:)?(\d[\d.]*)", output)
 
 
 def packages_yaml(compilers: list[Compiler], packages: list[External]) -> dict[str, Any]:
-    """Spack's packages section: what entered."""
+    """Spack's packages section: the accepted compilers and the packages known to Spack."""
     section: dict[str, Any] = {}
     for compiler in compilers:
         if compiler.entered:
@@ -391,20 +390,20 @@ def packages_yaml(compilers: list[Compiler], packages: list[External]) -> dict[s
 
 
 def spack_facts(state: Path) -> dict[str, Any]:
-    """Which Spack there is, or why there is none (written by get-spack)."""
-    lack = state / "no-spack"
-    if lack.exists():
-        reason, remedy = lack.read_text(encoding="utf-8").splitlines()[:2]
+    """The facts about Spack, or why it is unavailable (written by get-spack)."""
+    no_spack = state / "no-spack"
+    if no_spack.exists():
+        reason, remedy = no_spack.read_text(encoding="utf-8").splitlines()[:2]
         return {"available": False, "reason": reason, "remedy": remedy}
     root = (state / "spack").resolve()
     if not (root / "bin/spack").exists():
         return {"available": False, "reason": "Spack was not fetched", "remedy": "make setup"}
     if not (state / "venv/bin/python").exists():
-        reason = "the Python environment with Spack's solver (clingo) could not be made"
+        reason = "the Python environment with Spack's solver (clingo) could not be created"
         return {
             "available": False,
             "reason": reason,
-            "remedy": f"see {state}/logs/python.log, then make setup",
+            "remedy": f"fix the error in {state}/logs/python.log, then make setup",
         }
     init = (root / "lib/spack/spack/__init__.py").read_text(encoding="utf-8")
 
@@ -423,7 +422,7 @@ def spack_facts(state: Path) -> dict[str, Any]:
 
 
 def missing_packages(state: Path) -> list[dict[str, str]]:
-    """What system-packages could not install."""
+    """The packages that system-packages could not install."""
     file = state / "missing.tsv"
     rows = (
         (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()) if file.exists() else ()
@@ -432,7 +431,7 @@ def missing_packages(state: Path) -> list[dict[str, str]]:
 
 
 def lmod_init() -> str | None:
-    """Lmod's file for bash."""
+    """The path of Lmod's initialization for bash."""
     named = os.environ.get("LMOD_PKG")
     places = [Path(named, "init/bash")] if named else []
     places.append(Path("/usr/share/lmod/lmod/init/bash"))
@@ -440,7 +439,7 @@ def lmod_init() -> str | None:
 
 
 def write(file: Path, content: dict[str, Any]) -> None:
-    """Write JSON (which YAML comprises) in one step."""
+    """Replace a file by JSON content, which is also YAML, in one step."""
     file.parent.mkdir(parents=True, exist_ok=True)
     aside = file.with_name(file.name + ".new")
     aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
@@ -448,12 +447,12 @@ def write(file: Path, content: dict[str, Any]) -> None:
 
 
 def main(root: Path) -> None:
-    """Detect, prove, write."""
+    """Detect, verify and write."""
     state = root / ".pagewise"
     sources = root / "setup" / "proof"
-    compilers = proved_compilers(sources)
+    compilers = verified_compilers(sources)
     packages = externals(sources)
-    # The flag sets of envs/toolchains: those named after a compiler alone are for x86-64.
+    # Toolchains of envs/toolchains without a suffix are for x86-64.
     kind = "" if platform.machine() == "x86_64" else "-other"
     toolchains = [f"%pagewise-{compiler.name}{kind}" for compiler in compilers if compiler.entered]
     write(state / "detected" / "definitions.yaml", {"definitions": [{"toolchains": toolchains}]})
@@ -471,8 +470,8 @@ def main(root: Path) -> None:
         },
     )
     for compiler in compilers:
-        verdict = "entered" if compiler.entered else f"left out: {compiler.reason}"
-        print(f"setup: {compiler.name} {compiler.version} ({compiler.c}): {verdict}")
+        outcome = "verified" if compiler.entered else f"not used: {compiler.reason}"
+        print(f"setup: {compiler.name} {compiler.version} ({compiler.c}): {outcome}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The A64FX that this machine emulates, as a site for Spack: cross compilers, proved by what they compile.
+"""Detect an emulated A64FX as a site for Spack: cross compilers, verified by running test programs in QEMU.
 
 detect_emulated.py ROOT
 
-Writes .pagewise/emulated-a64fx: packages.yaml, which envs/a64fx-emulated includes, and what stands between
-Spack and the compilers. Nothing is written where they or QEMU lack. HDF5 is entered where aarch64-hdf5 has
+Writes .pagewise/emulated-a64fx: packages.yaml, which envs/a64fx-emulated includes, and wrappers of the
+compilers for Spack. Writes nothing if the compilers or QEMU are missing. HDF5 is included if aarch64-hdf5 has
 fetched it.
 """
 
@@ -25,15 +25,15 @@ from detect import (
     gcc_version,
     output_of,
     packages_yaml,
-    prove_program,
+    verify_program,
     version_in,
     write,
 )
 
 TRIPLET = "aarch64-linux-gnu"
 LINKER = "ld-linux-aarch64.so.1"
-#: Spack asks a compiler (-v) for the dynamic linker of what it links, and runs that for the version of the C
-#: library: here it is told one that runs by the emulator. What is built keeps its own.
+#: Spack asks a compiler (-v) for the dynamic linker that it links, and runs that for the version of the C
+#: library. The wrapper answers with one that the emulator runs. Programs keep the original dynamic linker.
 COMPILER = """#!/bin/sh
 case $1 in -v) [ $# -eq 1 ] || set -- "$@" -Wl,--dynamic-linker={folder}/lib/{linker} ;; esac
 exec {driver} "$@"
@@ -41,17 +41,17 @@ exec {driver} "$@"
 DYNAMIC_LINKER = """#!/bin/sh
 exec {qemu} -L /usr/{triplet} /usr/{triplet}/lib/{linker} "$@"
 """
-#: Of the machine's packages, those that a build takes and that run on the machine itself.
+#: The machine's packages that run during a build.
 TOOLS = ("cmake", "ninja", "gmake")
 
 
 def emulator(root: Path) -> tuple[str, ...]:
-    """The command that runs programs of the processor."""
+    """The command that runs programs for A64FX."""
     return (str(root / "kernels" / "cmake" / "emulate"),)
 
 
 def cross_compiler(root: Path) -> Compiler | None:
-    """The newest cross compiler whose programs print the right answers under the emulator."""
+    """The newest cross compiler whose programs print the right answers in the emulator."""
     for compiler in compilers_of(
         "gcc",
         f"{TRIPLET}-gcc",
@@ -59,38 +59,38 @@ def cross_compiler(root: Path) -> Compiler | None:
         gcc_version,
     ):
         drivers = {"c": compiler.c, "fortran": compiler.fortran}
-        found = [
-            prove_program(driver, program, root / "setup" / "proof", emulator(root))
+        results = [
+            verify_program(driver, program, root / "setup" / "proof", emulator(root))
             if (driver := drivers[program.language])
-            else (False, f"there is no compiler of {program.language}")
+            else (False, f"{program.language} compiler missing")
             for program in PROGRAMS
         ]
-        compiler.entered = all(ok for ok, _ in found)
-        verdict = "entered" if compiler.entered else next(detail for ok, detail in found if not ok)
-        print(f"setup: emulated a64fx: gcc {compiler.version} ({compiler.c}): {verdict}")
+        compiler.entered = all(ok for ok, _ in results)
+        outcome = "verified" if compiler.entered else next(detail for ok, detail in results if not ok)
+        print(f"setup: emulated a64fx: gcc {compiler.version} ({compiler.c}): {outcome}")
         if compiler.entered:
             return compiler
     return None
 
 
 def hdf5(root: Path, driver: str) -> dict[str, Any]:
-    """HDF5 for Spack's packages section, if a program with it runs; empty without."""
+    """HDF5 for Spack's packages section; empty if no program that uses it runs."""
     prefix = root / ".pagewise" / "aarch64" / "hdf5"
     names = ("H5_VERS_MAJOR", "H5_VERS_MINOR", "H5_VERS_RELEASE")
     version = defined("H5public.h", *names, include=prefix / "include")
     if version is None:
         return {}
-    # RPATH, not RUNPATH: libraries that HDF5 needs are found by it too.
+    # RPATH, not RUNPATH, because HDF5's own libraries are searched with it too.
     link = (f"-L{prefix}/lib", f"-Wl,--no-as-needed,--disable-new-dtags,-rpath,{prefix}/lib", "-lhdf5")
     program = Program("HDF5", "hdf5.c", "c", SUM_OF_SQUARES, (f"-I{prefix}/include", *link))
-    proved, detail = prove_program(driver, program, root / "setup" / "proof", emulator(root))
-    print(f"setup: emulated a64fx: hdf5 {version} ({prefix}): {'entered' if proved else detail}")
+    verified, detail = verify_program(driver, program, root / "setup" / "proof", emulator(root))
+    print(f"setup: emulated a64fx: hdf5 {version} ({prefix}): {'verified' if verified else detail}")
     external = {"spec": f"hdf5@={version} target=aarch64", "prefix": str(prefix)}
-    return {"hdf5": {"externals": [external]}} if proved else {}
+    return {"hdf5": {"externals": [external]}} if verified else {}
 
 
 def script(file: Path, text: str) -> str:
-    """Write a program."""
+    """Write an executable script, and return its path."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     file.chmod(0o755)
@@ -98,7 +98,7 @@ def script(file: Path, text: str) -> str:
 
 
 def main(root: Path) -> None:
-    """Detect, prove, write; or leave nothing."""
+    """Detect, verify and write; if there is no emulator or compiler, remove the site."""
     folder = root / ".pagewise" / "emulated-a64fx"
     qemu = shutil.which("qemu-aarch64")
     compiler = cross_compiler(root) if qemu else None
@@ -119,7 +119,7 @@ def main(root: Path) -> None:
     detected = json.loads((root / ".pagewise" / "detected" / "packages.yaml").read_text(encoding="utf-8"))
     tools = {name: entry for name, entry in detected["packages"].items() if name in TOOLS}
     version = version_in(r"version (\d+\.\d+)", output_of(linker, "--version"))
-    # Spack would take the one it finds by itself to be this machine's.
+    # Otherwise Spack would use this machine's C library.
     libc = {"externals": [{"spec": f"glibc@={version} target=aarch64", "prefix": str(folder)}]}
     section = packages_yaml([compiler], [])["packages"]
     write(folder / "packages.yaml", {"packages": {**section, **tools, **libraries, "glibc": libc}})

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# To be sourced after messages.sh, with root set: environments, and the site that each of them is built for.
+# Source this file after messages.sh, with root set. It defines functions for environments and the site that each of them
+# is built for.
 
 # environment_folder NAME: the folder with the environment's spack.yaml; `default` is the project's root.
 environment_folder() {
@@ -8,19 +9,19 @@ environment_folder() {
     [[ $1 != default ]] || folder="${root}"
     if [[ ! -f ${folder}/spack.yaml ]]; then
         names="$(environment_names | tr '\n' ' ')"
-        fail "there is no environment '$1'" "take one of: ${names% }"
+        fail "environment '$1' does not exist" "use one of: ${names% }"
     fi
     echo "${folder}"
 }
 
-# environment_names: all environments, a line each.
+# environment_names: all environments, one per line.
 environment_names() {
     echo default
     (cd -- "${root}/envs" && find . -mindepth 2 -maxdepth 2 -name spack.yaml -printf '%P\n' | sed 's|/spack.yaml||' | sort)
 }
 
-# site_folder: the folder of the site that PAGEWISE_SITE names; without it the one that the set-up chose, which is what it
-# detected on this machine.
+# site_folder: the folder of the site that PAGEWISE_SITE names (default: the site that the set-up detected on this
+# machine).
 site_folder() {
     local site="${root}/envs/sites/${PAGEWISE_SITE:-}"
     if [[ -z ${PAGEWISE_SITE:-} ]]; then
@@ -28,11 +29,11 @@ site_folder() {
         return
     fi
     [[ -d ${site} ]] || site="${PAGEWISE_SITE}"
-    [[ -d ${site} ]] || fail "there is no site '${PAGEWISE_SITE}'" "name a folder of envs/sites, or unset PAGEWISE_SITE"
+    [[ -d ${site} ]] || fail "site '${PAGEWISE_SITE}' does not exist" "name a folder of envs/sites, or unset PAGEWISE_SITE"
     readlink -f -- "${site}"
 }
 
-# use_site ENVIRONMENT FOLDER: what an environment includes as its site is this folder.
+# use_site ENVIRONMENT FOLDER: make FOLDER the site that the environment includes.
 use_site() {
     local link="${root}/.pagewise/sites/$1" only="${root}/.pagewise/system-compiler/$1"
     mkdir -p -- "${link%/*}"
@@ -41,8 +42,8 @@ use_site() {
         "${root}/.pagewise/venv/bin/python" "${root}/setup/system_compiler.py" "${link}" "${only}"
 }
 
-# switch_site ENVIRONMENT FOLDER: use_site, and put back what was solved and installed for this site before. Each site
-# keeps its own, so that a switch back solves nothing anew.
+# switch_site ENVIRONMENT FOLDER: use_site, and restore what was solved and installed for this site before. Each site keeps
+# its state, so that switching back does not solve again.
 switch_site() {
     local state="${root}/.pagewise" before file kept
     local files=("$(environment_folder "$1")/spack.lock" "${state}/stamps/solved-$1" "${state}/stamps/installed-$1")
@@ -60,5 +61,5 @@ switch_site() {
     use_site "$1" "$2"
 }
 
-# kept_for ENVIRONMENT FOLDER: where what was solved for a site waits for a switch back.
+# kept_for ENVIRONMENT FOLDER: the folder that keeps what was solved for a site.
 kept_for() { echo "${root}/.pagewise/kept/$1/$(sha256sum <<<"$2" | cut -c -12)"; }

@@ -1,8 +1,9 @@
 # shellcheck shell=bash disable=SC2154
-# To be sourced after messages.sh with root set: with BUNDLE (a bundle, or the folder that it was unpacked into) and KEY (the
-# fingerprint of who signed it) set, everything comes from there, after the bundle is verified, and nothing from the network.
+# Source this file after messages.sh, with root set. If BUNDLE (a bundle, or the folder that it was unpacked into) and KEY
+# (the fingerprint of its signer) are set, it verifies the bundle and makes everything come from it, nothing from the
+# network.
 if [[ -n ${BUNDLE:-} ]]; then
-    bundle="$(realpath -e -- "${BUNDLE}" 2>/dev/null)" || fail "there is no bundle ${BUNDLE}" "name the archive, or the folder with its content"
+    bundle="$(realpath -e -- "${BUNDLE}" 2>/dev/null)" || fail "bundle ${BUNDLE} does not exist" "name the archive, or the folder with its content"
     if [[ -f ${bundle} ]]; then
         unpacked="${root}/.pagewise/bundle"
         archive="$(stat --format '%n %Y %s' -- "${bundle}")"
@@ -10,7 +11,7 @@ if [[ -n ${BUNDLE:-} ]]; then
             rm -rf -- "${unpacked}" "${unpacked}.archive"
             mkdir -p -- "${unpacked}"
             tar --extract --no-same-owner --no-same-permissions --strip-components 1 --directory "${unpacked}" --file "${bundle}" 2>/dev/null ||
-                fail "${bundle} is damaged: it cannot be unpacked" "get the bundle anew from who made it"
+                fail "${bundle} is damaged: it cannot be unpacked" "get the bundle again from its maker"
             echo "${archive}" >"${unpacked}.archive"
         fi
         bundle="${unpacked}"
@@ -19,8 +20,8 @@ if [[ -n ${BUNDLE:-} ]]; then
     python="${PAGEWISE_PYTHON:-python3}"
     wanted="$(sed -nE 's/.*"python": "([0-9.]+)".*/\1/p' "${bundle}/bundle.json")"
     got="$("${python}" -c 'import sys; print("%d.%d" % sys.version_info[:2])' || true)"
-    [[ ${got} == "${wanted}" ]] || fail "the bundle has packages for Python ${wanted}, and ${python} is ${got:-not there}" \
-        "export PAGEWISE_PYTHON=<a Python ${wanted}>, or have a bundle made by Python ${got}"
+    [[ ${got} == "${wanted}" ]] || fail "the bundle has packages for Python ${wanted}, and ${python} is ${got:-missing}" \
+        "export PAGEWISE_PYTHON=<a Python ${wanted}>, or ask for a bundle made with Python ${got}"
     export BUNDLE="${bundle}" PAGEWISE_OFFLINE=1
     export PAGEWISE_SPACK_URL="file://${bundle}/spack.git" PAGEWISE_SPACK_PACKAGES_URL="file://${bundle}/spack-packages.git"
     export PAGEWISE_SPACK_INDEX="${bundle}/spack-index"

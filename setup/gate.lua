@@ -4,13 +4,13 @@ whatis("Version: @RELEASE@")
 whatis("Description: what huge pages, prefetching, store type and compiler do to a kernel on this node")
 
 help([[
-pagewise compare compares the configurations of this release on this node; results go to the folder where it is run.
-pagewise list shows them, and man pagewise has the rest.
+pagewise compare compares the configurations of this release on this node and writes the results to the current folder.
+pagewise list shows the configurations. man pagewise describes all commands.
 ]])
 
 prepend_path("PATH", "@FOLDER@")
 prepend_path("MANPATH", "@FOLDER@/.pagewise/share/man")
--- The empty part stands for the system's own pages.
+-- The empty entry stands for the system's manual pages.
 append_path("MANPATH", "")
 setenv("PAGEWISE_RELEASE", "@RELEASE@")
 setenv("PAGEWISE_MODULES", "@TREE@")

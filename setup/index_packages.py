@@ -1,4 +1,4 @@
-"""Run by `spack python`: make Spack's indexes of its package repositories, which every solve reads."""
+"""Run by `spack python`: create Spack's indexes of its package repositories, which every solve reads."""
 
 import spack.repo
 

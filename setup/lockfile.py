@@ -1,12 +1,12 @@
-"""Run by `spack python`: lock an environment for a target, with a manifest of what the lock holds for, and
-tell whether a lock fits this machine and checkout.
+"""Run by `spack python`: lock an environment for a target, with a manifest of the lock's requirements, or
+check that a lock fits this machine and checkout.
 
     lockfile.py write ROOT ENVIRONMENT ENVIRONMENT_FOLDER TARGET FOLDER SITE_FOLDER
     lockfile.py check ROOT ENVIRONMENT ENVIRONMENT_FOLDER FOLDER
 
-FOLDER holds spack.lock, manifest.json (schema pagewise.lock/1) and sources.tsv, for a mirror.
-TARGET: a processor by Spack's name for it, or `host`. Exit code 4: cannot be locked, or does not fit, with
-the reasons on standard error.
+FOLDER holds spack.lock, manifest.json (schema pagewise.lock/1) and sources.tsv, for a mirror. TARGET is
+Spack's name of a processor, or `host`. Exit code 4: the environment cannot be locked, or the lock does not
+fit; the reasons are on standard error.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ import spack.util.spack_yaml as syaml
 import spack.vendor.archspec.cpu as archspec
 
 SCHEMA = "pagewise.lock/1"
-ANOTHER_LOCK = "make a lock on such a machine from such a checkout (make lock), or set up what is named above"
+ANOTHER_LOCK = "create a lock with make lock on this machine and checkout, or remove the differences above"
 
 
 def fail(message: str, remedy: str) -> NoReturn:
-    """Say what is wrong and what to do, and end."""
+    """Print an error with its remedy, and exit with code 4."""
     print(f"lock: error: {message}\n  remedy: {remedy}", file=sys.stderr)
     sys.exit(4)
 
@@ -46,7 +46,7 @@ def sha256(file: Path) -> str:
 
 
 def git(folder: Path, *arguments: str) -> str | None:
-    """What git says of a folder; None where there is no git, or no repository."""
+    """The output of git in a folder; None without git or repository."""
     try:
         done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=False)
     except OSError:
@@ -55,23 +55,23 @@ def git(folder: Path, *arguments: str) -> str | None:
 
 
 def recipes(root: Path) -> dict[str, str]:
-    """The digest of each recipe of ours, by its path."""
+    """The digest of each recipe of this project, by its path."""
     files = sorted([*root.glob("repos/**/*.py"), *root.glob("repos/**/repo.yaml")])
     return {str(file.relative_to(root)): sha256(file) for file in files}
 
 
 def setup_facts(root: Path) -> dict[str, Any]:
-    """What the set-up found out."""
+    """The facts that the set-up detected."""
     facts: dict[str, Any] = json.loads((root / ".pagewise" / "setup.json").read_text(encoding="utf-8"))
     return facts
 
 
 def system() -> dict[str, str]:
-    """Operating system and C library, as Spack names them and as they name themselves."""
+    """Operating system and C library, by Spack's names, and the system's own name."""
     host = spack.platforms.host()
     libc = spack.util.libc.libc_from_current_python_process()
-    told = Path("/etc/os-release")
-    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    file = Path("/etc/os-release")
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     name = next((line.split("=", 1)[1].strip('"') for line in lines if line.startswith("PRETTY_NAME=")), "")
     return {
         "platform": str(host),
@@ -82,43 +82,44 @@ def system() -> dict[str, str]:
 
 
 def externals(lock: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The packages of a lock that the machine brings."""
-    found = {}
+    """The packages of a lock that the machine provides."""
+    packages = {}
     for node in lock["concrete_specs"].values():
-        if brought := node.get("external"):
-            compilers = (brought.get("extra_attributes") or {}).get("compilers", {})
+        if external := node.get("external"):
+            compilers = (external.get("extra_attributes") or {}).get("compilers", {})
             key = f"{node['name']}@{node['version']}"
-            found[key] = {"prefix": brought["path"], **({"compilers": dict(compilers)} if compilers else {})}
-    return dict(sorted(found.items()))
+            facts = {"compilers": dict(compilers)} if compilers else {}
+            packages[key] = {"prefix": external["path"], **facts}
+    return dict(sorted(packages.items()))
 
 
 def targets(lock: dict[str, Any]) -> list[str]:
     """The processors that the lock builds for."""
     built = (node["arch"]["target"] for node in lock["concrete_specs"].values() if not node.get("external"))
-    return sorted({one if isinstance(one, str) else one["name"] for one in built})
+    return sorted({target if isinstance(target, str) else target["name"] for target in built})
 
 
-def proofs(root: Path, brought: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The compilers among what the machine brings, with what the set-up proved them by."""
-    known = {(one["c"], one["version"]): one["proof"] for one in setup_facts(root)["compilers"]}
-    found = []
-    for key, one in brought.items():
-        if "compilers" in one:
+def proofs(root: Path, provided: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The compilers among the packages that the machine provides, with the set-up's verification."""
+    known = {(entry["c"], entry["version"]): entry["proof"] for entry in setup_facts(root)["compilers"]}
+    compilers = []
+    for key, package in provided.items():
+        if "compilers" in package:
             name, version = key.split("@")
-            proof = known.get((one["compilers"].get("c"), version))
-            found.append({"name": name, "version": version, **one, "proof": proof})
-    return found
+            proof = known.get((package["compilers"].get("c"), version))
+            compilers.append({"name": name, "version": version, **package, "proof": proof})
+    return compilers
 
 
 def absolute(folder: Path, included: str | dict[str, Any]) -> str | dict[str, Any]:
-    """An entry of include: or repos:, which is relative to the environment's folder, for use elsewhere."""
+    """An entry of include: or repos:, relative to the environment's folder, with an absolute path."""
     if isinstance(included, dict):
         return {**included, "path": absolute(folder, included["path"])}
     return included if included.startswith("$") else os.path.normpath(folder / included)
 
 
 def of_site(root: Path, site: Path, aside: Path) -> dict[str, str]:
-    """What an environment includes of its own site, as what it includes of this one; two kinds of folders."""
+    """The folders of this site, by the folders of the environment's site that they replace."""
     only = aside / "system-compiler"
     if not only.exists():
         script = root / "setup" / "system_compiler.py"
@@ -130,7 +131,7 @@ def of_site(root: Path, site: Path, aside: Path) -> dict[str, str]:
 def concretize(root: Path, source: Path, target: str, aside: Path, site: Path) -> Path:
     """The lockfile of an environment for a target and site, solved in a separate folder below `aside`.
 
-    Another environment that it takes its compiler from is solved before.
+    If another environment builds its compiler, that is solved first.
     """
     content = syaml.load(source / "spack.yaml")["spack"]
     replaced = of_site(root, site, aside)
@@ -141,9 +142,9 @@ def concretize(root: Path, source: Path, target: str, aside: Path, site: Path) -
     for section in content.keys() & {"repos", "repos:"}:
         content[section] = {name: absolute(source, path) for name, path in content[section].items()}
     if isinstance(reuse := content.get("concretizer", {}).get("reuse"), dict):
-        for one in reuse["from"]:
-            if one["type"] == "environment":
-                one["path"] = str(concretize(root, root / one["path"], target, aside, site).parent)
+        for origin in reuse["from"]:
+            if origin["type"] == "environment":
+                origin["path"] = str(concretize(root, root / origin["path"], target, aside, site).parent)
     settings = ["-c", "concretizer:targets:host_compatible:false"]
     if target != "host":
         settings += ["-c", f"packages:all:require:target={target}"]
@@ -152,20 +153,20 @@ def concretize(root: Path, source: Path, target: str, aside: Path, site: Path) -
     (folder / "spack.yaml").write_text(json.dumps({"spack": content}), encoding="utf-8")
     spack = [str(root / ".pagewise/spack/bin/spack"), *settings, "--env-dir", str(folder)]
     if subprocess.run([*spack, "concretize", "--force", "--quiet"], check=False).returncode:
-        remedy = "see above"
+        remedy = "fix the error above"
         if target != "host" and archspec.TARGETS[target].family != archspec.host().family:
-            remedy += "; name a site that declares compilers for such a processor: PAGEWISE_SITE"
+            remedy += ", or set PAGEWISE_SITE to a site with compilers for this processor"
         fail(f"'{source.name}' cannot be concretized for {target}", remedy)
     return folder / "spack.lock"
 
 
 def sources(root: Path, environment: str, folder: Path, solved: Path) -> str:
-    """What must be on a mirror to build an environment that is solved, and how to make the mirror."""
+    """The list of sources that a mirror needs to build a solved environment, and how to create the mirror."""
     spack = [str(root / ".pagewise/spack/bin/spack"), "--env-dir", str(solved)]
     command = [*spack, "python", str(root / "setup" / "sources.py")]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        fail(f"the sources of '{environment}' cannot be told", "see above")
+        fail(f"the sources of '{environment}' cannot be listed", "fix the error above")
     return (
         f"# The sources of the lock of {environment}. To mirror them, with a network, in a checkout:\n"
         f"#   LOCK={folder} setup/solve {environment}\n"
@@ -176,24 +177,24 @@ def sources(root: Path, environment: str, folder: Path, solved: Path) -> str:
 
 
 def write(root: Path, environment: str, source: Path, target: str, *, folder: Path, site: Path) -> None:
-    """Concretize the environment aside, and write lockfile and manifest."""
+    """Concretize the environment in a temporary folder, and write lockfile and manifest."""
     content = syaml.load(source / "spack.yaml")["spack"]
     if content.get("develop"):
         released = [file.parent.name for file in sorted(root.glob("envs/release*/spack.yaml"))]
         fail(
-            f"'{environment}' builds from this checkout (develop:), which is the same nowhere else",
+            f"'{environment}' builds from this checkout (develop:), which a lock cannot describe",
             f"lock an environment of a released version: {' '.join(f'ENV={name}' for name in released)}",
         )
     if target != "host" and target not in archspec.TARGETS:
-        fail(f"Spack knows no target '{target}'", "spack arch --known-targets tells them")
+        fail(f"unknown target '{target}'", "use one that spack arch --known-targets lists")
     with tempfile.TemporaryDirectory(prefix="lock-", dir=root / ".pagewise") as aside:
         lockfile = concretize(root, source, target, Path(aside), site)
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(lockfile, folder / "spack.lock")
-        told = sources(root, environment, folder, lockfile.parent)
-        (folder / "sources.tsv").write_text(told, encoding="utf-8")
+        listing = sources(root, environment, folder, lockfile.parent)
+        (folder / "sources.tsv").write_text(listing, encoding="utf-8")
     lock = json.loads((folder / "spack.lock").read_text(encoding="utf-8"))
-    brought = externals(lock)
+    provided = externals(lock)
     facts = setup_facts(root)["spack"]
     manifest = {
         "schema": SCHEMA,
@@ -206,8 +207,8 @@ def write(root: Path, environment: str, source: Path, target: str, *, folder: Pa
             "commit": git(root, "rev-parse", "HEAD"),
             "changed": bool(git(root, "status", "--porcelain", "--untracked-files=no")),
         },
-        "compilers": proofs(root, brought),
-        "externals": {key: one["prefix"] for key, one in brought.items()},
+        "compilers": proofs(root, provided),
+        "externals": {key: package["prefix"] for key, package in provided.items()},
         "files": {"spack.yaml": sha256(source / "spack.yaml"), **recipes(root)},
         "lockfile": {"sha256": sha256(folder / "spack.lock"), "roots": len(lock["roots"])},
     }
@@ -217,7 +218,7 @@ def write(root: Path, environment: str, source: Path, target: str, *, folder: Pa
 
 
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Manifest and lock of a folder, whole and belonging together."""
+    """Manifest and lock of a folder, if they are complete and belong together."""
     contents = {}
     for name in ("manifest.json", "spack.lock"):
         file = folder / name
@@ -225,25 +226,28 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             contents[name] = json.loads(file.read_text(encoding="utf-8"))
         except OSError as fault:
             fail(
-                f"there is no lock in {folder}: {file}: {fault.strerror}",
+                f"{folder} contains no lock: {file}: {fault.strerror}",
                 "name a folder that make lock wrote",
             )
         except ValueError as fault:
-            fail(f"{file} is damaged: {fault}", "take the folder anew from where it was made")
+            fail(f"{file} is damaged: {fault}", "copy the folder again from its origin")
     manifest, lock = contents["manifest.json"], contents["spack.lock"]
     if manifest.get("schema") != SCHEMA:
         schema = manifest.get("schema")
-        fail(f"{folder}/manifest.json has schema {schema}, not {SCHEMA}", "make lock anew")
+        fail(
+            f"{folder}/manifest.json has schema {schema}, not {SCHEMA}",
+            "create the lock again with make lock",
+        )
     if sha256(folder / "spack.lock") != manifest["lockfile"]["sha256"]:
         fail(
-            f"{folder}/spack.lock is not the one that manifest.json was written with",
-            "take the folder anew from where it was made",
+            f"{folder}/spack.lock does not match the digest in manifest.json",
+            "copy the folder again from its origin",
         )
     return manifest, lock
 
 
 def checkout_differences(root: Path, source: Path, manifest: dict[str, Any]) -> Iterator[str]:
-    """In what Spack, recipes and environment are others than those of the lock."""
+    """The differences of Spack, recipes and environment from those of the lock."""
     here = setup_facts(root)["spack"]
     labels = {"version": "Spack", "tree": "Spack's tree", "packages_commit": "Spack's packages"}
     for name, label in labels.items():
@@ -252,15 +256,15 @@ def checkout_differences(root: Path, source: Path, manifest: dict[str, Any]) -> 
     files = {"spack.yaml": sha256(source / "spack.yaml"), **recipes(root)}
     for name in sorted(manifest["files"].keys() | files.keys()):
         if name not in files:
-            yield f"{name}: the lock has it, this checkout has not"
+            yield f"{name}: in the lock, not in this checkout"
         elif name not in manifest["files"]:
-            yield f"{name}: this checkout has it, the lock has not"
+            yield f"{name}: in this checkout, not in the lock"
         elif manifest["files"][name] != files[name]:
-            yield f"{name}: another content than the lock's (its commit: {manifest['project']['commit']})"
+            yield f"{name}: differs from the lock's file (commit {manifest['project']['commit']})"
 
 
 def machine_differences(manifest: dict[str, Any], lock: dict[str, Any]) -> Iterator[str]:
-    """In what the machine is another than that of the lock."""
+    """The differences of this machine from that of the lock."""
     here = system()
     for name, label in (("platform", "platform"), ("os", "operating system"), ("libc", "C library")):
         if manifest["system"][name] != here[name]:
@@ -269,37 +273,38 @@ def machine_differences(manifest: dict[str, Any], lock: dict[str, Any]) -> Itera
     for name in targets(lock):
         target = archspec.TARGETS.get(name)
         if target is None or not target <= host:
-            lacks = sorted(target.features - host.features) if target and target.family == host.family else []
-            without = f", which lacks {' '.join(lacks)}" if lacks else ""
+            related = target is not None and target.family == host.family
+            missing = " ".join(sorted(target.features - host.features)) if related else ""
+            without = f" without {missing}" if missing else ""
             yield f"processor: the lock is for {name}, this machine has {host.name}{without}"
     site = spack.config.get("packages")
     for key, wanted in externals(lock).items():
         name, version = key.split("@")
         if key == manifest["system"]["libc"]:
             continue
-        brought = {}
+        provided = {}
         for entry in site.get(name, {}).get("externals", []):
             compilers = (entry.get("extra_attributes") or {}).get("compilers", {})
-            one = {"prefix": entry["prefix"], **({"compilers": dict(compilers)} if compilers else {})}
-            brought[str(spack.spec.Spec(entry["spec"]).version)] = one
-        if version not in brought:
-            yield f"{name}: the lock has {version}, this machine {' '.join(brought) or 'none'}"
-        elif brought[version] != wanted:
-            other = in_words(brought[version])
-            yield f"{name} {version}: the lock has {in_words(wanted)}, this machine {other}"
+            facts = {"prefix": entry["prefix"], **({"compilers": dict(compilers)} if compilers else {})}
+            provided[str(spack.spec.Spec(entry["spec"]).version)] = facts
+        if version not in provided:
+            yield f"{name}: the lock has {version}, this machine {' '.join(provided) or 'none'}"
+        elif provided[version] != wanted:
+            other = described(provided[version])
+            yield f"{name} {version}: the lock has {described(wanted)}, this machine {other}"
 
 
-def in_words(one: dict[str, Any]) -> str:
-    """A package that a machine brings, in words."""
-    return ", ".join([f"prefix {one['prefix']}", *one.get("compilers", {}).values()])
+def described(package: dict[str, Any]) -> str:
+    """A package that a machine provides, as text."""
+    return ", ".join([f"prefix {package['prefix']}", *package.get("compilers", {}).values()])
 
 
 def check(root: Path, environment: str, source: Path, folder: Path) -> None:
-    """End with all differences unless the lock fits."""
+    """Fail with all differences unless the lock fits."""
     manifest, lock = read(folder)
     if manifest["environment"] != environment:
         fail(
-            f"the lock in {folder} is of the environment {manifest['environment']}, not of {environment}",
+            f"the lock in {folder} is for environment {manifest['environment']}, not {environment}",
             f"make stack ENV={manifest['environment']}",
         )
     differences = [*checkout_differences(root, source, manifest), *machine_differences(manifest, lock)]
@@ -309,7 +314,7 @@ def check(root: Path, environment: str, source: Path, folder: Path) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "write":
-        output, brought = map(Path, sys.argv[6:8])
-        write(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), sys.argv[5], folder=output, site=brought)
+        output, chosen = map(Path, sys.argv[6:8])
+        write(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), sys.argv[5], folder=output, site=chosen)
     else:
         check(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), Path(sys.argv[5]))

@@ -1,11 +1,11 @@
-"""Which CMake presets make up an environment, and with which proved compilers.
+"""List the CMake presets of an environment, with the verified compilers that build them.
 
     preset_plan.py ENVIRONMENT_FILE SITE_FOLDER SETUP_FILE
 
-The site's definitions.yaml says which toolchains there are. Prints a line `<preset> <C compiler> <Fortran
-compiler> <version>` each, in stages with a blank line between them: the libraries, what else is built once a
-compiler, the configurations that need these. Configurations without a proved compiler are named on standard
-error, with the reason.
+The site's definitions.yaml names the toolchains. Prints one line `<preset> <C compiler> <Fortran compiler>
+<version>` per preset, in stages with a blank line between them: the libraries, what else is built once per
+compiler, the configurations that need these. Configurations without a verified compiler are reported on
+standard error, with the reason.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Any
 
 import yaml
 
-#: The packages that presets build, and the variants which tell their configurations apart.
+#: The packages that presets build, and the variants that distinguish their configurations.
 PACKAGES = {
     "pagewise-micro": ("hugepages", "prefetch", "stores"),
     "pagewise-helmholtz": ("hugepages", "prefetch"),
     "pagewise-ember": ("hugepages", "prefetch"),
 }
-#: What every preset is besides; another value takes Spack.
+#: The values of the other variants in every preset; other values need Spack.
 PLAIN = {"simd": "compiler", "mathlib": "libm", "runtime": "compiler", "stores": "regular"}
-#: What is built once a compiler before these packages, besides the library.
+#: What is built once per compiler before these packages, in addition to the library.
 NEEDS = {"pagewise-helmholtz": "eos-table", "pagewise-ember": "eos-table"}
 
 
@@ -49,7 +49,7 @@ class Configuration:
 
 
 def expand(entries: Iterable[Any], definitions: dict[str, list[Any]]) -> Iterator[str]:
-    """The specs of a `specs:` or definition list: names resolved, matrices multiplied out."""
+    """The specs of a `specs:` or definition list, with names resolved and matrices expanded."""
     for entry in entries:
         if isinstance(entry, dict):
             rows = [list(expand(row, definitions)) for row in entry["matrix"]]
@@ -74,20 +74,20 @@ def package_of(spec: str) -> str:
 
 
 def configuration(spec: str) -> Configuration:
-    """What a spec of one of the packages asks for; every variant must be named."""
+    """Parse a spec of one of the packages. Raises ValueError if it omits a variant or needs Spack."""
     compiler = re.search(r"%\S*?(gcc|llvm)", spec)
     if compiler is None:
         raise ValueError(f"'{spec}' names neither gcc nor llvm after a %")
     package = package_of(spec)
     variants = PACKAGES[package]
-    # What comes with a % is of the compiler.
+    # What follows a % belongs to the compiler.
     values = dict(re.findall(r"\b(\w+)=(\w+)", re.sub(r"%\S+", "", spec)))
     missing = set(variants) - values.keys()
     if missing:
         raise ValueError(f"'{spec}' does not name {' and '.join(sorted(missing))}")
-    lacking = [f"{k}={v}" for k, v in values.items() if k not in variants and PLAIN.get(k) != v]
-    if lacking:
-        raise ValueError(f"'{spec}': no preset has {' and '.join(lacking)}; that takes Spack (BUILDER=spack)")
+    unsupported = [f"{k}={v}" for k, v in values.items() if k not in variants and PLAIN.get(k) != v]
+    if unsupported:
+        raise ValueError(f"'{spec}': no preset has {' and '.join(unsupported)}; use Spack (BUILDER=spack)")
     return Configuration(package, compiler.group(1), tuple(values[name] for name in variants))
 
 
@@ -107,36 +107,37 @@ def configurations(environment_file: Path, site: Path) -> list[Configuration]:
 
 
 def compilers(setup_file: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """C and Fortran compiler and version of each name that was proved, and for the other names why not."""
-    proved: dict[str, str] = {}
-    refused: dict[str, str] = {}
-    for found in json.loads(setup_file.read_text())["compilers"]:
-        if found["entered"]:
-            proved.setdefault(found["name"], f"{found['c']} {found['fortran']} {found['version']}")
+    """C and Fortran compiler and version by name if verified, and the reason by name otherwise."""
+    verified: dict[str, str] = {}
+    rejected: dict[str, str] = {}
+    for compiler in json.loads(setup_file.read_text())["compilers"]:
+        name = compiler["name"]
+        if compiler["entered"]:
+            verified.setdefault(name, f"{compiler['c']} {compiler['fortran']} {compiler['version']}")
         else:
-            refused[found["name"]] = found["reason"]
-    return proved, refused
+            rejected[name] = compiler["reason"]
+    return verified, rejected
 
 
 def main(environment_file: Path, site: Path, setup_file: Path) -> int:
-    """Print the plan; exit code 4 if there is none, or nothing of it can be built."""
-    proved, refused = compilers(setup_file)
+    """Print the plan. Exit code 4: the environment is not understood, or nothing of it can be built."""
+    verified, rejected = compilers(setup_file)
     try:
         wanted = configurations(environment_file, site)
     except ValueError as error:
         print(f"presets: {environment_file}: {error}", file=sys.stderr)
         return 4
-    for name in sorted({one.compiler for one in wanted} - proved.keys()):
-        reason = refused.get(name, "it was not found")
-        print(f"presets: the configurations of {name} are left out: {reason}", file=sys.stderr)
-    built = [one for one in wanted if one.compiler in proved]
+    for name in sorted({item.compiler for item in wanted} - verified.keys()):
+        reason = rejected.get(name, "it was not found")
+        print(f"presets: the configurations of {name} are excluded: {reason}", file=sys.stderr)
+    built = [item for item in wanted if item.compiler in verified]
     stages = (
-        {f"{one.compiler}-library": one.compiler for one in built},
-        {f"{one.compiler}-{NEEDS[one.package]}": one.compiler for one in built if one.package in NEEDS},
-        {one.preset: one.compiler for one in built},
+        {f"{item.compiler}-library": item.compiler for item in built},
+        {f"{item.compiler}-{NEEDS[item.package]}": item.compiler for item in built if item.package in NEEDS},
+        {item.preset: item.compiler for item in built},
     )
     for stage in filter(None, stages):
-        print("\n".join(f"{preset} {proved[compiler]}" for preset, compiler in stage.items()), end="\n\n")
+        print("\n".join(f"{preset} {verified[compiler]}" for preset, compiler in stage.items()), end="\n\n")
     return 0 if built else 4
 
 

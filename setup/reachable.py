@@ -1,8 +1,8 @@
-"""What the users of a deployment cannot reach, by the permissions of every folder and link on the way.
+"""List what the users of a deployment cannot reach, by the permissions of every folder and link on the way.
 
 reachable.py [--group GROUP] [PATH...]   without PATH: the Python that runs this, with its standard library
 
-Users are the members of GROUP, without it everybody. Each obstacle is a line; the exit code is then 1.
+Users are the members of GROUP (default: everybody). Prints one line per obstacle; exit code 1 if any.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ READ, ENTER = 4, 1
 
 
 def steps(path: Path) -> Iterator[Path]:
-    """All folders that lead to what the path means, through links too, and that itself, last.
+    """All folders on the way to the path's target, also through links, then the target itself.
 
-    Raises OSError for links without end.
+    Raises OSError for a loop of links.
     """
-    left, links = list(path.absolute().parts), 0
-    current = Path(left.pop(0))
+    remaining, links = list(path.absolute().parts), 0
+    current = Path(remaining.pop(0))
     yield current
-    while left:
-        name = left.pop(0)
+    while remaining:
+        name = remaining.pop(0)
         following = current.parent if name == ".." else current / name
         if following.is_symlink():
             links += 1
             if links > MOST_LINKS:
                 raise OSError("too many links")
             target = following.readlink()
-            left[:0] = target.parts
+            remaining[:0] = target.parts
             following = current
         current = following
         yield current
 
 
 def is_open(path: Path, group: int | None, needed: int) -> bool:
-    """Whether users have these permissions, written as those of others are in a mode."""
-    # Beside an access control list the mode is not the whole truth.
+    """Whether users have the needed permissions, given as the bits for others in a mode."""
+    # With an access control list, the mode alone does not decide.
     if "system.posix_acl_access" in os.listxattr(path):
         return True
     status = path.stat()
@@ -55,13 +55,13 @@ def is_open(path: Path, group: int | None, needed: int) -> bool:
 
 
 def needed_at_the_end(path: Path) -> int:
-    """What users need of a file or folder that they use: programs are those that their owner may run."""
+    """The permissions that users need; a file that its owner may run counts as a program."""
     is_program = path.stat().st_mode & stat.S_IXUSR and ".so" not in path.name
     return READ | ENTER if path.is_dir() or is_program else READ
 
 
 def obstacles(paths: Iterable[Path], group: int | None) -> Iterator[str]:
-    """For each path that users cannot reach, a line with the place that stops them."""
+    """One line per path that users cannot reach, with the folder or file that is closed to them."""
     for path in paths:
         try:
             *folders, end = steps(path)
@@ -74,18 +74,18 @@ def obstacles(paths: Iterable[Path], group: int | None) -> Iterator[str]:
 
 
 def own_files() -> list[Path]:
-    """The files of this Python: program, modules that the runner needs, libraries that are loaded then."""
+    """The files of this Python: the program, the modules that the runner needs, the loaded libraries."""
     for name in ("ctypes", "encodings.idna", "hashlib", "json", "multiprocessing", "ssl", "zlib"):
         importlib.import_module(name)
     modules = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     libraries = re.findall(r" (/\S+\.so\S*)$", Path("/proc/self/maps").read_text(), re.MULTILINE)
-    # A virtual environment leads to the Python that it was made of.
+    # In a virtual environment: the Python that it was created from.
     program = getattr(sys, "_base_executable", None) or sys.executable
     return [Path(file) for file in dict.fromkeys([program, *modules, *libraries]) if file]
 
 
 def faults_of_python(group: int | None) -> list[str]:
-    """What keeps this Python from being the one of a deployment."""
+    """Why this Python cannot be the one of a deployment."""
     if sys.version_info[:2] < OLDEST:
         return [f"{sys.executable}: version {sys.version.split()[0]} is older than {OLDEST[0]}.{OLDEST[1]}"]
     try:
@@ -97,15 +97,15 @@ def faults_of_python(group: int | None) -> list[str]:
 
 
 def main() -> int:
-    """Prints what is closed; the exit code."""
+    """Print the obstacles; returns the exit code."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--group")
     parser.add_argument("paths", nargs="*", type=Path)
     chosen = parser.parse_args()
     group = grp.getgrnam(chosen.group).gr_gid if chosen.group else None
-    found = list(obstacles(chosen.paths, group)) if chosen.paths else faults_of_python(group)
-    print("\n".join(found), end="\n" if found else "")
-    return 1 if found else 0
+    lines = list(obstacles(chosen.paths, group)) if chosen.paths else faults_of_python(group)
+    print("\n".join(lines), end="\n" if lines else "")
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Run by `spack --env-dir ENVIRONMENT python`: the sources of what it builds, by URL and checksum.
+"""Run by `spack --env-dir ENVIRONMENT python`: list the sources of an environment, by URL and checksum.
 
-Prints a line of package, version, kind (archive, resource, patch, git), URL and sha256 or commit each, with
-tabs. What comes with Spack and its packages (wrappers, patches in files) has no line; what a package's build
-fetches by itself, past Spack and any mirror, has a comment.
+Prints one line per source with package, version, kind (archive, resource, patch, git), URL and sha256 or
+commit, separated by tabs. Files that come with Spack and its packages (wrappers, patches) are not listed. A
+comment names packages whose build fetches more sources, without Spack or a mirror.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import spack.patch
 import spack.spec
 
 Row = tuple[str, str, str, str, str]
-#: Build systems that fetch what a package is made of while they build it.
+#: Build systems that fetch sources during the build.
 FETCHING = {"cargo": "crates", "go": "modules"}
 
 
 def fetched(spec: spack.spec.Spec, kind: str, fetcher: Any) -> Row:
-    """The line of what a fetcher of Spack's fetches."""
+    """The row of one Spack fetcher."""
     if isinstance(fetcher, spack.fetch_strategy.GitFetchStrategy):
-        what = fetcher.commit or fetcher.tag or fetcher.branch
-        return spec.name, str(spec.version), "git", fetcher.url, what
+        revision = fetcher.commit or fetcher.tag or fetcher.branch
+        return spec.name, str(spec.version), "git", fetcher.url, revision
     url = fetcher.url
     if spec.package.manual_download:
         url = f"make dist VERSION={spec.version}"
@@ -32,7 +32,7 @@ def fetched(spec: spack.spec.Spec, kind: str, fetcher: Any) -> Row:
 
 
 def rows(spec: spack.spec.Spec) -> Iterator[Row]:
-    """The lines of a package."""
+    """The rows of a package."""
     package = spec.package
     if package.has_code:
         yield fetched(spec, "archive", package.fetcher)
@@ -44,15 +44,15 @@ def rows(spec: spack.spec.Spec) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Print the lines, each source once."""
+    """Print the rows, each source once."""
     environment = spack.environment.active_environment()
     specs = [spec for spec in environment.all_specs() if not spec.external]
     for row in sorted({row for spec in specs for row in rows(spec)}):
         if not row[3].startswith("file:"):
             print("\t".join(row))
     for spec in sorted(specs):
-        if what := FETCHING.get(spec.variants["build_system"].value):
-            print(f"# {spec.name}\t{spec.version}\tits {what} are not among these: building it fetches them")
+        if kind := FETCHING.get(spec.variants["build_system"].value):
+            print(f"# {spec.name}\t{spec.version}\tits {kind} are not listed: its build fetches them")
 
 
 if __name__ == "__main__":

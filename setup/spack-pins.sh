@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
-# What Spack is made of here. Trees and commits are checked after the clone. Spack is known by its tree and not by its
-# commit: a mirror with rewritten history has other commits of the same content.
+# The pinned versions of Spack and its packages, which are checked after cloning. Spack is pinned by its tree instead of
+# its commit, because a mirror with rewritten history has other commits with the same content.
 spack_url=https://github.com/spack/spack.git
 spack_tag=v1.1.0
 spack_tree=c8e4b8166d4aaa26ff0e515265d047b02cae3e2b

@@ -1,4 +1,4 @@
-"""For envs/source: of what a site brings, the system's GCC alone, all else put aside.
+"""For envs/source: keep only the system's GCC of a site's packages.
 
 system_compiler.py SITE_FOLDER OUTPUT_FOLDER
 """
@@ -13,7 +13,7 @@ import yaml
 
 
 def main(site: Path, output: Path) -> None:
-    """Write packages.yaml; its `::` puts aside what other files say of packages."""
+    """Write packages.yaml; its `::` overrides all other files' packages."""
     file = site / "packages.yaml"
     known = yaml.safe_load(file.read_text(encoding="utf-8"))["packages"] if file.exists() else {}
     gcc = {"gcc": {"externals": known["gcc"]["externals"]}} if "gcc" in known else {}

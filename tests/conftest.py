@@ -1,4 +1,4 @@
-"""What the tests of the stack and of the whole way have in common."""
+"""Fixtures and markers of all tests."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import NoReturn
 import pytest
 
 STATE = Path(__file__).parents[1] / ".pagewise"
-#: Fixtures that take long and serve several files: what uses one runs in one process, the first that it uses.
+#: Slow fixtures that several files share: tests with the same first fixture of these run in one process.
 SHARED = ("small", "checkout", "locked")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marks of tests that `make check` leaves out, and of those that `make test` leaves out too."""
+    """Markers of tests that `make check` excludes, and of those that `make test` excludes too."""
     config.addinivalue_line("markers", "long: takes seconds; part of `make test`, not of `make check`")
     config.addinivalue_line("markers", "container: builds images, which takes minutes; `make test-container`")
     config.addinivalue_line("markers", "newcomer: sets up fresh systems of Debian; `make test-newcomer`")
@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group the tests for `--dist loadgroup`: by what they share, else by file."""
+    """Group the tests for `--dist loadgroup` by shared fixture, or by file."""
     for item in items:
         if item.get_closest_marker("xdist_group"):
             continue
@@ -33,16 +33,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def lacking() -> Callable[[str], NoReturn]:
-    """Ends a test that cannot be made here, with the reason: a failure in CI, skipped elsewhere."""
+def unavailable() -> Callable[[str], NoReturn]:
+    """Ends a test that cannot run on this machine, with the reason: fails in CI, skips elsewhere."""
     return pytest.fail if os.environ.get("CI") else pytest.skip
 
 
 @pytest.fixture(scope="session")
-def spack_ready(lacking: Callable[[str], NoReturn]) -> None:
-    """Ends the test where Spack cannot be had."""
+def spack_ready(unavailable: Callable[[str], NoReturn]) -> None:
+    """Ends the test if Spack is unavailable."""
     spack = {"available": False, "reason": "the checkout is not set up", "remedy": "make setup"}
     if (STATE / "setup.json").exists():
         spack = json.loads((STATE / "setup.json").read_text())["spack"]
     if not spack["available"]:
-        lacking(f"needs Spack: {spack['reason']} ({spack['remedy']})")
+        unavailable(f"needs Spack: {spack['reason']} ({spack['remedy']})")

@@ -1,4 +1,4 @@
-"""Fresh systems of Debian: the base of the tests' images, and the machine that a newcomer has."""
+"""Fresh Debian systems: the base of container images in tests, and a new user's machine."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import NoReturn
 STATE = Path(__file__).parents[1] / ".pagewise"
 USER = "newcomer"
 UID = 1000
-#: What package managers need to reach their servers, handed on to the user in a root.
-OF_THE_NETWORK = (
+#: Variables that package managers need to reach their servers, passed on to the user in a root.
+NETWORK_VARIABLES = (
     "PIP_",
     "SSL_CERT_",
     "http_proxy",
@@ -26,13 +26,13 @@ OF_THE_NETWORK = (
     "HTTPS_PROXY",
     "NO_PROXY",
 )
-#: Files and folders of this machine that packages inside must not change, as its user sees them.
+#: This machine's certificates; only the user in a root sees them, because packages write to this folder.
 CERTIFICATES = Path("/etc/ssl/certs")
 BUNDLE = CERTIFICATES / "ca-certificates.crt"
-#: What a root sees of this machine, read-only, where this machine has it.
+#: Files of this machine, if they exist, that a root sees read-only.
 SHOWN = (Path("/etc/resolv.conf"), Path("/etc/pip.conf"))
 OWN_MOUNTS = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
-#: bash -c ENTER ROOT FILE... -- COMMAND...: mounts in a namespace, so that all are gone with its processes.
+#: bash -c ENTER ROOT FILE... -- COMMAND...: mounts in a namespace, so that they end with its processes.
 ENTER = """
 set -e
 root=$0
@@ -50,38 +50,38 @@ exec chroot "$@"
 """
 
 
-def needed(lacking: Callable[[str], NoReturn]) -> None:
-    """End the test where a root cannot be made."""
+def needed(unavailable: Callable[[str], NoReturn]) -> None:
+    """End the test if a root cannot be created."""
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
-        lacking("needs root and debootstrap (setup/bootstrap container)")
+        unavailable("needs root and debootstrap (setup/bootstrap container)")
 
 
 def codename() -> str:
-    """The release of Debian that this machine has."""
+    """The codename of this machine's Debian release."""
     release = Path("/etc/os-release").read_text(encoding="utf-8").splitlines()
     return dict(line.split("=", 1) for line in release if "=" in line)["VERSION_CODENAME"]
 
 
 def succeed(*command: str | Path) -> str:
-    """Run a command that must end well, and return what it printed."""
+    """Run a command that must succeed, and return its output."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
     return done.stdout
 
 
 def sources(release: str) -> list[tuple[str, str, str]]:
-    """Server, suite and component of a release's packages, from where this machine has its own."""
+    """Server, suite and component of a release's packages, on the servers that this machine uses."""
     here = codename()
     ask = ("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)")
     ask += ("Created-By: Packages", "Origin: Debian")
-    # Without package lists apt does not know whose they are.
+    # apt needs its package lists to answer.
     listed = succeed(*ask) or (succeed("apt-get", "update") and succeed(*ask))
     rows = [tuple(line.split()) for line in listed.splitlines()]
     return [(uri, suite.replace(here, release), component) for uri, suite, component in rows]
 
 
 def base(release: str) -> Path:
-    """The archive of a minimal system, with updates and this machine's way to the servers; made once."""
+    """The archive of a minimal system, with updates and this machine's network settings; created once."""
     kept = STATE / "debian" / f"{release}.tar"
     kept.parent.mkdir(parents=True, exist_ok=True)
     with kept.with_suffix(".lock").open("w") as lock:
@@ -95,7 +95,7 @@ def base(release: str) -> Path:
 
 
 def make_base(release: str, root: Path) -> None:
-    """A minimal system in a folder."""
+    """Create a minimal system in a folder."""
     servers = sources(release)
     mirror = next(uri for uri, suite, _ in servers if suite == release)
     succeed("debootstrap", "--variant=minbase", release, root, mirror)
@@ -112,13 +112,13 @@ def make_base(release: str, root: Path) -> None:
 
 @dataclass(frozen=True)
 class Root:
-    """A system of Debian in a folder."""
+    """A Debian system in a folder."""
 
     folder: Path
 
     @property
     def home(self) -> Path:
-        """The user's home, from outside."""
+        """The user's home, seen from outside."""
         return self.folder / "home" / USER
 
     def administer(self, script: str) -> subprocess.CompletedProcess[str]:
@@ -127,8 +127,8 @@ class Root:
         return self._enter([], words)
 
     def use(self, script: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        """Run a script in the home of the ordinary user, with these settings."""
-        network = {name: value for name, value in os.environ.items() if name.startswith(OF_THE_NETWORK)}
+        """Run a script as the ordinary user in the user's home, with these settings."""
+        network = {name: value for name, value in os.environ.items() if name.startswith(NETWORK_VARIABLES)}
         environment = {
             **network,
             "HOME": f"/home/{USER}",
@@ -158,7 +158,7 @@ class Root:
 
 
 def unpack(release: str, folder: Path) -> Root:
-    """A root with an ordinary user in a folder that does not exist yet."""
+    """Create a root with an ordinary user in a new folder."""
     folder.mkdir()
     succeed("tar", "-C", folder, "--numeric-owner", "-xf", base(release))
     root = Root(folder)

@@ -1,4 +1,4 @@
-"""Whether programs can be traced here, for the tests of `pagewise simulate`."""
+"""Whether this machine can trace programs, for the tests of `pagewise simulate`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pagewise.workloads.simulation.tracer import find_tracer
 
 def _reason() -> str:
     if os.uname().machine != "x86_64":
-        return "the traced programs are of x86-64"
+        return "the traced programs need x86-64"
     try:
         find_tracer("x86_64")
     except SetupError as fault:
-        # In CI the tests run, and fail by it.
+        # In CI the tests run and fail.
         return "" if os.environ.get("CI") else str(fault)
     return ""
 
 
-#: Skips a test where there is no QEMU that takes plug-ins; Debian 13 has none (docs/simulation.md).
+#: Skips a test without a QEMU that supports plug-ins, such as on Debian 13 (docs/simulation.md).
 needs_tracer = pytest.mark.skipif(bool(_reason()), reason=_reason())

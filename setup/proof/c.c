@@ -1,4 +1,4 @@
-/* Prints the sum of squares 1..1000 computed into an array and read back. */
+/* Prints the sum of the squares of 1..1000, written to an array and read back. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Prints the threads that took part, of 2, and the sum of squares 1..1000 that they computed. */
+/* Prints how many of 2 threads took part, and the sum of the squares of 1..1000 that they computed. */
 #include <omp.h>
 #include <stdio.h>
 

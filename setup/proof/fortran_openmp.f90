@@ -1,4 +1,4 @@
-! Prints the threads that took part, of 2, and the sum of squares 1..1000 that they computed into an array.
+! Prints how many of 2 threads took part, and the sum of the squares of 1..1000 that they wrote to an array.
 program proof
     use, intrinsic :: iso_fortran_env, only: real64
     use omp_lib, only: omp_set_dynamic

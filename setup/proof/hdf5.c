@@ -1,4 +1,4 @@
-/* Writes squares to a file of HDF5's in memory, reads them back and prints their sum. */
+/* Writes squares to an HDF5 file in memory, reads them back and prints their sum. */
 #include <hdf5.h>
 #include <stdint.h>
 #include <stdio.h>

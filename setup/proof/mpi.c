@@ -1,4 +1,4 @@
-/* Prints the sum of squares 1..1000, summed over all ranks, of which there is one. */
+/* Prints the sum of the squares of 1..1000, reduced over all ranks; run it with one rank. */
 #include <mpi.h>
 #include <stdio.h>
 

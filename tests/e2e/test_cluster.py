@@ -29,12 +29,12 @@ OPTIONS = ("--rounds", "5", "--no-sweep")
 
 @pytest.fixture(scope="module")
 def cluster(
-    lacking: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory
+    unavailable: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Slurm, Stage]]:
     """Ten nodes, and a module tree that all of them see."""
     reason = lacks()
     if reason is not None:
-        lacking(reason)
+        unavailable(reason)
     folder = tmp_path_factory.mktemp("cluster")
     never = folder / "never"
     never.write_text("always madvise [never]\n")

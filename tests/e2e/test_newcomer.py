@@ -51,10 +51,10 @@ class Newcomer:
     scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in DEFAULT_GCC]
 )
 def newcomer(
-    request: pytest.FixtureRequest, spack_ready: None, lacking: Callable[[str], NoReturn]
+    request: pytest.FixtureRequest, spack_ready: None, unavailable: Callable[[str], NoReturn]
 ) -> Iterator[Newcomer]:
     """A fresh system with the project's packages, and a clone of this checkout."""
-    debian.needed(lacking)
+    debian.needed(unavailable)
     with tempfile.TemporaryDirectory(prefix="pagewise-newcomer-", dir="/var/tmp") as place:
         Path(place).chmod(0o755)
         one = Newcomer(request.param, debian.unpack(request.param, Path(place, "root")))

@@ -51,11 +51,11 @@ def build(folder: Path, policy: str, *, install: bool = True) -> Path:
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory, lacking: Callable[[str], NoReturn]) -> Path:
+def kernels(tmp_path_factory: pytest.TempPathFactory, unavailable: Callable[[str], NoReturn]) -> Path:
     """A folder with the kernel in base and in transparent huge pages, and a module tree."""
     for program in ("cmake", "ninja", "cc", "gfortran"):
         if shutil.which(program) is None:
-            lacking(f"needs {program} to build kernels (make setup)")
+            unavailable(f"needs {program} to build kernels (make setup)")
     folder = tmp_path_factory.mktemp("kernels")
     shutil.copytree(ROOT / "kernels", folder / "kernels")
     for description in (folder / "kernels" / "micro").glob("*/kernel.yaml"):

@@ -1,4 +1,4 @@
-"""Checkouts of their own for the tests with Spack: sources copied, Spack and Python environment shared."""
+"""Separate checkouts for tests with Spack: sources are copied, Spack and the Python environment shared."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ROOT = Path(__file__).parents[2]
 STATE = ROOT / ".pagewise"
 RECIPES = "repos/spack_repo/pagewise/build_systems/kernels.py"
 VERSION = "9.8.7"
-#: What of kernels/micro the release of these tests holds: building it is quick.
+#: The only micro-kernel in the release of these tests, so that it builds quickly.
 KERNEL = "pointer_chase"
-#: What of it the checkouts hold: one of each form (stores, sums, a C loop, loops in registers, in caches).
+#: The micro-kernels in the checkouts, one per form: stores, sums, a C loop, loops in registers, in caches.
 KERNELS = ("schoenauer_triad", "stream_dot", KERNEL, "fma_chains", "blocked_dgemm")
-#: The Python packages of `pagewise run` and of Spack: these tests install no others.
+#: The Python packages that `pagewise run` and Spack need, which are all that these tests install.
 PYTHON_PACKAGES = {
     *("attrs", "cffi", "click", "clingo", "jsonschema", "jsonschema-specifications", "markdown-it-py"),
     *("mdurl", "pycparser", "pygments", "pyyaml", "referencing", "rich", "rpds-py", "typing-extensions"),
@@ -30,12 +30,12 @@ PYTHON_PACKAGES = {
 PINS = "setup/requirements.lock"
 EMULATED = STATE / "emulated-a64fx"
 A64FX_KERNELS = ("stream_triad", "stream_dot")
-#: Bits of SVE vectors that the processor can be set to.
+#: The SVE vector lengths of the emulated processor, in bits.
 A64FX_LENGTHS = (128, 256, 512)
 
 
 def copy_checkout(root: Path, *names: str) -> Path:
-    """A copy of these files and folders of the checkout in root, with an empty state."""
+    """Copy these files and folders of the checkout to root, with an empty state."""
     for name in names:
         source = ROOT / name
         if source.is_dir():
@@ -48,7 +48,7 @@ def copy_checkout(root: Path, *names: str) -> Path:
 
 
 def link_sites(root: Path) -> Path:
-    """Have all environments of a checkout include its one site, as they do after a set-up."""
+    """Make all environments of a checkout include its site, as the set-up does."""
     links = root / ".pagewise" / "sites"
     links.mkdir(exist_ok=True)
     for name in ("default", *(file.parent.name for file in root.glob("envs/*/spack.yaml"))):
@@ -57,7 +57,7 @@ def link_sites(root: Path) -> Path:
 
 
 def keep_kernels(root: Path, *names: str) -> Path:
-    """Take the other micro-kernels out of a copy."""
+    """Remove the other micro-kernels from a copy."""
     for kernel in (root / "kernels" / "micro").glob("*/kernel.yaml"):
         if kernel.parent.name not in names:
             shutil.rmtree(kernel.parent)
@@ -65,7 +65,7 @@ def keep_kernels(root: Path, *names: str) -> Path:
 
 
 def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, with these settings and none of whoever runs the tests."""
+    """Run a command with these settings, without the caller's PAGEWISE_ variables."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PAGEWISE_")}
     return subprocess.run(
         [str(word) for word in command],
@@ -79,7 +79,7 @@ def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[st
 
 @pytest.fixture(scope="session")
 def checkout(spack_ready: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout of few kernels with Spack set up and nothing built."""
+    """A checkout with few kernels, in which Spack is set up and nothing is built."""
     root = tmp_path_factory.mktemp("checkout")
     copy_checkout(root, "setup", "envs", "repos", "modulefiles", "kernels", "spack.yaml")
     keep_kernels(root, *KERNELS)
@@ -97,7 +97,7 @@ def built(checkout: Path) -> Path:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Git with a name and nothing of the user's."""
+    """Run git with a name and without the user's configuration."""
     settings = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
     who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
     done = run("git", *who, "-C", folder, *arguments, **settings)
@@ -106,12 +106,12 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def dist(checkout: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Make a release's archive."""
+    """Run setup/dist.py."""
     return run(sys.executable, checkout / "setup" / "dist.py", *arguments, **settings)
 
 
 def pins() -> dict[str, str]:
-    """The entries of the lock of Python packages, by package; those of several versions together."""
+    """The entries of the lock of Python packages, by package; several versions are joined."""
     entries: dict[str, str] = {}
     for entry in re.split(r"^(?=[a-z])", (ROOT / PINS).read_text(), flags=re.MULTILINE):
         name = re.split(r"[=\s]", entry)[0]
@@ -120,22 +120,22 @@ def pins() -> dict[str, str]:
 
 
 def pin_only(root: Path, packages: set[str]) -> None:
-    """Have a checkout's set-up install these Python packages and no others."""
+    """Reduce the lock of Python packages of a checkout to these."""
     (root / PINS).write_text("".join(entry for name, entry in pins().items() if name in packages))
 
 
 @pytest.fixture(scope="session")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository of the project in which a release was made, as docs/release.md says."""
+    """A repository of the project with a release, made as in docs/release.md."""
     root = tmp_path_factory.mktemp("origin")
-    rooms = ("setup", "envs", "repos", "modulefiles", "kernels", "runners")
+    folders = ("setup", "envs", "repos", "modulefiles", "kernels", "runners")
     files = ("spack.yaml", "spack-repo-index.yaml", "Makefile", "pagewise", "LICENSE", ".gitignore")
-    copy_checkout(root, *rooms, *files)
+    copy_checkout(root, *folders, *files)
     keep_kernels(root, KERNEL)
     pin_only(root, PYTHON_PACKAGES)
     git(root, "init", "--quiet")
     git(root, "add", ".")
-    git(root, "commit", "--quiet", "--message", "What is not released yet")
+    git(root, "commit", "--quiet", "--message", "Add unreleased files")
 
     build = root / "kernels" / "CMakeLists.txt"
     build.write_text(re.sub(r"(project\(pagewise VERSION )\S+", rf"\g<1>{VERSION}", build.read_text()))
@@ -154,7 +154,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def clone(origin: Path, tmp_path: Path) -> Callable[..., Path]:
-    """Makes clones of the repository with the release."""
+    """Clone the repository with the release."""
 
     def make(name: str, *options: str) -> Path:
         folder = tmp_path / name
@@ -165,7 +165,7 @@ def clone(origin: Path, tmp_path: Path) -> Callable[..., Path]:
 
 
 def set_up(folder: Path) -> Path:
-    """A clone with the set-up's results, shared but for what tells of the machine."""
+    """Add the set-up's results to a clone: shared, except for the facts about the machine."""
     (folder / ".pagewise" / "stamps").mkdir(parents=True, exist_ok=True)
     for shared in ("spack", "spack-packages", "venv", "misc-cache", "stamps/spack"):
         (folder / ".pagewise" / shared).symlink_to((STATE / shared).resolve())
@@ -185,36 +185,36 @@ def locked(spack_ready: None, origin: Path, tmp_path_factory: pytest.TempPathFac
 
 
 def spack(checkout: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Spack with the checkout's settings."""
+    """Run Spack with the checkout's settings."""
     script = '. "$PAGEWISE_ROOT/setup/spack-env.sh" && "$PAGEWISE_ROOT/.pagewise/spack/bin/spack" "$@"'
     return run("bash", "-c", script, "spack", *arguments, PAGEWISE_ROOT=str(checkout))
 
 
 def installed(checkout: Path, environment: str) -> dict[Path, dict[str, Any]]:
-    """An environment's roots as its lock has them, by where they are installed."""
+    """The roots in an environment's lock, by their installation folders."""
     lock = json.loads((checkout / "envs" / environment / "spack.lock").read_text())
     specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
     opt = checkout / ".pagewise" / "opt"
-    return {opt / one["name"] / f"{one['version']}-{one['hash']}": one for one in specs}
+    return {opt / spec["name"] / f"{spec['version']}-{spec['hash']}": spec for spec in specs}
 
 
 def emulate(program: Path, *arguments: str, bits: int = 512) -> subprocess.CompletedProcess[str]:
-    """Run an installed program for A64FX as its users would."""
+    """Run an installed program for A64FX with the installed launcher."""
     launcher = program.parents[1] / "share" / "pagewise" / "emulate"
     return run(launcher, "--vector-bits", str(bits), program, *arguments)
 
 
 @pytest.fixture(scope="session")
 def small(
-    spack_ready: None, lacking: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory
+    spack_ready: None, unavailable: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A checkout of few kernels, with Spack and the emulated A64FX set up."""
+    """A checkout with few kernels, in which Spack and the emulated A64FX are set up."""
     if not (EMULATED / "packages.yaml").exists():
-        lacking("needs cross compilers for aarch64 and qemu-user (make setup-tests)")
+        unavailable("needs cross compilers for aarch64 and qemu-user (make setup-tests)")
     root = copy_checkout(
         tmp_path_factory.mktemp("a64fx"), "setup", "envs", "repos", "modulefiles", "kernels", "spack.yaml"
     )
-    # Enough to see every kind of code: vectors, stores, sums.
+    # One kernel per kind of code: vectors and stores, sums.
     keep_kernels(root, *A64FX_KERNELS)
     shared = ("spack", "spack-packages", "venv", "setup.json", "misc-cache", "stamps/spack", "emulated-a64fx")
     for name in shared:

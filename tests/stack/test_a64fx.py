@@ -1,4 +1,4 @@
-"""A64FX under emulation: results with every length of vectors, the code, what is refused elsewhere."""
+"""Emulated A64FX: results with every vector length, the generated code, and refusal on other targets."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from conftest import A64FX_KERNELS, A64FX_LENGTHS, emulate, installed, run, spac
 
 @pytest.fixture(scope="module")
 def emulated(small: Path) -> Path:
-    """That checkout, with the kernels for vectors of any length built."""
+    """The small checkout with the kernels built for vectors of any length."""
     done = run(small / "setup" / "stack", "a64fx-agnostic")
     assert done.returncode == 0, done.stdout
     return small
 
 
 def prefixes(checkout: Path) -> dict[str, Path]:
-    """Of the environment's roots, by their stores."""
+    """The installation folders of the environment's roots, by their stores."""
     roots = installed(checkout, "a64fx-agnostic").items()
     return {root["parameters"]["stores"]: prefix for prefix, root in roots}
 
@@ -32,7 +32,7 @@ def test_results_are_right_with_vectors_of_any_length(
     prefix = prefixes(emulated)[stores]
     for kernel in A64FX_KERNELS:
         file = tmp_path / f"{kernel}.jsonl"
-        # Elements that are no whole number of lines, in shares that are none either.
+        # Neither the arrays nor the threads' shares are a whole number of cache lines.
         arguments = ("--working-set", "401kB", "--repetitions", "2", "--threads", "3", "--record", str(file))
         done = emulate(prefix / "bin" / f"pw-{kernel}", *arguments, bits=bits)
         assert done.returncode == 0, done.stdout
@@ -42,7 +42,7 @@ def test_results_are_right_with_vectors_of_any_length(
         assert record["pages"]["huge_coverage"] == 0
 
 
-def test_lines_are_zeroed_at_any_distance_and_never_after_they_were_written(emulated: Path) -> None:
+def test_zfill_zeroes_at_any_distance_and_never_after_a_write(emulated: Path) -> None:
     program = prefixes(emulated)["zfill"] / "bin" / "pw-stream_triad"
     for sweep in ("zero-distance", "type", "simd"):
         done = emulate(program, "--working-set", "101kB", "--repetitions", "1", "--sweep", sweep)
@@ -51,7 +51,7 @@ def test_lines_are_zeroed_at_any_distance_and_never_after_they_were_written(emul
 
 
 def disassembly(checkout: Path, pattern: str) -> str:
-    """Of the library's objects."""
+    """The disassembly of the library's objects."""
     objects = list((checkout / ".pagewise" / "opt").glob(f"libpagewise/*/lib*/pagewise/objects-*/{pattern}"))
     assert objects, pattern
     done = run("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", *objects)
@@ -59,21 +59,21 @@ def disassembly(checkout: Path, pattern: str) -> str:
     return done.stdout
 
 
-def test_loops_are_sve_of_no_certain_length_and_zfill_zeroes_lines(emulated: Path) -> None:
+def test_loops_are_vector_length_agnostic_sve_and_zfill_zeroes_lines(emulated: Path) -> None:
     plain = disassembly(emulated, "pw-stream_triad-timed-hardware-regular/*.f90.o")
-    assert "whilelo" in plain and "ld1d" in plain and "{z" in plain, "SVE under a predicate"
+    assert "whilelo" in plain and "ld1d" in plain and "{z" in plain, "predicated SVE"
     assert "zva" not in plain
     assert "zva" in disassembly(emulated, "pw-stream_triad-timed-hardware-zfill/*.c.o")
 
 
-def test_a_module_tells_what_was_built(emulated: Path) -> None:
+def test_a_module_names_target_and_stores(emulated: Path) -> None:
     tree = emulated / ".pagewise" / "modules" / "a64fx-agnostic"
     text = next(tree.rglob("none/hardware-zfill.lua")).read_text()
     assert 'whatis("Target: a64fx")' in text
     assert 'whatis("Stores: zfill")' in text
 
 
-def test_zfill_is_refused_where_there_is_none(small: Path) -> None:
+def test_zfill_is_refused_on_other_targets(small: Path) -> None:
     folder = small / "envs" / "refused"
     folder.mkdir()
     text = (small / "envs" / "a64fx-agnostic" / "spack.yaml").read_text()

@@ -1,4 +1,4 @@
-"""A64FX by compilers that are not here: how recipes call them, by stand-ins; modules of libmpg's pages."""
+"""A64FX compilers that are not installed: how recipes call their stand-ins, and the modules for libmpg."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STAND_IN = Path(__file__).parent / "stand_ins" / "compiler.py"
 
 @pytest.fixture(scope="module")
 def ookami(small: Path) -> Path:
-    """The site ookami with stand-ins for its compilers and libmpg; envs/a64fx concretized, partly built."""
+    """The site ookami with stand-ins for compilers and libmpg; envs/a64fx concretized and partly built."""
     root = small
     folder = root / "stand-ins"
     folder.mkdir()
@@ -75,12 +75,11 @@ def ookami(small: Path) -> Path:
 
 
 def calls(root: Path, program: str, *words: str) -> list[list[str]]:
-    """The arguments of a stand-in's calls that have these words."""
+    """The arguments of a stand-in's calls that contain these words."""
     lines = (root / "stand-ins" / "calls.jsonl").read_text().splitlines()
-    found = [json.loads(line) for line in lines]
     return [
         call["arguments"]
-        for call in found
+        for call in map(json.loads, lines)
         if call["program"] == program
         and all(any(word in part for part in call["arguments"]) for word in words)
     ]
@@ -110,7 +109,7 @@ def test_fujitsus_compilers_get_the_studies_flags(ookami: Path) -> None:
     assert all("-Nclang" in call for call in calls(ookami, "fcc", "kernel.c", "-c"))
 
 
-def test_large_pages_are_linked_as_the_policy_says(ookami: Path) -> None:
+def test_large_pages_are_linked_according_to_the_policy(ookami: Path) -> None:
     links = calls(ookami, "frt", "pw-stream_triad")
     links = [call for call in links if "-c" not in call]
     assert sorted(("-Klargepage" in call, "-Knolargepage" in call) for call in links) == [
@@ -127,7 +126,7 @@ def test_arms_compilers_get_the_studies_flags(ookami: Path) -> None:
         assert {"-O3", "-armpl", "-mcpu=a64fx", "-mtune=a64fx"} <= set(call)
 
 
-def test_modules_of_libmpgs_pages_have_its_settings(ookami: Path) -> None:
+def test_modules_for_libmpg_have_its_settings(ookami: Path) -> None:
     tree = ookami / "module-tree"
     done = spack(
         ookami,
@@ -147,27 +146,27 @@ def test_modules_of_libmpgs_pages_have_its_settings(ookami: Path) -> None:
     assert "XOS_MMM" not in next(tree.rglob("fj-4.5.0/none/hardware-regular.lua")).read_text()
 
 
-def test_clang_has_registers_for_every_kernels_vectors(
-    lacking: Callable[[str], NoReturn], tmp_path: Path
+def test_clang_compiles_every_kernels_vectors_for_a64fx(
+    unavailable: Callable[[str], NoReturn], tmp_path: Path
 ) -> None:
-    """With the toolchain's flags, by the Clang that is here: it takes vectors of SVE in its own ways."""
+    """With the toolchain's flags and the installed Clang, which treats SVE vectors differently from GCC."""
     facts = json.loads((STATE / "setup.json").read_text())
-    proved = [one["c"] for one in facts["compilers"] if one["name"] == "llvm" and one["entered"]]
+    drivers = [entry["c"] for entry in facts["compilers"] if entry["name"] == "llvm" and entry["entered"]]
     headers = Path("/usr/aarch64-linux-gnu/include")
-    if not proved or not headers.is_dir():
-        lacking("needs Clang and the C library's headers for aarch64 (make setup-tests)")
+    if not drivers or not headers.is_dir():
+        unavailable("needs Clang and the C library's headers for aarch64 (make setup-tests)")
     toolchain = (ROOT / "envs" / "toolchains" / "llvm-a64fx.yaml").read_text()
     flags = re.search(r'cflags=="(.+)"', toolchain)[1].split()
     kernels = ROOT / "kernels"
-    words = [proved[0], "--target=aarch64-linux-gnu", *flags, "-std=gnu11", f"-I{headers}"]
+    words = [drivers[0], "--target=aarch64-linux-gnu", *flags, "-std=gnu11", f"-I{headers}"]
     words += [f"-I{kernels}/harness", "-DPW_LINE_BYTES=256", "-DPW_PREFETCH_HARDWARE", "-DPW_STORES_REGULAR"]
 
-    def compiled(source: Path) -> str:
-        made = tmp_path / f"{source.parent.name}-{source.stem}.o"
-        done = run(*words, f"-I{source.parent}", "-c", source, "-o", made)
+    def errors_of(source: Path) -> str:
+        compiled = tmp_path / f"{source.parent.name}-{source.stem}.o"
+        done = run(*words, f"-I{source.parent}", "-c", source, "-o", compiled)
         return "" if done.returncode == 0 else f"{source}: {done.stdout}"
 
-    sources = [one for one in kernels.glob("micro/*/kernel*.c") if "nontemporal" not in one.name]
+    sources = [file for file in kernels.glob("micro/*/kernel*.c") if "nontemporal" not in file.name]
     assert len(sources) > 30
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        assert "".join(pool.map(compiled, sources)) == ""
+        assert "".join(pool.map(errors_of, sources)) == ""

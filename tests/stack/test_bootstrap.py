@@ -1,4 +1,4 @@
-"""The set-up's failure paths: wrong content, no network, no Spack, missing packages. No network is needed."""
+"""The set-up's failure paths: wrong content, no network, no Spack, missing packages. Needs no network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from conftest import STATE, copy_checkout, run
 
-#: What the names of toolchains end in where the processor is not x86.
+#: The suffix of toolchains for processors other than x86.
 OF_PROCESSOR = "" if platform.machine() == "x86_64" else "-other"
 
 
@@ -25,7 +25,7 @@ def fresh(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def other_repository(tmp_path: Path) -> str:
-    """The URL of a repository that has the pinned tags on content of its own."""
+    """The URL of a repository that has the pinned tags on other content."""
     folder = tmp_path / "other"
     folder.mkdir()
     (folder / "file").write_text("not Spack\n")
@@ -45,7 +45,7 @@ def own_spack(folder: Path, version: str) -> Path:
 
 
 def leftovers(checkout: Path) -> list[str]:
-    """What get-spack left of the repositories."""
+    """The files that get-spack left in the state folder."""
     names = (path.name for path in (checkout / ".pagewise").iterdir())
     return sorted(name for name in names if name.startswith(("spack", "clone")))
 
@@ -53,7 +53,7 @@ def leftovers(checkout: Path) -> list[str]:
 def test_a_wrong_tree_is_refused_and_removed(fresh: Path, other_repository: str) -> None:
     done = run(fresh / "setup" / "get-spack", PAGEWISE_SPACK_URL=other_repository, PAGEWISE_USE_SPACK="")
     assert done.returncode == 4
-    assert "c8e4b8166d4aaa26ff0e515265d047b02cae3e2b is wanted" in done.stdout
+    assert "c8e4b8166d4aaa26ff0e515265d047b02cae3e2b" in done.stdout
     assert other_repository in done.stdout
     assert "PAGEWISE_SPACK_URL" in done.stdout
     assert leftovers(fresh) == []
@@ -69,29 +69,29 @@ def test_a_wrong_commit_of_the_packages_is_refused(
         PAGEWISE_SPACK_PACKAGES_URL=other_repository,
     )
     assert done.returncode == 4
-    assert "119680aeee8ea802c6111b7167583bddef97e82f is wanted" in done.stdout
+    assert "119680aeee8ea802c6111b7167583bddef97e82f" in done.stdout
     assert "PAGEWISE_SPACK_PACKAGES_URL" in done.stdout
     assert leftovers(fresh) == ["spack"]
 
 
-def test_no_network_is_told_with_what_to_set(fresh: Path, tmp_path: Path) -> None:
+def test_without_network_the_error_names_the_variable_to_set(fresh: Path, tmp_path: Path) -> None:
     nowhere = f"file://{tmp_path}/nowhere"
     done = run(fresh / "setup" / "get-spack", PAGEWISE_SPACK_URL=nowhere, PAGEWISE_USE_SPACK="")
     assert done.returncode == 4
-    assert f"cannot be cloned from {nowhere}" in done.stdout
-    assert "export PAGEWISE_SPACK_URL=<git URL>" in done.stdout
+    assert nowhere in done.stdout and "PAGEWISE_SPACK_URL" in done.stdout
     assert leftovers(fresh) == []
 
 
 @pytest.mark.parametrize("version", ["0.23.1", "1.0.4"])
-def test_an_own_spack_that_is_too_old_is_refused(fresh: Path, tmp_path: Path, version: str) -> None:
+def test_a_users_spack_that_is_too_old_is_refused(fresh: Path, tmp_path: Path, version: str) -> None:
     own = own_spack(tmp_path / "own", version)
     done = run(fresh / "setup" / "get-spack", PAGEWISE_USE_SPACK=str(own))
     assert done.returncode == 4
-    assert "1.1 is the oldest that will do" in done.stdout
+    assert str(own) in done.stdout and "PAGEWISE_USE_SPACK" in done.stdout
+    assert not (fresh / ".pagewise" / "spack").exists()
 
 
-def test_an_own_spack_that_is_not_there_is_told(fresh: Path, tmp_path: Path) -> None:
+def test_a_users_spack_that_does_not_exist_is_refused(fresh: Path, tmp_path: Path) -> None:
     done = run(fresh / "setup" / "get-spack", PAGEWISE_USE_SPACK=str(tmp_path / "none"))
     assert done.returncode == 4
     assert str(tmp_path / "none") in done.stdout
@@ -99,21 +99,23 @@ def test_an_own_spack_that_is_not_there_is_told(fresh: Path, tmp_path: Path) -> 
 
 @pytest.fixture
 def without_spack(fresh: Path, tmp_path: Path) -> tuple[Path, dict[str, str]]:
-    """A checkout set up where Spack cannot be had, and the settings of that set-up."""
-    # The Python environment is not what is tested here, and would need the network.
+    """A checkout, and the settings with which its set-up runs without Spack."""
+    # The Python environment is not tested here, and would need the network.
     python_env = fresh / "setup" / "python-env"
     python_env.write_text(f"#!/bin/sh\nln -sfn {STATE / 'venv'} {fresh}/.pagewise/venv\n")
     (fresh / "setup" / "system-packages.tsv").write_text("")
     return fresh, {"PAGEWISE_SPACK_URL": f"file://{tmp_path}/nowhere", "PAGEWISE_USE_SPACK": ""}
 
 
-def test_without_spack_the_set_up_goes_on_and_says_why(without_spack: tuple[Path, dict[str, str]]) -> None:
+def test_without_spack_the_set_up_continues_and_records_why(
+    without_spack: tuple[Path, dict[str, str]],
+) -> None:
     checkout, settings = without_spack
     done = run(checkout / "setup" / "bootstrap", PAGEWISE_REQUIRE_SPACK="0", **settings)
     assert done.returncode == 0, done.stdout
     facts = json.loads((checkout / ".pagewise" / "setup.json").read_text())
     assert facts["spack"]["available"] is False
-    assert "cannot be cloned" in facts["spack"]["reason"]
+    assert settings["PAGEWISE_SPACK_URL"] in facts["spack"]["reason"]
     assert "PAGEWISE_SPACK_URL" in facts["spack"]["remedy"]
     entered = [compiler["name"] for compiler in facts["compilers"] if compiler["entered"]]
     definitions = json.loads((checkout / ".pagewise" / "site" / "definitions.yaml").read_text())
@@ -122,37 +124,36 @@ def test_without_spack_the_set_up_goes_on_and_says_why(without_spack: tuple[Path
     }
 
 
-def test_activation_brings_the_command_its_completion_and_its_page(
+def test_activation_adds_the_command_its_completion_and_its_manual_page(
     without_spack: tuple[Path, dict[str, str]],
 ) -> None:
     checkout, settings = without_spack
     assert run(checkout / "setup" / "bootstrap", **settings).returncode == 0
     page = str(checkout / ".pagewise" / "share" / "man" / "man1" / "pagewise.1")
-    asked = {
+    questions = {
         ("bash", "--norc"): "complete -p pagewise",
         ("zsh", "-f"): "autoload -Uz compinit; compinit -u -D; echo $_comps[pagewise]",
     }
-    for shell, question in asked.items():
+    for shell, question in questions.items():
         if shutil.which(shell[0]) is None:
             continue
         # Twice: a second activation adds nothing.
         activate = f". {checkout}/setup/activate.sh; . {checkout}/setup/activate.sh"
-        asked_too = "command -v pagewise; man -w pagewise; echo $MANPATH"
-        done = run(*shell, "-c", f"{activate}; {question}; {asked_too}")
+        paths = "command -v pagewise; man -w pagewise; echo $MANPATH"
+        done = run(*shell, "-c", f"{activate}; {question}; {paths}")
         assert done.returncode == 0, done.stdout
         assert "_pagewise" in done.stdout and f"{checkout}/pagewise\n" in done.stdout, done.stdout
         assert done.stdout.count(page) == 1 and done.stdout.count("share/man:") == 1, done.stdout
 
 
-def test_without_spack_is_an_error_where_it_is_required(without_spack: tuple[Path, dict[str, str]]) -> None:
+def test_without_spack_the_set_up_fails_if_it_is_required(without_spack: tuple[Path, dict[str, str]]) -> None:
     checkout, settings = without_spack
     done = run(checkout / "setup" / "bootstrap", PAGEWISE_REQUIRE_SPACK="1", **settings)
     assert done.returncode == 4
-    assert "Spack is required" in done.stdout
     assert "PAGEWISE_SPACK_URL" in done.stdout
 
 
-def test_the_builder_falls_back_aloud_and_not_when_spack_was_asked_for(fresh: Path) -> None:
+def test_the_builder_falls_back_with_a_warning_unless_spack_is_requested(fresh: Path) -> None:
     (fresh / ".pagewise" / "no-spack").write_text("the reason\nthe remedy\n")
     presets = fresh / "setup" / "presets"
     presets.write_text("#!/bin/sh\necho presets build $1\n")
@@ -160,7 +161,7 @@ def test_the_builder_falls_back_aloud_and_not_when_spack_was_asked_for(fresh: Pa
 
     fallen = run(build, "quick", BUILDER="auto")
     assert fallen.returncode == 0
-    for words in ("falling back", "the reason", "the remedy", "presets build quick"):
+    for words in ("the reason", "the remedy", "presets build quick"):
         assert words in fallen.stdout
 
     refused = run(build, "quick", BUILDER="spack")
@@ -172,8 +173,8 @@ def test_the_builder_falls_back_aloud_and_not_when_spack_was_asked_for(fresh: Pa
     assert run(build, "quick", BUILDER="ninja").returncode == 4
 
 
-def test_missing_packages_are_listed_with_what_they_are_for(fresh: Path, tmp_path: Path) -> None:
-    # A machine without apt: the tools that the script itself needs, and nothing else.
+def test_missing_packages_are_listed_with_their_purpose(fresh: Path, tmp_path: Path) -> None:
+    # A machine without apt: only the tools that the script itself needs.
     tools = tmp_path / "tools"
     tools.mkdir()
     for name in ("bash", "env", "readlink", "dirname", "sed", "sort", "head", "grep", "mkdir", "cut"):
@@ -183,16 +184,16 @@ def test_missing_packages_are_listed_with_what_they_are_for(fresh: Path, tmp_pat
     script = fresh / "setup" / "system-packages"
     done = run(script, "run", PATH=str(tools), PAGEWISE_SYSTEM_PACKAGES=str(rows))
     assert done.returncode == 0, done.stdout
-    assert "abacus is missing, needed for counting beads" in done.stdout
+    assert "abacus" in done.stdout and "counting beads" in done.stdout
     assert "lute" not in done.stdout
     missing = (fresh / ".pagewise" / "missing.tsv").read_text()
     assert missing == "abacus\tcounting beads\tapt-get install abacus\n"
 
 
-def test_without_network_there_is_no_hdf5_for_aarch64_and_that_is_told(fresh: Path) -> None:
+def test_without_network_hdf5_for_aarch64_is_skipped_with_a_warning(fresh: Path) -> None:
     done = run(fresh / "setup" / "aarch64-hdf5", PAGEWISE_OFFLINE="1")
     assert done.returncode == 4
-    assert "no HDF5 for aarch64, needed for the mini-apps" in done.stdout and "remedy:" in done.stdout
+    assert "PAGEWISE_OFFLINE" in done.stdout
     assert not (fresh / ".pagewise" / "aarch64").exists()
 
 
@@ -203,7 +204,7 @@ def test_a_site_that_does_not_exist_is_refused(without_spack: tuple[Path, dict[s
     assert "'nonesuch'" in done.stdout
 
 
-def test_the_set_up_leaves_environments_with_the_site_that_they_have(
+def test_the_set_up_does_not_change_the_sites_of_environments(
     without_spack: tuple[Path, dict[str, str]],
 ) -> None:
     checkout, settings = without_spack
@@ -216,5 +217,5 @@ def test_the_set_up_leaves_environments_with_the_site_that_they_have(
     assert run(checkout / "setup" / "bootstrap", PAGEWISE_SITE="mine", **settings).returncode == 0
     detected = str(checkout / ".pagewise" / "detected")
     names = {"default", *(file.parent.name for file in checkout.glob("envs/*/spack.yaml"))}
-    leading = {link.name: os.path.realpath(link) for link in links.iterdir()}
-    assert leading == {name: detected for name in names} | {"quick": str(other)}
+    sites = {link.name: os.path.realpath(link) for link in links.iterdir()}
+    assert sites == {name: detected for name in names} | {"quick": str(other)}

@@ -1,6 +1,6 @@
-"""Images: built by buildah on a base that debootstrap makes, run as an ordinary user, compared with outside.
+"""Container images: built by buildah on a base from debootstrap, run as an ordinary user.
 
-The builds take minutes: `make test-container`. What asks for no build is part of `make test`.
+The builds take minutes: `make test-container`. Tests without a build are part of `make test`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import debian
 from conftest import KERNEL, ROOT, STATE, VERSION, git, run, set_up
 
 DEFINITION = ROOT / "containers" / "pagewise.def"
-#: Sections of a definition file, by Apptainer's user guide (Definition Files).
+#: Sections of a definition file (Apptainer's user guide, Definition Files).
 SECTIONS = {"arguments", "labels", "help", "environment", "runscript", "test"}
 
 
@@ -46,7 +46,7 @@ def definition() -> tuple[dict[str, str], dict[str, str]]:
     return header, sections
 
 
-def test_the_definition_file_is_whole() -> None:
+def test_the_definition_file_is_complete() -> None:
     header, sections = definition()
     assert header == {"Bootstrap": "oci-archive", "From": "{{ ARCHIVE }}"}
     assert set(sections) == SECTIONS and "ARCHIVE=pagewise.tar" in sections["arguments"]
@@ -55,13 +55,13 @@ def test_the_definition_file_is_whole() -> None:
         assert done.returncode == 0, done.stderr
 
 
-def test_a_base_that_is_no_pin_is_refused(tmp_path: Path) -> None:
+def test_a_base_without_a_digest_is_refused(tmp_path: Path) -> None:
     (tmp_path / "engine").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     (tmp_path / "engine").chmod(0o755)
     image, engine = ROOT / "setup" / "image", str(tmp_path / "engine")
-    for base, told in (("", "BASE is not given"), ("docker.io/library/debian:12", "another image tomorrow")):
+    for base in ("", "docker.io/library/debian:12"):
         done = run(image, BASE=base, ENGINE=engine)
-        assert done.returncode == 4 and told in done.stdout and "remedy:" in done.stdout
+        assert done.returncode == 4 and "BASE" in done.stdout and base in done.stdout
     done = run(image, BASE="localhost/debian:12", ENGINE="nowhere-there")
     assert done.returncode == 4 and "nowhere-there" in done.stdout
     if (ROOT / ".git").is_dir():
@@ -83,45 +83,45 @@ def packages(role: str) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Engine:
-    """Buildah with a store of its own."""
+    """Buildah with a separate store."""
 
     place: Path
 
     @property
     def options(self) -> list[str]:
-        """What tells it where its store is. Where there is an overlay already, whole copies it must be."""
+        """The options for its store. An overlay on an overlay does not work: copy whole layers there."""
         below = run("stat", "--file-system", "--format", "%T", self.place).stdout.strip()
         driver = "vfs" if below == "overlayfs" else "overlay"
         return ["--root", f"{self.place}/store", "--runroot", f"{self.place}/run", "--storage-driver", driver]
 
     def __call__(self, *words: str | Path) -> str:
-        """Run a command of it."""
+        """Run one of its commands, and return the output."""
         done = run("buildah", *self.options, *words)
         assert done.returncode == 0, done.stdout[-5000:]
         return done.stdout.strip()
 
     def inside(self, container: str, script: str, user: str = "pagewise") -> subprocess.CompletedProcess[str]:
-        """Run a script in a container, as its ordinary user, without network."""
+        """Run a script in a container as an ordinary user, without network."""
         words = ("run", "--isolation", "chroot", "--user", user, container, "--", "bash", "-c", script)
         return run("unshare", "--net", "buildah", *self.options, *words)
 
 
 @pytest.fixture(scope="session")
-def engine(lacking: Callable[[str], NoReturn]) -> Iterator[Engine]:
-    """A store with a base image that debootstrap makes of the distribution's mirror."""
-    debian.needed(lacking)
+def engine(unavailable: Callable[[str], NoReturn]) -> Iterator[Engine]:
+    """A store with a base image that debootstrap creates from the distribution's mirror."""
+    debian.needed(unavailable)
     if not shutil.which("buildah"):
-        lacking("needs buildah (setup/bootstrap container)")
+        unavailable("needs buildah (setup/bootstrap container)")
     place = Path(tempfile.mkdtemp(prefix="pagewise-images-", dir="/var/tmp"))
     place.chmod(0o755)
     try:
-        one = Engine(place)
-        container = one("from", "scratch")
-        one("add", container, debian.base(debian.codename()), "/")
-        one("commit", "--quiet", "--rm", container, "localhost/base")
-        yield one
+        engine = Engine(place)
+        container = engine("from", "scratch")
+        engine("add", container, debian.base(debian.codename()), "/")
+        engine("commit", "--quiet", "--rm", container, "localhost/base")
+        yield engine
     finally:
-        # What a build that failed left mounted.
+        # A failed build leaves mounts.
         run("buildah", *Engine(place).options, "rm", "--all")
         run("umount", place / "store" / "overlay")
         shutil.rmtree(place, ignore_errors=True)
@@ -129,21 +129,21 @@ def engine(lacking: Callable[[str], NoReturn]) -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def images(engine: Engine, spack_ready: None, origin: Path) -> Path:
-    """The project of which both images are built."""
+    """The project from which both images were built."""
     project = engine.place / "project"
     git(engine.place, "clone", "--quiet", f"file://{origin}", "project")
     shutil.copytree(ROOT / "containers", project / "containers")
-    # All of the runner's packages, unlike in the other tests.
+    # Other tests install only some of the runner's packages; the images have all.
     shutil.copy(ROOT / "setup" / "requirements.lock", project / "setup" / "requirements.lock")
     git(project, "add", ".")
-    git(project, "commit", "--quiet", "--message", "Add what images need")
+    git(project, "commit", "--quiet", "--message", "Add the images' files")
     seed = engine.place / "seed"
     seed.mkdir()
     for name in ("spack", "spack-packages"):
         git(seed, "clone", "--quiet", "--bare", str((STATE / name).resolve()), f"{name}.git")
     run("chown", "-R", "1000", seed)
     settings = {}
-    # Under a name of its own: the package ca-certificates writes to /etc/ssl/certs.
+    # Not in /etc/ssl/certs, to which the package ca-certificates writes.
     bundle = Path(os.environ.get("PIP_CERT", debian.BUNDLE))
     if bundle.exists():
         shutil.copy(bundle, seed / "ca.crt")
@@ -179,42 +179,41 @@ def test_the_image_for_running_compares_as_an_ordinary_user(engine: Engine, imag
     done = engine.inside(container, script)
     assert f"pagewise-micro/{VERSION}" in done.stdout and f"{KERNEL}" in done.stdout, done.stdout
     for package, proof in packages("run"):
-        there = f"ls {proof}" if proof.startswith("/") else f"command -v {proof}"
-        assert engine.inside(container, there).returncode == 0, package
+        check = f"ls {proof}" if proof.startswith("/") else f"command -v {proof}"
+        assert engine.inside(container, check).returncode == 0, package
     for absent in ("gcc", "gfortran", "cmake", "git"):
         assert engine.inside(container, f"command -v {absent}").returncode != 0
-    # What Apptainer would run of the definition file.
+    # The scripts of the definition file that Apptainer would run.
     sections = definition()[1]
     for name in ("test", "runscript"):
         done = engine.inside(
             container, f"set -e\n{sections['environment']}\nset -- --version\n{sections[name]}"
         )
         assert done.returncode == 0, done.stdout
-    told = json.loads(engine("inspect", "--type", "image", "localhost/pagewise"))["OCIv1"]["config"]
-    assert told["User"] == "pagewise"
-    assert told["Labels"]["org.opencontainers.image.revision"] == git(images, "rev-parse", "HEAD").strip()
+    facts = json.loads(engine("inspect", "--type", "image", "localhost/pagewise"))["OCIv1"]["config"]
+    assert facts["User"] == "pagewise"
+    assert facts["Labels"]["org.opencontainers.image.revision"] == git(images, "rev-parse", "HEAD").strip()
     engine("rm", container)
 
 
 @pytest.mark.container
 def test_the_environment_is_that_of_outside(engine: Engine, images: Path, tmp_path: Path) -> None:
-    """The same hashes, if the same distribution is outside, and programs from the same sources."""
+    """The same hashes, if the host has the same distribution, and the same sources."""
     container = engine("from", "localhost/pagewise-build")
     done = engine.inside(container, "cat /opt/pagewise/envs/release-quick/spack.lock")
     within = json.loads(done.stdout)
     outside = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", f"file://{images}", "clone")
-    made = run(set_up(outside) / "setup" / "lock", "release-quick", "host", tmp_path / "lock")
-    assert made.returncode == 0, made.stdout
+    done = run(set_up(outside) / "setup" / "lock", "release-quick", "host", tmp_path / "lock")
+    assert done.returncode == 0, done.stdout
     lock = json.loads((tmp_path / "lock" / "spack.lock").read_text())
 
-    def brought(one: dict) -> set[tuple[str, str]]:
-        return {
-            (node["name"], node["version"]) for node in one["concrete_specs"].values() if "external" in node
-        }
+    def externals(lock: dict) -> set[tuple[str, str]]:
+        nodes = lock["concrete_specs"].values()
+        return {(node["name"], node["version"]) for node in nodes if "external" in node}
 
-    if brought(lock) != brought(within):
-        pytest.skip(f"the distribution differs: {brought(lock) ^ brought(within)}")
+    if externals(lock) != externals(within):
+        pytest.skip(f"the distribution differs: {externals(lock) ^ externals(within)}")
     assert {root["hash"] for root in lock["roots"]} == {root["hash"] for root in within["roots"]}
     archive = engine.inside(
         container, "sha256sum /opt/pagewise/.pagewise/mirror/pagewise/*.tar"

@@ -19,7 +19,7 @@ OUTSIDER = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder that other users may enter, as pytest's own they may not."""
+    """A folder that other users may enter, unlike pytest's."""
     folder = Path(tempfile.mkdtemp(prefix="pagewise-launcher-", dir="/var/tmp"))
     folder.chmod(0o755)
     yield folder
@@ -28,7 +28,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def fresh(place: Path) -> Path:
-    """A checkout whose Python prints where it was started from and ends with 23."""
+    """A checkout whose Python prints PAGEWISE_ROOT and exits with 23."""
     root = copy_checkout(place / "with a blank" / "checkout", "setup", "runners", "pagewise")
     python = place / "private" / "python"
     python.parent.mkdir()
@@ -43,9 +43,9 @@ def fresh(place: Path) -> Path:
 def run(
     *command: str | Path, at: Path = Path("/"), **variables: str | None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder; a variable that is None is unset."""
+    """Run a command in a folder; variables that are None are unset."""
     environment = {name: text for name, text in (os.environ | variables).items() if text is not None}
-    # The program is looked up by the PATH of the tests.
+    # Look the program up in the PATH of the tests.
     program = shutil.which(command[0])
     assert program
     words = [program, *map(str, command[1:])]
@@ -66,7 +66,7 @@ def test_the_launcher_finds_its_checkout_without_path(fresh: Path, place: Path, 
         ([by_folder / "pagewise"], place),
         (["sh", "pagewise"], fresh),
         (["bash", "../checkout/pagewise"], fresh),
-        # With a folder of this name where CDPATH leads.
+        # CDPATH contains a folder of this name.
         (["sh", "checkout/pagewise"], fresh.parent),
     ):
         words = [str(at / word) if word == "./pagewise" else word for word in command]
@@ -74,16 +74,18 @@ def test_the_launcher_finds_its_checkout_without_path(fresh: Path, place: Path, 
         assert (done.returncode, done.stdout) == (23, f"{fresh}\n"), (command, done)
 
 
-def test_the_launcher_never_takes_the_current_folder(fresh: Path) -> None:
-    # A shell that was given the text and no file.
+def test_the_launcher_never_uses_the_current_folder(fresh: Path) -> None:
+    # The shell reads the script from standard input instead of a file.
     script = (ROOT / "pagewise").read_text()
     done = subprocess.run(["sh"], input=script, cwd=fresh, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, ""), done
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="taking another user's part needs root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to run as another user")
 @pytest.mark.parametrize("closed", ["private", "with a blank/checkout/.pagewise"])
-def test_a_python_that_may_not_be_run_is_no_missing_set_up(fresh: Path, place: Path, closed: str) -> None:
+def test_a_python_without_permission_is_not_reported_as_a_missing_set_up(
+    fresh: Path, place: Path, closed: str
+) -> None:
     assert run(*OUTSIDER, fresh / "pagewise").returncode == 23
     (place / closed).chmod(0o700)
     done = run(*OUTSIDER, fresh / "pagewise")
@@ -107,7 +109,7 @@ def test_a_python_without_its_packages_is_not_set_up(fresh: Path, missing: str) 
     assert (done.returncode, done.stdout) == (3, ""), done
 
 
-def test_no_variable_of_the_caller_adds_code(fresh: Path, place: Path) -> None:
+def test_the_callers_variables_do_not_add_code(fresh: Path, place: Path) -> None:
     shutil.rmtree(fresh / ".pagewise" / "venv")
     (fresh / ".pagewise" / "venv").symlink_to((STATE / "venv").resolve())
     planted = place / "planted"
@@ -120,7 +122,7 @@ def test_no_variable_of_the_caller_adds_code(fresh: Path, place: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert {file.name for file in place.iterdir()} == {"planted", "private", "with a blank"}
-    # The package is this checkout's, whatever the Python environment knows.
+    # The package comes from this checkout, not from the Python environment.
     (fresh / "runners" / "pagewise" / "__init__.py").write_text("raise SystemExit(42)\n")
     assert run(fresh / "pagewise", "--version").returncode == 42
 

@@ -1,4 +1,4 @@
-"""The variables of `make`: which there are, where they come from, and what means yes."""
+"""The variables of `make`: their names, their origin and their switches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from conftest import ROOT, copy_checkout
 
-#: What the Makefile starts, replaced by programs that note their arguments.
+#: The programs that the Makefile starts, replaced by programs that record their arguments.
 STARTED = ("setup/bootstrap", "setup/build", "setup/deploy", "ci/regression", "pagewise")
 NOTE = """#!/usr/bin/env python3
 import json, os, pathlib, sys
@@ -34,7 +34,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(copied: Path) -> Path:
-    """A checkout in which nothing was started."""
+    """The checkout, with nothing recorded."""
     (copied / "started").unlink(missing_ok=True)
     return copied
 
@@ -46,7 +46,7 @@ def make(project: Path, *arguments: str, **variables: str) -> subprocess.Complet
 
 
 def started(project: Path, *arguments: str, **variables: str) -> list[tuple[str, list[str], dict[str, str]]]:
-    """What a successful make started: programs, their arguments, some of their variables."""
+    """The programs that a successful make started, with arguments and some variables."""
     done = make(project, *arguments, **variables)
     assert done.returncode == 0, done
     return [tuple(json.loads(line)) for line in (project / "started").read_text().splitlines()]
@@ -57,7 +57,7 @@ MEANINGS = {"1": True, "yes": True, "true": True, "0": False, "no": False, "fals
 
 @pytest.mark.parametrize("from_environment", [False, True])
 @pytest.mark.parametrize("text", MEANINGS)
-def test_switches_mean_what_they_say(project: Path, from_environment: bool, text: str) -> None:
+def test_switches_of_make_set_options(project: Path, from_environment: bool, text: str) -> None:
     given = {"RESERVE_HUGEPAGES": text, "SET_THP_SIZES": text, "QUICK": text}
     words = [] if from_environment else [f"{name}={value}" for name, value in given.items()]
     commands = started(project, "compare", "peers", *words, **(given if from_environment else {}))
@@ -67,7 +67,7 @@ def test_switches_mean_what_they_say(project: Path, from_environment: bool, text
 
 
 @pytest.mark.parametrize(("text", "meaning"), [("1", "1"), ("yes", "1"), ("0", ""), ("no", "")])
-def test_switches_of_scripts_mean_what_they_say(project: Path, text: str, meaning: str) -> None:
+def test_switches_of_scripts_set_variables(project: Path, text: str, meaning: str) -> None:
     ((_, _, variables),) = started(project, "deploy", f"DEFAULT={text}")
     assert variables["DEFAULT"] == meaning
     _, (_, _, variables) = started(project, "regression", f"ACCEPT={text}")
@@ -78,7 +78,7 @@ def test_switches_of_scripts_mean_what_they_say(project: Path, text: str, meanin
     ("name", "text"),
     [("RESERVE_HUGEPAGES", "maybe"), ("SET_THP_SIZES", "2"), ("QUICK", "1 0"), ("DEFAULT", "x")],
 )
-def test_other_words_are_refused_before_anything_starts(project: Path, name: str, text: str) -> None:
+def test_a_wrong_switch_is_refused_before_anything_starts(project: Path, name: str, text: str) -> None:
     done = make(project, "compare", f"{name}={text}")
     assert done.returncode == 2 and f"{name}={text}" in done.stderr
     assert not (project / "started").exists()
@@ -90,13 +90,13 @@ def test_further_options_are_passed_through(project: Path, target: str) -> None:
     assert measured[1] == [target, "--env", "default", "--rounds", "3", "--seed", "2", "-k", "memory/*"]
 
 
-def test_common_names_come_from_the_command_line_alone(project: Path) -> None:
-    of_others = {"ENV": "/etc/profile.d/env.sh", "GROUP": "staff", "CORES": "64", "MEMORY": "4096"}
-    *_, build, compare = started(project, "compare", **of_others)
+def test_common_names_are_only_taken_from_the_command_line(project: Path) -> None:
+    environment = {"ENV": "/etc/profile.d/env.sh", "GROUP": "staff", "CORES": "64", "MEMORY": "4096"}
+    *_, build, compare = started(project, "compare", **environment)
     assert build[1] == ["default"] and compare[1] == ["compare", "--env", "default"]
-    *_, deploy = started(project, "deploy", **of_others)
+    *_, deploy = started(project, "deploy", **environment)
     assert (deploy[2]["GROUP"], deploy[2]["ENV"]) == ("", "release")
-    *_, build, compare = started(project, "compare", "ENV=quick", "CORES=2", **of_others)
+    *_, build, compare = started(project, "compare", "ENV=quick", "CORES=2", **environment)
     assert build[1] == ["quick"] and compare[1] == ["compare", "--env", "quick", "--cores", "2"]
 
 
@@ -110,7 +110,7 @@ def test_an_unknown_variable_is_refused_before_anything_starts(project: Path, gi
     assert not (project / "started").exists()
 
 
-def test_settings_of_the_set_up_are_taken_from_both(project: Path) -> None:
+def test_variables_of_the_set_up_are_passed_on(project: Path) -> None:
     path = "/usr/bin/python3"
     (first,) = started(project, "setup", f"PAGEWISE_PYTHON={path}", "PIP_INDEX_URL=https://example.org")
     assert first[2]["PAGEWISE_PYTHON"] == path

@@ -1,4 +1,4 @@
-"""Modules made by real Spack, loaded by real Lmod in bash and zsh."""
+"""Modules written by real Spack, loaded by real Lmod in bash and zsh."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHELLS = ("bash", "zsh")
 
 
 def in_shell(shell: str, checkout: Path, script: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a clean shell after the activation."""
+    """Run a script in a clean shell after activation."""
     flags = {"bash": ["--noprofile", "--norc"], "zsh": ["--no-rcs"]}[shell]
     return subprocess.run(
         [shell, *flags, "-c", f". {checkout}/setup/activate.sh && {script}"],
@@ -46,20 +46,20 @@ def in_shell(shell: str, checkout: Path, script: str) -> subprocess.CompletedPro
 
 
 def roots(checkout: Path) -> list[dict]:
-    """The root specs of the quick environment, from its lock file."""
+    """The root specs of the quick environment, from its lockfile."""
     lock = json.loads((checkout / "envs" / "quick" / "spack.lock").read_text())
     return [{**lock["concrete_specs"][root["hash"]]} for root in lock["roots"]]
 
 
 def compiler_of(checkout: Path) -> str:
-    """GCC's name and version as the set-up proved it."""
+    """Name and version of the GCC that the set-up verified."""
     facts = json.loads((checkout / ".pagewise" / "setup.json").read_text())
-    proved = (one for one in facts["compilers"] if one["name"] == "gcc" and one["entered"])
-    return f"gcc-{next(proved)['version']}"
+    verified = (entry for entry in facts["compilers"] if entry["name"] == "gcc" and entry["entered"])
+    return f"gcc-{next(verified)['version']}"
 
 
 def expected(checkout: Path, spec: dict) -> dict[str, str]:
-    """What the module of a spec must set."""
+    """The variables that a spec's module must set."""
     parameters = spec["parameters"]
     target = spec["arch"]["target"]
     return {
@@ -79,17 +79,17 @@ def expected(checkout: Path, spec: dict) -> dict[str, str]:
 
 
 def module_of(facts: dict[str, str]) -> str:
-    """The module's name, by the project's rule."""
+    """The module's name according to the naming scheme."""
     configuration = f"{facts['HUGEPAGES']}/{facts['PREFETCH']}-{facts['STORES']}"
     return f"{facts['PACKAGE']}/{facts['VERSION']}/{facts['COMPILER']}/{configuration}"
 
 
 def modules_in(tree: Path) -> list[str]:
-    """The modules of a tree, by the names that Lmod gives them."""
+    """The modules of a tree, by their names in Lmod."""
     return sorted(str(file.relative_to(tree).with_suffix("")) for file in tree.rglob("*.lua"))
 
 
-def test_one_module_a_configuration_and_nothing_else(built: Path) -> None:
+def test_one_module_per_configuration_and_nothing_else(built: Path) -> None:
     names = sorted(module_of(expected(built, spec)) for spec in roots(built))
     assert len(names) == 2
     assert modules_in(built / ".pagewise" / "modules" / "quick") == names
@@ -108,7 +108,8 @@ def test_every_setting_is_in_every_module(built: Path) -> None:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_activate_and_load(built: Path, shell: str) -> None:
-    name = next(one for one in modules_in(built / ".pagewise" / "modules" / "quick") if "/thp/" in one)
+    names = modules_in(built / ".pagewise" / "modules" / "quick")
+    name = next(name for name in names if "/thp/" in name)
     script = f"cd {built}/envs/quick && spack env activate . && module load {name}"
     script += " && pw-schoenauer_triad --version"
     done = in_shell(shell, built, script)
@@ -117,7 +118,7 @@ def test_activate_and_load(built: Path, shell: str) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_loading_one_swaps_the_other_out(built: Path, shell: str) -> None:
+def test_loading_another_configuration_swaps_the_first_out(built: Path, shell: str) -> None:
     first, second = modules_in(built / ".pagewise" / "modules" / "quick")
     done = in_shell(shell, built, f"module load {first}; module load {second}; echo; module --terse list")
     assert done.stdout.splitlines().count(second) == 1
@@ -125,18 +126,18 @@ def test_loading_one_swaps_the_other_out(built: Path, shell: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["whatis", "help", "spider"])
-def test_modules_tell_what_they_are(built: Path, command: str) -> None:
+def test_whatis_help_and_spider_show_the_configuration(built: Path, command: str) -> None:
     facts = expected(built, roots(built)[0])
-    told = in_shell("bash", built, f"module {command} {module_of(facts)}").stdout
+    output = in_shell("bash", built, f"module {command} {module_of(facts)}").stdout
     for name in set(SETTINGS) - ({"PREFIX"} if command == "whatis" else set()):
-        assert facts[name] in told, name
+        assert facts[name] in output, name
 
 
-def test_the_search_finds_the_package(built: Path) -> None:
+def test_module_spider_lists_the_package(built: Path) -> None:
     assert "pagewise-micro" in in_shell("bash", built, "module spider pagewise-micro").stdout
 
 
-def test_what_is_not_ours_is_no_module(built: Path) -> None:
+def test_only_our_packages_have_modules(built: Path) -> None:
     listed = in_shell("bash", built, "module --terse avail").stdout
     names = [line for line in listed.splitlines() if "/" in line and not line.startswith("/")]
     assert names
@@ -145,7 +146,7 @@ def test_what_is_not_ours_is_no_module(built: Path) -> None:
 
 @pytest.fixture
 def changed_modules(built: Path):
-    """The modules' settings, to be edited; they and the live tree are put back."""
+    """The modules' settings for a test to edit; restores them and the live tree."""
     file = built / "modulefiles" / "modules.yaml"
     before = file.read_text()
     yield file
@@ -180,16 +181,16 @@ def test_a_module_that_cannot_be_written_is_an_error(built: Path) -> None:
         assert run(built / "setup" / "modules", "quick").returncode == 0
 
 
-def test_a_reader_never_sees_half_a_tree(built: Path, changed_modules: Path) -> None:
+def test_a_reader_never_sees_an_incomplete_tree(built: Path, changed_modules: Path) -> None:
     live = built / ".pagewise" / "modules" / "quick"
-    whole = modules_in(live)
+    complete = modules_in(live)
     seen: set[int] = set()
     stop = threading.Event()
 
     def read() -> None:
         while not stop.is_set():
-            # A path that goes through the link anew each time, as a shell's does.
-            seen.add(sum((live / f"{name}.lua").exists() for name in whole))
+            # Follows the link each time, as a shell does.
+            seen.add(sum((live / f"{name}.lua").exists() for name in complete))
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -200,10 +201,10 @@ def test_a_reader_never_sees_half_a_tree(built: Path, changed_modules: Path) -> 
     reader.join()
     assert done.returncode == 0, done.stdout
     assert live.readlink() != target
-    # Who reads the old tree still may end.
+    # Programs that still read the old tree can finish.
     assert target.exists()
-    assert seen == {len(whole)}
-    assert modules_in(live) == whole
+    assert seen == {len(complete)}
+    assert modules_in(live) == complete
 
 
 def load_check_modules() -> ModuleType:
@@ -215,7 +216,7 @@ def load_check_modules() -> ModuleType:
     return module
 
 
-def test_what_is_wrong_with_a_tree_is_told(tmp_path: Path) -> None:
+def test_faults_of_a_tree_are_listed(tmp_path: Path) -> None:
     faults = load_check_modules().faults
     lock, tree = tmp_path / "spack.lock", tmp_path / "tree"
     lock.write_text(json.dumps({"roots": [{"hash": h, "spec": f"spec {h}"} for h in ("a", "b")]}))
@@ -227,8 +228,5 @@ def test_what_is_wrong_with_a_tree_is_told(tmp_path: Path) -> None:
         files[name].touch()
     index = {name: {"path": str(files[name]), "use_name": name} for name in ("a", "b", "c")}
     (tree / "module-index.yaml").write_text(yaml.safe_dump({"module_index": index}))
-    assert faults(lock, tree) == [
-        "b was not written",
-        "c is no root of the environment",
-        f"{files['stray']} belongs to no root",
-    ]
+    written, root, stray = faults(lock, tree)
+    assert (written.split()[0], root.split()[0], stray.split()[0]) == ("b", "c", str(files["stray"]))

@@ -1,4 +1,4 @@
-"""The environment of OpenMP's libraries, built: which one serves each compiler's code, by its own account."""
+"""The environment of OpenMP libraries, built: the records name the library that each program used."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SITE = STATE / "site" / "packages.yaml"
 
 
 @pytest.mark.skipif(
-    not SITE.exists() or "llvm-openmp" not in SITE.read_text(), reason="this machine brings no libomp"
+    not SITE.exists() or "llvm-openmp" not in SITE.read_text(), reason="libomp is not installed"
 )
-def test_each_runtime_serves_its_programs(checkout: Path, tmp_path: Path) -> None:
+def test_programs_use_the_runtime_of_their_configuration(checkout: Path, tmp_path: Path) -> None:
     done = run(checkout / "setup" / "stack", "openmp")
     assert done.returncode == 0, done.stdout
     tree = checkout / ".pagewise" / "modules" / "openmp"
@@ -24,16 +24,16 @@ def test_each_runtime_serves_its_programs(checkout: Path, tmp_path: Path) -> Non
     assert 'setenv("PAGEWISE_RUNTIME", "libomp")' in modules["hardware-regular-libomp"]
     assert "PAGEWISE_RUNTIME" not in modules["hardware-regular"]
 
-    served = {}
+    used = {}
     for prefix, spec in installed(checkout, "openmp").items():
         record = tmp_path / f"{spec['hash']}.jsonl"
         small = ("--working-set", "60kB", "--repetitions", "1", "--threads", "2")
         done = run(prefix / "bin" / "pw-stream_dot", *small, "--record", record)
         assert done.returncode == 0, done.stdout
-        told = json.loads(record.read_text())["configuration"]
-        assert told["runtime"] in Path(told["runtime_file"]).name
-        served[told["compiler"].partition("-")[0], spec["parameters"]["runtime"]] = told["runtime"]
-    assert served == {
+        built = json.loads(record.read_text())["configuration"]
+        assert built["runtime"] in Path(built["runtime_file"]).name
+        used[built["compiler"].partition("-")[0], spec["parameters"]["runtime"]] = built["runtime"]
+    assert used == {
         ("gcc", "compiler"): "libgomp",
         ("gcc", "libomp"): "libomp",
         ("llvm", "compiler"): "libomp",

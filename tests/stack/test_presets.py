@@ -1,6 +1,6 @@
-"""The way without Spack: CMake presets that build the same configurations, and modules like Spack's.
+"""Without Spack: CMake presets that build the same configurations, and modules like Spack's.
 
-Real CMake, compilers and Lmod; two configurations are built, in a copy of the checkout.
+Uses real CMake, compilers and Lmod, and builds two configurations in a copy of the checkout.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import yaml
 
 from conftest import KERNELS, ROOT, keep_kernels
 
-# What Spack's compiler wrapper adds by itself, from the target.
+# Spack's compiler wrapper adds the flag of the target.
 TARGET_FLAG = "-march=native"
 BUILT = ("gcc-none-hardware-regular", "gcc-thp-hardware-nontemporal")
 
@@ -42,7 +42,7 @@ plan = load_plan()
 
 def visible_presets() -> list[str]:
     presets = json.loads((ROOT / "kernels" / "CMakePresets.json").read_text())["configurePresets"]
-    return [one["name"] for one in presets if not one.get("hidden", False)]
+    return [preset["name"] for preset in presets if not preset.get("hidden", False)]
 
 
 def configurations_of_presets() -> list[str]:
@@ -54,52 +54,48 @@ def configurations_of_presets() -> list[str]:
 def configurations_of(*environments: str, site: str = "debian") -> list[SimpleNamespace]:
     files = [ROOT / name / "spack.yaml" for name in environments]
     site = ROOT / "envs" / "sites" / site
-    return [one for file in files for one in plan.configurations(file, site)]
+    return [configuration for file in files for configuration in plan.configurations(file, site)]
 
 
 def resolved(preset: str) -> dict[str, str]:
-    """The cache variables of a preset as CMake itself resolves them; nothing is configured."""
+    """The cache variables of a preset as CMake resolves them, without configuring."""
     out = subprocess.run(
         ["cmake", "-N", "--preset", preset], cwd=ROOT / "kernels", check=True, capture_output=True, text=True
     ).stdout
     return dict(re.findall(r'^  (\w+)(?::\w+)?="(.*)"$', out, re.MULTILINE))
 
 
-# The presets themselves
+# The presets
 
 
 def test_presets_are_the_configurations_of_the_environments() -> None:
-    wanted = [one.preset for one in configurations_of("", "envs/mini-apps")]
+    wanted = [item.preset for item in configurations_of("", "envs/mini-apps")]
     assert len(wanted) == 24 + 12 + 18
     assert sorted(configurations_of_presets()) == sorted(wanted)
 
 
 def test_environments_have_the_toolchains_of_the_site() -> None:
     ours, theirs = (configurations_of("", site=site) for site in ("debian", "rocky"))
-    assert theirs == [one for one in ours if one.compiler == "gcc"]
+    assert theirs == [item for item in ours if item.compiler == "gcc"]
 
 
 def test_the_quick_environment_is_part_of_the_default_one() -> None:
-    quick = [one.preset for one in configurations_of("envs/quick")]
+    quick = [item.preset for item in configurations_of("envs/quick")]
     assert quick
     assert set(quick) <= set(configurations_of_presets())
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("targets", "no preset has target=x86_64_v2"),
-        ("simd", "no preset has simd="),
-        ("math", "mathlib=libmvec"),
-    ],
+    ("name", "variant"),
+    [("targets", "target=x86_64_v2"), ("simd", "simd="), ("math", "mathlib=libmvec")],
 )
-def test_what_no_preset_builds_is_refused(name: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_variants_without_a_preset_are_refused(name: str, variant: str) -> None:
+    with pytest.raises(ValueError, match=variant):
         configurations_of(f"envs/{name}")
 
 
-@pytest.mark.parametrize("wanted", configurations_of("", "envs/mini-apps"), ids=lambda one: one.preset)
-def test_a_preset_sets_what_its_name_says(wanted: SimpleNamespace) -> None:
+@pytest.mark.parametrize("wanted", configurations_of("", "envs/mini-apps"), ids=lambda item: item.preset)
+def test_a_preset_sets_the_values_of_its_name(wanted: SimpleNamespace) -> None:
     values = resolved(wanted.preset)
     variants = plan.PACKAGES[wanted.package]
     assert [values[f"PAGEWISE_{name.upper()}"] for name in variants] == list(wanted.values)
@@ -132,9 +128,9 @@ def test_flags_are_those_of_the_toolchain(compiler: str) -> None:
     )
     values = resolved(f"{compiler}-none-hardware-regular")
     for spack_name, cmake_name in (("cflags", "CMAKE_C_FLAGS"), ("fflags", "CMAKE_Fortran_FLAGS")):
-        found = re.search(rf"{spack_name}==?(\"[^\"]*\"|'[^']*'|\S+)", specs)
-        assert found is not None
-        toolchain_flags = found.group(1).strip("\"'").split()
+        match = re.search(rf"{spack_name}==?(\"[^\"]*\"|'[^']*'|\S+)", specs)
+        assert match is not None
+        toolchain_flags = match.group(1).strip("\"'").split()
         preset_flags = values[cmake_name].split()
         assert TARGET_FLAG in preset_flags
         preset_flags.remove(TARGET_FLAG)
@@ -163,15 +159,15 @@ def test_a_spec_names_its_preset(spec: str, preset: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "complaint"),
+    ("spec", "missing"),
     [
-        ("pagewise-micro hugepages=thp prefetch=block stores=regular", "neither gcc nor llvm"),
-        ("pagewise-micro hugepages=thp %gcc", "prefetch and stores"),
-        ("pagewise-ember hugepages=thp %gcc", "does not name prefetch"),
+        ("pagewise-micro hugepages=thp prefetch=block stores=regular", "gcc.*llvm"),
+        ("pagewise-micro hugepages=thp %gcc", "prefetch.*stores"),
+        ("pagewise-ember hugepages=thp %gcc", "prefetch"),
     ],
 )
-def test_a_spec_that_leaves_something_open_is_refused(spec: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
+def test_an_incomplete_spec_is_refused(spec: str, missing: str) -> None:
+    with pytest.raises(ValueError, match=missing):
         plan.configuration(spec)
 
 
@@ -224,7 +220,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / ".pagewise" / "setup.json").write_text(json.dumps({"compilers": compilers}))
     done = presets(root, "two")
     assert done.returncode == 0, done.stderr
-    assert "llvm are left out: no flang" in done.stderr
+    assert "llvm" in done.stderr and "no flang" in done.stderr
     return root
 
 
@@ -288,11 +284,11 @@ def test_a_module_sets_the_configuration(checkout: Path, lmod: Lmod) -> None:
     tree = checkout / ".pagewise" / "modules" / "two"
     _, thp = names(tree)
     out = lmod(f"module load {thp}; env; command -v pw-schoenauer_triad")
-    found = settings(out)
+    variables = settings(out)
     prefix = checkout / ".pagewise" / "presets" / BUILT[1]
-    assert re.fullmatch(r"[0-9a-f]{64}", found.pop("PAGEWISE_HASH"))
-    assert re.fullmatch(r"[a-z0-9_]+", found.pop("PAGEWISE_TARGET"))
-    assert found == {
+    assert re.fullmatch(r"[0-9a-f]{64}", variables.pop("PAGEWISE_HASH"))
+    assert re.fullmatch(r"[a-z0-9_]+", variables.pop("PAGEWISE_TARGET"))
+    assert variables == {
         "PAGEWISE_PACKAGE": "pagewise-micro",
         "PAGEWISE_VERSION": "develop",
         "PAGEWISE_COMPILER": thp.split("/")[2],
@@ -307,7 +303,9 @@ def test_a_module_sets_the_configuration(checkout: Path, lmod: Lmod) -> None:
     assert out.splitlines()[-1] == str(prefix / "bin" / "pw-schoenauer_triad")
 
 
-def test_a_loaded_program_runs_and_says_what_it_is(checkout: Path, lmod: Lmod, tmp_path: Path) -> None:
+def test_a_loaded_program_runs_and_records_its_configuration(
+    checkout: Path, lmod: Lmod, tmp_path: Path
+) -> None:
     none, _ = names(checkout / ".pagewise" / "modules" / "two")
     record = tmp_path / "record.jsonl"
     lmod(f"module load {none}; pw-schoenauer_triad --working-set 1MiB --repetitions 1 --record {record}")
@@ -325,7 +323,7 @@ def test_loading_another_configuration_swaps(checkout: Path, lmod: Lmod) -> None
     assert BUILT[1] in out.splitlines()[-1]
 
 
-def test_whatis_and_help_tell_the_configuration(checkout: Path, lmod: Lmod) -> None:
+def test_whatis_and_help_show_the_configuration(checkout: Path, lmod: Lmod) -> None:
     _, thp = names(checkout / ".pagewise" / "modules" / "two")
     for command in ("whatis", "help", "spider"):
         assert "pagewise-micro" in lmod(f"module {command} {thp}"), command
@@ -334,7 +332,7 @@ def test_whatis_and_help_tell_the_configuration(checkout: Path, lmod: Lmod) -> N
         assert re.search(rf": {re.escape(fact)}\b", whatis), fact
 
 
-def test_hashes_tell_configurations_apart_and_not_places(checkout: Path, tmp_path: Path) -> None:
+def test_hashes_depend_on_the_configuration_and_not_on_the_prefix(checkout: Path, tmp_path: Path) -> None:
     tree = checkout / ".pagewise" / "modules" / "two"
     hashes = [re.search(r"Hash: (\w+)", (tree / f"{name}.lua").read_text())[1] for name in names(tree)]
     assert hashes[0] != hashes[1]
@@ -349,7 +347,7 @@ def test_hashes_tell_configurations_apart_and_not_places(checkout: Path, tmp_pat
 
 
 class Prefix(str):
-    """A prefix as Spack's templates see it."""
+    """A prefix with the attributes that Spack's templates use."""
 
     __slots__ = ()
 
@@ -359,7 +357,7 @@ class Prefix(str):
 
 
 class Spec(SimpleNamespace):
-    """As much of a Spack spec as the module template reads."""
+    """The parts of a Spack spec that the module template uses."""
 
     def __getitem__(self, language: str) -> SimpleNamespace:
         return self.compiler
@@ -369,10 +367,10 @@ class Spec(SimpleNamespace):
 
 
 def spack_module(facts: dict[str, str]) -> str:
-    """What Spack's template makes of these facts."""
+    """Render Spack's template with these facts."""
     name, version = facts["COMPILER"].split("-")
-    told = plan.PACKAGES[facts["PACKAGE"]]
-    variants = {key: SimpleNamespace(value=facts[key.upper()]) for key in told}
+    named = plan.PACKAGES[facts["PACKAGE"]]
+    variants = {key: SimpleNamespace(value=facts[key.upper()]) for key in named}
     switches = ("openmp", "papi", "mpi") if "MPI" in facts else ("openmp", "papi")
     variants |= {key: SimpleNamespace(value=facts[key.upper()] == "on") for key in switches}
     spec = Spec(
@@ -396,8 +394,8 @@ def spack_module(facts: dict[str, str]) -> str:
     return environment.get_template("configuration.lua").render(spec=spec, short_description="Kernels.")
 
 
-def as_spack_writes_it(ours: str) -> None:
-    """All that a module does, the help text aside, is the same but for the builder."""
+def assert_like_spacks(ours: str) -> None:
+    """Except for the help text and the builder, a module is the same as Spack's."""
     theirs = spack_module(dict(re.findall(r'setenv\("PAGEWISE_(\w+)", "(.*)"\)', ours)))
     statement = re.compile(r"^\w+\(\".*\"\)$", re.MULTILINE)
     expected = [line.replace("spack", "cmake") for line in statement.findall(theirs)]
@@ -405,14 +403,14 @@ def as_spack_writes_it(ours: str) -> None:
     assert statement.findall(ours) == expected
 
 
-def test_a_module_is_as_spack_would_write_it(checkout: Path) -> None:
+def test_a_module_is_the_same_as_spacks(checkout: Path) -> None:
     tree = checkout / ".pagewise" / "modules" / "two"
     for name in names(tree):
-        as_spack_writes_it((tree / f"{name}.lua").read_text())
+        assert_like_spacks((tree / f"{name}.lua").read_text())
 
 
-def test_so_is_that_of_a_mini_app(checkout: Path, tmp_path: Path) -> None:
-    """Configured, not built."""
+def test_a_mini_apps_module_is_the_same_as_spacks(checkout: Path, tmp_path: Path) -> None:
+    """Configures it without building."""
     done = subprocess.run(
         ["cmake", "--preset", "gcc-ember-thp-software", "-B", tmp_path],
         cwd=checkout / "kernels",
@@ -424,38 +422,38 @@ def test_so_is_that_of_a_mini_app(checkout: Path, tmp_path: Path) -> None:
     module = (tmp_path / "pagewise-ember.lua.in").read_text()
     assert 'setenv("PAGEWISE_STORES", "regular")' in module
     assert 'whatis("MPI: ' in module
-    as_spack_writes_it(module.replace("${CMAKE_INSTALL_PREFIX}", str(tmp_path)))
+    assert_like_spacks(module.replace("${CMAKE_INSTALL_PREFIX}", str(tmp_path)))
     install = (tmp_path / "mini" / "ember" / "cmake_install.cmake").read_text()
     assert f"/pagewise-ember/develop/gcc-{compiler_version()}/thp/software-regular.lua" in install
 
 
-# Building again; these change the checkout, so they come last
+# Building again; these tests change the checkout, so they come last
 
 
 def test_a_second_build_does_nothing(checkout: Path) -> None:
     live = checkout / ".pagewise" / "modules" / "two"
     before = live.readlink()
     done = presets(checkout, "two")
-    assert done.returncode == 0 and "two is built" in done.stdout
+    assert done.returncode == 0, done.stderr
     assert live.readlink() == before
 
 
-def test_an_environment_that_leaves_something_open_is_no_traceback(checkout: Path) -> None:
+def test_an_incomplete_spec_in_an_environment_is_reported_without_a_traceback(checkout: Path) -> None:
     file = checkout / "envs" / "open" / "spack.yaml"
     file.parent.mkdir()
     file.write_text("spack:\n  specs: [pagewise-micro hugepages=thp %gcc]\n")
     done = presets(checkout, "open")
     assert done.returncode == 4
-    assert "does not name prefetch and stores" in done.stderr and "Traceback" not in done.stderr
+    assert "prefetch" in done.stderr and "stores" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_an_unknown_environment_is_named(checkout: Path) -> None:
+def test_an_unknown_environment_is_refused(checkout: Path) -> None:
     done = presets(checkout, "three")
     assert done.returncode == 4
-    assert "'three'" in done.stderr and "remedy" in done.stderr
+    assert "'three'" in done.stderr
 
 
-def test_a_build_that_fails_leaves_the_modules_alone(checkout: Path) -> None:
+def test_a_failed_build_does_not_change_the_modules(checkout: Path) -> None:
     live = checkout / ".pagewise" / "modules" / "two"
     before = live.readlink()
     source = checkout / "kernels" / "core" / "pw_kinds.f90"
@@ -464,12 +462,12 @@ def test_a_build_that_fails_leaves_the_modules_alone(checkout: Path) -> None:
     done = presets(checkout, "two")
     source.write_text(text)
     assert done.returncode == 4
-    assert "cannot be built" in done.stderr and ".log" in done.stderr
+    assert ".log" in done.stderr
     assert live.readlink() == before
     assert len(lua_files(live)) == 2
 
 
-def test_an_edit_is_built_and_swapped_in_whole(checkout: Path) -> None:
+def test_an_edit_is_built_and_replaces_all_modules(checkout: Path) -> None:
     live = checkout / ".pagewise" / "modules" / "two"
     before = live.readlink()
     source = checkout / "kernels" / "cmake" / "module.lua.in"

@@ -1,4 +1,4 @@
-"""Each promised use has a test (docs/promises.md) that CI runs."""
+"""Each use promised in docs/promises.md has a test that CI runs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ ROW = re.compile(r"^\| .*? \| .*? \| `(tests/\S+::\w+)` \|$", re.MULTILINE)
 
 
 def promised() -> list[str]:
-    """The tests that the page names."""
+    """The tests named on the page."""
     return ROW.findall((ROOT / "docs" / "promises.md").read_text())
 
 
 def selected() -> set[str]:
-    """The tests that `.ci/run` selects: what it would have pytest run, collected."""
+    """The tests that `.ci/run` selects: pytest's collection with the same arguments."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "PYTEST"))}
     dry = subprocess.run(
         [ROOT / ".ci" / "run"],

@@ -1,4 +1,4 @@
-"""A site that `pagewise site new` wrote, as Spack takes it; switching an environment between sites."""
+"""A site that `pagewise site new` wrote, used by Spack; switching an environment between sites."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conftest import ROOT, STATE, installed, run, spack
 
 @pytest.fixture(scope="module")
 def solve(built: Path) -> Any:
-    """Solves the quick environment on a new site for a processor; gives the roots."""
+    """Solve the quick environment on a new site for a processor, and return the roots."""
     (built / ".pagewise" / "detected").symlink_to((STATE / "detected").resolve())
     quick = (built / "envs" / "quick" / "spack.yaml").read_text()
 
@@ -24,8 +24,8 @@ def solve(built: Path) -> Any:
         options = ("--yes", "--summary", "as detected", "--target", target, "--scheduler", "none")
         python = STATE / "venv" / "bin" / "python"
         settings = {"PAGEWISE_ROOT": str(built), "PYTHONPATH": str(ROOT / "runners")}
-        made = run(python, "-m", "pagewise", "site", "new", site, *options, **settings)
-        assert made.returncode == 0, made.stdout
+        done = run(python, "-m", "pagewise", "site", "new", site, *options, **settings)
+        assert done.returncode == 0, done.stdout
         folder = built / "envs" / f"on-{site}"
         folder.mkdir()
         (folder / "spack.yaml").write_text(quick.replace("../../.pagewise/sites/quick", f"../sites/{site}"))
@@ -46,15 +46,16 @@ def test_a_new_site_builds_what_the_detected_one_does(built: Path, solve: Any) -
     assert lock_roots(built / "envs" / "quick") == solve("same", "native")
 
 
-def test_a_site_says_the_processor(solve: Any) -> None:
+def test_a_site_sets_the_processor(solve: Any) -> None:
     targets = [root["arch"]["target"] for root in solve("older", platform.machine())]
     assert len(targets) == 2
-    assert {one if isinstance(one, str) else one["name"] for one in targets} == {platform.machine()}
+    names = {target if isinstance(target, str) else target["name"] for target in targets}
+    assert names == {platform.machine()}
 
 
 @pytest.fixture
 def two_environments(built: Path) -> Iterator[Path]:
-    """The checkout with the quick environment, and another one like it, `beside`."""
+    """The checkout with the quick environment and a copy of it, `beside`."""
     folder = built / "envs" / "beside"
     shutil.copytree(
         built / "envs" / "quick", folder, ignore=shutil.ignore_patterns("spack.lock", ".spack-env")
@@ -66,7 +67,7 @@ def two_environments(built: Path) -> Iterator[Path]:
 
 
 def state_of(checkout: Path) -> dict[str, Any]:
-    """What Spack sees of the quick environment, and what is installed of it."""
+    """The quick environment's packages section, lock and installed files."""
     done = spack(checkout, "-D", checkout / "envs" / "quick", "config", "get", "packages")
     assert done.returncode == 0, done.stdout
     files = [file for prefix in installed(checkout, "quick") for file in sorted(prefix.rglob("*"))]
@@ -80,7 +81,7 @@ def test_a_site_that_cannot_be_solved_changes_nothing(two_environments: Path) ->
         done = run(two_environments / "setup" / "stack", environment, PAGEWISE_SITE="ookami")
         assert done.returncode != 0, done.stdout
         assert state_of(two_environments) == before
-    # Also the one that was never solved has the site that it had.
+    # The environment that was never solved keeps its site too.
     done = spack(two_environments, "-D", two_environments / "envs" / "beside", "config", "get", "packages")
     assert done.returncode == 0 and "a64fx" not in done.stdout
     assert run(two_environments / "setup" / "stack", "quick").returncode == 0
@@ -96,14 +97,14 @@ def test_a_switch_back_solves_and_installs_nothing(two_environments: Path) -> No
     (other / "packages.yaml").write_text(json.dumps(packages))
     solved = run(checkout / "setup" / "solve", "beside", PAGEWISE_SITE=str(other))
     assert solved.returncode == 0, solved.stdout
-    assert state_of(checkout) == before, "the other environment is what it was"
+    assert state_of(checkout) == before, "the other environment did not change"
     lock = checkout / "envs" / "beside" / "spack.lock"
     locks = {str(other): lock.read_bytes()}
     assert run(checkout / "setup" / "solve", "beside").returncode == 0
     locks[""] = lock.read_bytes()
     assert locks[""] != locks[str(other)]
 
-    # From here on nothing can be solved or installed.
+    # From here on Spack cannot solve or install.
     program = checkout / ".pagewise" / "spack"
     kept = program.rename(program.with_name("spack-kept"))
     (program / "bin").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Real Spack: isolated from the user's own, errors in its own words, and what an edit rebuilds."""
+"""Real Spack: isolated from the user's Spack, clear errors, and what an edit rebuilds."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ POISON = "packages: [this: is, not: Spack's\n"
 
 
 def spack(checkout: Path, folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Spack in an environment's folder, with the checkout's settings."""
+    """Run Spack in an environment's folder, with the checkout's settings."""
     script = '. "$PAGEWISE_ROOT/setup/spack-env.sh" && "$PAGEWISE_ROOT/.pagewise/spack/bin/spack" -D "$@"'
     return run("bash", "-c", script, "spack", folder, *arguments, PAGEWISE_ROOT=str(checkout), **settings)
 
 
 def environment(checkout: Path, name: str, spec: str) -> Path:
-    """A further environment of one spec."""
+    """Add an environment with one spec."""
     folder = checkout / "envs" / name
     folder.mkdir()
     like = "mini-apps" if spec.startswith("pagewise-ember") else "quick"
@@ -37,7 +37,7 @@ def environment(checkout: Path, name: str, spec: str) -> Path:
 
 @pytest.fixture
 def poisoned_home(tmp_path: Path) -> Path:
-    """A home whose ~/.spack ends every Spack that reads it."""
+    """A home whose ~/.spack makes every Spack that reads it fail."""
     home = tmp_path / "home"
     (home / ".spack").mkdir(parents=True)
     for section in ("packages", "config", "repos"):
@@ -66,41 +66,41 @@ def test_the_users_spack_folder_is_neither_read_nor_written(checkout: Path, pois
 
 
 @pytest.mark.parametrize(
-    ("name", "spec", "told"),
+    ("name", "spec", "cause"),
     [
-        ("conflict", "pagewise-micro@develop prefetch=compiler %pagewise-llvm", "LLVM has no switch"),
-        ("mini-conflict", "pagewise-ember@develop prefetch=compiler %pagewise-llvm", "LLVM has no switch"),
+        ("conflict", "pagewise-micro@develop prefetch=compiler %pagewise-llvm", "prefetch=compiler"),
+        ("mini-conflict", "pagewise-ember@develop prefetch=compiler %pagewise-llvm", "prefetch=compiler"),
         ("unknown-compiler", "pagewise-micro@develop %c,fortran=nvhpc", "nvhpc"),
         ("unknown-toolchain", "pagewise-micro@develop %pagewise-nag", "pagewise-nag"),
         ("unknown-value", "pagewise-micro@develop hugepages=giant %pagewise-gcc", "giant"),
         ("broken", "pagewise-micro@develop )( hugepages=thp", ")("),
     ],
 )
-def test_a_wrong_spec_ends_in_spacks_own_words(checkout: Path, name: str, spec: str, told: str) -> None:
+def test_a_wrong_spec_is_refused_by_spack(checkout: Path, name: str, spec: str, cause: str) -> None:
     folder = environment(checkout, name, spec)
     done = spack(checkout, folder, "concretize")
     assert done.returncode != 0
     assert "Error" in done.stdout
-    assert told in done.stdout
+    assert cause in done.stdout
     assert "Traceback" not in done.stdout
 
 
-def test_a_stack_that_cannot_be_concretized_says_so(checkout: Path) -> None:
+def test_a_stack_that_cannot_be_concretized_fails(checkout: Path) -> None:
     environment(checkout, "hopeless", "pagewise-micro@develop prefetch=compiler %pagewise-llvm")
     done = run(checkout / "setup" / "stack", "hopeless")
     assert done.returncode != 0
-    assert "LLVM has no switch" in done.stdout
+    assert "prefetch=compiler" in done.stdout
     assert "Traceback" not in done.stdout
 
 
-def test_an_unknown_environment_is_refused_with_the_known_ones(checkout: Path) -> None:
+def test_an_unknown_environment_is_refused_with_a_list(checkout: Path) -> None:
     done = run(checkout / "setup" / "stack", "nonesuch")
     assert done.returncode == 4
     assert "'nonesuch'" in done.stdout
     assert "quick" in done.stdout
 
 
-def test_what_the_machine_brings_has_recipes_that_cost_nothing(built: Path) -> None:
+def test_the_machines_packages_have_recipes_that_cost_nothing(built: Path) -> None:
     lock = json.loads((built / "envs" / "quick" / "spack.lock").read_text())
     recipes: dict[str, set[str]] = {}
     for spec in lock["concrete_specs"].values():
@@ -112,7 +112,7 @@ def test_what_the_machine_brings_has_recipes_that_cost_nothing(built: Path) -> N
     }
 
 
-def test_mini_apps_take_hdf5_and_mpi_of_the_machine(checkout: Path) -> None:
+def test_mini_apps_use_the_machines_hdf5_and_mpi(checkout: Path) -> None:
     folder = checkout / "envs" / "mini-apps"
     done = spack(checkout, folder, "concretize")
     assert done.returncode == 0, done.stdout
@@ -130,7 +130,7 @@ def test_mini_apps_take_hdf5_and_mpi_of_the_machine(checkout: Path) -> None:
 
 
 def built_packages(checkout: Path) -> set[str]:
-    """The packages which the last installation built."""
+    """The packages that the last installation built."""
     lines = (checkout / ".pagewise" / "logs" / "install-quick.log").read_text().splitlines()
     return {line.split()[1].rstrip(":") for line in lines if "Executing phase: 'build'" in line}
 
@@ -154,7 +154,7 @@ def test_an_edit_rebuilds_what_it_touches(built: Path) -> None:
 
 
 def test_programs_run_after_an_edit_of_the_library(built: Path) -> None:
-    """A type that grows must reach every object that holds one: an old object beside it would crash."""
+    """Every object that uses a changed type must be rebuilt: an old object would crash."""
     environment(built, "llvm", "pagewise-micro@develop %pagewise-llvm")
     source = built / "kernels" / "core" / "pw_record.f90"
     before = source.read_text()
@@ -198,7 +198,7 @@ def test_the_recipes_own_tests_pass(built: Path) -> None:
     assert "failed" not in done.stdout
 
 
-def test_nothing_is_fetched_once_set_up(built: Path) -> None:
+def test_nothing_is_fetched_after_the_set_up(built: Path) -> None:
     alone = ("unshare", "--map-root-user", "--net")
     if run(*alone, "true").returncode != 0:
         pytest.skip("this user may not make a network namespace")
@@ -208,7 +208,7 @@ def test_nothing_is_fetched_once_set_up(built: Path) -> None:
     assert list((built / ".pagewise" / "modules" / "offline").rglob("hardware-nontemporal.lua"))
 
 
-def test_a_build_with_papi_counts_or_says_why_not(built: Path, tmp_path: Path) -> None:
+def test_a_build_with_papi_counts_or_records_why_not(built: Path, tmp_path: Path) -> None:
     environment(built, "counting", "pagewise-micro@develop +papi %pagewise-gcc")
     done = run(built / "setup" / "stack", "counting")
     assert done.returncode == 0, done.stdout

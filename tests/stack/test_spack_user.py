@@ -1,4 +1,4 @@
-"""A user of Spack who has no clone of this repository."""
+"""A Spack user without a clone of this repository."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def test_spack_takes_the_recipes_from_the_repositorys_url(
     assert added.returncode == 0, added.stdout
     listed = run(*spack, "list", "pagewise", **settings)
     assert "pagewise-micro" in listed.stdout.split(), listed.stdout
-    # Those that stand for what a machine has are none of the user's.
+    # The recipes of externals must not be added.
     shown = run(*spack, "repo", "list", "--names", **settings)
     assert sorted(shown.stdout.split()) == ["builtin", "pagewise"], shown.stdout

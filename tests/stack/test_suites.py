@@ -1,4 +1,4 @@
-"""The environments of third-party codes: concretized with what the machine has, and their modules."""
+"""The environments of third-party codes: concretized with the machine's packages, and their modules."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ SITE = STATE / "site" / "packages.yaml"
 CODES = {"hpcc", "hpl", "stream", "npb", "lulesh", "minife", "cloverleaf"}
 
 needs_hpcc = pytest.mark.skipif(
-    not SITE.exists() or "hpcc@" not in SITE.read_text(), reason="this machine brings no hpcc"
+    not SITE.exists() or "hpcc@" not in SITE.read_text(), reason="hpcc is not installed"
 )
 
 
 def concrete(folder: Path) -> dict[str, dict]:
-    """The roots of an environment by name, from its lock file."""
+    """The roots of an environment by name, from its lockfile."""
     lock = json.loads((folder / "spack.lock").read_text())
     specs = (lock["concrete_specs"][root["hash"]] for root in lock["roots"])
-    return {one["name"]: one for one in specs}
+    return {spec["name"]: spec for spec in specs}
 
 
 @needs_hpcc
 def test_codes_of_the_distribution_get_modules_and_nothing_is_built(checkout: Path) -> None:
     done = run(checkout / "setup" / "stack", "suites-system")
     assert done.returncode == 0, done.stdout
-    found = concrete(checkout / "envs" / "suites-system")
-    assert found.keys() == {"hpcc"} and found["hpcc"]["external"]["path"] == "/usr"
-    module = checkout / ".pagewise/modules/suites-system" / "hpcc" / f"{found['hpcc']['version']}.lua"
+    specs = concrete(checkout / "envs" / "suites-system")
+    assert specs.keys() == {"hpcc"} and specs["hpcc"]["external"]["path"] == "/usr"
+    module = checkout / ".pagewise/modules/suites-system" / "hpcc" / f"{specs['hpcc']['version']}.lua"
     text = module.read_text()
     assert 'setenv("PAGEWISE_SUITE", "hpcc")' in text and "PAGEWISE_PACKAGE" not in text
 
@@ -40,7 +40,7 @@ def test_all_codes_concretize(checkout: Path) -> None:
     folder = checkout / "envs" / "suites"
     done = spack(checkout, folder, "concretize", "--force", "--quiet")
     assert done.returncode == 0, done.stdout
-    found = concrete(folder)
-    assert found.keys() == CODES
+    specs = concrete(folder)
+    assert specs.keys() == CODES
     if not needs_hpcc.args[0]:
-        assert "external" in found["hpcc"]
+        assert "external" in specs["hpcc"]

@@ -1,4 +1,4 @@
-"""Targets and widths of vectors: what environments ask for on this machine, and what is refused."""
+"""Targets and SIMD widths: the environments' configurations on this machine, and refused ones."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from test_spack import environment, spack
 
 from conftest import ROOT, installed, run
 
-#: The levels that a processor of a level runs, by archspec's names.
+#: The x86-64 levels by archspec's names; a processor also runs the levels before its own.
 LEVELS = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
-#: Prints the name and what the module of each root tells, as JSON.
+#: Prints the module's name, target and the target's ancestors of each root, as JSON.
 MODULES = """
 import json
 import spack.environment
 import spack.spec
 projections = json.loads(PROJECTIONS)
-told = {}
+facts = {}
 for root in spack.environment.active_environment().concrete_roots():
     name = root.format_path(projections[root.name])
-    told[name] = [root.package.built_for, root.package.built_for_ancestors.split()]
-print(json.dumps(told))
+    facts[name] = [root.package.built_for, root.package.built_for_ancestors.split()]
+print(json.dumps(facts))
 """
 
 
@@ -44,7 +44,7 @@ def roots(folder: Path) -> list[dict[str, Any]]:
 
 
 def modules(checkout: Path, folder: Path) -> dict[str, tuple[str, list[str]]]:
-    """What the environment's modules are called, and the target and its ancestors that they tell."""
+    """The names of the environment's modules, with the target and its ancestors that they set."""
     settings = yaml.safe_load((checkout / "modulefiles" / "modules.yaml").read_text())
     projections = settings["modules"]["default"]["lmod"]["projections"]
     script = folder / "modules.py"
@@ -64,7 +64,7 @@ def targets(checkout: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def host() -> str:
-    """This machine's processor as Spack knows it."""
+    """Spack's name of this machine's processor."""
     arch = subprocess.run(
         [ROOT / ".pagewise" / "spack" / "bin" / "spack", "arch", "--target"],
         capture_output=True,
@@ -78,38 +78,40 @@ def host() -> str:
 
 
 def test_each_level_that_runs_here_and_this_processor(targets: Path, host: str) -> None:
-    found = roots(targets)
     by_target: dict[str, list[dict[str, Any]]] = {}
-    for spec in found:
+    for spec in roots(targets):
         native = "-march=native" in spec["parameters"]["cflags"]
         assert native == ("-march=native" in spec["parameters"]["fflags"])
         by_target.setdefault("native" if native else target_of(spec), []).append(spec)
     runs = LEVELS if host not in LEVELS else LEVELS[: LEVELS.index(host) + 1]
     assert by_target.pop("native") and list(by_target) == list(runs)
-    for those in by_target.values():
-        assert {spec["parameters"]["hugepages"] for spec in those} == {"none", "thp"}
+    for specs in by_target.values():
+        assert {spec["parameters"]["hugepages"] for spec in specs} == {"none", "thp"}
 
 
 def test_the_library_is_for_the_same_target_with_the_same_flags(targets: Path) -> None:
     specs = lock_of(targets)["concrete_specs"]
     for spec in roots(targets):
-        (library,) = (specs[one["hash"]] for one in spec["dependencies"] if one["name"] == "libpagewise")
+        dependencies = {entry["name"]: entry["hash"] for entry in spec["dependencies"]}
+        library = specs[dependencies["libpagewise"]]
         assert target_of(library) == target_of(spec)
         for flags in ("cflags", "fflags"):
             assert library["parameters"][flags] == spec["parameters"][flags]
 
 
-def test_modules_name_their_target_where_there_are_several(checkout: Path, targets: Path, host: str) -> None:
-    told = modules(checkout, targets)
-    assert len(told) == len(roots(targets)), "no two modules have one name"
-    assert all(name.endswith(f"/hardware-regular-{target}") for name, (target, _) in told.items())
-    ancestors = {target: known for target, known in told.values()}
+def test_modules_name_their_target_if_there_are_several(checkout: Path, targets: Path, host: str) -> None:
+    facts = modules(checkout, targets)
+    assert len(facts) == len(roots(targets)), "module names are unique"
+    assert all(name.endswith(f"/hardware-regular-{target}") for name, (target, _) in facts.items())
+    ancestors = {target: known for target, known in facts.values()}
     assert ancestors["x86_64_v2"] == ["x86_64"]
     assert ancestors["native"][0] == host and "x86_64_v2" in ancestors["native"]
-    assert all(len(known) < len(ancestors["native"]) for target, known in told.values() if target != "native")
+    assert all(
+        len(known) < len(ancestors["native"]) for target, known in facts.values() if target != "native"
+    )
 
 
-def test_modules_name_a_width_and_no_target_where_there_is_one(checkout: Path) -> None:
+def test_modules_name_a_width_and_no_target_if_there_is_only_one(checkout: Path) -> None:
     folder = environment(
         checkout, "width", "pagewise-micro@develop simd=128 stores=nontemporal %pagewise-gcc"
     )
@@ -121,9 +123,7 @@ def test_modules_name_a_width_and_no_target_where_there_is_one(checkout: Path) -
     assert {spec["parameters"]["simd"] for spec in specs if spec["name"] == "libpagewise"} == {"128"}
 
 
-def test_builds_are_of_the_width_that_is_asked_for(
-    checkout: Path, targets: Path, host: str, tmp_path: Path
-) -> None:
+def test_builds_have_the_requested_width(checkout: Path, targets: Path, host: str, tmp_path: Path) -> None:
     levels = {target_of(spec) for spec in roots(targets)}
     widest = "512" if "x86_64_v4" in levels else "256" if "x86_64_v3" in levels else "128"
     folder = environment(checkout, "widths", "pagewise-micro@develop simd=scalar %pagewise-llvm")
@@ -132,30 +132,30 @@ def test_builds_are_of_the_width_that_is_asked_for(
     file.write_text(file.read_text().replace("  specs:\n", f"  specs:\n  - {json.dumps(other)}\n"))
     done = run(checkout / "setup" / "stack", "widths")
     assert done.returncode == 0, done.stdout
-    told = set()
+    widths = set()
     for prefix, spec in installed(checkout, "widths").items():
         record = tmp_path / f"{spec['hash']}.jsonl"
         done = run(prefix / "bin" / "pw-stream_dot", "--working-set", "60kB", "--record", record)
         assert done.returncode == 0, done.stdout
         built = json.loads(record.read_text())["configuration"]["simd"]
         assert built == spec["parameters"]["simd"]
-        told.add(built)
-    assert told == {"scalar", widest}
+        widths.add(built)
+    assert widths == {"scalar", widest}
 
 
 @pytest.mark.parametrize(
-    ("name", "asked", "told"),
+    ("name", "request", "cause"),
     [
-        ("vla-on-x86", "simd=vla", "simd=vla: this target has no such vectors"),
-        ("wide-on-v3", "simd=512 target=x86_64_v3", "simd=512: this target has no such vectors"),
+        ("vla-on-x86", "simd=vla", "simd=vla"),
+        ("wide-on-v3", "simd=512 target=x86_64_v3", "simd=512"),
         ("level-unknown", "target=x86_64_v9", "x86_64_v9"),
         ("other-family", "target=a64fx", "a64fx"),
     ],
 )
-def test_what_the_target_lacks_is_refused(
-    checkout: Path, host: str, name: str, asked: str, told: str
+def test_what_the_target_does_not_support_is_refused(
+    checkout: Path, host: str, name: str, request: str, cause: str
 ) -> None:
-    folder = environment(checkout, name, f"pagewise-micro@develop {asked} %pagewise-gcc")
+    folder = environment(checkout, name, f"pagewise-micro@develop {request} %pagewise-gcc")
     done = spack(checkout, folder, "concretize")
     assert done.returncode != 0
-    assert told in done.stdout and "Traceback" not in done.stdout
+    assert cause in done.stdout and "Traceback" not in done.stdout

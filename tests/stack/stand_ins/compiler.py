@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Stands in for a compiler that is not here: writes down its calls, and has a cross compiler do the work.
+"""Stand-in for a compiler that is not installed: records its calls and delegates to a cross compiler.
 
-Called by the name of the compiler (frt, fcc, armflang ...). Beside it: calls.jsonl, which it appends to, and
-delegates.json, the cross compilers by language. CMake finds what it looks for in the compiler that it names.
+Called by the name of the compiler (frt, fcc, armflang ...). In the same folder: calls.jsonl, which it appends
+to, and delegates.json, the cross compilers by language. CMake identifies it as the compiler of that name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-#: By name: the language, what --version says, and the macros by which CMake knows the compiler.
+#: By name: the language, the output of --version, and the macros by which CMake identifies the compiler.
 KNOWN = {
     "frt": ("fortran", "frt (FRT) 4.5.0 20210407", ["-U__GNUC__", "-D__FUJITSU=1"]),
     "fcc": (
@@ -40,7 +40,7 @@ KNOWN = {
     "gfortran": ("fortran", "GNU Fortran (GCC) 12.2.0", []),
     "gcc": ("c", "gcc (GCC) 12.2.0", []),
 }
-#: What GCC calls by another name; what it does not know, it is not told.
+#: Options that GCC has under another name; unknown options are dropped.
 TRANSLATED = {
     "-Kopenmp": "-fopenmp",
     "-KPIC": "-fPIC",
@@ -53,21 +53,21 @@ UNKNOWN = re.compile(r"-K|-N|-Az$|-armpl$|-lamath$|-mcpu=|-mtune=|-msve-|-Ofast$
 
 
 def translated(arguments: list[str]) -> list[str]:
-    """What GCC is told, without optimisation."""
-    told, words = ["-O0"], iter(arguments)
+    """The options for GCC, without optimisation."""
+    options, words = ["-O0"], iter(arguments)
     for word in words:
         if word == "-M":  # Fujitsu's folder of modules
-            told += ["-J", next(words)]
+            options += ["-J", next(words)]
         elif word in TRANSLATED:
-            told.append(TRANSLATED[word])
+            options.append(TRANSLATED[word])
         elif not UNKNOWN.match(word):
-            told.append(word)
+            options.append(word)
     # Fujitsu's -Cpp -P preprocesses and stops.
-    return [*told, "-E"] if {"-Cpp", "-P"} <= set(arguments) else told
+    return [*options, "-E"] if {"-Cpp", "-P"} <= set(arguments) else options
 
 
 def main() -> None:
-    """Write down and delegate."""
+    """Record the call and delegate it."""
     name, folder = Path(sys.argv[0]).name, Path(sys.argv[0]).parent
     arguments = sys.argv[1:]
     language, version, macros = KNOWN[name]

@@ -25,7 +25,7 @@ def test_a_pointer_chase_misses_as_arithmetic_has_it(compiler: str, tmp_path: Pa
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (file,) = tmp_path.glob("*/model.csv")
+    (file,) = tmp_path.glob("*/simulation.csv")
     rows = list(csv.DictReader(file.open(newline="")))
     misses = {
         row["policy"]: int(row["modelled"])

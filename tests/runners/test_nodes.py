@@ -17,7 +17,8 @@ from pagewise.cluster.findings import Findings, Invalid
 from pagewise.cluster.schedulers import parse_flux, parse_job, parse_pbsnodes, parse_sinfo
 from pagewise.core.host import Thp
 from pagewise.core.schemas import faults
-from pagewise.report.cluster import as_json
+from pagewise.report.render import json as rendered
+from pagewise.report.views import cluster
 
 TIME = Quantity("triad", "gcc-12.2.0/none/hardware-regular", "time")
 
@@ -175,13 +176,23 @@ def test_pbsnodes_and_flux_are_read() -> None:
     ]
 
 
+ABOUT = {
+    "name": "cluster",
+    "system": "s",
+    "partition": "p",
+    "command": ["pagewise"],
+    "created": "2026-01-02T03:04:05Z",
+    "finished": None,
+}
+
+
 def test_what_is_found_follows_its_schema(tmp_path: Path) -> None:
     pytest.importorskip("ClusterShell", reason="comes with ReFrame")
     times = {f"n{number}": Measured(1.0 if number else 1.2, 0.01) for number in range(12)}
     nodes = [NodeOutcome(name, None, 1, "7", "no result") for name in times]
     found = Findings(
         folder=tmp_path,
-        told={},
+        told=ABOUT,
         nodes=tuple(nodes),
         quantities={TIME: times},
         populations=(population(TIME, times),),
@@ -190,7 +201,7 @@ def test_what_is_found_follows_its_schema(tmp_path: Path) -> None:
         differences=tuple(differences({"n1": {"SMT": "on"}, "n2": {"SMT": "off"}})),
         unreadable={"n4": "no manifest.json"},
     )
-    told = as_json(found)
+    told = rendered.render(cluster.view(found).data)
     assert faults("cluster-report", told) == []
     assert [(one["node"], one["factor"]) for one in told["away"]] == [("n0", pytest.approx(1.2))]
     assert told["differences"][0]["usual"] is None and told["nodes"][0]["state"] == "missing"

@@ -45,6 +45,8 @@ def measure(comparison: Any, console: Console, as_json: bool = False) -> int:
     comparison.begin()
     result = comparison.measure()
     faults = [] if comparison.ending is None else [comparison.ending]
+    from pagewise.report.write import write_files
+
     report = None
     try:
         comparison.close()
@@ -87,11 +89,18 @@ def show_report(console: Console, result: Any) -> Any:
     return report
 
 
-def write_files(folder: Path, report: Any, *, png: bool = False) -> Path:
-    """Writes the files of a report; the path of its page."""
+def publish(console: Console, folder: Path, report: Any, as_json: bool, *, png: bool = False) -> int:
+    """Writes a report, shows it, and prints its data as JSON; the exit code."""
+    from pagewise.report.render import terminal
     from pagewise.report.write import write_files
 
-    return write_files(folder, report, png=png)
+    # Written first: Ctrl-C may have ended the reader of our output as well.
+    page = write_files(folder, report, png=png)
+    terminal.show(console, report)
+    console.print(f"Report: {page}", highlight=False, soft_wrap=True)
+    if as_json:
+        print_json(report.data)
+    return exit_code(report)
 
 
 def print_summary(console: Console, result: Any) -> None:
@@ -111,14 +120,7 @@ def report_cluster(folder: Path, at_least: float, as_json: bool) -> int:
     """Shows and writes the report of `pagewise cluster run`, also while it still runs; the exit code."""
     from pagewise.cluster import campaign
     from pagewise.cluster.findings import find
-    from pagewise.report import cluster as reports
+    from pagewise.report.views import cluster
 
-    found = find(folder, campaign.read(folder), at_least)
-    written = reports.write_files(found)
-    if as_json:
-        print_json(reports.as_json(found))
-    else:
-        console = make_console()
-        reports.show(console, found)
-        console.print(f"\nReport: {written}", highlight=False, soft_wrap=True)
-    return _INVALID if found.missing else 0
+    found = find(folder, campaign.read(folder), at_least / 100.0)
+    return publish(make_console(as_json), folder, cluster.view(found), as_json)

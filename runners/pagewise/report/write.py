@@ -26,7 +26,8 @@ def write_files(folder: Path, report: Report, *, png: bool = False) -> Path:
         files |= {SUMMARY: markdown.render(report), TABLES: latex.render(report)}
         for name, text in files.items():
             write_inside(folder, name, text)
-        write_inside(folder, REPORT, html.render(report, (*_MEASURED, *files)))
+        measured = [name for name in _MEASURED if (folder / name).exists()]
+        write_inside(folder, REPORT, html.render(report, (*measured, *files)))
         for one in figures(report.sections) if png else ():
             write_inside(folder, f"{FIGURES}/{one.name}.svg", figure.svg(one))
             write_inside(folder, f"{FIGURES}/{one.name}.png", figure.png(one))

@@ -14,7 +14,7 @@ from pagewise.store.sources import FILES, Source, find_places, read_source
 
 # What tells the configurations of a result apart.
 _CELL = ("module", "told_pages", "told_placement")
-_MADE = ("report.html", "summary.csv", "policies.csv", "peers.md", "model.csv", "counters.html")
+_REPORTS = (".csv", ".html", ".md", ".tex")
 
 
 def listed(folders: Iterable[Path]) -> list[dict[str, Any]]:
@@ -71,5 +71,5 @@ def shown(folder: Path) -> dict[str, Any]:
         "runs": [{"series": series, "status": status, "records": n} for (series, status), n in runs.items()],
         "not_ranked": [{"reason": reason, "records": number} for reason, number in faults.most_common()],
         "cells": source.cells,
-        "files": [name for name in _MADE if (folder / name).exists()],
+        "files": sorted(file.name for file in folder.iterdir() if file.suffix in _REPORTS),
     }

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from pagewise.cli.measured import exit_code, print_summary, report_cluster, show_report, write_files
-from pagewise.cli.options import AT_LEAST, JSON, make_console, print_json
+from pagewise.cli.measured import print_summary, publish, report_cluster
+from pagewise.cli.options import AT_LEAST, JSON, make_console
 from pagewise.cli.shell import values
 
 
@@ -23,14 +23,11 @@ def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
     """
     from pagewise.cluster import campaign
     from pagewise.core.result import read_result
+    from pagewise.report.views import report_of
 
     if (result / campaign.FILE).exists():
         return report_cluster(result, at_least, as_json)
     console, read = make_console(as_json), read_result(result)
-    report = show_report(console, read)
-    page = write_files(read.folder, report, png=png)
-    console.print(f"Report: {page}", highlight=False, soft_wrap=True)
+    code = publish(console, read.folder, report_of(read), as_json, png=png)
     print_summary(console, read)
-    if as_json:
-        print_json(report.data)
-    return exit_code(report)
+    return code

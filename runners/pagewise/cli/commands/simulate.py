@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
+from pagewise.cli.measured import publish
 from pagewise.cli.options import (
     JSON,
     OUTPUT,
     TIMEOUT,
     make_console,
-    print_json,
     split_commas,
 )
 from pagewise.cli.program import TakesProgram
@@ -83,7 +83,7 @@ def command(
 
     from pagewise.core.record import RecordWriter
     from pagewise.core.result import RECORDS, create_folder, write_checksum
-    from pagewise.workloads.simulation.report import print_records, to_dict, write_csv
+    from pagewise.report.views import simulation
     from pagewise.workloads.simulation.run import Options, prepare
     from pagewise.workloads.simulation.run import model as run_model
 
@@ -104,11 +104,8 @@ def command(
         for record in records.values():
             writer.append(record)
     write_checksum(folder, writer.digest)
-    print_records(console, name, modelling.geometry, records, functions)
-    console.print(f"Result: {write_csv(folder, records)}", highlight=False, soft_wrap=True)
-    if as_json:
-        print_json(to_dict(folder, name, modelling.geometry, records, missing))
-    return 0
+    report = simulation.view(folder, name, modelling.geometry, records, missing, functions=functions)
+    return publish(console, folder, report, as_json)
 
 
 def _path(program: str) -> str:

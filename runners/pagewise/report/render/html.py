@@ -105,7 +105,7 @@ def _cell(table: Table, number: int, place: int, merged: int) -> dict[str, Any]:
         "chart": chart,
         "ratio": ratio,
         "kind": shown.style,
-        "classes": " ".join(filter(None, (_alignment(column), _heat(column, shown), shown.style))),
+        "classes": " ".join(filter(None, (_alignment(column), _heat(column, shown), _colour(column, shown)))),
         "sign": SIGNS.get(shown.style, "") if column.kind in ("text", "heat") else "",
         "text": ratio_text(ratio) if chart and ratio else column.text(shown) or _empty(column, shown),
         "interval": interval_text(ratio),
@@ -121,6 +121,11 @@ def _empty(column: Column, shown: Cell) -> str:
     if column.kind == "heat":
         return "✕" if shown.style == "excluded" else "–"
     return "✕" if shown.style == "excluded" and not shown.value else ""
+
+
+def _colour(column: Column, shown: Cell) -> str:
+    """The class of a style. The background of a heat map is coloured instead of its text."""
+    return "" if column.kind == "heat" and shown.style != "inconclusive" else shown.style
 
 
 def _alignment(column: Column) -> str:

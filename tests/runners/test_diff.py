@@ -20,6 +20,8 @@ from pagewise.analysis.sessions import between, changes, session
 from pagewise.cli import root
 from pagewise.core.errors import PagewiseError
 from pagewise.core.schemas import faults
+from pagewise.report.views.diff import notes_of
+from pagewise.store.diff import compare
 from recorded import series
 from stage import Stage, write_result
 
@@ -153,16 +155,16 @@ def diff(*arguments: object) -> tuple[int, str]:
 def test_exit_codes(made: Callable[..., Path]):
     old = made("old", records(0.8))
     assert diff(old, made("same", records(0.8, seed=2)))[0] == 0
-    code, text = diff(old, made("slower", records(0.88, seed=2)))
-    assert code == 1 and "A regression" in text and "+10" in text
+    assert diff(old, made("slower", records(0.88, seed=2)))[0] == 1
     assert diff(old, made("faster", records(0.7, seed=2)))[0] == 0
     crashed = [one for one in records(0.8, seed=2) if one["run"]["module"] != THP.module]
-    code, text = diff(old, made("crashed", [*crashed, failed_record(THP, "failed", "crashed by SIGSEGV")]))
-    assert code == 5 and "invalid: gcc-12.2.0/thp/hardware-regular: crashed by SIGSEGV" in text
-    code, text = diff(
-        old, made("none", [*crashed, failed_record(THP, "pages_unavailable", "64 pages are missing")])
-    )
-    assert code == 5 and "missing:" in text and "64 pages are missing" in text
+    for name, status, failure in (
+        ("crashed", "invalid", ("failed", "crashed by SIGSEGV")),
+        ("none", "missing", ("pages_unavailable", "64 pages are missing")),
+    ):
+        code, text = diff(old, made(name, [*crashed, failed_record(THP, *failure)]), "--json")
+        (one,) = (one for one in json.loads(text)["changes"] if one["status"] == status)
+        assert code == 5 and one["module"] == THP.module and failure[1] in one["reason"]
     wide = made("wide", records(0.82, seed=2, spread=0.1))
     assert diff(old, wide)[0] == 0 and diff(old, wide, "--strict")[0] == 7
 
@@ -173,17 +175,24 @@ def test_another_machine_is_no_regression(made: Callable[..., Path]):
         manifest["configurations"][1]["hash"] = "fff"
 
     old, new = made("old", records(0.8)), made("new", records(0.95, seed=2), another)
-    code, text = diff(old, new)
-    assert code == 6 and "no regression" in text
-    order = [text.index(part) for part in ("machine:", "node:", "system:", "build:", "triad")]
-    assert order == sorted(order) and "-> Another CPU" in text and "-> 7.0" in text
+    assert diff(old, new)[0] == 6
+    found = json.loads(diff(old, new, "--json")[1])
+    differing = {(one["part"], one["name"]): one["new"] for one in found["differences"]}
+    assert not found["comparable"] and [part for part, _ in differing] == [
+        "machine",
+        "node",
+        "system",
+        "build",
+    ]
+    assert differing["machine", "CPU"] == "Another CPU" and differing["system", "kernel"] == "7.0"
+    assert {one["status"] for one in found["changes"]} <= {"other", "baseline"}
     assert diff(old, new, "--across-machines")[0] == 1
 
     def moved(manifest: dict) -> None:
         manifest["host"] |= {"kernel": "7.0", "hostname": "elsewhere"}
 
-    code, text = diff(old, made("moved", records(0.95, seed=2), moved))
-    assert code == 1 and "kernel:" in text and "host name:" in text
+    code, text = diff(old, made("moved", records(0.95, seed=2), moved), "--json")
+    assert code == 1 and [one["name"] for one in json.loads(text)["differences"]] == ["host name", "kernel"]
 
 
 def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[..., Path]):
@@ -201,9 +210,12 @@ def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[
             to = renamed[one["run"]["module"]]
             told = {"configuration": one["configuration"] | {"compiler": to.compiler}}
             found.append(one | told | {"run": one["run"] | {"module": to.module}})
-    code, text = diff(made("old", records(0.8)), made("new", found, change))
-    assert code == 1 and "compilers: gcc-12.2.0" in text and "-> gcc-13.1.0" in text
-    assert "missing: gcc-12.2.0/none/software-regular: not in NEW" in text
+    code, text = diff(made("old", records(0.8)), made("new", found, change), "--json")
+    data = json.loads(text)
+    compilers = next(one for one in data["differences"] if one["name"] == "compilers")
+    assert code == 1 and (compilers["old"], compilers["new"]) == ("gcc-12.2.0", "gcc-13.1.0")
+    (gone,) = (one for one in data["changes"] if one["status"] == "missing")
+    assert (gone["compiler"], gone["prefetch"]) == ("gcc-12.2.0", "software")
 
 
 def test_as_data(made: Callable[..., Path]):
@@ -214,8 +226,10 @@ def test_as_data(made: Callable[..., Path]):
     thp = next(one for one in found["changes"] if one["hugepages"] == "thp")
     assert (thp["stores"], thp["library"], thp["placement"]) == ("regular", None, None)
     assert thp["status"] == "regression" and thp["change_low"] < thp["change"] < thp["change_high"]
-    code, text = diff(old, new, "--of", "time")
-    assert "give 3 or more earlier results" in text
+    assert [len(list(notes_of(compare((old, new), of, 0.03, False, 1)))) for of in ("ratio", "time")] == [
+        1,
+        2,
+    ]
 
 
 def test_what_cannot_be_compared_is_refused(made: Callable[..., Path], tmp_path: Path):

@@ -115,7 +115,7 @@ def test_what_is_wrong_is_said_first_and_its_baseline_is_no_choice():
     bad = {"passed": False, "method": "sum", "error": 1.0, "tolerance": 0.0}
     records = [record(one, 1.0, validation=bad) for one in (base, thp)]
     found = analyse([subject_of(kernel(), base, thp)], records, seed=1)
-    assert len(list(kernels._notes(found))) == 1
+    assert len(list(kernels.notes_of(found))) == 1
     assert [(one.value, one.missing) for one in advice.choices(found)] == [("thp", 1)]
     assert advice.bests(found) == [] == advice.answers(found)
 
@@ -142,12 +142,12 @@ def test_an_axis_holds_all_and_its_labels_keep_apart():
 
 def test_notes_on_machine_and_noise(tmp_path: Path):
     made = result_of(tmp_path, all_kernels()[:1], rounds=3)
-    assert session.notes(made) == [] == list(kernels._notes([result({"gcc-12.2.0": 0.8})]))
+    assert session.notes(made) == [] == list(kernels.notes_of([result({"gcc-12.2.0": 0.8})]))
     made.manifest["host"]["virtual_machine"] = "KVM"
     made.manifest.update(state="interrupted", rounds_done=2)
     machine, interrupted = session.notes(made)
     assert "(KVM)" in machine and "2 of 3" in interrupted
-    assert len(list(kernels._notes([result({"gcc-12.2.0": 0.8}, noise=30)]))) == 1
+    assert len(list(kernels.notes_of([result({"gcc-12.2.0": 0.8}, noise=30)]))) == 1
 
 
 def test_labels_name_only_what_differs():

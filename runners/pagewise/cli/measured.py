@@ -69,13 +69,14 @@ def measure(comparison: Any, console: Console, as_json: bool = False) -> int:
 
 def show_plan(comparison: Any, console: Console, as_json: bool) -> int:
     """Tells what was prepared; nothing is measured or written."""
-    from pagewise.report.plan import planned, print_plan
+    from pagewise.report.render import terminal
+    from pagewise.report.views import plan
 
-    plan = planned(comparison)
+    report = plan.view(comparison)
     if as_json:
-        print_json(plan)
+        print_json(report.data)
     else:
-        print_plan(console, plan)
+        terminal.show(console, report)
     return 0
 
 

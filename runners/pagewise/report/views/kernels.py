@@ -24,7 +24,7 @@ def view(result: Result) -> Report:
     several = sum(len(one.groups) for one in kernels) > 1
     whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
     pages = [kernel.section(one, result.manifest) for one in kernels]
-    notes = [*_notes(kernels), *session.notes(result)]
+    notes = [*notes_of(kernels), *session.notes(result)]
     return Report(
         session.title(result.manifest),
         advice.headline(kernels),
@@ -72,7 +72,8 @@ def _facts(kernels: Sequence[KernelResult]) -> Iterator[tuple[str, str]]:
         yield "Excluded", count_text(excluded, "configuration")
 
 
-def _notes(kernels: Sequence[KernelResult]) -> Iterator[str]:
+def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
+    """What a reader must know of noise and faults."""
     floors = [group.floor for one in kernels for group in one.groups if group.floor is not None]
     if floors and max(floors) > _UNSTEADY:
         yield (

@@ -50,11 +50,14 @@ def command(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chose
     regression; 5 configurations of OLD are missing or invalid in NEW; 6 the machines cannot be compared; 7 a
     verdict is inconclusive (with --strict).
     """
-    from pagewise.store.diff import as_data, compare, print_diff
+    from pagewise.report.render import terminal
+    from pagewise.report.views import diff as views
+    from pagewise.store.diff import compare
 
     diff = compare((*old, new), **chosen)
+    report = views.view(diff, strict)
     if as_json:
-        print_json(as_data(diff, strict))
+        print_json(report.data)
     else:
-        print_diff(make_console(), diff)
+        terminal.show(make_console(), report)
     return diff.exit_code(strict)

@@ -4,7 +4,7 @@ ROUNDS ?=
 RESERVE_HUGEPAGES ?=
 PAGES ?=
 SET_THP_SIZES ?=
-# Names as common as these are taken from the command line alone, not from the environment: shells and images set ENV.
+# These common names are only taken from the command line, not from the environment: shells and images set ENV.
 ENV = default
 GROUP =
 THREADS =
@@ -35,15 +35,15 @@ DEFAULT ?=
 export BASE IMAGE ENGINE PACKAGES TARGET REFERENCE ACCEPT PUBLISH THRESHOLD KERNELS ROUNDS
 export BUNDLE KEY FROM JOBS
 
-# A variable that the help does not list would have no effect.
+# Refuse variables that the help does not list, because they would have no effect.
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 known := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=' setup/help.txt | tr -d =))
 unknown := $(firstword $(filter-out $(known) PAGEWISE_% PIP_%,$(given)))
 ifneq ($(unknown),)
-$(error there is no variable $(unknown): did you mean $(shell setup/nearest '$(unknown)' $(known))? `make` lists all)
+$(error unknown variable $(unknown): did you mean $(shell setup/nearest '$(unknown)' $(known))? `make` lists all variables)
 endif
 
-# on NAME: 1 where the variable means yes, else nothing.
+# on NAME: 1 if the variable means yes, else empty.
 on = $(if $(filter-out 1 yes true 0 no false,$($1))$(word 2,$($1)),$(error $1=$($1) is neither yes (1, yes, true) nor no (0, no, false)))$(if \
     $(filter 1 yes true,$($1)),1)
 switches := $(sort $(patsubst %=1,%,$(shell LC_ALL=C grep -owE '[A-Z_]+=1' setup/help.txt)))
@@ -84,7 +84,7 @@ man: setup
 check: setup-tests
 	@tests/lint
 	@tests/kernels
-	@# More processes than processors: these tests wait longer than they compute.
+	@# More processes than processors, because these tests wait more than they compute.
 	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) -m 'not long' tests/runners
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m 'not long' kernels/mini
 
@@ -92,7 +92,7 @@ test: check
 	@tests/kernels long
 	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) -m long tests/runners
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m long kernels/mini
-	@# What takes longest begins first.
+	@# The slowest tests start first.
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --dist loadgroup -m 'not container and not newcomer' \
 	    $(wildcard tests/e2e) tests/stack
 
@@ -136,7 +136,7 @@ ci-generate: setup
 ci-rebuild: setup
 	@ci/packages rebuild
 
-# Pin the Python environment anew; needs uv.
+# Update the pins of the Python environment; needs uv.
 pin:
 	@cd setup && pin="uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url" && \
 	    $$pin --custom-compile-command 'make pin' --extra cluster ../runners/pyproject.toml requirements.in \

@@ -1,6 +1,6 @@
-{#- A configuration's module: its own settings only. The facts' order is that of `module whatis` and `module help`. What a
-    package has no variant for is as if there were none: regular stores. One family for all packages: a shell is in one
-    configuration, the one that PAGEWISE_* tell. -#}
+{#- The module of one configuration. The order of the facts is that of `module whatis` and `module help`. A missing variant
+    has its plain value, such as regular stores. All packages are one family, so that a shell has one configuration loaded,
+    which PAGEWISE_* describe. -#}
 {%- set compiler = spec["fortran"].name ~ "-" ~ spec["fortran"].version -%}
 {%- set facts = [("Name", "PACKAGE", spec.name), ("Version", "VERSION", spec.version), ("Compiler", "COMPILER", compiler)] -%}
 {%- for label, variant, plain in [("Hugepages", "hugepages", "none"), ("Prefetch", "prefetch", "hardware"), ("Stores", "stores", "regular")] -%}
@@ -48,8 +48,8 @@ setenv("PAGEWISE_PREFIX", "{{ spec.prefix }}")
 
 setenv("PAGEWISE_TARGET_ANCESTORS", "{{ spec.package.built_for_ancestors }}")
 {%- endif %}
-{# Fujitsu's libmpg reads these when a program starts. Pages on demand, so that whoever writes them first places them
-   (Feldman et al., PEARC '23, appendix A); freed memory goes back, and economical use of it, as without the library. #}
+{# Fujitsu's libmpg reads these when a program starts. Paging on demand, so that the first touch places a page (Feldman et
+   al., PEARC '23, appendix A). Freed memory is returned and reused as without the library. #}
 {%- set libmpg = {"fjmpg": "hugetlbfs", "fjmpg-thp": "thp", "fjmpg-none": "none"} -%}
 {%- if "hugepages" in spec.variants and spec.variants["hugepages"].value in libmpg %}
 

@@ -1,5 +1,5 @@
-{#- A third-party code: where its programs are. No PAGEWISE_PACKAGE: it is no configuration of ours. -#}
--- {{ spec.name }} {{ spec.version }}{{ ", of the system" if spec.external else ", built by Spack" }}.
+{#- The module of a third-party code. It does not set PAGEWISE_PACKAGE, because it is not a configuration of ours. -#}
+-- {{ spec.name }} {{ spec.version }}{{ ", from the system" if spec.external else ", built by Spack" }}.
 whatis("Name: {{ spec.name }}")
 whatis("Version: {{ spec.version }}")
 

@@ -1,4 +1,4 @@
-"""What the packages built from the folder kernels/ have in common."""
+"""Base classes of the packages that are built from the folder kernels/."""
 
 import json
 import os
@@ -21,21 +21,21 @@ from spack.package import (
 )
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
-#: The sha256 of each release's archive, which `make dist` makes of the release's tag.
+#: The sha256 of each release's archive, which `make dist` creates from the release's tag.
 RELEASES = {
     "0.1.0": "489253e547c48211afe86bd1b6304c5adf45179eabc8975a87acacb0ccdc7fbd",
 }
 
-#: Exit code of a kernel whose page policy could not be had.
+#: Exit code of a kernel whose page policy is unavailable.
 PAGES_UNAVAILABLE = 3
 
-#: What Fujitsu's libmpg makes of memory by policy: XOS_MMM_L_HPAGE_TYPE. None: not the library's.
+#: Page policies of Fujitsu's libmpg, with their XOS_MMM_L_HPAGE_TYPE.
 LIBMPG_TYPES = {"fjmpg": "hugetlbfs", "fjmpg-thp": "thp", "fjmpg-none": "none"}
 
-#: Kernels whose check does not hold under an emulator, and why.
-NOT_EMULATED = {"page_faults": "the emulator's own page faults are counted with the program's"}
+#: Kernels whose validation fails in an emulator, and why.
+NOT_EMULATED = {"page_faults": "the emulator's page faults are counted with the program's"}
 
-#: Values of `simd`, and the processors that have vectors of such a width: None is every one.
+#: Values of `simd`, and the targets that support them (None: all).
 SIMD_TARGETS = {
     "compiler": None,
     "scalar": None,
@@ -45,58 +45,59 @@ SIMD_TARGETS = {
     "vla": ("a64fx:", "neoverse_v1:", "armv9.0a:"),
 }
 
-#: Levels that lack a width, and processors: those that are named most.
-SIMD_LACKING = {
+#: Common targets that do not support a value of `simd`.
+SIMD_UNSUPPORTED = {
     "256": (":x86_64_v2",),
     "512": (":x86_64_v3", ":haswell", ":zen3"),
     "vla": ("x86_64:", "ppc64le:"),
 }
 
-#: Folders of kernels/ that concern only the packages which name them.
-OF_SOME_PACKAGES = ("hdf5", "micro", "mini")
+#: Folders of kernels/ that belong only to the packages that name them in own_parts.
+PACKAGE_FOLDERS = ("hdf5", "micro", "mini")
 
 
 def variant_simd():
-    """The width of vectors in timed code, for packages that compile or link it.
+    """Declare the variant `simd`, the SIMD width of timed code, for packages that compile or link it.
 
-    A processor that lacks the width is refused when the specification is solved.
+    A target that does not support the width is refused by the solver.
     """
     variant(
         "simd",
         default="compiler",
         values=tuple(SIMD_TARGETS),
         multi=False,
-        description="Vectors: as the toolchain's flags say, none, so many bits, or of any length (SVE)",
+        description="SIMD width: the toolchain's default, scalar, in bits, or vector length agnostic (SVE)",
     )
     for value, targets in SIMD_TARGETS.items():
         if targets is not None:
-            told = (
-                f"simd={value}: this target has no such vectors; target={', '.join(targets)} has "
-                "(a colon: and those that descend from it)"
+            error = (
+                f"simd={value} is not supported by this target; use target={', '.join(targets)} "
+                "(with a colon: or a newer one of the family)"
             )
-            requires(*(f"target={one}" for one in targets), policy="any_of", when=f"simd={value}", msg=told)
-            # Of a target that is named, the solver tells of a conflict more clearly than of what is required.
-            for lacking in SIMD_LACKING.get(value, ()):
-                conflicts(f"target={lacking}", when=f"simd={value}", msg=told)
+            names = [f"target={name}" for name in targets]
+            requires(*names, policy="any_of", when=f"simd={value}", msg=error)
+            # If the spec names the target, Spack reports a conflict more clearly than a requirement.
+            for name in SIMD_UNSUPPORTED.get(value, ()):
+                conflicts(f"target={name}", when=f"simd={value}", msg=error)
 
 
 def built_for(spec):
-    """What a package's code is for: its target; `native` where the flags leave that to the compiler."""
+    """The target of a package's code, or `native` if the flags let the compiler detect it."""
     flags = spec.compiler_flags.get("cflags", ())
     return "native" if {"-march=native", "-mcpu=native"} & set(flags) else spec.target.name
 
 
 def environment_has_targets():
-    """Whether the roots of the environment are for several targets: only then modules' names tell them."""
+    """Whether the environment's roots have several targets, so that module names must contain them."""
     environment = spack.environment.active_environment()
-    return environment is not None and len({built_for(one) for one in environment.concrete_roots()}) > 1
+    return environment is not None and len(set(map(built_for, environment.concrete_roots()))) > 1
 
 
 class KernelsPackage(CMakePackage):
-    """A part of kernels/: one CMake project, of which each package builds its own targets.
+    """A part of kernels/, which is one CMake project; each package builds its own targets.
 
-    Released versions are built from the archive that `make dist` puts into the source mirror, `develop` from
-    the checkout (develop: of an environment).
+    Released versions are built from the archive that `make dist` writes to the source mirror, `develop` from
+    the checkout (develop: in an environment).
     """
 
     manual_download = True
@@ -106,10 +107,10 @@ class KernelsPackage(CMakePackage):
     for _release, _sha256 in RELEASES.items():
         version(_release, sha256=_sha256)
 
-    variant("openmp", default=True, description="Threads by OpenMP")
-    variant("papi", default=False, description="Count events with PAPI")
+    variant("openmp", default=True, description="Enable OpenMP threads")
+    variant("papi", default=False, description="Enable hardware counters with PAPI")
 
-    # Ninja configures and builds these small projects faster than make does.
+    # Ninja configures and builds these small projects faster than make.
     generator("ninja")
 
     depends_on("c", type="build")
@@ -118,17 +119,17 @@ class KernelsPackage(CMakePackage):
 
     requires(
         "platform=linux",
-        msg="page policies and their proof are Linux's (madvise, hugetlbfs, /proc/self/smaps)",
+        msg="page policies and page verification need Linux (madvise, hugetlbfs, /proc/self/smaps)",
     )
 
-    # CMake must know the flags of the toolchain: they are part of what records say of a build.
+    # Pass the toolchain's flags to CMake, because they are part of the records.
     flag_handler = build_system_flags
 
     @property
     def download_instr(self):
         return f"The source mirror has no archive of release {self.version}: make dist VERSION={self.version}"
 
-    #: What of OF_SOME_PACKAGES this package is built from: folders and files of kernels/.
+    #: The folders and files below PACKAGE_FOLDERS that this package is built from.
     own_parts = ()
 
     def cmake_args(self):
@@ -140,35 +141,35 @@ class KernelsPackage(CMakePackage):
         ]
 
     def cross_args(self):
-        """What CMake must be told where this machine is of another family than the target."""
+        """CMake's arguments for cross compilation, if the target's family differs from this machine's."""
         family = str(self.spec.target.family)
         if family == str(spack.platforms.host().default_target().family):
             return []
         return [self.define("CMAKE_SYSTEM_NAME", "Linux"), self.define("CMAKE_SYSTEM_PROCESSOR", family)]
 
     def detect_dev_src_change(self):
-        """Whether a source is younger than the installation.
+        """Whether a source is newer than the installation.
 
-        Spack looks at all of dev_path, tests and other packages' sources too. The library is linked
-        statically: each package holds it.
+        Spack would check all of dev_path, including tests and other packages' sources. The library's sources
+        count for each package, because it is linked statically.
         """
         source = Path(self.spec.variants["dev_path"].value)
         _, record = spack.store.STORE.db.query_by_spec_hash(self.spec.dag_hash())
-        rooms = [room for room in source.iterdir() if room.is_dir() and room.name not in OF_SOME_PACKAGES]
-        built = [*source.glob("CMakeLists.txt"), *source.glob("*/CMakeLists.txt")]
-        for room in [*rooms, *(source / name for name in self.own_parts)]:
-            if room.is_file():
-                built.append(room)
-            for folder, below, files in os.walk(room):
+        shared = [part for part in source.iterdir() if part.is_dir() and part.name not in PACKAGE_FOLDERS]
+        inputs = [*source.glob("CMakeLists.txt"), *source.glob("*/CMakeLists.txt")]
+        for part in [*shared, *(source / name for name in self.own_parts)]:
+            if part.is_file():
+                inputs.append(part)
+            for folder, below, files in os.walk(part):
                 if "tests" in below:
                     below.remove("tests")
-                # A folder's own time tells of a file that went or was renamed.
-                built += [Path(folder), *(Path(folder, name) for name in files)]
-        return any(path.lstat().st_mtime > record.installation_time for path in built)
+                # The folder's time changes when a file is removed or renamed.
+                inputs += [Path(folder), *(Path(folder, name) for name in files)]
+        return any(path.lstat().st_mtime > record.installation_time for path in inputs)
 
 
 class LibraryUserPackage(KernelsPackage):
-    """What is built upon an installed libpagewise."""
+    """A package that links an installed libpagewise."""
 
     for setting in ("+openmp", "~openmp", "+papi", "~papi", "@develop", *(f"@{known}" for known in RELEASES)):
         depends_on(f"libpagewise{setting}", when=setting)
@@ -180,7 +181,7 @@ class LibraryUserPackage(KernelsPackage):
 class ProgramsPackage(LibraryUserPackage):
     """Programs in one configuration of pages, prefetching, stores and compiler.
 
-    A package names its values of `prefetch`, and has a variant `stores` where its programs feel it.
+    A package declares `prefetch` with its values, and `stores` if its programs are sensitive to it.
     """
 
     variant(
@@ -188,7 +189,7 @@ class ProgramsPackage(LibraryUserPackage):
         default="none",
         values=("none", "thp", "hugetlbfs", "fjmpg", "fjmpg-thp", "fjmpg-none"),
         multi=False,
-        description="Page policy: base pages, transparent huge pages, reserved pool; or by Fujitsu's libmpg",
+        description="Page policy: base pages, transparent huge pages, hugetlb pool, or Fujitsu's libmpg",
     )
 
     for _name, _vendor in (("llvm", "LLVM"), ("acfl", "Arm's compiler"), ("cce", "Cray's compiler")):
@@ -196,12 +197,12 @@ class ProgramsPackage(LibraryUserPackage):
             conflicts(
                 "prefetch=compiler",
                 when=f"%{_language}={_name}",
-                msg=f"{_vendor} has no switch that makes it insert prefetches; take %gcc, or software",
+                msg=f"prefetch=compiler is not supported by {_vendor}; use %gcc, or prefetch=software",
             )
     conflicts(
         "prefetch=compiler",
         when="target=a64fx %fortran=gcc",
-        msg="GCC finds no prefetch to insert in code for SVE; take %fj, or prefetch=software",
+        msg="prefetch=compiler has no effect in GCC's code for SVE; use %fj, or prefetch=software",
     )
     for _policy in LIBMPG_TYPES:
         depends_on("fujitsu-libmpg", when=f"hugepages={_policy}")
@@ -216,63 +217,61 @@ class ProgramsPackage(LibraryUserPackage):
 
     @property
     def module_tail(self):
-        """The last part of a module's name: prefetch, stores; library, runtime, width, target if needed."""
+        """The end of a module's name: prefetch, stores; library, runtime, SIMD width, target if needed."""
         variants = self.spec.variants
         stores = variants["stores"].value if "stores" in variants else "regular"
-        told = [f"{variants['prefetch'].value}-{stores}", self.library_name()]
+        parts = [f"{variants['prefetch'].value}-{stores}", self.library_name()]
         if "runtime" in variants and variants["runtime"].value != "compiler":
-            told.append(variants["runtime"].value)
+            parts.append(variants["runtime"].value)
         if "simd" in variants and variants["simd"].value != "compiler":
-            told.append(f"simd-{variants['simd'].value}")
+            parts.append(f"simd-{variants['simd'].value}")
         if environment_has_targets():
-            told.append(built_for(self.spec))
-        return "-".join(filter(None, told))
+            parts.append(built_for(self.spec))
+        return "-".join(filter(None, parts))
 
     @property
     def built_for(self):
-        """What its code is for, for the module."""
+        """The target of its code, for the module."""
         return built_for(self.spec)
 
     @property
     def built_for_ancestors(self):
-        """The targets, by archspec, whose code runs wherever this one's does: they tell the more specific."""
+        """The archspec names of the target's ancestors, by which modules can be ordered."""
         target = self.spec.target
         own = [target.name] if self.built_for != target.name else []
-        return " ".join([*own, *(one.name for one in target.ancestors)])
+        return " ".join([*own, *(ancestor.name for ancestor in target.ancestors)])
 
     def library_name(self):
-        """What the programs call in place of the system's own; empty for none."""
+        """The library that the programs call instead of the system's; empty for none."""
         variants = self.spec.variants
         named = variants["mathlib"].value if "mathlib" in variants else "libm"
         return "" if named == "libm" else named
 
     def libmpg_args(self):
-        """Where Fujitsu's library of large pages is, for the policies that are its."""
+        """CMake's argument with the prefix of Fujitsu's libmpg, if the policy uses it."""
         if self.spec.variants["hugepages"].value not in LIBMPG_TYPES:
             return []
         return [self.define("PAGEWISE_LIBMPG_ROOT", self.spec["fujitsu-libmpg"].prefix)]
 
     def configuration(self):
-        """What every record of the programs must say of their build."""
+        """The build's facts that every record of the programs must contain."""
         variants = self.spec.variants
         built = {name: variants[name].value for name in ("hugepages", "prefetch", "openmp", "papi")}
         return {**built, "stores": variants["stores"].value if "stores" in variants else "regular"}
 
     def test_kernels(self):
-        """every installed kernel runs small, with the right result on the right pages"""
+        """run every installed kernel at a small size, and check its result and pages"""
         descriptions = sorted(Path(self.prefix, "share/pagewise/kernels").glob("*.yaml"))
         programs = {path.name for path in Path(self.prefix.bin).glob("pw-*")}
         kernels = [syaml.load_config(path.read_text(encoding="utf-8")) for path in descriptions]
-        assert kernels, f"{self.prefix} holds no kernel"
-        assert {kernel["executable"] for kernel in kernels} == programs, "each program has its kernel.yaml"
+        assert kernels, f"{self.prefix} contains no kernel"
+        assert {kernel["executable"] for kernel in kernels} == programs, "each program has a kernel.yaml"
         for kernel in kernels:
-            with test_part(
-                self, f"test_kernels_{kernel['name']}", purpose=f"run {kernel['executable']} small"
-            ):
+            with test_part(self, f"test_kernels_{kernel['name']}", purpose=f"run {kernel['executable']}"):
                 self.run_small(kernel)
 
     def run_small(self, kernel):
-        """Run a kernel as its kernel.yaml says under smoke, and check its record."""
+        """Run a kernel with the arguments of `smoke` in its kernel.yaml, and check its record."""
         record_file = Path(f"{kernel['name']}.jsonl").absolute()
         arguments = [*map(str, kernel["smoke"]["arguments"]), "--record", str(record_file)]
         program = Executable(self.prefix.bin.join(kernel["executable"]))
@@ -283,8 +282,8 @@ class ProgramsPackage(LibraryUserPackage):
             program = Executable(str(emulate))
         output = program(*arguments, output=str, error=str, fail_on_error=False)
         print(output)
-        if program.returncode == PAGES_UNAVAILABLE and (lack := self.machine_lacks_pages()):
-            raise SkipTest(f"{lack}: {output.strip()}")
+        if program.returncode == PAGES_UNAVAILABLE and (reason := self.pages_unavailable()):
+            raise SkipTest(f"{reason}: {output.strip()}")
         assert program.returncode == 0, f"exit code {program.returncode}"
 
         record = json.loads(record_file.read_text(encoding="utf-8").splitlines()[-1])
@@ -296,16 +295,16 @@ class ProgramsPackage(LibraryUserPackage):
         base = self.spec.variants["hugepages"].value in ("none", "fjmpg-none")
         assert huge == 0 if base else huge >= 0.99, f"{huge:.0%} on huge pages"
 
-    def machine_lacks_pages(self):
-        """Why this machine cannot give the policy's pages, by its own account; None when it can."""
+    def pages_unavailable(self):
+        """Why the system reports that it cannot provide the policy's pages; None if it can."""
         if self.spec.satisfies("hugepages=hugetlbfs"):
             pools = Path("/sys/kernel/mm/hugepages").glob("hugepages-*/free_hugepages")
             if not any(int(pool.read_text()) for pool in pools):
-                return "no free huge page is in the machine's pools"
+                return "the hugetlb pools have no free page"
         if self.spec.satisfies("hugepages=thp"):
             mode = Path("/sys/kernel/mm/transparent_hugepage/enabled")
             if not mode.exists() or "[never]" in mode.read_text():
-                return "transparent huge pages are off"
+                return "transparent huge pages are disabled"
         return None
 
 
@@ -317,10 +316,10 @@ class LibraryProgramsPackage(ProgramsPackage):
         default="hardware",
         values=("hardware", "compiler"),
         multi=False,
-        description="Prefetching in what is ours: the library does as it likes",
+        description="Prefetching in our code, not in the library",
     )
 
-    #: What kernel.yaml calls the kind of library, and Spack's name of it.
+    #: The kind of library: its name in kernel.yaml, and Spack's virtual package.
     needs = ""
     virtual = ""
 
@@ -336,10 +335,10 @@ class LibraryProgramsPackage(ProgramsPackage):
         ]
 
     def needed_files(self):
-        """The library's files. Distributions switch them by links, so that an external names its own."""
+        """The library's files. Distributions switch links to providers, so an external names its file."""
         library = self.spec[self.virtual]
-        told = library.extra_attributes.get("library") if library.external else None
-        return [told] if told else list(library.libs)
+        named = library.extra_attributes.get("library") if library.external else None
+        return [named] if named else list(library.libs)
 
     def library_name(self):
         return self.spec[self.virtual].name
@@ -349,7 +348,7 @@ class LibraryProgramsPackage(ProgramsPackage):
 
 
 class MiniPackage(LibraryUserPackage):
-    """A part of kernels/mini: a mini-app, or a tool in the folder of one."""
+    """A part of kernels/mini: a mini-app, or a tool in its folder."""
 
     #: Its folder below kernels/mini.
     mini = ""
@@ -366,7 +365,7 @@ class MiniPackage(LibraryUserPackage):
 
 
 class EosUserPackage(MiniPackage, ProgramsPackage):
-    """A mini-app that takes matter from the table of the equation of state."""
+    """A mini-app that uses the table of the equation of state."""
 
     for same in ("@develop", *(f"@{known}" for known in RELEASES)):
         depends_on(f"pagewise-eos-table{same}", type=("build", "run"), when=same)

@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class Blis(Package):
-    """BLIS of the site; see gcc. Its file is told by `extra_attributes: library:`."""
+    """The site's BLIS; see gcc. `extra_attributes: library:` names its file."""
 
     has_code = False
 

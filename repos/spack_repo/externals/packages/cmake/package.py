@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class Cmake(Package):
-    """CMake of the site; see gcc."""
+    """The site's CMake; see gcc."""
 
     has_code = False
 

@@ -3,19 +3,19 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class Fftw(Package):
-    """FFTW of the site; see gcc. Its file is told by `extra_attributes: library:`."""
+    """The site's FFTW; see gcc. `extra_attributes: library:` names its file."""
 
     has_code = False
 
-    # What recipes of Spack's ask for.
-    variant("mpi", default=False, description="With MPI")
-    variant("openmp", default=False, description="Threads by OpenMP")
+    # Spack's recipes use these variants.
+    variant("mpi", default=False, description="Enable MPI")
+    variant("openmp", default=False, description="Enable OpenMP threads")
     variant(
         "precision",
         values=("float", "double", "long_double", "quad"),
         default="float,double",
         multi=True,
-        description="Of numbers",
+        description="Floating-point precisions",
     )
 
     provides("fftw-api@3")

@@ -3,11 +3,11 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class FujitsuLibmpg(Package):
-    """Fujitsu's library of large pages (libmpg) with its linker script, part of a system with A64FX."""
+    """Fujitsu's large-page library (libmpg) with its linker script, part of A64FX systems."""
 
     has_code = False
-    # Its files carry none.
+    # libmpg's files have no version number.
     version("1.0")
 
     def install(self, spec, prefix):
-        raise InstallError("libmpg comes with the machine: name it in packages.yaml of the site")
+        raise InstallError("libmpg is part of the system: add its prefix to the site's packages.yaml")

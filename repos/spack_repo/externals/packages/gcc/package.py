@@ -5,10 +5,10 @@ from spack_repo.builtin.packages.gcc.package import Gcc as Builtin
 
 
 class Gcc(Package, CompilerPackage):
-    """GCC of the site: what its users need to know, and nothing of how to build it.
+    """The site's GCC: only what dependent packages need, not how to build it.
 
-    An external is solved with all conflicts, patches and dependencies of its recipe, whose hash is taken many
-    times: 3 s a solve with the builtin recipes, 0.8 s with those of this repository.
+    Spack solves an external with all conflicts, patches and dependencies of its recipe: 3 s per solve with
+    the builtin recipes, 0.8 s with those of this repository.
     """
 
     has_code = False
@@ -18,7 +18,7 @@ class Gcc(Package, CompilerPackage):
         default="c,c++,fortran",
         values=("ada", "brig", "c", "c++", "d", "fortran", "go", "java", "jit", "lto", "objc", "obj-c++"),
         multi=True,
-        description="Languages that it compiles",
+        description="Languages that the compiler supports",
     )
     provides("c", when="languages=c")
     provides("cxx", when="languages=c++")

@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class Glibc(Package):
-    """The C library of the machine, which Spack detects by itself; see gcc."""
+    """The machine's C library, which Spack detects; see gcc."""
 
     has_code = False
     tags = ("runtime",)

@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class Gmake(Package):
-    """GNU make of the site; see gcc."""
+    """The site's GNU make; see gcc."""
 
     has_code = False
 

@@ -3,6 +3,6 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class Hdf5(Package):
-    """HDF5 of the site, its C library; see gcc."""
+    """The C library of the site's HDF5; see gcc."""
 
     has_code = False

@@ -5,12 +5,12 @@ from spack_repo.builtin.packages.llvm.package import Llvm as Builtin
 
 
 class Llvm(Package, CompilerPackage):
-    """clang and flang of the site: what their users need to know; see gcc."""
+    """The site's clang and flang; see gcc."""
 
     has_code = False
 
-    variant("clang", default=True, description="C and C++")
-    variant("flang", default=False, description="Fortran")
+    variant("clang", default=True, description="C and C++ compiler")
+    variant("flang", default=False, description="Fortran compiler")
     variant("lld", default=False, description="Linker")
     variant("lldb", default=False, description="Debugger")
     provides("c", "cxx", when="+clang")

@@ -3,6 +3,6 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class LlvmOpenmp(Package):
-    """LLVM's OpenMP of the site (libomp); see gcc."""
+    """The site's LLVM OpenMP library (libomp); see gcc."""
 
     has_code = False

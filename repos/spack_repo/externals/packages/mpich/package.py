@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class Mpich(Package):
-    """MPICH of the site, its C interface; see gcc."""
+    """The C interface of the site's MPICH; see gcc."""
 
     has_code = False
 

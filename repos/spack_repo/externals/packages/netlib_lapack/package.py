@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class NetlibLapack(Package):
-    """The reference BLAS of the site; see gcc. Its file is told by `extra_attributes: library:`."""
+    """The site's reference BLAS; see gcc. `extra_attributes: library:` names its file."""
 
     has_code = False
 

@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class Ninja(Package):
-    """Ninja of the site; see gcc."""
+    """The site's Ninja; see gcc."""
 
     has_code = False
 

@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class Openblas(Package):
-    """OpenBLAS of the site; see gcc. Its file is told by `extra_attributes: library:`."""
+    """The site's OpenBLAS; see gcc. `extra_attributes: library:` names its file."""
 
     has_code = False
 

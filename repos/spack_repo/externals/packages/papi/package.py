@@ -3,6 +3,6 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class Papi(Package):
-    """PAPI of the site; see gcc."""
+    """The site's PAPI; see gcc."""
 
     has_code = False

@@ -3,6 +3,6 @@ from spack_repo.builtin.build_systems.generic import Package
 
 
 class Sleef(Package):
-    """SLEEF of the site, its functions by the vector ABI of GNU (libsleefgnuabi); see gcc."""
+    """The site's SLEEF with the GNU vector ABI (libsleefgnuabi); see gcc."""
 
     has_code = False

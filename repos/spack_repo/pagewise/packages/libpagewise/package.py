@@ -5,10 +5,10 @@ from spack_repo.pagewise.build_systems.kernels import KernelsPackage, variant_si
 
 
 class Libpagewise(KernelsPackage):
-    """Page policies and their proof, measured regions, timers and result records for kernels of pagewise.
+    """Page policies and verification, measured regions, timers and records for the kernels of pagewise.
 
-    With them, the objects of its micro-kernels, drivers and timed code: each is compiled once a compiler,
-    and not with every configuration.
+    It also contains the objects of the micro-kernels, drivers and timed code, which are compiled once per
+    compiler instead of once per configuration.
     """
 
     variant_simd()
@@ -26,7 +26,7 @@ class Libpagewise(KernelsPackage):
         ]
 
     def test_package(self):
-        """the archive, the kernels' objects, the Fortran modules and the CMake package are installed"""
+        """check that archive, kernels' objects, Fortran modules and CMake package are installed"""
         for pattern in (
             "lib*/libpagewise.a",
             "lib*/pagewise/objects-*/pw-*-driver/*.o",

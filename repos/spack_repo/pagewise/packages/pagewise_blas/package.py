@@ -3,7 +3,7 @@ from spack_repo.pagewise.build_systems.kernels import LibraryProgramsPackage
 
 
 class PagewiseBlas(LibraryProgramsPackage):
-    """Matrix multiplications by a BLAS, in one configuration of library, pages and compiler."""
+    """Matrix multiplication with a BLAS, in one configuration of library, pages and compiler."""
 
     needs = "blas"
     virtual = "blas"

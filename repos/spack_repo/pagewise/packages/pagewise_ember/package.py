@@ -12,9 +12,9 @@ class PagewiseEmber(EosUserPackage):
         default="hardware",
         values=("hardware", "compiler", "software"),
         multi=False,
-        description="Prefetching: by the hardware alone, the compiler, or the source ahead",
+        description="Prefetching: hardware (no prefetch instruction), compiler, or software (explicit)",
     )
-    variant("mpi", default=True, description="Ranks by MPI")
+    variant("mpi", default=True, description="Enable MPI")
 
     depends_on("mpi", when="+mpi")
 
@@ -22,7 +22,7 @@ class PagewiseEmber(EosUserPackage):
     own_parts = ("hdf5", "mini/ember", "mini/helmholtz")
 
     def cmake_args(self):
-        places = []
+        arguments = [*super().cmake_args(), self.define_from_variant("PAGEWISE_MPI", "mpi")]
         if self.spec.satisfies("+mpi"):
-            places.append(self.define("MPI_HOME", self.spec["mpi"].prefix))
-        return [*super().cmake_args(), self.define_from_variant("PAGEWISE_MPI", "mpi"), *places]
+            arguments.append(self.define("MPI_HOME", self.spec["mpi"].prefix))
+        return arguments

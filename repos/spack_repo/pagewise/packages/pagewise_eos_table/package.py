@@ -5,13 +5,13 @@ from spack_repo.pagewise.build_systems.kernels import MiniPackage
 
 
 class PagewiseEosTable(MiniPackage):
-    """The table of the electron-positron plasma's free energy, and pw-eos-table, which made it."""
+    """The table of the electron-positron plasma's free energy, and pw-eos-table, which computes it."""
 
     mini = "helmholtz/table"
     own_parts = ("hdf5", "mini/helmholtz/table", "mini/helmholtz/constants.f90")
 
     def test_table(self):
-        """pw-eos-table makes a coarse table"""
+        """compute a coarse table with pw-eos-table"""
         program = Executable(self.prefix.bin.join("pw-eos-table"))
         program("--densities", "28", "--temperatures", "11", "--output", "coarse.h5")
         assert Path("coarse.h5").stat().st_size > 0

@@ -3,7 +3,7 @@ from spack_repo.pagewise.build_systems.kernels import LibraryProgramsPackage
 
 
 class PagewiseFft(LibraryProgramsPackage):
-    """Fourier transforms through FFTW's interface, in one configuration of library, pages and compiler."""
+    """Fourier transforms with FFTW's interface, in one configuration of library, pages and compiler."""
 
     needs = "fftw"
     virtual = "fftw-api"

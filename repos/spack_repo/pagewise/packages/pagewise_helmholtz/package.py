@@ -12,7 +12,7 @@ class PagewiseHelmholtz(EosUserPackage):
         default="hardware",
         values=("hardware", "compiler", "software", "block"),
         multi=False,
-        description="Prefetching of the table: by the hardware, the compiler, the source ahead or by blocks",
+        description="Prefetching of the table: hardware (no instruction), compiler, software or block",
     )
 
     mini = "helmholtz"

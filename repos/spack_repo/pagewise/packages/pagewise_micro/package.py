@@ -10,20 +10,20 @@ class PagewiseMicro(ProgramsPackage):
         default="hardware",
         values=("hardware", "compiler", "software", "block"),
         multi=False,
-        description="Prefetching: by the hardware alone, the compiler, the source ahead or by blocks",
+        description="Prefetching: hardware (no prefetch instruction), compiler, software (explicit) or block",
     )
     variant(
         "stores",
         default="regular",
         values=("regular", "nontemporal", "zfill"),
         multi=False,
-        description="Type of the stores",
+        description="Store type: regular, nontemporal, or zfill (A64FX DC ZVA)",
     )
 
     requires(
         "target=aarch64:",
         when="stores=zfill",
-        msg="stores=zfill is an instruction of aarch64 (DC ZVA); take stores=nontemporal elsewhere",
+        msg="stores=zfill needs aarch64 (DC ZVA); use stores=nontemporal on other targets",
     )
 
     variant(
@@ -31,7 +31,7 @@ class PagewiseMicro(ProgramsPackage):
         default="libm",
         values=("libm", "libmvec", "sleef", "armpl", "mass", "fujitsu"),
         multi=False,
-        description="Mathematical functions: scalar calls, or vectors by the C library, SLEEF or a vendor",
+        description="Mathematical functions: scalar libm, or a vector library (libmvec, SLEEF, a vendor's)",
     )
     depends_on("sleef", when="mathlib=sleef")
 
@@ -40,15 +40,15 @@ class PagewiseMicro(ProgramsPackage):
         default="compiler",
         values=("compiler", "libomp"),
         multi=False,
-        description="Library of OpenMP's threads: the compiler's own, or LLVM's for GCC's code",
+        description="OpenMP runtime: the compiler's, or LLVM's libomp for GCC's code",
     )
     depends_on("llvm-openmp", when="runtime=libomp")
-    conflicts("runtime=libomp", when="~openmp", msg="runtime=libomp serves OpenMP: take +openmp")
+    conflicts("runtime=libomp", when="~openmp", msg="runtime=libomp needs +openmp")
     for _language in ("c", "fortran"):
         requires(
             f"%{_language}=gcc",
             when="runtime=libomp",
-            msg="runtime=libomp is for GCC's code; LLVM's has libomp anyway (runtime=compiler)",
+            msg="runtime=libomp is for GCC's code; LLVM uses libomp with runtime=compiler",
         )
 
     variant_simd()
@@ -68,6 +68,6 @@ class PagewiseMicro(ProgramsPackage):
         ]
 
     def configuration(self):
-        chosen = {name: self.spec.variants[name].value for name in ("simd", "runtime")}
-        told = {name: value for name, value in chosen.items() if value != "compiler"}
-        return {**super().configuration(), **told}
+        values = {name: self.spec.variants[name].value for name in ("simd", "runtime")}
+        chosen = {name: value for name, value in values.items() if value != "compiler"}
+        return {**super().configuration(), **chosen}

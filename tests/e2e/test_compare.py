@@ -87,7 +87,7 @@ def test_rounds_are_whole_and_the_baseline_runs_twice(quick: tuple[Path, str]) -
 
 def test_the_manifest_says_where_all_comes_from(quick: tuple[Path, str]) -> None:
     manifest = json.loads((quick[0] / "manifest.json").read_text())
-    Draft202012Validator(json.loads((SCHEMA / "manifest-2.json").read_text())).validate(manifest)
+    Draft202012Validator(json.loads((SCHEMA / "manifest-1.json").read_text())).validate(manifest)
     assert manifest["state"] == "complete"
     told = json.dumps(manifest["provenance"])
     assert "c8e4b8166d4aaa26ff0e515265d047b02cae3e2b" in told, "the tree of Spack"

@@ -23,7 +23,7 @@ FAKE = Path(__file__).with_name("fake_kernel.py")
 EVENTS = ROOT / "kernels" / "region" / "groups"
 
 TRIAD = {
-    "schema": "pagewise.kernel/2",
+    "schema": "pagewise.kernel/1",
     "name": "triad",
     "group": "memory",
     "title": "Vector triad",
@@ -64,7 +64,7 @@ TRIAD = {
     ],
 }
 CHASE = {
-    "schema": "pagewise.kernel/2",
+    "schema": "pagewise.kernel/1",
     "name": "chase",
     "group": "memory",
     "title": "Pointer chase",

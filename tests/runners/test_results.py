@@ -276,12 +276,12 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
     partial = {Path(folder): " ".join(why) for folder, why in told["partial"].items()}
     assert set(partial) == set(folders[:3])
     assert f"line {len(lines)}: the line is cut short" in partial[folders[0]]
-    for number, why in ((2, "is no pagewise.record"), (3, "newer pagewise"), (4, "sizes"), (5, "not JSON")):
+    for number, why in ((2, "is no pagewise.record"), (3, "another version"), (4, "sizes"), (5, "not JSON")):
         assert re.search(rf"line {number}: [^;]*{why}", partial[folders[1]])
     assert "the manifest was left out" in partial[folders[2]]
     skipped = {Path(folder).name: why for folder, why in told["skipped"].items()}
     assert set(skipped) == {"foreign", "newer"}
-    assert "is no pagewise.manifest" in skipped["foreign"] and "newer pagewise" in skipped["newer"]
+    assert "is no pagewise.manifest" in skipped["foreign"] and "another version" in skipped["newer"]
     kinds = {row["kind"]: row for row in rows(store, "SELECT kind, count(*) AS n FROM results GROUP BY ALL")}
     assert kinds["kernels"]["n"] == 4 and kinds["records"]["n"] == 1
     assert count(store, "results WHERE partial") == 3
@@ -372,24 +372,6 @@ def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
     ]
     asked = "SELECT modelled.counts['PAGE_WALKS'] AS walks, kind FROM records JOIN results USING (result)"
     assert rows(tmp_path / "store", asked) == [{"walks": 7, "kind": "simulation"}]
-
-
-def test_results_of_the_first_schema_are_read(template: Path, tmp_path: Path):
-    folder = tmp_path / "old"
-    shutil.copytree(template, folder)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    first = json.loads((ROOT / "runners/pagewise/core/schema/manifest-1.json").read_text())
-    manifest = {name: part for name, part in manifest.items() if name in first["required"]}
-    manifest["placement"] = {name: manifest["placement"][name] for name in ("cpus", "environment")}
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"schema": "pagewise.manifest/1"}))
-    old, new = read_result(folder), read_result(template)
-    assert old.manifest["schema"] == "pagewise.manifest/2" and old.manifest["id"] is None
-    assert (old.manifest["aa"], old.manifest["programs"]) == (1, [])
-    assert analyse(old.subjects, old.records, 1) == analyse(new.subjects, new.records, 1)
-    assert collected(tmp_path / "store", tmp_path)["taken"] == 1
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"schema": "pagewise.manifest/3"}))
-    with pytest.raises(FormatError, match="newer pagewise"):
-        read_result(folder)
 
 
 def test_questions_that_cannot_be_asked_say_what_can(store: Path, tmp_path: Path):

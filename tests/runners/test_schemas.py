@@ -139,13 +139,6 @@ def test_the_kernels_of_this_project_are_good():
             assert (option == "prefetch-distance") == (sweep.when == {"prefetch": ("software",)}), file
 
 
-def test_a_kernel_with_one_sweep_is_still_read():
-    """As results and installed kernels from before have it."""
-    old = {**TRIAD, "schema": "pagewise.kernel/1", "sweep": TRIAD["sweeps"][0]}
-    del old["sweeps"]
-    assert Kernel.from_dict(old, "x") == Kernel.from_dict(TRIAD, "x")
-
-
 def test_sweeps_over_the_same_have_names_of_their_own():
     first = TRIAD["sweeps"][0]
     twice = changed(TRIAD, "sweeps", [first, {**first, "name": "other-sizes", "label": "bytes of two"}])

@@ -83,7 +83,7 @@ def _at(schema: Any, *path: str) -> Any:
     ],
 )
 def test_types_are_those_of_the_schema(kind: Any, path: tuple[str, ...]) -> None:
-    file = Path(pagewise.core.schemas.__file__).parent / "schema" / "manifest-2.json"
+    file = Path(pagewise.core.schemas.__file__).parent / "schema" / "manifest-1.json"
     schema = _at(json.loads(file.read_text()), "$defs", "host", *path)
     needed = {field.name for field in fields(kind) if field.default is MISSING}
     assert (set(schema["properties"]), set(schema["required"])) == ({f.name for f in fields(kind)}, needed)

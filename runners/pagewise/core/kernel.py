@@ -12,9 +12,9 @@ from pagewise.core.configuration import VALUES, Configuration
 from pagewise.core.errors import FormatError
 from pagewise.core.page_policy import policy_kind
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.schemas import upgraded
+from pagewise.core.schemas import faults_of_file
 
-SCHEMA = "pagewise.kernel/2"
+SCHEMA = "pagewise.kernel/1"
 # What decides on a compiler's code besides the compiler.
 _OF_CODE = ("simd", "target")
 
@@ -103,17 +103,16 @@ class Kernel:
     @classmethod
     def from_dict(cls, data: dict[str, Any], where: object) -> Kernel:
         """Checks and reads the content of a kernel.yaml. Raises FormatError that lists every fault."""
-        read, found = upgraded("kernel", data)
+        found = faults_of_file("kernel", data)
         if not found:
-            metrics = tuple(_metric(entry) for entry in read["metrics"])
-            found = list(_faults_of_sweeps(read.get("sweeps", ()), metrics))
+            metrics = tuple(_metric(entry) for entry in data["metrics"])
+            found = list(_faults_of_sweeps(data.get("sweeps", ()), metrics))
         if found:
             raise FormatError(
                 f"this kernel.yaml does not follow {SCHEMA}:\n    " + "\n    ".join(found),
                 where=where,
                 remedy="correct these fields and install the kernel again",
             )
-        data = read
         return cls(
             name=data["name"],
             group=data["group"],

@@ -15,7 +15,7 @@ from typing import Any
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.reading import parse_json, read_file
-from pagewise.core.schemas import upgraded
+from pagewise.core.schemas import faults_of_file
 
 SCHEMA = "pagewise.record/1"
 Record = dict[str, Any]
@@ -76,8 +76,8 @@ def parse_record(line: bytes) -> tuple[Record | None, str | None]:
         data = parse_json(line)
     except ValueError as fault:
         return None, f"not JSON: {fault}"
-    record, found = upgraded("record", data)
-    return (None, "; ".join(found[:5])) if found else (record, None)
+    found = faults_of_file("record", data)
+    return (None, "; ".join(found[:5])) if found else (data, None)
 
 
 class RecordWriter:

@@ -15,13 +15,13 @@ from pagewise.core.files import write_inside
 from pagewise.core.plan import Subject
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import Record, Skipped, digest_of, read_lines, read_records
-from pagewise.core.schemas import upgraded
+from pagewise.core.schemas import faults_of_file
 from pagewise.core.text import json_text
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
 #: Of records without a manifest, as `sha256sum --check` reads it.
 CHECKSUM = "records.sha256"
-SCHEMA = "pagewise.manifest/2"
+SCHEMA = "pagewise.manifest/1"
 #: What a session ran.
 Kind = Literal["kernels", "program", "counters", "peers", "simulation"]
 _REMEDY = "copy the result anew from where it was made; one of a newer pagewise needs that one to be read"
@@ -97,7 +97,7 @@ def keep_log(folder: Path, name: str, text: str) -> str | None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a result's folder, an older one as today's are. Raises FormatError."""
+    """The manifest of a result's folder. Raises FormatError."""
     return _read(folder)[0]
 
 
@@ -114,13 +114,13 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[Subject]]:
         ) from fault
     except (OSError, ValueError) as fault:
         raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
-    read, found = upgraded("manifest", manifest)
+    found = faults_of_file("manifest", manifest)
     if found:
         text = "the manifest does not follow its schema:\n    " + "\n    ".join(found)
         raise FormatError(text, where=file, remedy=_REMEDY)
-    configurations = {entry["module"]: Configuration.from_dict(entry) for entry in read["configurations"]}
+    configurations = {entry["module"]: Configuration.from_dict(entry) for entry in manifest["configurations"]}
     try:
-        return read, [Subject.from_dict(entry, configurations) for entry in read["subjects"]]
+        return manifest, [Subject.from_dict(entry, configurations) for entry in manifest["subjects"]]
     except KeyError as fault:
         raise FormatError(
             f"the manifest names a module that it does not list: {fault}", where=file, remedy=_REMEDY

@@ -1,8 +1,4 @@
-"""Checks data against the JSON Schemas of this package; every fault is told, each with its place.
-
-A schema that has changed is a file of its own. Data of an older one is checked against that, and then made
-into the current one by `migrations`: whoever uses it knows the current one alone.
-"""
+"""Checks data against the JSON Schemas of this package; every fault is reported, each with its place."""
 
 from __future__ import annotations
 
@@ -18,8 +14,9 @@ from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.validators import extend
 
 from pagewise.core.cpus import cpu_list
-from pagewise.core.migrations import STEPS, newest
 
+#: Of all schemas.
+VERSION = 1
 _FOLDER = Path(__file__).parent / "schema"
 # 3.0 is an integer for JSON Schema, and no index for Python.
 _Validator = extend(  # type: ignore[no-untyped-call]  # types-jsonschema has no types for it
@@ -30,43 +27,32 @@ _FORMATS = FormatChecker(formats=())
 _UTC = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]{1,9})?Z")
 
 
-def current(name: str) -> int:
-    """The version of a schema that is written."""
-    return STEPS[name][-1].to if name in STEPS else 1
-
-
 @cache
-def validator(name: str, version: int) -> Draft202012Validator:
-    """The validator of a schema: `record`, `kernel`, `manifest` or `suite`."""
-    schema = dict(_file(f"{name}-{version}.json"))
+def validator(name: str) -> Draft202012Validator:
+    """The validator of a schema: `record`, `kernel`, `manifest`, `suite`, ..."""
+    schema = dict(_file(f"{name}-{VERSION}.json"))
     definitions = schema.pop("$defs", {})
     made: Draft202012Validator = _Validator(_without_references(schema, definitions), format_checker=_FORMATS)
     return made
 
 
-def faults(name: str, data: Any, version: int | None = None) -> list[str]:
+def faults(name: str, data: Any) -> list[str]:
     """All faults of the data against the schema, as `place: what`, sorted; empty when it is valid."""
-    checked = validator(name, version or current(name))
-    found = sorted(checked.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
+    errors = validator(name).iter_errors(data)
+    found = sorted(errors, key=lambda error: [str(part) for part in error.absolute_path])
     return [f"{_place(error.absolute_path)}: {error.message[:300]}" for error in found]
 
 
-def upgraded(name: str, data: Any) -> tuple[Any, list[str]]:
-    """The data as the current version of its schema has it, and no faults; or None and its faults."""
-    told = data.get("schema") if isinstance(data, Mapping) else None
-    match = re.fullmatch(rf"pagewise\.{name}/([1-9][0-9]{{0,3}})", str(told))
-    if match is None:
-        why = "'schema' is a required property" if told is None else f"its schema is {str(told)[:80]}"
-        return None, [f"(top): this is no pagewise.{name}: {why}"]
-    version = int(match[1])
-    if version > current(name):
-        return None, [
-            f"schema: {told} is from a newer pagewise; this one knows up to pagewise.{name}/{current(name)}"
-        ]
-    found = faults(name, data, version)
-    if found:
-        return None, found
-    return newest(name, data), []
+def faults_of_file(name: str, data: Any) -> list[str]:
+    """The same of data from elsewhere, which names its schema: of another one nothing else is reported."""
+    named = data.get("schema") if isinstance(data, Mapping) else None
+    wanted = f"pagewise.{name}/{VERSION}"
+    if re.fullmatch(rf"pagewise\.{name}/[1-9][0-9]{{0,3}}", str(named)) is None:
+        why = "'schema' is a required property" if named is None else f"its schema is {str(named)[:80]}"
+        return [f"(top): this is no pagewise.{name}: {why}"]
+    if named != wanted:
+        return [f"schema: {named} is from another version of pagewise; this one reads {wanted}"]
+    return faults(name, data)
 
 
 @cache

@@ -10,7 +10,6 @@ from typing import Any
 
 from pagewise.core.errors import PagewiseError
 from pagewise.core.kernel import sweep_name
-from pagewise.core.migrations import newest
 from pagewise.core.plan import Step, key_of
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.result import MANIFEST, RECORDS, read_manifest
@@ -70,7 +69,7 @@ def _arguments(manifest: Mapping[str, Any]) -> dict[tuple[str, str | None], Any]
     """What decides how long runs take, by kernel and what is swept."""
     found: dict[tuple[str, str | None], Any] = {}
     for one in manifest["subjects"]:
-        kernel = newest("kernel", one["kernel"])
+        kernel = one["kernel"]
         found[kernel["name"], None] = (manifest["threads"], kernel["compare"]["arguments"])
         for sweep in kernel.get("sweeps", ()):
             found[kernel["name"], sweep_name(sweep)] = (manifest["threads"], sweep["arguments"])

@@ -12,7 +12,6 @@ from typing import Any
 
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.files import write_inside
-from pagewise.core.migrations import newest
 from pagewise.core.plan import CellKey, Step, key_of
 from pagewise.core.record import Record, Skipped, digest_of, dumped, lock, parse_record
 from pagewise.core.result import Result, check_unaltered, read_result, utc_text
@@ -207,11 +206,8 @@ def _placements(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _kernels(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """What is measured of each kernel, however long ago that was written."""
-    return {
-        one["kernel"]["name"]: {**one, "kernel": newest("kernel", one["kernel"])}
-        for one in manifest["subjects"]
-    }
+    """What is measured of each kernel."""
+    return {one["kernel"]["name"]: one for one in manifest["subjects"]}
 
 
 def set_aside(file: Path, again: Iterable[Step], announce: Callable[[dict[str, Any]], None]) -> None:

@@ -125,7 +125,7 @@ def _is_whole(source: Source) -> bool:
 
 def _judged(source: Source, records: Sequence[Record]) -> dict[tuple[str, CellKey], dict[str, Any]]:
     """By kernel and cell, what the analysis makes of a comparison; nothing of other results."""
-    if source.read is None or source.about["kind"] not in ("compare", "program"):
+    if source.read is None or source.about["kind"] not in ("kernels", "program"):
         return {}
     judged = {}
     for one in analyse_result(replace(source.read, records=list(records))):

@@ -14,7 +14,7 @@ from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import LARGEST, parse_record
 from pagewise.core.result import MANIFEST, RECORDS, Result, differs_from_checksum, read_result
-from pagewise.core.schemas import upgraded
+from pagewise.core.schemas import faults_of_file
 from pagewise.workloads.peers.sample import digest_of
 
 PEERS = "peers.json"
@@ -177,7 +177,7 @@ def _peers(place: Place) -> Source:
         raise FormatError(
             f"the peers' figures cannot be read: {fault}", where=file, remedy=_REMEDY_PEERS
         ) from fault
-    _, found = upgraded("peers", told)
+    found = faults_of_file("peers", told)
     if found:
         text = "the peers' figures do not follow their schema:\n    " + "\n    ".join(found)
         raise FormatError(text, where=file, remedy=_REMEDY_PEERS)

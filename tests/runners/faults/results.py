@@ -104,7 +104,7 @@ MANIFESTS: dict[str, Callable[[Place], None]] = {
     ),
     "kernel without schema": lambda place: place.edit(_to("subjects", 0, "kernel", value={})),
     "kernel of wrong types": lambda place: place.edit(
-        _to("subjects", 0, "kernel", value={"schema": "pagewise.kernel/2", "name": []})
+        _to("subjects", 0, "kernel", value={"schema": "pagewise.kernel/1", "name": []})
     ),
     "rounds beyond all": lambda place: place.edit(_to("rounds", value=2**31)),
     "threads of a fraction": lambda place: place.edit(_to("threads", value=1.0)),

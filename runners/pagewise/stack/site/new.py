@@ -66,7 +66,7 @@ class Scheduler:
 
 def fault(place: Sequence[str], answer: str) -> str | None:
     """What is wrong with an answer by the schema of site.yaml at this place; None when nothing is."""
-    checked = validator("site", 1)
+    checked = validator("site")
     part: Any = checked.schema
     for name in place:
         part = part["properties"][name]

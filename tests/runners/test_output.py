@@ -15,6 +15,7 @@ from rich.text import Text
 
 from pagewise.cli.output import Output, PlainConsole, standard_streams
 from pagewise.core.files import write_inside
+from pagewise.core.result import read_result
 from pagewise.core.text import json_text, printable
 from pagewise.report.render.csv import text as csv_text
 from stage import Stage
@@ -120,3 +121,26 @@ def test_a_comparison_is_measured_and_reported_without_output(small: Stage, outp
     manifest = json.loads((small.result() / "manifest.json").read_text())
     assert manifest["state"] == "complete" and manifest["rounds_done"] == 3
     assert (small.result() / "report.html").exists() and (small.result() / "summary.csv").exists()
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_results_go_to_stdout_and_messages_to_stderr(small: Stage, options: tuple[str, ...]):
+    arguments = ("--rounds", "1", "--no-sweep", *options)
+    done, quiet = small.compare(*arguments), small.compare(*arguments, "--quiet")
+    assert (done.returncode, quiet.returncode, quiet.stderr) == (0, 0, "")
+    assert "round 1" in done.stderr and "round 1" not in done.stdout
+    if options:
+        assert json.loads(done.stdout).keys() == json.loads(quiet.stdout).keys()
+
+
+def test_verbose_prints_every_run(small: Stage):
+    done = small.compare("--rounds", "1", "--no-sweep", "--verbose")
+    runs = read_result(small.result()).records
+    assert sum(line.endswith(" s") for line in done.stderr.splitlines()) == len(runs)
+
+
+@pytest.mark.parametrize(("variables", "colors"), [({"FORCE_COLOR": "1"}, True), ({"NO_COLOR": "1"}, False)])
+def test_no_color_is_respected(small: Stage, variables: dict[str, str], colors: bool):
+    small.environment |= {"FORCE_COLOR": "1", **variables}
+    for arguments in (("doctor", "--no-noise"),):
+        assert (re.search(r"\x1b\[(?:\d;)?3\d", small.run(*arguments).stdout) is not None) == colors

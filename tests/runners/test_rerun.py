@@ -40,10 +40,7 @@ def test_a_result_is_repeated_unless_modules_or_programs_changed(stage: Stage):
     assert f"the program pw-chase of the module {module} is another" in refused.stderr
     assert "--anyway" in refused.stderr and set(stage.results.iterdir()) == before
     planned = stage.run("results", "rerun", str(first), "--anyway", "--plan")
-    assert (
-        planned.returncode == 0
-        and f"not as then: the program pw-chase of the module {module}" in planned.stdout
-    )
+    assert planned.returncode == 0 and f"the program pw-chase of the module {module}" in planned.stderr
 
     (stage.modules / f"{module}.lua").unlink()
     gone = stage.run("results", "rerun", str(first))

@@ -116,7 +116,7 @@ def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stag
     words = ("--policies", "none", "--rounds", "2", "--suite", "stream")
     done = suites.run("compare", "--output", str(suites.results), *words)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "STREAM: " in done.stdout and "(by stream/5.10)" in done.stdout
+    assert "STREAM: " in done.stderr and "(by stream/5.10)" in done.stderr
     assert "Triad [MB/s], higher is better" in done.stdout
     result = read_result(suites.result())
     assert result.folder.name.endswith("-stream")

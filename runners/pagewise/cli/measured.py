@@ -35,8 +35,9 @@ def begin_session(chosen: Mapping[str, Any], planning: bool) -> None:
             click.echo(f"pagewise: warning: {text}\n  remedy: as root: pagewise doctor --restore", err=True)
 
 
-def carry_out(comparison: Any, console: Console, planning: bool, as_json: bool) -> int:
-    """Measures what was prepared, or tells its plan; the exit code."""
+def carry_out(comparison: Any, planning: bool, as_json: bool) -> int:
+    """Measures what was prepared, or shows its plan; the exit code."""
+    console = make_console(as_json)
     return show_plan(comparison, console, as_json) if planning else measure(comparison, console, as_json)
 
 
@@ -68,7 +69,7 @@ def measure(comparison: Any, console: Console, as_json: bool = False) -> int:
 
 
 def show_plan(comparison: Any, console: Console, as_json: bool) -> int:
-    """Tells what was prepared; nothing is measured or written."""
+    """Shows what was prepared; nothing is measured or written."""
     from pagewise.report.render import terminal
     from pagewise.report.views import plan
 
@@ -123,5 +124,5 @@ def report_cluster(folder: Path, at_least: float, as_json: bool) -> int:
     from pagewise.cluster.findings import find
     from pagewise.report.views import cluster
 
-    found = find(folder, campaign.read(folder), at_least / 100.0)
+    found = find(folder, campaign.read(folder), at_least)
     return publish(make_console(as_json), folder, cluster.view(found), as_json)

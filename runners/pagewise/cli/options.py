@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -229,6 +230,32 @@ AT_LEAST = click.option(
     metavar="PERCENT",
     help="Ignore deviations of cluster nodes below this percentage.",
 )
+
+
+def _choose(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    """Keeps a choice that every console of the command depends on."""
+    if value:
+        context.meta[f"pagewise.{parameter.name}"] = True
+
+
+_MESSAGES = (
+    click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        expose_value=False,
+        callback=_choose,
+        help="Print results and errors only, no progress and no messages.",
+    ),
+    click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        expose_value=False,
+        callback=_choose,
+        help="Print every run with its duration.",
+    ),
+)
 JSON = click.option(
     "--json",
     "as_json",
@@ -258,6 +285,13 @@ def split_lists(chosen: dict[str, Any]) -> None:
     chosen["pages"] = chosen.pop("policies")
     for name in ("kernels", "configurations", "pages", "prefetchers"):
         chosen[name] = split_commas(chosen[name])
+
+
+def talkative(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say how much is printed beside results; `make_messages` reads them."""
+    for option in reversed(_MESSAGES):
+        command = option(command)
+    return command
 
 
 def placed(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -307,11 +341,46 @@ def print_json(data: Any) -> None:
 
 
 def make_console(as_json: bool = False) -> Console:
-    """Standard output, or standard error beside JSON; where it is no terminal, wide enough for the tables."""
-    console = PlainConsole(stderr=as_json)
-    if console.is_terminal:
-        return console
-    return PlainConsole(stderr=as_json, width=int(os.environ.get("COLUMNS", _PLAIN_WIDTH)))
+    """The console of results: standard output, or beside JSON standard error."""
+    return _console(stderr=as_json, quiet=as_json and _is_chosen("quiet"))
+
+
+def make_messages() -> Console:
+    """The console of progress and messages: standard error, silent with --quiet.
+
+    With --verbose what the session logs, every run, is printed there until the command ends.
+    """
+    console = _console(stderr=True, quiet=_is_chosen("quiet"))
+    if _is_chosen("verbose"):
+        handler, logger = _Messages(console), logging.getLogger("pagewise")
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        click.get_current_context().call_on_close(lambda: logger.removeHandler(handler))
+    return console
+
+
+class _Messages(logging.Handler):
+    """Prints log records on a console, above the progress bar."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._console.print(record.getMessage(), highlight=False, soft_wrap=True)
+
+
+def _is_chosen(name: str) -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(f"pagewise.{name}"))
+
+
+def _console(*, stderr: bool, quiet: bool) -> Console:
+    console = PlainConsole(stderr=stderr, quiet=quiet)
+    if not console.is_terminal:
+        # Wide enough for the tables.
+        console.width = int(os.environ.get("COLUMNS", _PLAIN_WIDTH))
+    return console
 
 
 def set_default_rounds(chosen: dict[str, Any]) -> None:

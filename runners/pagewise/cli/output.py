@@ -89,9 +89,9 @@ class PlainConsole(Console):
     No text is markup: names of others may hold brackets.
     """
 
-    def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
+    def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
         stream = sys.stderr if stderr else sys.stdout
-        super().__init__(file=getattr(stream, "styled", stream), stderr=stderr, width=width, markup=False)
+        super().__init__(file=getattr(stream, "styled", stream), stderr=stderr, quiet=quiet, markup=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """What is printed, piece by piece."""

@@ -31,4 +31,4 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         console.width = max(console.width, Console(width=_ENDLESS).measure(table).maximum)
     console.print(table if columns else "done")
     if columns and not rows:
-        click.echo("no rows")
+        click.echo("no rows", err=True)

@@ -102,7 +102,8 @@ def command(request: Request, folder: Path) -> list[str]:
 def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = False) -> None:
     """Runs all jobs to their end. Interrupted, jobs are cancelled, and what there is is kept.
 
-    `quiet` keeps what ReFrame prints to its log alone. Raises SetupError when ReFrame ran none.
+    What ReFrame prints goes to standard error, with `quiet` to its log only. Raises SetupError when ReFrame
+    ran none.
     """
     work = folder / campaign.WORK
     work.mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from pagewise.core.plan import CellKey, Step
 from pagewise.core.units import clock_text
 
+_LOG = logging.getLogger(__name__)
 # Runs that take about the same: kernel, key of the cell, what is swept.
 _Alike = tuple[str, CellKey, str | None]
 
@@ -98,6 +100,8 @@ class ProgressReporter:
 
     def end(self, step: Step, seconds: float) -> None:
         """A step is over, after so many seconds."""
+        label = f"{step.cell.compiler}/{step.cell.measured.label}"
+        _LOG.info("%s %s, %s %s: %.3f s", step.series, step.round, step.kernel.name, label, seconds)
         self._left.add(step, seconds)
         self._drop(step)
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pagewise.cli.measured import report_cluster
-from pagewise.cli.options import AT_LEAST, ENVIRONMENT, JSON, OUTPUT, print_json
+from pagewise.cli.options import AT_LEAST, ENVIRONMENT, JSON, OUTPUT, make_messages, print_json, talkative
 from pagewise.cli.types import Duration
 
 SITE = click.option(
@@ -94,6 +94,7 @@ def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
     "--name", default="cluster", show_default=True, metavar="NAME", help="Name in the result's folder."
 )
 @OUTPUT
+@talkative
 @JSON
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def run(as_json: bool, **chosen: Any) -> int:
@@ -120,7 +121,7 @@ def run(as_json: bool, **chosen: Any) -> int:
             job_options=chosen["job_options"],
         )
         folder, told = engine.begin(request)
-        engine.run(request, folder, told, quiet=as_json)
+        engine.run(request, folder, told, quiet=make_messages().quiet)
     return report_cluster(folder, chosen["at_least"], as_json)
 
 

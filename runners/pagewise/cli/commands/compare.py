@@ -31,13 +31,14 @@ from pagewise.cli.options import (
     SUITE,
     TIMEOUT,
     UNTIL,
-    make_console,
+    make_messages,
     place_threads,
     placed,
     set_default_rounds,
     split_commas,
     split_lists,
     take_where,
+    talkative,
 )
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.resumable import Resumable
@@ -176,6 +177,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
 @TIMEOUT
 @END_LEFTOVERS
 @PLAN
+@talkative
 @JSON
 def command(**chosen: Any) -> int:
     """Compare kernels in all configurations, or a program of yours under page policies, interleaved.
@@ -187,9 +189,8 @@ def command(**chosen: Any) -> int:
     machine, which are always restored. See docs/statistics.md and, for programs, docs/programs.md.
     """
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
-    console = make_console(as_json)
     begin_session(chosen, planning)
-    return carry_out(prepared(chosen, console), console, planning, as_json)
+    return carry_out(prepared(chosen, make_messages()), planning, as_json)
 
 
 def prepared(chosen: dict[str, Any], console: Console) -> Any:

@@ -24,11 +24,12 @@ from pagewise.cli.options import (
     SEED,
     SET_THP_SIZES,
     TIMEOUT,
-    make_console,
+    make_messages,
     place_threads,
     placed,
     split_commas,
     split_lists,
+    talkative,
 )
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.resumable import Resumable
@@ -98,6 +99,7 @@ class _Counting(Resumable, TakesProgram):
 @TIMEOUT
 @END_LEFTOVERS
 @PLAN
+@talkative
 @JSON
 def command(**chosen: Any) -> int:
     """Count events of kernels, and show what huge pages and compilers change.
@@ -113,9 +115,8 @@ def command(**chosen: Any) -> int:
             "pagewise simulate -- PROGRAM; or compare its time: pagewise compare -- PROGRAM",
         )
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
-    console = make_console(as_json)
     begin_session(chosen, planning)
-    return carry_out(prepared(chosen, console), console, planning, as_json)
+    return carry_out(prepared(chosen, make_messages()), planning, as_json)
 
 
 def prepared(chosen: dict[str, Any], console: Console) -> Any:

@@ -18,6 +18,7 @@ from pagewise.cli.options import (
     SUITE,
     find_catalog,
     make_console,
+    make_messages,
     print_json,
     split_commas,
 )
@@ -63,7 +64,7 @@ def _list_policies(chosen: dict[str, Any], names: tuple[str, ...], console: Cons
     from pagewise.workloads.program.command import look, print_survey, survey_data
 
     unused = dict.fromkeys(("metrics", "checks", "ok", "inputs", "reads"), ())
-    survey = look({**chosen, **unused, "policies": names}, console)
+    survey = look({**chosen, **unused, "policies": names}, make_messages())
     if as_json:
         print_json(survey_data(*survey))
     else:

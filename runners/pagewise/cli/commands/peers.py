@@ -19,9 +19,11 @@ from pagewise.cli.options import (
     SMT,
     TIMEOUT,
     make_console,
+    make_messages,
     print_json,
     split_commas,
     take_where,
+    talkative,
 )
 from pagewise.cli.shell import values
 from pagewise.core.errors import Interrupted
@@ -71,6 +73,7 @@ _INVALID = 1
 @OUTPUT
 @TIMEOUT
 @END_LEFTOVERS
+@talkative
 @JSON
 def command(as_json: bool, **chosen: Any) -> int:
     """Compare the kernels with installed peer benchmarks, interleaved.
@@ -86,13 +89,14 @@ def command(as_json: bool, **chosen: Any) -> int:
     for name in ("peers", "kernels"):
         chosen[name] = split_commas(chosen[name])
     chosen["where"] = take_where(chosen)
-    comparison = prepare(Options(**chosen), console)
+    messages = make_messages()
+    comparison = prepare(Options(**chosen), messages)
     found = comparison.measure()
     # Written first: Ctrl-C may have ended the reader of our output as well.
     write_files(comparison.folder, found, comparison.to_dict())
     print_rows(console, found)
     if text := left_text(comparison.left):
-        console.print(text, style="yellow", highlight=False, soft_wrap=True)
+        messages.print(text, style="yellow", highlight=False, soft_wrap=True)
     console.print(f"Result: {comparison.folder / 'peers.md'}", highlight=False, soft_wrap=True)
     if as_json:
         print_json(to_dict(comparison.folder, found, comparison.to_dict()))

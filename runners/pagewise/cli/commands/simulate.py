@@ -15,7 +15,9 @@ from pagewise.cli.options import (
     OUTPUT,
     TIMEOUT,
     make_console,
+    make_messages,
     split_commas,
+    talkative,
 )
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.shell import values
@@ -59,6 +61,7 @@ from pagewise.cli.shell import values
 )
 @OUTPUT
 @TIMEOUT
+@talkative
 @JSON
 @click.argument("kernel", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -89,11 +92,11 @@ def command(
 
     if (kernel is None) == (not command):
         raise click.UsageError("Name either a kernel, or a program after --.")
-    console = make_console(as_json)
+    console, messages = make_console(as_json), make_messages()
     chosen["policies"] = split_commas(chosen["policies"])
     subject = (_path(command[0]), *command[1:]) if kernel is None else (kernel, *arguments)
-    modelling = prepare(Options(**chosen), subject, console)
-    records, missing = run_model(modelling, console)
+    modelling = prepare(Options(**chosen), subject, messages)
+    records, missing = run_model(modelling, messages)
     name = modelling.subject.name
     for policy, fault in missing.items():
         click.echo(f"pagewise: policy {policy} is omitted: {fault}", err=True)

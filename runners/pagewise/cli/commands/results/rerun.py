@@ -11,7 +11,7 @@ import click
 
 from pagewise.cli.consent import TRUST, confirm
 from pagewise.cli.measured import begin_session, carry_out
-from pagewise.cli.options import JSON, MODULES, PLAN, make_console
+from pagewise.cli.options import JSON, MODULES, PLAN, make_messages, talkative
 from pagewise.cli.shell import values
 from pagewise.core.errors import SelectionError
 
@@ -41,6 +41,7 @@ _MEASURING = ("compare", "counters")
     help="Parent folder of the new result's folder (default: that of RESULT).",
 )
 @PLAN
+@talkative
 @JSON
 def command(
     result: Path,
@@ -93,8 +94,8 @@ def command(
     same_choice(chosen, manifest)
     check_changes(chosen, change_settings, result)
     begin_session(chosen, planning)
-    console = make_console(as_json)
+    console = make_messages()
     comparison: Any = file.prepared(chosen, console)
     for line in check_same(found, comparison.manifest, anyway):
-        console.print(f"not as then: {line}", style="yellow", highlight=False, soft_wrap=True)
-    return carry_out(comparison, console, planning, as_json)
+        console.print(f"different now: {line}", style="yellow", highlight=False, soft_wrap=True)
+    return carry_out(comparison, planning, as_json)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from builders import configuration, record
+from pagewise.cli import root
 from stage import Stage
 
 
@@ -51,7 +56,7 @@ def test_every_configuration_that_a_kernel_can_tell_apart_is_an_experiment(
     thp = triad["gcc-12.2.0_thp_hardware-regular"]
     assert thp["n_repeats"] == "3"
     assert thp["variables"]["configuration"].endswith("gcc-12.2.0/thp/hardware-regular")
-    assert thp["variables"]["lowest_coverage"] == 0.99
+    assert Path(told["variables"]["pagewise"]).name == "pagewise"
     assert told["variables"]["n_threads"] == 2
 
 
@@ -76,10 +81,40 @@ def test_figures_of_merit_are_found_in_what_a_kernel_writes(
     assert values["bandwidth_stream_gb_per_s"] == told["metrics"]["bandwidth_stream_gb_per_s"]
     assert values["huge_coverage"] == told["pages"]["huge_coverage"] == 1.0
     assert values["populate"] == told["seconds"]["populate"]
-    (checked,) = [call for call in found["success_criteria"] if ast.literal_eval(call.args[0]) == "checked"]
-    assert re.match(keyword(checked, "match"), record.read_text())
-    failed = record.read_text().replace('"status": "ok"', '"status": "check_failed"')
-    assert not re.match(keyword(checked, "match"), failed)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_valid"),
+    [
+        ({}, True),
+        ({"pages": {"policy": "thp:64k"}}, True),
+        ({"status": "failed", "failure": {"exit_code": 1, "message": "m", "remedy": "r"}}, False),
+        ({"validation": {"passed": False}}, False),
+        ({"pages": {"huge_coverage": 0.5}}, False),
+        ({"pages": {"policy": "hugetlbfs"}}, False),
+        (None, False),
+    ],
+)
+def test_an_experiment_succeeds_if_pagewise_excludes_nothing(
+    exported: tuple[Stage, Path], tmp_path: Path, changes: dict[str, Any] | None, is_valid: bool
+) -> None:
+    _, folder = exported
+    (valid,) = calls(folder, "triad")["success_criteria"]
+    job = (folder / "configs/execute_experiment.tpl").read_text().splitlines()
+    (line,) = [line for line in job if line.startswith("{pagewise}")]
+    words = shlex.split(line.partition(" > ")[0].replace("{experiment_run_dir}", str(tmp_path)))
+    if changes is not None:
+        good = record(configuration(label=("thp", "hardware", "regular")), 1.0)
+        del good["run"]
+        changed = {
+            name: {**good.get(name, {}), **part} if isinstance(part, dict) else part
+            for name, part in changes.items()
+        }
+        (tmp_path / "records.jsonl").write_text(json.dumps(good | changed) + "\n")
+    done = CliRunner().invoke(root, words[1:])
+    found = re.match(keyword(valid, "match"), done.stdout, re.DOTALL) is not None
+    lines = [re.match(keyword(valid, "match"), text) for text in done.stdout.splitlines()]
+    assert found == any(lines) == is_valid
 
 
 def test_a_folder_with_something_in_it_is_refused(exported: tuple[Stage, Path]) -> None:

@@ -40,6 +40,7 @@ def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) 
     """Write Ramble applications of the kernels, and a workspace with the configurations, into FOLDER."""
     from pagewise.cluster.export.ramble import Chosen, write_ramble
     from pagewise.stack import lmod
+    from pagewise.stack.paths import project_root
     from pagewise.stack.setup import setup_facts
 
     catalog = find_catalog(environment, modules)
@@ -48,6 +49,7 @@ def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) 
         catalog.select_entries(split_commas(chosen["configurations"])),
         catalog.tree,
         lmod.find_init(setup_facts()),
+        project_root() / "pagewise",
         chosen["threads"],
         chosen["rounds"],
     )

@@ -23,12 +23,14 @@ from pagewise.core.configuration import BASELINE
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.files import write_inside
 from pagewise.core.kernel import Kernel
-from pagewise.core.page_policy import ENOUGH_COVERAGE, PagePolicy
 from pagewise.core.plan import subject
+from pagewise.core.result import RECORDS
 from pagewise.stack.catalog import Entry
 
 _NUMBER = r"(?P<value>-?[0-9.]+(?:[eE][-+]?[0-9]+)?)"
-_RECORD = "{experiment_run_dir}/record.jsonl"
+_RECORD = f"{{experiment_run_dir}}/{RECORDS}"
+# What `pagewise results show` says of the record: by the rules that comparisons are judged by.
+_CHECKED = "{experiment_run_dir}/checked.json"
 # What the record tells of every kernel, besides its own metrics (schema/record-1.json).
 _COMMON = (
     ("huge_coverage", "", "share of the arrays on huge pages"),
@@ -43,13 +45,15 @@ _TEMPLATES = Path(__file__).parent / "templates"
 class Chosen:
     """What is exported: kernels, configurations and their module tree.
 
-    `init` starts Lmod in a job, `runs` is how often an experiment is repeated.
+    `init` starts Lmod in a job, `pagewise` is the program that checks records there, `runs` is how often an
+    experiment is repeated.
     """
 
     kernels: Sequence[Kernel]
     entries: Sequence[Entry]
     tree: Path
     init: Path
+    pagewise: Path
     threads: int
     runs: int
 
@@ -96,10 +100,7 @@ def application(kernel: Kernel) -> str:
             {"field": field, "unit": unit, "label": label, "pattern": rf'.*"{field}":\s*{_NUMBER}'}
             for field, unit, label in (*figures, *_COMMON)
         ],
-        coverage=[
-            ("enough_huge_pages", "{value} >= {lowest_coverage}"),
-            ("no_more_huge_pages", "{value} <= {highest_coverage}"),
-        ],
+        checked=_CHECKED,
     )
 
 
@@ -123,8 +124,6 @@ def workspace(chosen: Chosen) -> dict[str, Any]:
                     "prefetch": one.prefetch,
                     "stores": one.stores,
                     "compiler_used": one.compiler,
-                    "lowest_coverage": 0 if PagePolicy(one.hugepages).is_base else ENOUGH_COVERAGE,
-                    "highest_coverage": 0 if PagePolicy(one.hugepages).is_base else 1,
                 },
             }
         applications[name_of(kernel)] = {"workloads": {"compare": {"experiments": experiments}}}
@@ -139,6 +138,7 @@ def workspace(chosen: Chosen) -> dict[str, Any]:
                 "n_threads": chosen.threads,
                 "module_init": str(chosen.init),
                 "module_tree": str(chosen.tree.absolute()),
+                "pagewise": str(chosen.pagewise),
             },
             "applications": applications,
             "software": {"packages": {}, "environments": {}},

@@ -9,26 +9,22 @@ import click
 
 from pagewise.cli.options import make_console
 
-_ENDLESS = 1 << 20
 
-
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Prints the rows; where standard output is not a terminal, one line per row."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from pagewise.report.model import Column, Table
+    from pagewise.report.render.terminal import show_table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, name in enumerate(columns):
-        numbers = bool(rows) and all(isinstance(row[place], int | float | None) for row in rows)
-        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("" if value is None else str(value)) for value in row))
+    if not names:
+        click.echo("done")
+        return
     console = make_console()
-    if not console.is_terminal:
+    columns = []
+    for place, name in enumerate(names):
+        numbers = bool(rows) and all(isinstance(row[place], int | float | None) for row in rows)
         # Nobody scrolls a file or a pipe sideways, and programs read them.
-        console.width = max(console.width, Console(width=_ENDLESS).measure(table).maximum)
-    console.print(table if columns else "done")
-    if columns and not rows:
+        wrap = console.is_terminal and not numbers
+        columns.append(Column(name, name, "plain" if numbers else "text", wrap=wrap))
+    show_table(console, Table("", tuple(columns), tuple(map(tuple, rows))))
+    if not rows:
         click.echo("no rows", err=True)

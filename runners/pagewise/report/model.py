@@ -17,6 +17,7 @@ Value: TypeAlias = str | int | float | bool | Ratio | None
 Style = Literal["", "faster", "slower", "inconclusive", "baseline", "excluded", "reference", "strong", "code"]
 Kind = Literal[
     "text",
+    "plain",
     "code",
     "integer",
     "count",
@@ -76,6 +77,7 @@ def _count_text(value: float) -> str:
 
 _TEXTS: Mapping[Kind, Callable[[Any], str]] = {
     "text": str,
+    "plain": str,
     "code": str,
     "integer": lambda value: f"{value:d}" if isinstance(value, int) else f"{value:.0f}",
     "count": _count_text,
@@ -169,16 +171,6 @@ class Table:
         """The rows as objects by column name."""
         for row in self.rows:
             yield {column.name: cell(value).value for column, value in zip(self.columns, row, strict=True)}
-
-    def without(self, *names: str) -> Table:
-        """The table without some columns."""
-        kept = [place for place, column in enumerate(self.columns) if column.name not in names]
-        return Table(
-            self.title,
-            tuple(self.columns[place] for place in kept),
-            tuple(tuple(row[place] for place in kept) for row in self.rows),
-            self.chart,
-        )
 
     def merged(self, row: int, place: int) -> bool:
         """Whether a cell repeats the one above it, in all merged columns up to it."""

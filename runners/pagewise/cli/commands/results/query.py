@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -38,23 +35,10 @@ def command(question: str | None, store: Path, as_csv: bool, as_json: bool, wait
             {
                 "schema": "pagewise.answer/1",
                 "columns": columns,
-                "rows": [dict(zip(columns, map(_plain, row), strict=True)) for row in rows],
+                "rows": [dict(zip(columns, row, strict=True)) for row in rows],
             }
         )
     elif as_csv:
         click.echo(csv.text(columns, rows), nl=False)
     else:
         print_table(columns, rows)
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON has it."""
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)

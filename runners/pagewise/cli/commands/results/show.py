@@ -31,6 +31,6 @@ def command(result: Path, as_json: bool) -> None:
     for one in told["runs"]:
         click.echo(f"{'runs':<22} {one['records']} {one['series']}: {one['status']}")
     for one in told["not_ranked"]:
-        click.echo(f"{'not ranked':<22} {one['records']}: {one['reason']}")
+        click.echo(f"{'excluded':<22} {one['records']}: {one['reason']}")
     for fault in told["faults"]:
-        click.echo(f"{'left out':<22} {fault}")
+        click.echo(f"{'invalid lines':<22} {fault}")

@@ -441,9 +441,9 @@ def lmod_init() -> str | None:
 def write(file: Path, content: dict[str, Any]) -> None:
     """Replace a file by JSON content, which is also YAML, in one step."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    aside = file.with_name(file.name + ".new")
-    aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    aside.replace(file)
+    temporary = file.with_name(file.name + ".new")
+    temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    temporary.replace(file)
 
 
 def main(root: Path) -> None:

@@ -134,9 +134,9 @@ def store(content: bytes, sha256: str, version: str, mirror: Path) -> Path:
     """Write the archive to Spack's mirror, and return a link to it by its name."""
     place = mirror / "_source-cache" / "archive" / sha256[:2] / f"{sha256}.tar"
     place.parent.mkdir(parents=True, exist_ok=True)
-    aside = place.with_suffix(f".{os.getpid()}")
-    aside.write_bytes(content)
-    aside.replace(place)
+    temporary = place.with_suffix(f".{os.getpid()}")
+    temporary.write_bytes(content)
+    temporary.replace(place)
     link = mirror / "pagewise" / f"pagewise-kernels-{version}.tar"
     link.parent.mkdir(exist_ok=True)
     link.unlink(missing_ok=True)

@@ -118,9 +118,9 @@ def absolute(folder: Path, included: str | dict[str, Any]) -> str | dict[str, An
     return included if included.startswith("$") else os.path.normpath(folder / included)
 
 
-def of_site(root: Path, site: Path, aside: Path) -> dict[str, str]:
+def of_site(root: Path, site: Path, workspace: Path) -> dict[str, str]:
     """The folders of this site, by the folders of the environment's site that they replace."""
-    only = aside / "system-compiler"
+    only = workspace / "system-compiler"
     if not only.exists():
         script = root / "setup" / "system_compiler.py"
         subprocess.run([sys.executable, str(script), str(site), str(only)], check=True)
@@ -128,13 +128,13 @@ def of_site(root: Path, site: Path, aside: Path) -> dict[str, str]:
     return {str(state / "sites"): str(site), str(state / "system-compiler"): str(only)}
 
 
-def concretize(root: Path, source: Path, target: str, aside: Path, site: Path) -> Path:
-    """The lockfile of an environment for a target and site, solved in a separate folder below `aside`.
+def concretize(root: Path, source: Path, target: str, workspace: Path, site: Path) -> Path:
+    """The lockfile of an environment for a target and site, solved in a separate folder below `workspace`.
 
     If another environment builds its compiler, that is solved first.
     """
     content = syaml.load(source / "spack.yaml")["spack"]
-    replaced = of_site(root, site, aside)
+    replaced = of_site(root, site, workspace)
     entries = [absolute(source, entry) for entry in content.get("include", [])]
     content["include"] = [
         replaced.get(str(Path(entry).parent), entry) if isinstance(entry, str) else entry for entry in entries
@@ -144,11 +144,11 @@ def concretize(root: Path, source: Path, target: str, aside: Path, site: Path) -
     if isinstance(reuse := content.get("concretizer", {}).get("reuse"), dict):
         for origin in reuse["from"]:
             if origin["type"] == "environment":
-                origin["path"] = str(concretize(root, root / origin["path"], target, aside, site).parent)
+                origin["path"] = str(concretize(root, root / origin["path"], target, workspace, site).parent)
     settings = ["-c", "concretizer:targets:host_compatible:false"]
     if target != "host":
         settings += ["-c", f"packages:all:require:target={target}"]
-    folder = aside / source.name
+    folder = workspace / source.name
     folder.mkdir()
     (folder / "spack.yaml").write_text(json.dumps({"spack": content}), encoding="utf-8")
     spack = [str(root / ".pagewise/spack/bin/spack"), *settings, "--env-dir", str(folder)]
@@ -187,8 +187,8 @@ def write(root: Path, environment: str, source: Path, target: str, *, folder: Pa
         )
     if target != "host" and target not in archspec.TARGETS:
         fail(f"unknown target '{target}'", "use one that spack arch --known-targets lists")
-    with tempfile.TemporaryDirectory(prefix="lock-", dir=root / ".pagewise") as aside:
-        lockfile = concretize(root, source, target, Path(aside), site)
+    with tempfile.TemporaryDirectory(prefix="lock-", dir=root / ".pagewise") as workspace:
+        lockfile = concretize(root, source, target, Path(workspace), site)
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(lockfile, folder / "spack.lock")
         listing = sources(root, environment, folder, lockfile.parent)

@@ -120,7 +120,7 @@ def compilers(setup_file: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def main(environment_file: Path, site: Path, setup_file: Path) -> int:
-    """Print the plan. Exit code 4: the environment is not understood, or nothing of it can be built."""
+    """Print the plan. Exit code 4: the environment is not supported, or no compiler is available."""
     verified, rejected = compilers(setup_file)
     try:
         wanted = configurations(environment_file, site)

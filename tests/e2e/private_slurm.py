@@ -1,7 +1,7 @@
-"""A Slurm of one's own: munged, slurmctld and some slurmd in a folder, on free ports, ended with the block.
+"""A private Slurm: munged, slurmctld and several slurmd in a folder, on free ports, until the block ends.
 
-Each node is a slurmd in a mount and a host name namespace of its own, so that a node can be set otherwise
-than the others. No system-wide Slurm is read or touched.
+Each node is a slurmd in its own mount and host name namespaces, so that nodes can have different settings.
+It neither reads nor changes a system-wide Slurm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort={ports[0]}
 SlurmUser=root
 AuthType=auth/munge
-# So long a requeued job must wait.
+# A requeued job waits until its credential expires.
 AuthInfo=socket={folder}/munge/socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation={folder}/state
@@ -50,18 +50,18 @@ SlurmdParameters=config_overrides
 """
 
 
-def lacks() -> str | None:
-    """Why there can be no Slurm here, None where there can."""
+def unavailable_because() -> str | None:
+    """Why a private Slurm cannot run on this machine; None if it can."""
     missing = [name for name in PROGRAMS if shutil.which(name, path=_PATH) is None]
     if missing:
-        return f"{', '.join(missing)} not here: apt-get install munge slurmctld slurmd slurm-client"
-    tried = subprocess.run(["unshare", "--mount", "--uts", "true"], capture_output=True, check=False)
-    return None if os.geteuid() == 0 and tried.returncode == 0 else "needs root, for namespaces"
+        return f"{', '.join(missing)} missing: apt-get install munge slurmctld slurmd slurm-client"
+    namespaces = subprocess.run(["unshare", "--mount", "--uts", "true"], capture_output=True, check=False)
+    return None if os.geteuid() == 0 and namespaces.returncode == 0 else "needs root, for namespaces"
 
 
 @dataclass
 class Slurm:
-    """A cluster that runs. `environment` has its commands and everything that calls them use it."""
+    """A running cluster. Slurm's commands use it with the variables of `environment`."""
 
     folder: Path
     nodes: tuple[str, ...]
@@ -71,18 +71,18 @@ class Slurm:
     def environment(self) -> dict[str, str]:
         return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": _PATH}
 
-    def say(self, *command: str) -> str:
-        """What one of Slurm's commands says."""
+    def call(self, *command: str) -> str:
+        """Run one of Slurm's commands, and return its output."""
         environment = {**os.environ, **self.environment}
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=True
         ).stdout
 
     def kill(self, node: str) -> None:
-        """The node dies: its slurmd and all that it runs, without a word."""
+        """Kill a node: its slurmd and all of its processes, without notice."""
         mine = Path(f"/proc/{self.daemons[node].pid}/ns/uts").readlink()
         if mine == Path("/proc/self/ns/uts").readlink():
-            # It has not come to its own namespace yet.
+            # It has not entered its namespace yet.
             self.daemons[node].kill()
             return
         for process in Path("/proc").glob("[0-9]*"):
@@ -93,18 +93,20 @@ class Slurm:
                 continue
 
     def start_node(self, node: str, before: Sequence[str] = ()) -> None:
-        """Starts a node's slurmd, after shell commands in its namespaces."""
+        """Start a node's slurmd, after shell commands in its namespaces."""
         lines = [f"hostname {node}", *before, f'exec slurmd -D -N {node} -f "$SLURM_CONF"']
         self._start(node, "unshare", "--mount", "--uts", "sh", "-ec", "\n".join(lines))
 
     def wait_for(self, states: dict[str, str]) -> None:
-        """Until these nodes are in these states."""
+        """Wait until these nodes are in these states."""
         end = time.monotonic() + _SECONDS
         while True:
-            told = dict(line.split() for line in self.say("sinfo", "-h", "-N", "-o", "%N %T").splitlines())
-            if all(told.get(node) == state for node, state in states.items()):
+            current = dict(
+                line.split() for line in self.call("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
+            )
+            if all(current.get(node) == state for node, state in states.items()):
                 return
-            assert time.monotonic() < end, f"nodes are {told}; logs in {self.folder}"
+            assert time.monotonic() < end, f"nodes are {current}; logs in {self.folder}"
             time.sleep(0.1)
 
     def start(self) -> None:
@@ -121,7 +123,7 @@ class Slurm:
             text += f"NodeName={node} {place} CPUs=2 RealMemory=100\n"
         text += f"PartitionName=batch Nodes={','.join(self.nodes)} Default=YES MaxTime=60 State=UP\n"
         (self.folder / "slurm.conf").write_text(text)
-        # Nothing of control groups is used; without a word Slurm looks for those of the machine.
+        # Control groups are not used, but without this file Slurm looks for the machine's.
         (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
         files = {
             "key-file": "key",
@@ -137,7 +139,7 @@ class Slurm:
         self._start("slurmctld", "slurmctld", "-D")
 
     def stop(self) -> None:
-        """Ends all daemons and what they run."""
+        """End all daemons and their processes."""
         for node in self.nodes:
             if node in self.daemons and self.daemons[node].poll() is None:
                 self.kill(node)
@@ -164,7 +166,7 @@ class Slurm:
 
 @contextmanager
 def private_slurm(folder: Path, nodes: dict[str, Sequence[str]]) -> Iterator[Slurm]:
-    """A cluster with these nodes, each with the shell commands that set it otherwise than the machine."""
+    """A cluster with these nodes, each with the shell commands that change its settings."""
     slurm = Slurm(folder, tuple(nodes))
     try:
         slurm.start()
@@ -178,7 +180,7 @@ def private_slurm(folder: Path, nodes: dict[str, Sequence[str]]) -> Iterator[Slu
 
 
 def until(condition, message: str, seconds: float = _SECONDS) -> None:
-    """Waits for a condition."""
+    """Wait for a condition."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, message
@@ -186,19 +188,19 @@ def until(condition, message: str, seconds: float = _SECONDS) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
+    """Currently free ports."""
     held = [socket.socket() for _ in range(count)]
     try:
-        for one in held:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in held]
+        for listener in held:
+            listener.bind(("127.0.0.1", 0))
+        return [listener.getsockname()[1] for listener in held]
     finally:
-        for one in held:
-            one.close()
+        for listener in held:
+            listener.close()
 
 
 def _answers(slurm: Slurm) -> bool:
     try:
-        return bool(slurm.say("sinfo", "-h"))
+        return bool(slurm.call("sinfo", "-h"))
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         return False

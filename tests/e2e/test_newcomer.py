@@ -1,4 +1,4 @@
-"""The newcomer's path on fresh systems of Debian: packages as root, all else as an ordinary user."""
+"""A new user on fresh Debian systems: packages are installed by root, all else runs as an ordinary user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 STATE = ROOT / ".pagewise"
 SPACK = ("spack", "spack-packages")
 pytestmark = pytest.mark.newcomer
-#: GCC by release of Debian: what its newcomers build with.
+#: The default GCC by Debian release.
 DEFAULT_GCC = {"bookworm": 12, "trixie": 14}
 PROJECT = "pagewise"
 
@@ -33,7 +33,7 @@ class Newcomer:
 
     @property
     def clone(self) -> Path:
-        """The clone, from outside."""
+        """The clone, seen from outside."""
         return self.root.home / PROJECT
 
     def use(self, script: str) -> subprocess.CompletedProcess[str]:
@@ -42,7 +42,7 @@ class Newcomer:
             f"cd {PROJECT}; {script}",
             PAGEWISE_SPACK_URL="file:///seed/spack.git",
             PAGEWISE_SPACK_PACKAGES_URL="file:///seed/spack-packages.git",
-            # Indexing takes a minute; the set-up of the machine that runs these tests has done it.
+            # Indexing takes a minute; use the index of the checkout that runs these tests.
             PAGEWISE_SPACK_INDEX="/seed/misc-cache",
         )
 
@@ -57,20 +57,21 @@ def newcomer(
     debian.needed(unavailable)
     with tempfile.TemporaryDirectory(prefix="pagewise-newcomer-", dir="/var/tmp") as place:
         Path(place).chmod(0o755)
-        one = Newcomer(request.param, debian.unpack(request.param, Path(place, "root")))
-        seed = one.root.folder / "seed"
+        newcomer = Newcomer(request.param, debian.unpack(request.param, Path(place, "root")))
+        root = newcomer.root
+        seed = root.folder / "seed"
         for name in SPACK:
             debian.succeed(
                 "git", "clone", "--quiet", "--bare", (STATE / name).resolve(), seed / f"{name}.git"
             )
         shutil.copytree((STATE / "misc-cache").resolve(), seed / "misc-cache")
-        debian.succeed("git", "clone", "--quiet", f"file://{ROOT}", one.clone)
-        debian.succeed("chown", "--recursive", f"{debian.UID}:{debian.UID}", seed, one.root.home)
-        done = one.root.administer(f"/home/{debian.USER}/{PROJECT}/setup/system-packages first run gcc build")
+        debian.succeed("git", "clone", "--quiet", f"file://{ROOT}", newcomer.clone)
+        debian.succeed("chown", "--recursive", f"{debian.UID}:{debian.UID}", seed, root.home)
+        done = root.administer(f"/home/{debian.USER}/{PROJECT}/setup/system-packages first run gcc build")
         assert done.returncode == 0, done.stdout
-        # What root's call left in the clone is the user's to write.
-        debian.succeed("chown", "--recursive", f"{debian.UID}:{debian.UID}", one.root.home)
-        yield one
+        # Give the files that root wrote in the clone to the user.
+        debian.succeed("chown", "--recursive", f"{debian.UID}:{debian.UID}", root.home)
+        yield newcomer
 
 
 def test_an_ordinary_user_compares(newcomer: Newcomer) -> None:
@@ -84,8 +85,8 @@ def test_an_ordinary_user_compares(newcomer: Newcomer) -> None:
     assert (result / "report.html").stat().st_size > 0
     assert not (newcomer.clone / ".pagewise" / "missing.tsv").read_text()
 
-    told = json.loads(newcomer.use(f"./pagewise report --json results/{result.name} 2>/dev/null").stdout)
-    rows = [row for kernel in told["kernels"] for row in kernel["configurations"]]
+    report = json.loads(newcomer.use(f"./pagewise report --json results/{result.name} 2>/dev/null").stdout)
+    rows = [row for kernel in report["kernels"] for row in kernel["configurations"]]
     compared = [row for row in rows if row["hugepages"] == "thp"]
     assert compared and all(row["verdict"] for row in compared)
     gcc = {record["configuration"]["compiler"].split("-")[1].split(".")[0] for record in records}
@@ -93,12 +94,12 @@ def test_an_ordinary_user_compares(newcomer: Newcomer) -> None:
 
 
 def test_other_versions_of_gcc_compile_all_kernels(newcomer: Newcomer) -> None:
-    """Those that the release has besides, but for what newcomers of another release build with."""
+    """All other versions of the release, except the default of another release."""
     listed = newcomer.root.administer("apt-cache pkgnames gfortran-").stdout.split()
     numbers = {name.removeprefix("gfortran-") for name in listed}
-    others = sorted({int(one) for one in numbers if one.isdecimal()} - set(DEFAULT_GCC.values()))
+    others = sorted({int(number) for number in numbers if number.isdecimal()} - set(DEFAULT_GCC.values()))
     assert others
-    packages = " ".join(f"gcc-{one} gfortran-{one}" for one in others)
+    packages = " ".join(f"gcc-{version} gfortran-{version}" for version in others)
     done = newcomer.root.administer(f"apt-get install -q -y --no-install-recommends {packages}")
     assert done.returncode == 0, done.stdout[-2000:]
     for version in others:
@@ -113,9 +114,9 @@ def test_other_versions_of_gcc_compile_all_kernels(newcomer: Newcomer) -> None:
         assert done.returncode == 0, done.stdout[-5000:]
 
 
-def test_the_everyday_tests_pass_on_debian_13(newcomer: Newcomer) -> None:
+def test_make_check_passes_on_debian_13(newcomer: Newcomer) -> None:
     if newcomer.release != "trixie":
-        pytest.skip("`make check` has passed on the machine that runs this, or on Debian 12")
+        pytest.skip("`make check` runs on Debian 12 in CI's other parts")
     done = newcomer.root.administer(f"/home/{debian.USER}/{PROJECT}/setup/system-packages test")
     assert done.returncode == 0, done.stdout
     done = newcomer.use("make check")

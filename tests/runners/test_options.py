@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from pagewise.cli import root
 from pagewise.cli.types import Duration, Percent
-from stage import Stage
+from stage import RUNNERS, Stage
 
 #: Parameters that are the same thing wherever they occur, by their long option.
 SHORT = {
@@ -116,3 +120,32 @@ def test_the_environment_comes_from_a_variable_and_the_option_wins(monkeypatch: 
 )
 def test_what_does_not_fit_the_subject_is_wrong_usage(stage: Stage, arguments: tuple[str, ...]):
     assert stage.run(*arguments).returncode == 2
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_every_option_and_examples_that_can_be_parsed(name: str):
+    done = CliRunner().invoke(root, [*name.split(), "--help"], env={"COLUMNS": "110"})
+    assert done.exit_code == 0
+    command = COMMANDS[name]
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert max(parameter.opts, key=len) in done.stdout
+    examples = (command.epilog or "Examples:").split("\n\n")[1:]
+    assert examples or name in ("completion", "manual")
+    for example in examples:
+        words = shlex.split(example, comments=True)
+        words = words[words.index("pagewise") + 1 :]
+        assert words[: len(name.split())] == name.split()
+        command.make_context(name, words[len(name.split()) :], resilient_parsing=True)
+
+
+@pytest.mark.parametrize("arguments", [(), ("compare",), ("results", "diff")])
+def test_help_imports_nothing_heavy(arguments: tuple[str, ...]):
+    script = (
+        f"import sys; sys.path.insert(0, {str(RUNNERS)!r}); from pagewise.cli import root\n"
+        f"root.main([*{arguments!r}, '--help'], standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    heavy = {"numpy", "scipy", "matplotlib", "duckdb", "jsonschema", "jinja2", "yaml", "reframe"}
+    assert heavy & set(done.stderr.split()) == set()

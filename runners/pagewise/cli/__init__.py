@@ -7,7 +7,8 @@ import sys
 import time
 from typing import NoReturn
 
-import click
+import rich_click as click
+from click.exceptions import Exit
 from click.shell_completion import add_completion_class, shell_complete
 
 import pagewise
@@ -18,7 +19,26 @@ from pagewise.core.errors import Interrupted
 
 BEGAN = time.monotonic()
 COMPLETE = "_PAGEWISE_COMPLETE"
-_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+_SETTINGS = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 110,
+    # Without color: text of others, as in a default, may hold control characters.
+    "rich_help_config": {
+        "theme": "default-slim",
+        "text_markup": None,
+        "color_system": None,
+        "max_width": 110,
+        "padding_helptext_first_line": (0, 0, 1, 0),
+        "options_table_help_sections": ["help", "required", "envvar", "default"],
+        "command_groups": {
+            "pagewise": [
+                {"name": "Measure", "commands": ["compare", "counters", "simulate", "peers", "cluster"]},
+                {"name": "Results", "commands": ["report", "results", "export"]},
+                {"name": "This machine", "commands": ["doctor", "list", "run", "site", "completion"]},
+            ]
+        },
+    },
+}
 
 
 @click.group(cls=Folder, package="pagewise.cli.commands", context_settings=_SETTINGS)
@@ -56,6 +76,6 @@ def _run() -> int:
     try:
         with root.make_context("pagewise", sys.argv[1:]) as context:
             code = root.invoke(context)
-    except click.exceptions.Exit as done:
+    except Exit as done:
         code = done.exit_code
     return code if isinstance(code, int) else 0

@@ -6,12 +6,12 @@ import importlib
 import pkgutil
 from typing import Any
 
-import click
+import rich_click as click
 
 from pagewise.core.suggestions import choose_of
 
 
-class Folder(click.Group):
+class Folder(click.RichGroup):
     """The commands of a package: the file `show.py` with a function `command` is the command `show`."""
 
     def __init__(self, *arguments: Any, package: str, **named: Any) -> None:
@@ -28,6 +28,7 @@ class Folder(click.Group):
         if name not in self.list_commands(context):
             return None
         command: click.Command = importlib.import_module(f"{self.package}.{name}").command
+        command.name = name
         return command
 
     def resolve_command(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
+import rich_click as click
 from rich.console import Console
 
 from pagewise.cli.output import PlainConsole
@@ -23,6 +23,9 @@ _PLAIN_WIDTH = 120
 _ROUNDS, _WIDTH = 7, 0.03
 
 
+#: Groups of options in --help.
+SUBJECT, PROGRAM, RUNS, PLACEMENT = "What to run", "A program of yours", "Rounds and runs", "Placement"
+SETTINGS, RESULT = "Machine settings, restored afterwards (root)", "Result and output"
 DEFAULT_ENVIRONMENT = "default"
 
 
@@ -37,6 +40,7 @@ def environment_option(default: str | None, text: str) -> Callable[[Any], Any]:
         show_envvar=True,
         metavar="NAME",
         shell_complete=values.one_of(values.environments),
+        panel=SUBJECT,
         help=f"Environment whose modules are used, .pagewise/modules/NAME (default: {text}).",
     )
 
@@ -50,6 +54,7 @@ MODULES = click.option(
     "--modules",
     type=click.Path(path_type=Path),
     metavar="DIR",
+    panel=SUBJECT,
     help="Module tree, instead of that of an environment (also: PAGEWISE_MODULES).",
 )
 SEED = click.option(
@@ -58,6 +63,7 @@ SEED = click.option(
     metavar="N",
     default=1,
     show_default=True,
+    panel=RUNS,
     help="Seed of the order of runs and of the bootstrap.",
 )
 OUTPUT = click.option(
@@ -68,6 +74,7 @@ OUTPUT = click.option(
     default=Path("results"),
     show_default=True,
     metavar="DIR",
+    panel=RESULT,
     help="Parent folder of the result's folder.",
 )
 TIMEOUT = click.option(
@@ -77,11 +84,13 @@ TIMEOUT = click.option(
     default="5m",
     show_default=True,
     metavar="TIME",
+    panel=RUNS,
     help="Maximum duration of one run, as 90s or 10m; a longer run is ended and excluded.",
 )
 END_LEFTOVERS = click.option(
     "--end-leftovers",
     is_flag=True,
+    panel=RUNS,
     help="End processes that a run leaves behind (default: report them).",
 )
 PREFETCHERS = click.option(
@@ -90,6 +99,7 @@ PREFETCHERS = click.option(
     multiple=True,
     metavar="off|NAMES",
     shell_complete=values.list_of(values.prefetchers),
+    panel=SETTINGS,
     help="Switch hardware prefetchers off, all or by name, during the command, then restore them (root; "
     "docs/prefetchers.md).",
 )
@@ -99,6 +109,7 @@ KERNELS = click.option(
     multiple=True,
     metavar="NAMES",
     shell_complete=values.list_of(values.kernels),
+    panel=SUBJECT,
     help="Kernels by name or glob, as schoenauer_triad, 'memory/*' or '*'; several with commas (default: "
     "those marked in pagewise list kernels).",
 )
@@ -109,6 +120,7 @@ THREADS = click.option(
     metavar="N",
     default=1,
     show_default=True,
+    panel=PLACEMENT,
     help="Number of threads, one per core.",
 )
 ORDERS = click.option(
@@ -117,6 +129,7 @@ ORDERS = click.option(
     multiple=True,
     metavar="compact|scatter",
     shell_complete=values.list_of(values.orders),
+    panel=PLACEMENT,
     help="Place threads close together, or spread over caches and sockets; both with a comma "
     "(docs/placement.md).",
 )
@@ -124,6 +137,7 @@ SMT = click.option(
     "--smt",
     multiple=True,
     metavar="avoid|use|N",
+    panel=PLACEMENT,
     help="Threads per core: one, one per hardware thread, or N; several with commas.",
 )
 MEMORY = click.option(
@@ -131,6 +145,7 @@ MEMORY = click.option(
     multiple=True,
     metavar="POLICIES",
     shell_complete=values.list_of(values.memory_policies),
+    panel=PLACEMENT,
     help="Memory policy: first-touch, local, bind or interleave, with NUMA nodes as bind:0-1; several with "
     "commas.",
 )
@@ -141,6 +156,7 @@ _PLACEMENT = (
         type=click.IntRange(1, 4096),
         metavar="N",
         default=None,
+        panel=PLACEMENT,
         help="Number of threads, one per core unless --smt is given (default: 1; of a program: its own).",
     ),
     click.option(
@@ -148,6 +164,7 @@ _PLACEMENT = (
         type=click.IntRange(1, 4096),
         metavar="N",
         default=None,
+        panel=PLACEMENT,
         help="Number of cores, with one thread each, or more with --smt; instead of --threads.",
     ),
     ORDERS,
@@ -157,6 +174,7 @@ _PLACEMENT = (
         "lists",
         multiple=True,
         metavar="LIST",
+        panel=PLACEMENT,
         help="CPUs, as 0-3,8, with one thread each; repeat the option to compare placements.",
     ),
     MEMORY,
@@ -165,6 +183,7 @@ RESERVE = click.option(
     "--reserve-hugepages",
     "reserve",
     is_flag=True,
+    panel=SETTINGS,
     help="Reserve huge pages in the hugetlb pools during the command, then restore the pools (root).",
 )
 POLICIES = click.option(
@@ -172,17 +191,20 @@ POLICIES = click.option(
     multiple=True,
     metavar="POLICIES",
     shell_complete=values.list_of(values.page_sizes),
+    panel=SUBJECT,
     help="Further page sizes, as thp:64k,hugetlbfs:1g, for configurations of that kind; several with commas.",
 )
 SUITE = click.option(
     "--suite",
     metavar="NAME",
     shell_complete=values.one_of(values.suites),
+    panel=SUBJECT,
     help="Known code with its input, metrics and checks (envs/suites), as the program.",
 )
 SET_THP_SIZES = click.option(
     "--set-thp-sizes",
     is_flag=True,
+    panel=SETTINGS,
     help="Enable the needed THP sizes during the command, then restore them (root).",
 )
 ROUNDS = click.option(
@@ -191,12 +213,14 @@ ROUNDS = click.option(
     type=click.IntRange(1, 1000),
     metavar="N",
     default=None,
+    panel=RUNS,
     help="Number of rounds, with --until the minimum; verdicts need 3 (default: 7 with --until 3%).",
 )
 UNTIL = click.option(
     "--until",
     type=Percent(),
     metavar="WIDTH",
+    panel=RUNS,
     help="Add rounds until every 95 % interval is narrower than this, as 2%, or the budget is spent "
     "(docs/statistics.md).",
 )
@@ -206,6 +230,7 @@ BUDGET = click.option(
     default="10m",
     show_default=True,
     metavar="TIME",
+    panel=RUNS,
     help="Maximum duration of all rounds with --until, as 90s, 10m or 1h.",
 )
 AA = click.option(
@@ -214,12 +239,14 @@ AA = click.option(
     metavar="N",
     default=1,
     show_default=True,
+    panel=RUNS,
     help="Number of additional runs of each baseline per round (A/A).",
 )
 PLAN = click.option(
     "--plan",
     "planning",
     is_flag=True,
+    panel=RESULT,
     help="Show what would run, and how long it takes according to earlier results; start nothing.",
 )
 AT_LEAST = click.option(
@@ -245,6 +272,7 @@ _MESSAGES = (
         is_flag=True,
         expose_value=False,
         callback=_choose,
+        panel=RESULT,
         help="Print results and errors only, no progress and no messages.",
     ),
     click.option(
@@ -253,6 +281,7 @@ _MESSAGES = (
         is_flag=True,
         expose_value=False,
         callback=_choose,
+        panel=RESULT,
         help="Print every run with its duration.",
     ),
 )
@@ -260,6 +289,7 @@ JSON = click.option(
     "--json",
     "as_json",
     is_flag=True,
+    panel=RESULT,
     help="Print one JSON object; tables go to standard error (docs/json.md).",
 )
 STORE = click.option(
@@ -278,6 +308,11 @@ WAIT = click.option(
     metavar="TIME",
     help="Maximum time to wait for another writer of the store.",
 )
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: one paragraph per line, which rich-click prints without gaps."""
+    return "\n\n".join(("Examples:", *lines))
 
 
 def split_lists(chosen: dict[str, Any]) -> None:
@@ -351,11 +386,12 @@ def make_messages() -> Console:
     With --verbose what the session logs, every run, is printed there until the command ends.
     """
     console = _console(stderr=True, quiet=_is_chosen("quiet"))
-    if _is_chosen("verbose"):
+    context = click.get_current_context(silent=True)
+    if context is not None and _is_chosen("verbose"):
         handler, logger = _Messages(console), logging.getLogger("pagewise")
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
-        click.get_current_context().call_on_close(lambda: logger.removeHandler(handler))
+        context.call_on_close(lambda: logger.removeHandler(handler))
     return console
 
 

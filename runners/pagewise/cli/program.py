@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import click
+import rich_click as click
 from click.core import ParameterSource
 
 
-class TakesProgram(click.Command):
+class TakesProgram(click.RichCommand):
     """A command with `-- PROGRAM ARGS`: the parameter `command` is the program with its arguments, or ()."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:

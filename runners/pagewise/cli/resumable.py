@@ -1,4 +1,4 @@
-"""Commands that go on with what they once began: `--resume RESULT` takes all else from the result."""
+"""Commands with `--resume RESULT`, which takes all other options from the result."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
+import rich_click as click
 from click.core import ParameterSource
 
 from pagewise.cli.consent import TRUST, confirm
+from pagewise.cli.options import RESULT
 from pagewise.cli.shell import values
 from pagewise.core.errors import SelectionError
 
@@ -19,21 +20,24 @@ if TYPE_CHECKING:
 _BESIDE = ("resume", "as_json")
 
 
-class Resumable(click.Command):
-    """A command with --resume: its options are then those that the result was begun with."""
+class Resumable(click.RichCommand):
+    """A command with --resume: all other options are then those of the result."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.params.append(
-            click.Option(
+            click.RichOption(
                 ["--resume"],
                 type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
                 metavar="RESULT",
                 shell_complete=values.one_of(values.broken_off),
+                panel=RESULT,
                 help="Resume an interrupted RESULT with its own options and in its folder.",
             )
         )
-        self.params.append(click.Option(["--trust"], is_flag=True, help=f"With --resume: {TRUST}"))
+        self.params.append(
+            click.RichOption(["--trust"], is_flag=True, panel=RESULT, help=f"With --resume: {TRUST}")
+        )
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Parses what was typed or, with --resume, what was typed when the result was begun."""

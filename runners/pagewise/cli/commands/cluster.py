@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
+import rich_click as click
 
 from pagewise.cli.measured import report_cluster
-from pagewise.cli.options import AT_LEAST, ENVIRONMENT, JSON, OUTPUT, make_messages, print_json, talkative
+from pagewise.cli.options import (
+    AT_LEAST,
+    ENVIRONMENT,
+    JSON,
+    OUTPUT,
+    examples,
+    make_messages,
+    print_json,
+    talkative,
+)
 from pagewise.cli.types import Duration
 
 SITE = click.option(
@@ -26,7 +35,11 @@ def command() -> None:
     """Compare the nodes of a cluster; ReFrame runs the jobs (docs/node-sweeps.md)."""
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        "pagewise cluster configure mine",
+    )
+)
 @click.argument("site")
 def configure(site: str) -> None:
     """Write envs/sites/SITE/reframe.yaml for editing, from its site.yaml, else from what is detected here."""
@@ -39,7 +52,11 @@ def configure(site: str) -> None:
     click.echo(f"{file}: check it, then run: pagewise cluster nodes")
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        "pagewise cluster nodes --partition batch",
+    )
+)
 @SITE
 @PARTITION
 @JSON
@@ -62,7 +79,13 @@ def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
         click.echo(f"  {node.name}  {node.state}" + (f": {node.reason}" if node.reason else ""))
 
 
-@command.command(context_settings={"ignore_unknown_options": True})
+@command.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples(
+        "pagewise cluster run --nodes all --env quick -n 7",
+        "pagewise cluster run --nodes 'n[1-4]' -k pointer_chase --time-limit 30m -J account=perf",
+    ),
+)
 @SITE
 @PARTITION
 @click.option(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import click
+import rich_click as click
 from click.core import ParameterSource
 from rich.console import Console
 
@@ -24,13 +24,19 @@ from pagewise.cli.options import (
     OUTPUT,
     PLAN,
     PREFETCHERS,
+    PROGRAM,
     RESERVE,
+    RESULT,
     ROUNDS,
+    RUNS,
     SEED,
     SET_THP_SIZES,
+    SETTINGS,
+    SUBJECT,
     SUITE,
     TIMEOUT,
     UNTIL,
+    examples,
     make_messages,
     place_threads,
     placed,
@@ -49,6 +55,13 @@ from pagewise.core.configuration import BASELINE
 #: Options for kernels only, and for a program only, by their parameters.
 _OF_KERNELS = ("kernels", "configurations", "sweep", "prefetchers")
 _OF_PROGRAM = ("suite", "metrics", "checks", "ok", "inputs", "reads", "interval", "enough", "pool_memory")
+_EXAMPLES = examples(
+    "pagewise compare --env quick  # kernels that list marks, all configurations",
+    "pagewise compare -k 'memory/*' -t 8 --until 2%  # kernels of a group, on 8 threads",
+    "pagewise compare -- ./my_app input.dat  # your program under page policies",
+    "pagewise compare --policies none,thp --metric 'rate[GB/s,higher]=Triad: +([0-9.]+)' -- ./stream",
+    "pagewise compare --resume results/20261121T115458Z-default",
+)
 
 
 class _KernelsOrProgram(TakesProgram):
@@ -73,7 +86,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     """Resumable, for kernels or a program."""
 
 
-@click.command(cls=_Comparing)
+@click.command(cls=_Comparing, epilog=_EXAMPLES)
 @ENVIRONMENT_OR_SUITES
 @MODULES
 @KERNELS
@@ -82,6 +95,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     multiple=True,
     metavar="GLOBS",
     shell_complete=values.list_of(values.configurations),
+    panel=SUBJECT,
     help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. Baselines are always measured.",
 )
 @click.option(
@@ -89,6 +103,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     multiple=True,
     metavar="POLICIES",
     shell_complete=values.list_of(values.policies),
+    panel=SUBJECT,
     help="Page policies; several with commas. Of a program: the policies to compare, as "
     "none,thp,hugetlbfs:1g,reuse+glibc (pagewise list policies). Of kernels: further page sizes, as "
     "thp:64k,hugetlbfs:1g, for each configuration of that kind.",
@@ -102,6 +117,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
 @click.option(
     "--pool-memory",
     metavar="SIZE",
+    panel=SETTINGS,
     help="Memory to reserve for a program, as 4GiB (default: 1.25 times what the baseline's trial run used).",
 )
 @SET_THP_SIZES
@@ -111,16 +127,20 @@ class _Comparing(Resumable, _KernelsOrProgram):
     default=None,
     metavar="GLOB|POLICY",
     shell_complete=values.one_of(values.baselines),
+    panel=SUBJECT,
     help=f"Configuration compared against (default: {BASELINE}); of a program the policy (default: none).",
 )
-@click.option("--no-sweep", "sweep", flag_value=False, default=True, help="Omit the curves (sweeps).")
+@click.option(
+    "--no-sweep", "sweep", flag_value=False, default=True, panel=RUNS, help="Omit the curves (sweeps)."
+)
 @SUITE
 @click.option(
     "--metric",
     "metrics",
     multiple=True,
-    metavar="NAME[UNIT,BETTER]=PATTERN",
-    help="Metric in the program's output: the group of the last match, as "
+    metavar="METRIC",
+    panel=PROGRAM,
+    help="Metric of the output, NAME[UNIT,BETTER]=PATTERN: the group of the pattern's last match, as "
     "'rate[GB/s,higher]=Triad: +([0-9.]+)'.",
 )
 @click.option(
@@ -128,11 +148,18 @@ class _Comparing(Resumable, _KernelsOrProgram):
     "checks",
     multiple=True,
     metavar="PATTERN|COMMAND",
+    panel=PROGRAM,
     help="Pattern that the output must match; '! pattern' must not match; '| command' reads the output and "
     "must exit with 0.",
 )
 @click.option(
-    "--exit-code", "ok", multiple=True, type=int, metavar="N", help="Exit code of a valid run (default: 0)."
+    "--exit-code",
+    "ok",
+    multiple=True,
+    type=int,
+    metavar="N",
+    panel=PROGRAM,
+    help="Exit code of a valid run (default: 0).",
 )
 @click.option(
     "--input",
@@ -140,6 +167,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="FILE",
+    panel=PROGRAM,
     help="Input file, copied to a new folder in which the program runs (default: run in this folder).",
 )
 @click.option(
@@ -147,6 +175,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     "reads",
     multiple=True,
     metavar="FILE",
+    panel=PROGRAM,
     help="File that the program writes, read as part of its output.",
 )
 @click.option(
@@ -155,6 +184,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     type=Duration(0.001),
     default=None,
     metavar="TIME",
+    panel=PROGRAM,
     help="Memory sampling interval, as 0.05s (default: adaptive, at most 1 % of one CPU).",
 )
 @click.option(
@@ -164,6 +194,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     default="80%",
     show_default=True,
     metavar="PERCENT",
+    panel=PROGRAM,
     help="Minimum share of a policy's memory that must be on the pages asked for.",
 )
 @SEED
@@ -171,6 +202,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     "--name",
     default=None,
     metavar="NAME",
+    panel=RESULT,
     help="Name in the result's folder (default: the environment's or the program's).",
 )
 @OUTPUT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-import click
+import rich_click as click
 from rich.console import Console
 
 from pagewise.cli import BEGAN
@@ -21,9 +21,13 @@ from pagewise.cli.options import (
     POLICIES,
     PREFETCHERS,
     RESERVE,
+    RESULT,
+    RUNS,
     SEED,
     SET_THP_SIZES,
+    SUBJECT,
     TIMEOUT,
+    examples,
     make_messages,
     place_threads,
     placed,
@@ -37,12 +41,18 @@ from pagewise.cli.shell import values
 from pagewise.core.configuration import BASELINE
 from pagewise.core.errors import SelectionError
 
+_EXAMPLES = examples(
+    "pagewise counters --env mini-apps  # all groups of events of this CPU",
+    "pagewise counters -k ember --groups tlb --region hydro",
+    "pagewise counters -k schoenauer_triad --events generic -n 5",
+)
+
 
 class _Counting(Resumable, TakesProgram):
     """Resumable. Programs are accepted for a better message than that of an unknown argument."""
 
 
-@click.command(cls=_Counting)
+@click.command(cls=_Counting, epilog=_EXAMPLES)
 @ENVIRONMENT
 @MODULES
 @KERNELS
@@ -51,6 +61,7 @@ class _Counting(Resumable, TakesProgram):
     multiple=True,
     metavar="GLOBS",
     shell_complete=values.list_of(values.configurations),
+    panel=SUBJECT,
     help="Configurations by glob, as 'gcc-*/thp/*'; several with commas (default: those that differ from the "
     "baseline in compiler or hugepages).",
 )
@@ -59,22 +70,26 @@ class _Counting(Resumable, TakesProgram):
     multiple=True,
     metavar="NAMES",
     shell_complete=values.list_of(values.event_groups),
+    panel="Events",
     help="Groups of events, as tlb,cache; several with commas (default: all).",
 )
 @click.option(
     "--events",
     metavar="NAME",
     shell_complete=values.one_of(values.event_files),
+    panel="Events",
     help="Event file, as generic or software (default: that of this CPU).",
 )
 @click.option(
     "--region",
     metavar="NAME",
+    panel="Events",
     help="Region of the programs to count in, as hydro (default: the measured pass).",
 )
 @click.option(
     "--multiplex",
     is_flag=True,
+    panel="Events",
     help="Count all events in one run by multiplexing, which estimates (default: one run per group).",
 )
 @click.option(
@@ -84,6 +99,7 @@ class _Counting(Resumable, TakesProgram):
     metavar="N",
     default=3,
     show_default=True,
+    panel=RUNS,
     help="Number of rounds; ratios have intervals from 3 on.",
 )
 @placed
@@ -93,7 +109,12 @@ class _Counting(Resumable, TakesProgram):
 @PREFETCHERS
 @SEED
 @click.option(
-    "--name", default="counters", show_default=True, metavar="NAME", help="Name in the result's folder."
+    "--name",
+    default="counters",
+    show_default=True,
+    metavar="NAME",
+    panel=RESULT,
+    help="Name in the result's folder.",
 )
 @OUTPUT
 @TIMEOUT

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
+import rich_click as click
 
 from pagewise.cli.options import (
     ENVIRONMENT,
     JSON,
     MODULES,
+    examples,
     make_console,
     print_json,
 )
 
 _INVALID = 1
+_EXAMPLES = examples(
+    "pagewise doctor",
+    "sudo pagewise doctor --restore  # undo what a killed session left changed",
+)
 
 
-@click.command()
+@click.command(epilog=_EXAMPLES)
 @ENVIRONMENT
 @MODULES
 @click.option(

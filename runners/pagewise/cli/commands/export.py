@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
+import rich_click as click
 
-from pagewise.cli.options import ENVIRONMENT, KERNELS, MODULES, THREADS, find_catalog, split_commas
+from pagewise.cli.options import ENVIRONMENT, KERNELS, MODULES, THREADS, examples, find_catalog, split_commas
 
 
 @click.group("export")
@@ -15,7 +15,11 @@ def command() -> None:
     """Write configurations and figures of merit for other tools (docs/ramble.md)."""
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        "pagewise export ramble exported --env quick -k schoenauer_triad,pointer_chase -n 7",
+    )
+)
 @click.argument("folder", type=click.Path(path_type=Path))
 @ENVIRONMENT
 @MODULES

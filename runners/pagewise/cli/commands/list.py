@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
+import rich_click as click
 from rich.console import Console
 
 from pagewise.cli.options import (
@@ -16,6 +16,7 @@ from pagewise.cli.options import (
     RESERVE,
     SET_THP_SIZES,
     SUITE,
+    examples,
     find_catalog,
     make_console,
     make_messages,
@@ -29,9 +30,14 @@ if TYPE_CHECKING:
     from pagewise.stack.catalog import Catalog
 
 _KINDS = ("environments", "configurations", "kernels", "policies")
+_EXAMPLES = examples(
+    "pagewise list  # configurations and kernels",
+    "pagewise list kernels 'memory/*'",
+    "pagewise list policies -- ./my_app  # policies that are available to this program",
+)
 
 
-@click.command("list", cls=TakesProgram)
+@click.command("list", cls=TakesProgram, epilog=_EXAMPLES)
 @ENVIRONMENT_OR_SUITES
 @MODULES
 @SUITE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
+import rich_click as click
 
 from pagewise.cli.options import (
     END_LEFTOVERS,
@@ -15,9 +15,12 @@ from pagewise.cli.options import (
     MODULES,
     ORDERS,
     OUTPUT,
+    RUNS,
     SEED,
     SMT,
+    SUBJECT,
     TIMEOUT,
+    examples,
     make_console,
     make_messages,
     print_json,
@@ -29,9 +32,13 @@ from pagewise.cli.shell import values
 from pagewise.core.errors import Interrupted
 
 _INVALID = 1
+_EXAMPLES = examples(
+    "pagewise peers --quick  # first-level cache and memory, one core",
+    "pagewise peers --peers stream,likwid-bench -k stream_triad",
+)
 
 
-@click.command()
+@click.command(epilog=_EXAMPLES)
 @ENVIRONMENT
 @MODULES
 @click.option(
@@ -40,6 +47,7 @@ _INVALID = 1
     type=click.IntRange(1, 1000),
     metavar="N",
     default=None,
+    panel=RUNS,
     help="Number of rounds (default: 9, with --quick 3).",
 )
 @click.option(
@@ -47,6 +55,7 @@ _INVALID = 1
     multiple=True,
     metavar="NAMES",
     shell_complete=values.list_of(values.peers),
+    panel=SUBJECT,
     help="Peers by name; several with commas (default: all that are installed).",
 )
 @click.option(
@@ -54,16 +63,21 @@ _INVALID = 1
     "--kernels",
     multiple=True,
     metavar="GLOBS",
+    panel=SUBJECT,
     help="Kernels or comparisons by glob, as stream_triad or '*/L1/*'; several with commas.",
 )
 @click.option(
-    "--quick", is_flag=True, help="Measure first-level cache and memory only, on one core, in 3 rounds."
+    "--quick",
+    is_flag=True,
+    panel=RUNS,
+    help="Measure first-level cache and memory only, on one core, in 3 rounds.",
 )
 @click.option(
     "--peer-path",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
+    panel=SUBJECT,
     help="Folder with programs of peers, searched before PATH (also: PAGEWISE_PEERS, DIR:DIR).",
 )
 @ORDERS

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
+import rich_click as click
 
 from pagewise.cli.measured import print_summary, publish, report_cluster
-from pagewise.cli.options import AT_LEAST, JSON, make_console
+from pagewise.cli.options import AT_LEAST, JSON, examples, make_console
 from pagewise.cli.shell import values
 
+_EXAMPLES = examples(
+    "pagewise report results/20261121T115458Z-default",
+    "pagewise report results/20261121T120211Z-cluster --at-least 5%",
+)
 
-@click.command()
+
+@click.command(epilog=_EXAMPLES)
 @click.argument("result", type=click.Path(path_type=Path), shell_complete=values.one_of(values.results))
 @click.option("--png", is_flag=True, help="Also write each figure as PNG and SVG into RESULT/figures.")
 @AT_LEAST

@@ -6,20 +6,28 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
+import rich_click as click
 
 from pagewise.cli.options import (
     ENVIRONMENT,
     MODULES,
     PREFETCHERS,
+    examples,
     find_catalog,
     split_commas,
 )
 from pagewise.cli.shell import values
 from pagewise.core.errors import SelectionError
 
+_EXAMPLES = examples(
+    "pagewise run thp/hardware-regular -- pw-schoenauer_triad --sweep working-set",
+    "pagewise run 'gcc-*/none/*regular' -- pw-pointer_chase --help",
+)
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}, epilog=_EXAMPLES
+)
 @ENVIRONMENT
 @MODULES
 @PREFETCHERS

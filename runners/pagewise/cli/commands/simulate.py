@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
+import rich_click as click
 
 from pagewise.cli.measured import publish
 from pagewise.cli.options import (
     JSON,
     OUTPUT,
+    RESULT,
+    SUBJECT,
     TIMEOUT,
+    examples,
     make_console,
     make_messages,
     split_commas,
@@ -22,9 +25,17 @@ from pagewise.cli.options import (
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.shell import values
 
+_EXAMPLES = examples(
+    "pagewise simulate ember  # on A64FX, policies none and thp",
+    "pagewise simulate --geometry zen4 random_access --working-set 16MiB",
+    "pagewise simulate --policies fjmpg -- ./my_app input.dat",
+)
+
 
 @click.command(
-    cls=TakesProgram, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+    cls=TakesProgram,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog=_EXAMPLES,
 )
 @click.option(
     "--geometry",
@@ -32,23 +43,31 @@ from pagewise.cli.shell import values
     show_default=True,
     metavar="NAME|FILE",
     shell_complete=values.one_of(values.geometries),
+    panel=SUBJECT,
     help="Simulated machine: a64fx, zen4, or a geometry file (.yaml).",
 )
 @click.option(
     "--policies",
     multiple=True,
     metavar="NAMES",
+    panel=SUBJECT,
     help="Page policies, the baseline first; several with commas (default: none,thp for a kernel). Assumed "
     "policies, for any program: fjmpg (heap, stack and static data on huge pages, as Fujitsu's libmpg does), "
     "huge and base (all memory).",
 )
 @click.option(
-    "--compiler", default="gcc", show_default=True, help="Compiler of the traced build: gcc or llvm."
+    "--compiler",
+    default="gcc",
+    show_default=True,
+    metavar="NAME",
+    panel=SUBJECT,
+    help="Compiler of the traced build: gcc or llvm.",
 )
 @click.option(
     "--build",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
+    panel=SUBJECT,
     help="Build folder with traceable programs and the simulator (default: built by a CMake preset).",
 )
 @click.option(
@@ -57,6 +76,7 @@ from pagewise.cli.shell import values
     metavar="N",
     default=5,
     show_default=True,
+    panel=RESULT,
     help="Number of functions with TLB misses to show.",
 )
 @OUTPUT

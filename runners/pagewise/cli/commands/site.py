@@ -6,8 +6,9 @@ import re
 import sys
 from collections.abc import Sequence
 
-import click
+import rich_click as click
 
+from pagewise.cli.options import examples
 from pagewise.core.errors import SelectionError
 
 _SCHEDULERS = click.Choice(("none", "slurm", "pbs", "pjm"))
@@ -18,7 +19,12 @@ def command() -> None:
     """List, check and write sites: what a machine provides (docs/new-site.md)."""
 
 
-@command.command("list")
+@command.command(
+    "list",
+    epilog=examples(
+        "pagewise site list",
+    ),
+)
 def listing() -> None:
     """List the sites of this checkout."""
     from pagewise.stack.site.folder import read_site, site_names
@@ -29,7 +35,11 @@ def listing() -> None:
         click.echo(f"{name:<10} {site.data['summary']} ({target})")
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        "pagewise site check mine --here",
+    )
+)
 @click.argument("name")
 @click.option("--here", is_flag=True, help="Check also that everything it names exists on this machine.")
 def check(name: str, here: bool) -> None:
@@ -40,7 +50,12 @@ def check(name: str, here: bool) -> None:
     click.echo(f"{site.name}: no errors" + (", and everything exists here" if here else ""))
 
 
-@command.command()
+@command.command(
+    epilog=examples(
+        "pagewise site new mine",
+        "pagewise site new mine --yes --summary 'two-socket node' --target zen4 --scheduler slurm",
+    )
+)
 @click.argument("name")
 @click.option("--summary", help="Description of the machine in one line.")
 @click.option(

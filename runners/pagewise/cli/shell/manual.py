@@ -13,23 +13,26 @@ from pagewise import __version__
 
 _SYNOPSIS = "huge pages, prefetching, stores and compilers compared on this node"
 _ENVIRONMENT = {
-    "PAGEWISE_MODULES": "The module tree, in place of that of an environment.",
-    "PAGEWISE_PEERS": "Folders with peers' programs, with colons between them.",
-    "LMOD_PKG": "Where Lmod is, when it is in no usual place.",
-    "CC": "The C compiler for the libraries that are preloaded into a program (compare -- PROGRAM).",
-    "XDG_CACHE_HOME": "Parent of the folder of compiled libraries without a checkout (default: ~/.cache).",
+    "PAGEWISE_ENV": "Environment whose modules are used, as with --env.",
+    "PAGEWISE_MODULES": "Module tree, instead of that of an environment.",
+    "PAGEWISE_PEERS": "Folders with programs of peers, separated by colons.",
+    "PAGEWISE_SITE": "Site of this machine: a folder of envs/sites, or a path.",
+    "NO_COLOR": "Print without color, if set (https://no-color.org).",
+    "LMOD_PKG": "Folder of Lmod, if it is in no usual place.",
+    "CC": "C compiler of the libraries that are preloaded into a program (compare -- PROGRAM).",
+    "XDG_CACHE_HOME": "Parent of the folder of compiled libraries outside a checkout (default: ~/.cache).",
     "XDG_STATE_HOME": "Parent of the folder of the key that marks your results (default: ~/.local/state).",
-    "COLUMNS": "Width of tables where standard output is no terminal, in characters (default: 120).",
+    "COLUMNS": "Width of tables if standard output is not a terminal, in characters (default: 120).",
 }
 _FILES = {
     "results/UTC-NAME/": "A result: manifest.json, records.jsonl, report.html, summary.md, summary.csv.",
     ".pagewise/modules/NAME": "The modules of the environment NAME.",
-    "~/.local/state/pagewise/key": "The key that marks the results that you measured here (rerun, --resume).",
+    "~/.local/state/pagewise/key": "Key that marks the results that you measured here (see rerun, --resume).",
 }
 
 
 def manual(root: click.Group) -> str:
-    """The page in man's macros (man(7))."""
+    """The page in the macros of man(7)."""
     context = click.Context(root, info_name="pagewise")
     lines = [
         f'.TH PAGEWISE 1 "{_today()}" "pagewise {__version__}" "pagewise"',
@@ -53,7 +56,7 @@ def manual(root: click.Group) -> str:
 
 
 def _today() -> str:
-    """The date; for who builds packages that of the sources (reproducible-builds.org, SOURCE_DATE_EPOCH)."""
+    """The date; that of the sources if SOURCE_DATE_EPOCH is set (reproducible-builds.org)."""
     named = os.environ.get("SOURCE_DATE_EPOCH")
     moment = datetime.now(timezone.utc) if named is None else datetime.fromtimestamp(int(named), timezone.utc)
     return moment.strftime("%Y-%m-%d")
@@ -65,12 +68,12 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     yield f"\\fBpagewise {_text(context.info_name or '')}\\fR {_text(usage)}"
     yield ".PP"
     yield from _paragraphs(command.help or "")
+    if command.epilog:
+        yield from (".PP", ".nf", *(_text(line) for line in command.epilog.split("\n\n")), ".fi")
     for option in command.get_params(context):
-        told = option.get_help_record(context)
-        if told is not None and told[1]:
-            yield ".TP"
-            yield f"\\fB{_text(told[0])}\\fR"
-            yield _text(told[1])
+        record = option.get_help_record(context)
+        if record is not None and record[1]:
+            yield from (".TP", f"\\fB{_text(record[0])}\\fR", _text(record[1]))
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
@@ -86,8 +89,8 @@ def _paragraphs(text: str) -> Iterator[str]:
         yield _text(" ".join(paragraph.split()))
 
 
-def _tagged(told: dict[str, str]) -> Iterator[str]:
-    for name, text in told.items():
+def _tagged(entries: dict[str, str]) -> Iterator[str]:
+    for name, text in entries.items():
         yield from (".TP", f"\\fB{_text(name)}\\fR", _text(text))
 
 

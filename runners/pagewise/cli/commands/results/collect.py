@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
+import rich_click as click
 
-from pagewise.cli.options import JSON, STORE, WAIT, print_json
+from pagewise.cli.options import JSON, STORE, WAIT, examples, print_json
 from pagewise.cli.shell import values
 
+_EXAMPLES = examples(
+    "pagewise results collect  # results -> results/pagewise.duckdb",
+    "pagewise results collect /shared/results --store /shared/pagewise.duckdb",
+)
 
-@click.command()
+
+@click.command(epilog=_EXAMPLES)
 @STORE
 @click.option(
     "--parquet",

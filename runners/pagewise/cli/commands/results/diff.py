@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
+import rich_click as click
 
-from pagewise.cli.options import JSON, SEED, make_console, print_json
+from pagewise.cli.options import JSON, SEED, examples, make_console, print_json
 from pagewise.cli.shell import values
 from pagewise.cli.types import Percent
 
+_EXAMPLES = examples(
+    "pagewise results diff results/OLD results/NEW",
+    "pagewise results diff results/OLD1 results/OLD2 results/NEW --of time --threshold 5%",
+)
 
-@click.command()
+
+@click.command(epilog=_EXAMPLES)
 @click.argument(
     "old",
     nargs=-1,

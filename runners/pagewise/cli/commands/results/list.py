@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
+import rich_click as click
 
-from pagewise.cli.options import JSON, make_console, print_json
+from pagewise.cli.options import JSON, examples, make_console, print_json
 from pagewise.cli.shell import values
 from pagewise.cli.tables import print_table
 
+_EXAMPLES = examples(
+    "pagewise results list /shared/results",
+)
 
-@click.command("list")
+
+@click.command("list", epilog=_EXAMPLES)
 @click.argument(
     "folders",
     nargs=-1,

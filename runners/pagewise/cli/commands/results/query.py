@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
+import rich_click as click
 
-from pagewise.cli.options import JSON, STORE, WAIT, print_json
+from pagewise.cli.options import JSON, STORE, WAIT, examples, print_json
 from pagewise.cli.shell import values
 from pagewise.cli.tables import print_table
 
+_EXAMPLES = examples(
+    "pagewise results query  # known questions",
+    "pagewise results query slow-nodes --csv",
+    "pagewise results query 'SELECT kernel, count(*) FROM records GROUP BY kernel'",
+)
 
-@click.command()
+
+@click.command(epilog=_EXAMPLES)
 @click.argument("question", required=False, shell_complete=values.one_of(values.questions))
 @STORE
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead of a table.")

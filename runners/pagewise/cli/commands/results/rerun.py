@@ -7,18 +7,22 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import click
+import rich_click as click
 
 from pagewise.cli.consent import TRUST, confirm
 from pagewise.cli.measured import begin_session, carry_out
-from pagewise.cli.options import JSON, MODULES, PLAN, make_messages, talkative
+from pagewise.cli.options import JSON, MODULES, PLAN, examples, make_messages, talkative
 from pagewise.cli.shell import values
 from pagewise.core.errors import SelectionError
 
 _MEASURING = ("compare", "counters")
+_EXAMPLES = examples(
+    "pagewise results rerun results/20261121T115458Z-default --plan",
+    "pagewise results rerun results/20261121T115458Z-default --output again",
+)
 
 
-@click.command()
+@click.command(epilog=_EXAMPLES)
 @click.argument(
     "result",
     type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),

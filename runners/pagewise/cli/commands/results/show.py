@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
+import rich_click as click
 
-from pagewise.cli.options import JSON, print_json
+from pagewise.cli.options import JSON, examples, print_json
 from pagewise.cli.shell import values
 
+_EXAMPLES = examples(
+    "pagewise results show results/20261121T115458Z-default --json",
+)
 
-@click.command()
+
+@click.command(epilog=_EXAMPLES)
 @click.argument("result", type=click.Path(path_type=Path), shell_complete=values.one_of(values.results))
 @JSON
 def command(result: Path, as_json: bool) -> None:

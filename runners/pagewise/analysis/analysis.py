@@ -4,93 +4,36 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from statistics import mean, median
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+from typing import TYPE_CHECKING
 
-from pagewise.analysis.bimodality import TwoSpeeds, two_speeds
 from pagewise.analysis.consistency import contradiction, disturbed, less_work, other_build
-from pagewise.analysis.drift import Drift, drift
+from pagewise.analysis.curves import Curve, curves_of
+from pagewise.analysis.drift import drift
 from pagewise.analysis.outliers import outliers
 from pagewise.analysis.policies import Compared, compared_by_policy, run_seconds
 from pagewise.analysis.result import Excluding, excluding, nothing_excluded
+from pagewise.analysis.rows import Row, rounds_of, row_of, valid_records
 from pagewise.analysis.statistics import (
     Ratio,
     against,
     noise_floor,
     paired_ratios,
     ratio,
-    trimmed_mean,
 )
-from pagewise.analysis.validity import Code, Exclusion, exclusion, invalid_reason
+from pagewise.analysis.validity import Exclusion
 from pagewise.analysis.verdict import Comparison, Outcome, Reason, judge
 from pagewise.core.kernel import Kernel, Sweep
-from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell, CellKey, Subject, key_of
-from pagewise.core.units import count_text
+from pagewise.core.record import Record
 
 if TYPE_CHECKING:
     from pagewise.core.result import Result
 
-Record = Mapping[str, Any]
-X = float | str
-# One run of these excludes its configuration; what a run was on or where it ran may differ in a few.
-_FATAL = ("failed", "wrong_result")
-# So many rounds may be missing: a tenth, and one of fewer than ten.
-_MISSING_ROUNDS, _FEW_ROUNDS = 0.1, 10
 # Records by kernel, key of the cell, and series.
 _Sorted = dict[tuple[str, CellKey, str], list[Record]]
-
-
-@dataclass(frozen=True)
-class Pages:
-    """What pages the runs of a cell were on: sizes in bytes, and the lowest coverage of all runs."""
-
-    requested: int
-    observed: int
-    coverage: float
-
-
-@dataclass(frozen=True)
-class Row:
-    """A cell with what was measured of it: seconds per pass, and `time_ratio` to the compiler's baseline.
-
-    `invalid` is the reason why it is not ranked, None when it is, `code` the same for programs. `is_fault`:
-    whether it is something wrong (a result, pages, a crash) and not something missing. `note` reports runs
-    that were left out. `rounds` are those with a valid run, of the `rounds_made` of its kernel.
-    `reason` is why it cannot be told, None where it can; `p` that of the ratio among all comparisons of the
-    result. `outliers` are rounds and their ratios, kept in all numbers; of the baseline those of A/A. `drift`
-    is that of the ratio; of the baseline that of its time.
-    """
-
-    cell: Cell
-    runs: int
-    seconds: float | None = None
-    seconds_trimmed: float | None = None
-    populate: float | None = None
-    wall: float | None = None
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    pages: Pages | None = None
-    time_ratio: Ratio | None = None
-    verdict: Outcome = "inconclusive"
-    reason: Reason | None = None
-    p: float | None = None
-    outliers: tuple[tuple[int, float], ...] = ()
-    speeds: TwoSpeeds | None = None
-    drift: Drift | None = None
-    invalid: str | None = None
-    is_fault: bool = False
-    remedy: str | None = None
-    note: str | None = None
-    code: Code | None = None
-    rounds: int = 0
-    rounds_made: int = 0
-
-    @property
-    def share(self) -> float:
-        """The share of its kernel's rounds in which it has a valid run."""
-        return self.rounds / self.rounds_made if self.rounds_made else 0.0
 
 
 @dataclass(frozen=True)
@@ -130,19 +73,6 @@ class Versus:
     verdict: Outcome = "inconclusive"
     reason: Reason | None = None
     p: float | None = None
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One sweep of one cell: (x, y) by x, and how many points were not valid.
-
-    x are numbers in order, or words in the order in which they were measured.
-    """
-
-    sweep: Sweep
-    cell: Cell
-    points: tuple[tuple[X, float], ...]
-    left_out: int
 
 
 @dataclass(frozen=True)
@@ -258,18 +188,19 @@ def _kernel_result(one: Subject, records: _Sorted, seed: int, excluding: Excludi
             [(c, of(c, "compare"), of(c, "aa")) for c in cells],
             seed,
             lambda cell, runs: (
-                excluding(cell.measured.module) or contradiction(one.kernel, cell.measured, _valid(runs))
+                excluding(cell.measured.module)
+                or contradiction(one.kernel, cell.measured, valid_records(runs))
             ),
         )
         groups.append(group)
         times[compiler] = baseline_times
-    curves = [curve for cell in one.cells for curve in _curves(one.kernel, cell, of(cell, "sweep"))]
+    curves = [curve for cell in one.cells for curve in curves_of(one.kernel, cell, of(cell, "sweep"))]
     ranked = [row.cell for group in groups for row in group.ranked]
     curves = [one for one in curves if excluding(one.cell.measured.module) is None]
     by_policy = compared_by_policy(
         one.kernel,
         ranked,
-        lambda cell: [_valid(of(cell, "compare")), *repeats(of(cell, "aa"))],
+        lambda cell: [valid_records(of(cell, "compare")), *repeats(of(cell, "aa"))],
         seed,
     )
     versus = _versus(one.kernel, groups, times, seed)
@@ -284,14 +215,14 @@ def _group(
     excluding: Callable[[Cell, Sequence[Record]], Exclusion | None],
 ) -> tuple[Group, list[dict[int, float]]]:
     """The group, and the times of its baseline's runs by round (empty when it cannot be ranked)."""
-    made = _rounds(record for _, compared, again in cells for record in (*compared, *again))
+    made = rounds_of(record for _, compared, again in cells for record in (*compared, *again))
     rows = []
     base_cell, *base = next((one for one in cells if one[0].is_baseline), (None, [], []))
     for cell, compared, again in cells:
         runs = [*compared, *again] if cell.is_baseline else compared
         against_base = () if cell.is_baseline else base[0]
         against_it = excluding(cell, runs) or _unlike(kernel, cell, runs, against_base, base_cell)
-        rows.append(_row(cell, runs, made, against_it))
+        rows.append(row_of(cell, runs, made, against_it))
     is_sound = any(row.cell.is_baseline and row.invalid is None for row in rows)
     baselines = [_times(base[0]), *map(_times, repeats(base[1]))] if is_sound else []
     pairs = [paired_ratios(one, baselines[0]) for one in baselines[1:]]
@@ -315,92 +246,13 @@ def _unlike(
     kernel: Kernel, cell: Cell, records: Sequence[Record], baseline: Sequence[Record], base: Cell | None
 ) -> Exclusion | None:
     """In what its runs cannot be compared with those of the baseline."""
-    ours, theirs = _valid(records), _valid(baseline)
+    ours, theirs = valid_records(records), valid_records(baseline)
     if base is None:
         return None
     return (
         less_work(ours, theirs, kernel)
         or other_build(ours, theirs, cell.measured, base.measured)
         or disturbed(ours, theirs)
-    )
-
-
-def _rounds(records: Iterable[Record]) -> set[int]:
-    return {record["run"]["round"] for record in records}
-
-
-def _row(cell: Cell, records: Sequence[Record], made: Collection[int], found: Exclusion | None) -> Row:
-    """A cell's row without comparison. `found` is what is known against all of its runs.
-
-    One wrong result or crash excludes it, and so do pages that became unavailable, or were wrong in more than
-    a few rounds.
-    """
-    valid = _valid(records)
-    valid_rounds = len(_rounds(valid))
-    bare = Row(cell, len(records), rounds=valid_rounds, rounds_made=len(made))
-    if not records and found is None:
-        why = "not measured: the comparison ended before its turn"
-        remedy = "go on with it: --resume and this result's folder"
-        return replace(bare, invalid=why, remedy=remedy, code="not_measured")
-    faults = [(record, fault) for record in records if (fault := exclusion(record)) is not None]
-    fatal = [(record, fault) for record, fault in faults if fault.code in _FATAL]
-    if found is not None:
-        return replace(bare, invalid=found.reason, is_fault=True, code=found.code)
-    missing = len(made) - valid_rounds
-    lost = bool(valid) and any(fault.code == "pages_unavailable" for _, fault in faults)
-    too_few = missing > _MISSING_ROUNDS * max(len(made), _FEW_ROUNDS) or 2 * len(valid) < len(records)
-    if fatal or lost or too_few:
-        return _invalid_row(bare, records, fatal or faults, missing)
-    seconds = [run_seconds(record) for record in valid]
-    walls = [record["run"]["wall_seconds"] for record in valid if record["run"]["wall_seconds"] is not None]
-    fields = set.intersection(*(set(record["metrics"]) for record in valid))
-    return replace(
-        bare,
-        runs=len(valid),
-        seconds=median(seconds),
-        seconds_trimmed=trimmed_mean(seconds),
-        populate=_median_told(record["seconds"].get("populate") for record in valid),
-        wall=median(walls) if walls else None,
-        metrics={name: median(record["metrics"][name] for record in valid) for name in sorted(fields)},
-        pages=_pages(valid),
-        speeds=two_speeds(seconds),
-        note=_note(records, faults, missing),
-    )
-
-
-def _note(records: Sequence[Record], faults: Sequence[tuple[Record, Exclusion]], missing: int) -> str | None:
-    if faults:
-        return f"{len(faults)} of {len(records)} runs left out: {faults[0][1].reason}"
-    return f"not measured in {count_text(missing, 'round')}" if missing else None
-
-
-def _median_told(values: Iterable[float | None]) -> float | None:
-    """The median of what was told, None when nothing was."""
-    told = [value for value in values if value is not None]
-    return median(told) if told else None
-
-
-def _invalid_row(
-    bare: Row, records: Sequence[Record], faults: Sequence[tuple[Record, Exclusion]], missing: int
-) -> Row:
-    """A row that cannot be ranked, for faults of its runs or because rounds are missing."""
-    if not faults:
-        why = f"{count_text(missing, 'round')} without a run of it"
-        return replace(bare, pages=_pages(records), invalid=why, is_fault=True, code="incomplete")
-    record, fault = faults[0]
-    reason, code = fault.reason, fault.code
-    if len(faults) < len(records):
-        reason = f"{len(faults)} of {len(records)} runs: {reason}"
-        if code in ("pages_unavailable", "wrong_pages"):
-            reason = f"its pages could not be kept from round {record['run']['round']} on: {fault.reason}"
-            code = "policy_not_kept"
-    return replace(
-        bare,
-        pages=_pages(records),
-        invalid=reason,
-        is_fault=code != "pages_unavailable",
-        remedy=record.get("failure", {}).get("remedy"),
-        code=code,
     )
 
 
@@ -454,75 +306,18 @@ def _versus(
     return tuple(found)
 
 
-def _curves(kernel: Kernel, cell: Cell, records: Sequence[Record]) -> Iterator[Curve]:
-    """The curves of a cell. A record that does not tell its sweep is of the first."""
-    for place, sweep in enumerate(kernel.sweeps):
-        names = (sweep.name, None) if place == 0 else (sweep.name,)
-        mine = [record for record in records if record["run"].get("sweep") in names]
-        if mine:
-            yield _curve(sweep, cell, mine)
-
-
-def _curve(sweep: Sweep, cell: Cell, records: Sequence[Record]) -> Curve:
-    """The valid points by x; where a kernel rounds sizes to the same x, the median of them."""
-    measured: list[tuple[X, float]] = []
-    for record in records:
-        x = _swept(sweep, record)
-        if x is not None and invalid_reason(record) is None and sweep.y.field in record["metrics"]:
-            measured.append((x, float(record["metrics"][sweep.y.field])))
-    if any(isinstance(x, str) for x, _ in measured):
-        measured = [(words_of(x), y) for x, y in measured]
-    at: dict[X, list[float]] = {}
-    for x, y in measured:
-        at.setdefault(x, []).append(y)
-    order = at if any(isinstance(x, str) for x in at) else sorted(at)
-    return Curve(sweep, cell, tuple((x, median(at[x])) for x in order), len(records) - len(measured))
-
-
-def _swept(sweep: Sweep, record: Record) -> X | None:
-    """The value of what is swept in a record, None when the record does not have it."""
-    if sweep.of_working_set:
-        value = record.get("sizes", {}).get(sweep.x)
-    else:
-        value = record.get("options", {}).get(sweep.x.removeprefix("options."))
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return float(value) if isinstance(value, int | float) else value
-
-
-def words_of(x: X) -> str:
-    """A swept value as a word: choices may be mixed with numbers."""
-    return x if isinstance(x, str) else f"{x:g}"
-
-
 def _times(records: Iterable[Record]) -> dict[int, float]:
     """Seconds a pass by round, of the records that may be ranked."""
-    return {record["run"]["round"]: run_seconds(record) for record in _valid(records)}
-
-
-def _valid(records: Iterable[Record]) -> list[Record]:
-    return [record for record in records if invalid_reason(record) is None]
+    return {record["run"]["round"]: run_seconds(record) for record in valid_records(records)}
 
 
 def repeats(records: Iterable[Record]) -> list[list[Record]]:
     """The valid records of a configuration's further runs: the first of each round, the second, ..."""
     by_round: dict[int, list[Record]] = {}
-    for record in _valid(records):
+    for record in valid_records(records):
         by_round.setdefault(record["run"]["round"], []).append(record)
     most = max(map(len, by_round.values()), default=0)
     return [[runs[place] for runs in by_round.values() if place < len(runs)] for place in range(most)]
-
-
-def _pages(records: Sequence[Record]) -> Pages | None:
-    told = [record["pages"] for record in records if "pages" in record]
-    if not told:
-        return None
-    # The run farthest from what was asked speaks for all of them.
-    farthest = max if PagePolicy(told[0]["policy"]).is_base else min
-    worst = farthest(told, key=lambda pages: pages["huge_coverage"])
-    return Pages(
-        worst["page_size_requested_bytes"], worst["page_size_observed_bytes"], worst["huge_coverage"]
-    )
 
 
 def _seed(seed: int, kernel: Kernel, *parts: str) -> int:

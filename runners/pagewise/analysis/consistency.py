@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from statistics import median
 from typing import Any
@@ -13,8 +13,8 @@ from pagewise.analysis.validity import Exclusion
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
 from pagewise.core.page_policy import policy_kind
+from pagewise.core.record import Record
 
-Record = Mapping[str, Any]
 # Two AVX-512 loads and a store per cycle at 6 GHz are 1152 GB/s: no thread moves more than this.
 _MOST_GB_PER_SECOND = 2000.0
 # Figures are written with at least six digits.

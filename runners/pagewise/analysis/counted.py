@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean, median
-from typing import Any, Literal
+from typing import Literal
 
 from pagewise.analysis.consistency import contradiction
 from pagewise.analysis.result import Excluding, nothing_excluded
@@ -19,9 +19,9 @@ from pagewise.analysis.verdict import Comparison, Verdict, judge
 from pagewise.core.dimensions import BY_NAME
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, CellKey, Subject, key_of
+from pagewise.core.record import Record
 from pagewise.stack.events import EventFile
 
-Record = Mapping[str, Any]
 # Runs of a round whose cycles differ by more than this did not do the same.
 AGREEMENT = 0.05
 TIME, FAULTS = "time", "page_faults"

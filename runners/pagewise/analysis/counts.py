@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from statistics import median
-from typing import Any
 
 from pagewise.analysis.validity import invalid_reason
 from pagewise.core.plan import key_of
+from pagewise.core.record import Record
 
 # Kernel, and the key of the cell.
 Key = tuple[str, str, str | None, str | None]
 
 
-def counts_by_cell(records: Iterable[Mapping[str, Any]]) -> dict[Key, dict[str, float]]:
+def counts_by_cell(records: Iterable[Record]) -> dict[Key, dict[str, float]]:
     """Medians over the valid runs of each cell: counters a pass, page faults of the whole run."""
     found: dict[Key, dict[str, list[float]]] = {}
     for record in records:

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from pagewise.analysis.statistics import Ratio, against, ratio
 from pagewise.core.dimensions import DIMENSIONS, PAGES
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
-
-Record = Mapping[str, Any]
+from pagewise.core.record import Record
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,9 @@ from pagewise.analysis.verdict import Comparison, Verdict, judge
 from pagewise.core.kernel import Metric
 from pagewise.core.page_policy import policy_size
 from pagewise.core.plan import Cell, CellKey, key_of
+from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.core.units import bytes_text
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from pagewise.analysis.analysis import Group, Row, analyse, times_of
+from pagewise.analysis.analysis import Group, analyse, times_of
 from pagewise.analysis.result import Excluding, nothing_excluded
+from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import (
     CONFIDENCE,
     FEWEST_ROUNDS,
@@ -29,6 +30,7 @@ from pagewise.analysis.statistics import (
 from pagewise.analysis.verdict import Comparison, Reason, Verdict, judge
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Subject
+from pagewise.core.record import Record
 
 _Runs = Sequence[Mapping[int, float]]
 Quantity = Literal["ratio", "time"]
@@ -100,7 +102,7 @@ class Change:
 
 def session(
     subjects: Sequence[Subject],
-    records: Sequence[Mapping[str, Any]],
+    records: Sequence[Record],
     seed: int,
     excluding: Excluding = nothing_excluded,
 ) -> list[Measured]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.page_policy import ENOUGH_COVERAGE, PagePolicy
+from pagewise.core.record import Record
 from pagewise.core.units import bytes_text
 
 #: Why a run or a configuration is excluded, for programs; docs/trust.md lists them.
@@ -38,13 +39,13 @@ class Exclusion:
     reason: str
 
 
-def invalid_reason(record: Mapping[str, Any]) -> str | None:
+def invalid_reason(record: Record) -> str | None:
     """Why this record must not be ranked, as a sentence; None when it may."""
     found = exclusion(record)
     return None if found is None else found.reason
 
 
-def exclusion(record: Mapping[str, Any]) -> Exclusion | None:
+def exclusion(record: Record) -> Exclusion | None:
     """Why this record must not be ranked, or None when it may."""
     status = record["status"]
     if status != "ok":

@@ -18,6 +18,7 @@ from pagewise.cluster.campaign import NodeOutcome, outcomes
 from pagewise.core.errors import FormatError
 from pagewise.core.host import Host
 from pagewise.core.plan import key_of
+from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.core.structure import structured
 
@@ -90,9 +91,7 @@ def find(folder: Path, told: Mapping[str, Any], at_least: float) -> Findings:
     )
 
 
-def quantities(
-    kernels: Sequence[KernelResult], records: Sequence[Mapping[str, Any]]
-) -> dict[Quantity, Measured]:
+def quantities(kernels: Sequence[KernelResult], records: Sequence[Record]) -> dict[Quantity, Measured]:
     """The times of all configurations that may be ranked, of 3 runs at least, and their ratios."""
     seconds: dict[tuple[str, str, str | None, str | None], list[float]] = {}
     for record in records:

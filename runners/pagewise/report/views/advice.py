@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from pagewise.analysis.analysis import Group, KernelResult, Row
+from pagewise.analysis.analysis import Group, KernelResult
+from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import FEWEST_ROUNDS, Ratio, geometric_mean
 from pagewise.analysis.verdict import Outcome as Judged
 from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, Dimension, feels

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pagewise.analysis.analysis import Group, KernelResult, Row
+from pagewise.analysis.analysis import Group, KernelResult
+from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import Ratio
 from pagewise.analysis.verdict import Verdict
 from pagewise.core.dimensions import COMPILER, DIMENSIONS, values_of

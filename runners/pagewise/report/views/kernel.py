@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pagewise.analysis.analysis import Group, KernelResult, Row
+from pagewise.analysis.analysis import Group, KernelResult
+from pagewise.analysis.rows import Row
 from pagewise.core.dimensions import COMPILER, PAGES, feels
 from pagewise.report.model import (
     Bar,

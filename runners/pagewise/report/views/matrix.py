@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pagewise.analysis.analysis import Group, KernelResult, Row
+from pagewise.analysis.analysis import Group, KernelResult
+from pagewise.analysis.rows import Row
 from pagewise.core.dimensions import DIMENSIONS, PAGES
 from pagewise.report.model import Cell, Column, Table, Values, style_of
 from pagewise.report.views.advice import fastest

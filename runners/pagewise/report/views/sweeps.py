@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pagewise.analysis.analysis import Curve, KernelResult
+from pagewise.analysis.analysis import KernelResult
+from pagewise.analysis.curves import Curve
 from pagewise.core.kernel import Sweep
 from pagewise.core.units import count_text
 from pagewise.report.model import Block, Column, Figure, Kind, Line, Lines, Section, Table

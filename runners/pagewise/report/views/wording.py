@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pagewise.analysis.analysis import Group, KernelResult, Row, Versus
+from pagewise.analysis.analysis import Group, KernelResult, Versus
+from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import Ratio
 from pagewise.analysis.verdict import Outcome, Reason
 from pagewise.core.configuration import Configuration

@@ -1,0 +1,68 @@
+"""Verdicts on the metrics of the user's program: noise floor, correction, nothing of what is excluded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import configuration, kernel, record, subject_of
+from pagewise.analysis.program import metric_rows
+from pagewise.core.configuration import Configuration
+from pagewise.core.result import Result
+
+ROUNDS = 7
+BASE = configuration()
+THP = configuration(label=("thp", "hardware", "regular"))
+METRICS = [
+    {"field": name, "label": name, "unit": "u", "better": better}
+    for name, better in (("rate", "higher"), ("latency", "lower"), ("same", "lower"))
+]
+
+
+def runs(
+    one: Configuration, series: str = "compare", skew: int = 0, **factors: float
+) -> list[dict[str, Any]]:
+    """Runs whose metrics scatter by 1 %; the baseline's twin (A/A) scatters in another order."""
+    records = []
+    for number in range(1, ROUNDS + 1):
+        scatter = 1.0 + 0.01 * (((number + skew) * 3) % ROUNDS) / ROUNDS
+        made = record(one, 1.0, number=number, series=series)
+        made["metrics"] = {metric["field"]: factors.get(metric["field"], 1.0) * scatter for metric in METRICS}
+        del made["traffic"]
+        records.append(made)
+    return records
+
+
+def rows(*records: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    subjects = [subject_of(kernel(metrics=METRICS, sweeps=[]), BASE, THP)]
+    result = Result(Path(), {"seed": 1}, subjects, list(records), [])
+    return {(row.metric.field, row.cell.measured.hugepages): row for row in metric_rows(result)}
+
+
+def test_changes_are_by_the_metrics_own_direction():
+    found = rows(*runs(BASE), *runs(BASE, "aa", 2), *runs(THP, skew=4, rate=1.3, latency=1.2))
+    changes = {field: found[field, "thp"].change for field in ("rate", "latency", "same")}
+    assert changes == {"rate": "better", "latency": "worse", "same": "inconclusive"}
+    assert found["rate", "none"].verdict is None
+    assert found["rate", "thp"].ratio.median == pytest.approx(1.3, rel=0.01)
+    # Corrected for three: never below what they are alone.
+    verdicts = [found[field, "thp"].verdict for field in changes]
+    assert all(verdict.p >= verdict.ratio.p for verdict in verdicts)
+    assert any(verdict.p > verdict.ratio.p for verdict in verdicts)
+
+
+def test_a_difference_within_the_noise_of_the_baseline_is_inconclusive():
+    noisy = runs(BASE, "aa", rate=1.4)
+    found = rows(*runs(BASE), *noisy, *runs(THP, skew=4, rate=1.3))
+    assert (found["rate", "thp"].change, found["rate", "thp"].verdict.reason) == ("inconclusive", "floor")
+    without = rows(*runs(BASE), *runs(THP, rate=1.3))
+    assert (without["rate", "thp"].floor, without["rate", "thp"].change) == (None, "inconclusive")
+
+
+def test_what_is_excluded_has_no_metrics():
+    wrong = runs(THP, rate=1.3)
+    wrong[3]["validation"]["passed"] = False
+    found = rows(*runs(BASE), *runs(BASE, "aa", 2), *wrong)
+    assert {policy for _, policy in found} == {"none"}

@@ -14,7 +14,7 @@ import click
 import pagewise
 from pagewise.core.errors import Interrupted, PagewiseError, RefusedError, missing_package
 
-#: EX_SOFTWARE of sysexits.h: `diff` and others use 1 for a finding.
+#: EX_SOFTWARE of sysexits.h: `results diff` and others use 1 for a finding.
 INTERNAL_ERROR = 70
 _INTERRUPTED = 128 + signal.SIGINT
 _LONGEST_NAME = 300

@@ -8,6 +8,7 @@ import pytest
 
 from builders import chase, configuration, kernel, record
 from pagewise.analysis.analysis import KernelResult, analyse
+from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.statistics import Ratio, geometric_mean
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
@@ -106,7 +107,7 @@ def test_a_tuned_build_that_pays():
     told = answer(found, "target")
     assert (told.lead, told.outcome, told.values) == ("Yes. ", "keep", ("x86_64_v3", "x86_64_v2"))
     assert advice.headline([found]) == told.text
-    means = [(one.value, one.mean.median) for one in advice.choices([found]) if one.factor == "target"]
+    means = [(one.value, one.mean.median) for one in choices([found]) if one.factor == "target"]
     assert dict(means) == pytest.approx({"x86_64_v4": 1.0, "x86_64_v3": 1.1, "x86_64_v2": 1.5}, rel=0.01)
     assert "Target" in dict(wording.effect_sentences(found))
 
@@ -139,11 +140,11 @@ def test_other_dimensions_are_told_in_the_same_way(told, factor, label):
     found = compared({variant(): 1.0, variant(**told): 0.5}, felt)
     given = answer(found, factor)
     assert (given.outcome, given.values) == ("use", tuple(told.values()))
-    (best,) = advice.bests([found])
+    (best,) = bests([found])
     assert advice.label_of(best) == label
     assert columns_of(found) == ["none", label]
     assert [one.name for one in wording.shown_dimensions(found)][-1] == factor
-    assert [one.factor for one in advice.choices([found])] == [factor]
+    assert [one.factor for one in choices([found])] == [factor]
 
 
 def test_pages_are_told_for_the_baselines_target_alone():

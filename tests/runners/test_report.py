@@ -14,6 +14,7 @@ import pytest
 from builders import chase, configuration, failed_record, kernel, record, subject_of
 from many_kernels import all_kernels, result_of
 from pagewise.analysis.analysis import KernelResult, analyse
+from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.statistics import Ratio
 from pagewise.report.model import Cell, Column, Figure, Report, Table, figures, style_of
 from pagewise.report.render import latex, markdown
@@ -93,7 +94,7 @@ def test_the_headline_names_few_kernels_and_counts_many():
 
 
 def test_a_choice_counts_its_verdicts():
-    first, second, *_ = advice.choices([result(dict(zip(COMPILERS, (0.8, 1.3), strict=True)))])
+    first, second, *_ = choices([result(dict(zip(COMPILERS, (0.8, 1.3), strict=True)))])
     assert (first.value, len(first.having("faster")), len(first.having("slower")), first.missing) == (
         "thp",
         1,
@@ -104,9 +105,9 @@ def test_a_choice_counts_its_verdicts():
 
 
 def test_the_best_is_the_smallest_ratio_that_is_told():
-    (best,) = advice.bests([result({"gcc-12.2.0": 0.8})])
+    (best,) = bests([result({"gcc-12.2.0": 0.8})])
     assert best.row.cell.measured.hugepages == "thp" and best.as_good == ()
-    (none,) = advice.bests([result({"gcc-12.2.0": 1.0})])
+    (none,) = bests([result({"gcc-12.2.0": 1.0})])
     assert none.row is None and advice.label_of(none) == "none"
 
 
@@ -116,8 +117,8 @@ def test_what_is_wrong_is_said_first_and_its_baseline_is_no_choice():
     records = [record(one, 1.0, validation=bad) for one in (base, thp)]
     found = analyse([subject_of(kernel(), base, thp)], records, seed=1)
     assert len(list(kernels.notes_of(found))) == 1
-    assert [(one.value, one.missing) for one in advice.choices(found)] == [("thp", 1)]
-    assert advice.bests(found) == [] == advice.answers(found)
+    assert [(one.value, one.missing) for one in choices(found)] == [("thp", 1)]
+    assert bests(found) == [] == advice.answers(found)
 
 
 def test_the_matrix_has_a_place_for_everything():

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pagewise.analysis.analysis import Group, KernelResult
+from pagewise.analysis.choices import Best, bests
 from pagewise.analysis.rows import Row
 from pagewise.core.dimensions import COMPILER, PAGES, feels
 from pagewise.report.model import (
@@ -46,7 +47,7 @@ def section(one: KernelResult, manifest: Mapping[str, Any]) -> Section:
     kernel = one.kernel
     equation = kernel.data.get("equation")
     blocks: list[Block] = [Text(" ".join(filter(None, (kernel.summary, equation))), style="dim")]
-    for best in advice.bests([one]):
+    for best in bests([one]):
         blocks += _best_texts(best)
     blocks += [Text(sentence, f"{factor}:") for factor, sentence in effect_sentences(one)]
     ranked = [group for group in one.groups if group.ranked]
@@ -64,7 +65,7 @@ def section(one: KernelResult, manifest: Mapping[str, Any]) -> Section:
     return Section(kernel.title, tuple(blocks), f"kernel-{kernel.name}")
 
 
-def _best_texts(best: advice.Best) -> Iterator[Text]:
+def _best_texts(best: Best) -> Iterator[Text]:
     kernel = best.kernel.kernel
     if best.row is None:
         yield Text("No configuration is faster than the baseline.", f"{best.group.compiler}:")

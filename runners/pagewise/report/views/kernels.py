@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
+from pagewise.analysis.choices import bests, choices
 from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import Block, Cell, Column, Figure, Heat, Report, Section, Table, Text, Values
@@ -97,12 +98,10 @@ def _choices(kernels: Sequence[KernelResult]) -> Iterator[Section]:
         Column("largest", kind="factor"),
     )
     rows = []
-    for one in advice.choices(kernels):
+    for one in choices(kernels):
         counts = [len(one.having(verdict)) for verdict in ("faster", "inconclusive", "slower")]
-        ratios = [effect.ratio.median for effect in one.effects]
-        ends = (min(ratios), max(ratios)) if ratios else (None, None)
         name = choice_text(one.factor, one.value)
-        rows.append((name, *counts, one.missing, one.middle, one.mean, *ends))
+        rows.append((name, *counts, one.missing, one.middle, one.mean, *(one.ends or (None, None))))
     if rows:
         text = (
             "Each row changes one thing and leaves all else as in the baseline. Counted are comparisons, one "
@@ -124,7 +123,7 @@ def _bests(kernels: Sequence[KernelResult]) -> Iterator[Section]:
         Column("equally good", wrap=True),
     )
     rows: list[Values] = []
-    for best in advice.bests(kernels):
+    for best in bests(kernels):
         head = (best.kernel.kernel.title, best.group.compiler)
         row = best.row or best.group.baseline
         name = Cell(advice.label_of(best), "strong" if best.row else "")

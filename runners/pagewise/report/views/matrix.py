@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pagewise.analysis.analysis import Group, KernelResult
+from pagewise.analysis.choices import fastest
 from pagewise.analysis.rows import Row
 from pagewise.core.dimensions import DIMENSIONS, PAGES
 from pagewise.report.model import Cell, Column, Table, Values, style_of
-from pagewise.report.views.advice import fastest
 from pagewise.report.views.wording import named
 
 # A column is a page policy and, below it, all other dimensions.

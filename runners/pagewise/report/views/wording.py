@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pagewise.analysis.analysis import Group, KernelResult, Versus
+from pagewise.analysis.choices import alone, values_of
 from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import Ratio
 from pagewise.analysis.verdict import Outcome, Reason
@@ -175,32 +176,6 @@ def effect_sentences(result: KernelResult) -> list[tuple[str, str]]:
     if result.versus:
         sentences.append(("Compiler", "; ".join(map(versus_text, result.versus)) + "."))
     return sentences
-
-
-def values_of(result: KernelResult, dimension: Dimension) -> list[str]:
-    """A dimension's values other than the baseline's, in the order of rows."""
-    cells = [row.cell for group in result.groups for row in (*group.ranked, *group.unranked)]
-    cells.sort(key=lambda cell: cell.measured.order()[2:])
-    values = dict.fromkeys(dimension.of(cell.measured) for cell in cells)
-    baselines = {dimension.of(cell.measured) for cell in cells if cell.is_baseline}
-    return [value for value in values if value not in baselines]
-
-
-def alone(result: KernelResult, dimension: Dimension, value: str) -> list[Row]:
-    """The ranked rows that differ from their baseline in this dimension only."""
-    return [
-        row
-        for group in result.groups
-        if (base := group.baseline) is not None
-        for row in group.ranked
-        if dimension.of(row.cell.measured) == value and differs_alone(result, row.cell, base.cell, dimension)
-    ]
-
-
-def differs_alone(result: KernelResult, cell: Cell, base: Cell, dimension: Dimension) -> bool:
-    """Whether two cells agree in all dimensions that the kernel is sensitive to, except this one."""
-    others = [one for one in felt(result.kernel) if one.name != dimension.name]
-    return all(one.of(cell.measured) == one.of(base.measured) for one in others)
 
 
 def _effect(result: KernelResult, dimension: Dimension, value: str) -> str:

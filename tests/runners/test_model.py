@@ -21,6 +21,8 @@ from tracing import needs_tracer
 from pagewise.cli import root
 from pagewise.core.errors import FormatError, RefusedError, SelectionError, SetupError
 from pagewise.core.schemas import faults
+from pagewise.report.render import csv as csv_file
+from pagewise.report.views import simulation
 from pagewise.store.sources import find_places, read_source
 from pagewise.workloads.doctor import model_findings
 from pagewise.workloads.simulation import figures, tracer
@@ -508,6 +510,9 @@ def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path
     lines = (folder / "simulation.csv").read_text().splitlines()
     assert lines[0] == "kernel,geometry,policy,region,count,modelled"
     assert any(line.startswith("walk,zen4,as it is,cyclic,L1D_TLB_REFILL,8") for line in lines)
+    again = simulation.read(folder)
+    assert csv_file.render(again.tables["simulation.csv"]).splitlines() == lines
+    assert "AMD Zen 4" in again.headline
 
 
 @needs_tracer

@@ -27,11 +27,13 @@ def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
     A RESULT of `pagewise cluster run` is reported also while it still runs.
     """
     from pagewise.cluster import campaign
-    from pagewise.core.result import read_result
-    from pagewise.report.views import report_of
+    from pagewise.core.result import MANIFEST, RECORDS, read_result
+    from pagewise.report.views import report_of, simulation
 
     if (result / campaign.FILE).exists():
         return report_cluster(result, at_least, as_json)
+    if (result / RECORDS).exists() and not (result / MANIFEST).exists():
+        return publish(make_console(as_json), result, simulation.read(result), as_json)
     console, read = make_console(as_json), read_result(result)
     code = publish(console, read.folder, report_of(read), as_json, png=png)
     print_summary(console, read)

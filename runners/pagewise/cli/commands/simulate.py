@@ -127,7 +127,7 @@ def command(
         for record in records.values():
             writer.append(record)
     write_checksum(folder, writer.digest)
-    report = simulation.view(folder, name, modelling.geometry, records, missing, functions=functions)
+    report = simulation.view(folder, name, modelling.geometry.name, records, missing, functions=functions)
     return publish(console, folder, report, as_json)
 
 

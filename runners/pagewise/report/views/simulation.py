@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pagewise.core.errors import PagewiseError
+from pagewise.core.errors import FormatError, PagewiseError, SelectionError
+from pagewise.core.record import read_records
+from pagewise.core.result import RECORDS, differs_from_checksum
 from pagewise.report.model import Block, Column, Report, Section, Table, Text, data_table
 from pagewise.workloads.simulation import figures
-from pagewise.workloads.simulation.geometry import Geometry
+from pagewise.workloads.simulation.geometry import find_geometry
+from pagewise.workloads.simulation.run import AS_IT_IS
 
 Records = Mapping[str, Mapping[str, Any]]
 _ASSUMPTIONS = {
@@ -19,27 +22,30 @@ _ASSUMPTIONS = {
 }
 _RATIOS = ("L1D_TLB_REFILL", "L2D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL", "L2D_CACHE_REFILL")
 _FUNCTIONS = ("ACCESSES", "L1D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL")
+#: How many functions are shown by default.
+FUNCTIONS = 5
 _FIELDS = ("kernel", "geometry", "policy", "region", "count", "modelled")
 
 
 def view(
     folder: Path,
     name: str,
-    geometry: Geometry,
+    geometry: str,
     records: Records,
     missing: Mapping[str, PagewiseError],
     *,
     functions: int,
 ) -> Report:
-    """The report; `functions` is how many of those that miss the TLB are shown."""
+    """The report; `functions` is how many of those that miss the TLB are shown, `geometry` a name."""
+    title = _title(geometry)
     notes = {policy: _notes(record["modelled"]) for policy, record in records.items()}
-    headline = f"{name}, simulated on {geometry.title}; nothing was measured."
+    headline = f"{name}, simulated on {title}; nothing was measured."
     return Report(
         f"pagewise simulate: {name}",
         headline,
         (Section("Simulated counts", tuple(_blocks(records, functions))),),
         (),
-        (("Geometry", geometry.title), ("Policies", ", ".join(records))),
+        (("Geometry", title), ("Policies", ", ".join(records))),
         tuple(f"{policy}: {note}" for policy, several in notes.items() for note in several),
         (Text("every number comes from the TLB and cache simulator, none was measured.", "Simulated"),),
         {"simulation.csv": data_table(_FIELDS, list(_rows(records)))},
@@ -47,7 +53,7 @@ def view(
             "schema": "pagewise.modelled/1",
             "folder": folder,
             "program": name,
-            "geometry": geometry.name,
+            "geometry": geometry,
             "policies": [
                 {"policy": policy, "modelled": record["modelled"], "notes": notes[policy]}
                 for policy, record in records.items()
@@ -58,6 +64,34 @@ def view(
             ],
         },
     )
+
+
+def read(folder: Path) -> Report:
+    """The report of a folder of `pagewise simulate`, from its records. Raises FormatError."""
+    records: dict[str, Mapping[str, Any]] = {}
+    altered = differs_from_checksum(folder)
+    for record in read_records(folder / RECORDS)[0]:
+        if "modelled" in record:
+            pages = record["modelled"]["pages"]
+            asked = record.get("pages", {}).get("policy", AS_IT_IS)
+            records[pages if pages in _ASSUMPTIONS else asked] = record
+    if altered is not None or not records:
+        raise FormatError(
+            altered or "this folder holds no result: neither a manifest.json nor simulated records",
+            where=folder,
+            remedy="name a results/<utc>-<name>; pagewise results list lists them",
+        )
+    first = next(iter(records.values()))
+    name, geometry = first["kernel"], first["modelled"]["geometry"]
+    return view(folder, name, geometry, records, {}, functions=FUNCTIONS)
+
+
+def _title(geometry: str) -> str:
+    """The title of a geometry; its name where it is a file of the user's."""
+    try:
+        return find_geometry(geometry).title
+    except SelectionError:
+        return geometry
 
 
 def _rows(records: Records) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pagewise.analysis.bimodality import two_speeds
+from pagewise.analysis.bimodality import bimodal
 from pagewise.analysis.statistics import estimate, noise_floor, paired_ratios, ratio
 from pagewise.analysis.verdict import Comparison, judge
 from recorded import comparisons, judged, series, until
@@ -170,13 +170,13 @@ def _excludes(times: np.ndarray) -> np.ndarray:
 
 def test_two_speeds_are_recognised():
     """The recorded two speeds of memory, and mixtures of known shares at the fewest rounds (14 runs)."""
-    found = two_speeds(np.exp(series()["alone/3/schoenauer_triad/thp/2/blocks"]))
+    found = bimodal(np.exp(series()["alone/3/schoenauer_triad/thp/2/blocks"]))
     assert found is not None
     assert found.apart == pytest.approx(1.68, abs=0.05) and found.slow_share == pytest.approx(0.46, abs=0.05)
     rng = generator(9)
     for share, least in ((0.5, 0.95), (0.3, 0.75)):
         slow = 0.5 * (rng.random((200, 14)) < share)
-        seen = [two_speeds(np.exp(one)) is not None for one in rng.normal(0.0, 0.03, (200, 14)) + slow]
+        seen = [bimodal(np.exp(one)) is not None for one in rng.normal(0.0, 0.03, (200, 14)) + slow]
         assert np.mean(seen) >= least
 
 
@@ -192,9 +192,9 @@ def test_one_speed_is_not_taken_for_two(kind, count):
         "exponential": rng.exponential(0.05, shape),
         "drift": np.linspace(0.0, 0.3, count) + rng.normal(0.0, 0.01, shape),
     }[kind]
-    assert np.mean([two_speeds(np.exp(one)) is not None for one in logs]) <= 0.05
+    assert np.mean([bimodal(np.exp(one)) is not None for one in logs]) <= 0.05
 
 
 @pytest.mark.parametrize("name", STEADY)
 def test_steady_recordings_have_one_speed(name):
-    assert two_speeds(np.exp(series()[name])) is None
+    assert bimodal(np.exp(series()[name])) is None

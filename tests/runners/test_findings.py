@@ -113,7 +113,7 @@ def test_two_speeds_are_said():
     result = compared(STEADY[0] * slow, STEADY[1] * slow[::-1], STEADY[2] * np.roll(slow, 1))
     row = thp_of(result)
     assert (row.verdict, row.reason) == ("inconclusive", "bimodal")
-    assert [row.speeds.slow_share for row in result.groups[0].ranked] == [0.5, 0.5]
+    assert [row.bimodal.slow_share for row in result.groups[0].ranked] == [0.5, 0.5]
     assert "1.70" in wording.noise_sentences(kernel(), result.groups[0])[0]
 
 

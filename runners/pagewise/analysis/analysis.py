@@ -140,7 +140,7 @@ def _sort(records: Iterable[Record]) -> _Sorted:
 def _judged(results: Sequence[KernelResult]) -> list[KernelResult]:
     """The results with verdicts: all comparisons are judged together."""
     rows = [
-        (row, Comparison(row.time_ratio, group.floor, bool(row.speeds or group.baseline.speeds), row.drift))
+        (row, Comparison(row.time_ratio, group.floor, bool(row.bimodal or group.baseline.bimodal), row.drift))
         for result in results
         for group in result.groups
         for row in group.ranked

@@ -1,4 +1,4 @@
-"""Whether runs have two speeds, as the memory of a virtual machine may have."""
+"""Whether times are bimodal, as those of the memory of a virtual machine may be."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 FEWEST = 7
-# Small against what such speeds differ by, and against what page sizes do.
+# Small against what such modes differ by, and against what page sizes do.
 _NEAREST = 1.05
-# A fewer share of the runs, or less than two, are outliers and no second speed.
+# A fewer share of the runs, or less than two, are outliers and no second mode.
 _SMALLEST_SHARE = 0.15
 # Two normal components must lie this many standard deviations apart, with no more than this share of the
 # values in the middle third between them, and be the better model by so much of the Bayesian information
@@ -24,8 +24,8 @@ _SHARPEST = 1e-3
 
 
 @dataclass(frozen=True)
-class TwoSpeeds:
-    """Times in two groups: the middle of the fast and of the slow ones, and the share of slow runs."""
+class Bimodal:
+    """Times in two groups: the medians of the fast and of the slow ones, and the share of slow runs."""
 
     fast: float
     slow: float
@@ -37,8 +37,8 @@ class TwoSpeeds:
         return self.slow / self.fast
 
 
-def two_speeds(seconds: Sequence[float]) -> TwoSpeeds | None:
-    """The two speeds of these runs, None where there is one or it cannot be said.
+def bimodal(seconds: Sequence[float]) -> Bimodal | None:
+    """The two groups of these times, None where there is one or too few times to decide.
 
     A mixture of two normal distributions of one width, in log time, against a single one by the Bayesian
     information criterion. The two lie so far apart that the best split of the sorted values is the mixture's
@@ -67,4 +67,4 @@ def two_speeds(seconds: Sequence[float]) -> TwoSpeeds | None:
     clear = apart >= max(_APART * within, math.log(_NEAREST)) and between.mean() <= _MOST_BETWEEN
     if better < _BETTER or not clear:
         return None
-    return TwoSpeeds(math.exp(float(np.median(fast))), math.exp(float(np.median(slow))), 1.0 - share)
+    return Bimodal(math.exp(float(np.median(fast))), math.exp(float(np.median(slow))), 1.0 - share)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from pagewise.analysis.bimodality import TwoSpeeds, two_speeds
+from pagewise.analysis.bimodality import Bimodal, bimodal
 from pagewise.analysis.statistics import CONFIDENCE, Ratio
 from pagewise.analysis.verdict import Comparison, judge
 
@@ -68,7 +68,7 @@ class Population:
     nodes: int
     usual: float
     spread: float
-    two: TwoSpeeds | None
+    two: Bimodal | None
 
 
 def measured(values: Sequence[float]) -> Measured:
@@ -149,4 +149,4 @@ def population(quantity: Quantity, by_node: Mapping[str, Measured]) -> Populatio
     values = [one.value for one in by_node.values()]
     logs = np.log(values)
     spread = spread_of(logs) if len(values) >= FEWEST_NODES else float(np.ptp(logs))
-    return Population(quantity, len(values), math.exp(float(np.median(logs))), spread, two_speeds(values))
+    return Population(quantity, len(values), math.exp(float(np.median(logs))), spread, bimodal(values))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from pagewise.analysis.bimodality import TwoSpeeds, two_speeds
+from pagewise.analysis.bimodality import Bimodal, bimodal
 from pagewise.analysis.drift import Drift
 from pagewise.analysis.policies import run_seconds
 from pagewise.analysis.statistics import Ratio, trimmed_mean
@@ -57,7 +57,7 @@ class Row:
     reason: Reason | None = None
     p: float | None = None
     outliers: tuple[tuple[int, float], ...] = ()
-    speeds: TwoSpeeds | None = None
+    bimodal: Bimodal | None = None
     drift: Drift | None = None
     invalid: str | None = None
     is_fault: bool = False
@@ -117,7 +117,7 @@ def row_of(cell: Cell, records: Sequence[Record], made: Collection[int], found: 
         wall=median(walls) if walls else None,
         metrics={name: median(record["metrics"][name] for record in valid) for name in sorted(fields)},
         pages=_pages(valid),
-        speeds=two_speeds(seconds),
+        bimodal=bimodal(seconds),
         note=_note(records, faults, missing),
     )
 

@@ -205,7 +205,7 @@ def _change(olds: Sequence[Measured], new: Measured, quantity: Quantity) -> Chan
         told = replace(told, status="baseline")
     elif now is None or not before:
         told = replace(told, reason="too few rounds")
-    elif quantity == "time" and (row.speeds or any(one.row.speeds for one in olds)):
+    elif quantity == "time" and (row.bimodal or any(one.row.bimodal for one in olds)):
         told = replace(told, reason="bimodal")
     else:
         told = replace(told, ratio=between(before, now), floor=_floor([*olds, new]))

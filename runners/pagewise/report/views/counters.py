@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pagewise.analysis.counted import TIME, Compared, Counts, KernelCounts, count
+from pagewise.analysis.counted import Compared, Counts, KernelCounts, count
+from pagewise.analysis.counter_runs import TIME
 from pagewise.analysis.result import excluding
 from pagewise.core.dimensions import values_of
 from pagewise.core.kernel import Kernel

@@ -119,8 +119,8 @@ def _compared(group: Group, row: Row) -> dict[str, Value]:
         "reason": row.reason,
         "outlier_rounds": " ".join(str(number) for number, _ in row.outliers),
     }
-    if row.speeds is not None:
-        fields |= {"slow_share": row.speeds.slow_share, "slow_to_fast": row.speeds.apart}
+    if row.bimodal is not None:
+        fields |= {"slow_share": row.bimodal.slow_share, "slow_to_fast": row.bimodal.apart}
     if row.time_ratio is not None:
         fields |= {
             "time_ratio": row.time_ratio.median,

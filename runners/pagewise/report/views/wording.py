@@ -122,10 +122,10 @@ def noise_sentences(kernel: Kernel, group: Group) -> list[str]:
     """How the noise of a group was: bimodal times, drift, outliers; a sentence each."""
     sentences = []
     bimodal = [
-        f"{label(kernel, row.cell.measured)} ({100 * row.speeds.slow_share:.0f} % of the runs take "
-        f"{row.speeds.apart:.2f} times as long)"
+        f"{label(kernel, row.cell.measured)} ({100 * row.bimodal.slow_share:.0f} % of the runs take "
+        f"{row.bimodal.apart:.2f} times as long)"
         for row in group.ranked
-        if row.speeds is not None
+        if row.bimodal is not None
     ]
     if bimodal:
         sentences.append(f"Bimodal: {', '.join(bimodal)}.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pagewise.analysis.counted import TIME, rates
+from pagewise.analysis.counter_runs import TIME, rates
 from pagewise.core.errors import FormatError
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.schemas import faults

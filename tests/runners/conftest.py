@@ -19,14 +19,14 @@ POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    told = "changes settings of this machine for a moment: needs consent, and no other test beside it"
-    config.addinivalue_line("markers", f"{CHANGES_MACHINE}: {told}")
-    config.addinivalue_line("markers", f"{ALONE}: no other test runs beside it, as it would be disturbed")
+    purpose = "briefly changes settings of this machine: needs consent, and no other test at the same time"
+    config.addinivalue_line("markers", f"{CHANGES_MACHINE}: {purpose}")
+    config.addinivalue_line("markers", f"{ALONE}: no other test runs at the same time and disturbs it")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Many tests in other processes at a time, their fixtures too; these run alone."""
+    """Run marked tests and their fixtures alone, all others in parallel."""
     alone = any(item.get_closest_marker(name) for name in (CHANGES_MACHINE, ALONE))
     with LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
@@ -36,12 +36,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     agreed = os.environ.get("PAGEWISE_TEST_CHANGES_MACHINE") == "1" and os.geteuid() == 0
     if item.get_closest_marker(CHANGES_MACHINE) and not (agreed and os.access(POOL, os.W_OK)):
-        pytest.skip("changes settings for a moment; as root, PAGEWISE_TEST_CHANGES_MACHINE=1 agrees")
+        pytest.skip("changes settings briefly; needs root and PAGEWISE_TEST_CHANGES_MACHINE=1")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def no_columns() -> None:
-    """Tables are as wide as they are without a terminal: processes of pytest-xdist have the width of one."""
+    """Give tables the width without a terminal, because pytest-xdist sets the width of one."""
     os.environ.pop("COLUMNS", None)
 
 
@@ -51,7 +51,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def fill(stage: Stage) -> Stage:
-    """One compiler; base pages, thp and prefetch by software; thp takes 0.8 of the time."""
+    """Add one compiler with base pages, thp (time ratio 0.8) and software prefetch."""
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [TRIAD, CHASE])
     stage.add("gcc-12.2.0", ("thp", "hardware", "regular"), [TRIAD, CHASE], factor="0.8")
     stage.add("gcc-12.2.0", ("none", "software", "regular"), [TRIAD, CHASE])
@@ -65,6 +65,6 @@ def small(stage: Stage) -> Stage:
 
 @pytest.fixture(scope="session")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stage, subprocess.CompletedProcess[str]]:
-    """A comparison that is over, and what it said; tests copy its result before they change it."""
+    """A finished comparison and its process; tests that change the result copy it first."""
     stage = fill(Stage(tmp_path_factory.mktemp("compared")))
     return stage, stage.compare("--rounds", "4", "--name", "first", "--seed", "5")

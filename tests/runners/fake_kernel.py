@@ -1,15 +1,15 @@
-"""A stand-in for a kernel: writes records as pw-<kernel> does, after a moment's sleep.
+"""A stand-in for a kernel: writes records like pw-<kernel>, after a short sleep.
 
-Its configuration comes from the PAGEWISE_* variables of the module, as does how it behaves:
+The module's variables set its configuration (PAGEWISE_*) and its behaviour:
 PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, wrong_cpu, crash, illegal, hang, usage, silent),
 PW_FAKE_FACTOR (slowness), PW_FAKE_INTERLEAVED (how often as slow when its memory is interleaved),
-PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (a page policy that cannot be had), PW_FAKE_REFUSED (events that
-cannot be counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_FAULT (see faulty.py),
-PW_FAKE_NODES (see take_after_node), PW_FAKE_LIBRARY_FILE (of the library PAGEWISE_LIBRARY). With PAPI on, it
-counts PAGEWISE_EVENTS: with huge pages a tenth of the TLB misses.
+PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (an unavailable page policy), PW_FAKE_REFUSED (events that cannot be
+counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_FAULT (see faulty.py), PW_FAKE_NODES (see
+apply_node_settings), PW_FAKE_LIBRARY_FILE (of the library PAGEWISE_LIBRARY). With PAPI, it counts
+PAGEWISE_EVENTS: with huge pages a tenth of the TLB misses.
 """
 
-# Thousands of these start in a test run: what takes long to import (pathlib, random, datetime) stays out.
+# A test run starts thousands of these, so slow imports (pathlib, random, datetime) are avoided.
 import json
 import math
 import os
@@ -38,7 +38,7 @@ def page_size(policy: str) -> int:
 
 
 def normal() -> float:
-    """Of a distribution near to the normal one: the sum of 12 bytes has the deviation 256."""
+    """An approximately normal random number: the sum of 12 bytes has the standard deviation 256."""
     return (sum(os.urandom(12)) - 12 * 127.5) / 256
 
 
@@ -104,7 +104,7 @@ def record(size: int, factor: float, **options: object) -> dict:
 
 
 def counted(seconds: float, huge: bool) -> dict:
-    """Counts by the names in PAGEWISE_EVENTS: so many a second, in two regions."""
+    """Counts of the events in PAGEWISE_EVENTS, with fixed rates per second, in two regions."""
     wanted = [name for name in os.environ.get("PAGEWISE_EVENTS", "").split(",") if name]
     software = all(name.startswith("perf::") for name in wanted)
     if not wanted or (os.environ.get("PAGEWISE_PAPI") != "on" and not software):
@@ -119,18 +119,18 @@ def counted(seconds: float, huge: bool) -> dict:
     }
     half = {name: count // 2 for name, count in counts.items()}
     parts = ("seconds", "seconds_mean_of_threads", "seconds_exclusive")
-    told = {"calls": 1, "threads": 1, **dict.fromkeys(parts, seconds / 2)}
-    found = {
+    facts = {"calls": 1, "threads": 1, **dict.fromkeys(parts, seconds / 2)}
+    result = {
         "counters": counts,
         "counters_source": "software" if software else "papi",
         "regions": [
-            {"name": "hydro", "path": "step/hydro", **told, "counts": half},
-            {"name": "step", "path": "step", **told, "counts": counts},
+            {"name": "hydro", "path": "step/hydro", **facts, "counts": half},
+            {"name": "step", "path": "step", **facts, "counts": counts},
         ],
     }
     if refused:
-        found["counters_refused"] = {name: "no such event" for name in refused}
-    return found
+        result["counters_refused"] = {name: "no such event" for name in refused}
+    return result
 
 
 def failed(size: int, status: str, exit_code: int, message: str, remedy: str) -> dict:
@@ -147,22 +147,22 @@ def curve_factor(size: int) -> float:
     return 0.15 if size < 32 * 1024 else 0.35 if size < MIB else 0.5 if size < 32 * MIB else 1.0
 
 
-def take_after_node() -> None:
-    """<hostname>.json in PW_FAKE_NODES tells `factor` and `sleep`; no THP where the setting is never."""
+def apply_node_settings() -> None:
+    """Take `factor` and `sleep` from <hostname>.json in PW_FAKE_NODES; no THP if the setting is never."""
     if "PW_FAKE_NODES" not in os.environ:
         return
     from pathlib import Path
 
     file = Path(os.environ["PW_FAKE_NODES"]) / f"{os.uname().nodename}.json"
-    told = json.loads(file.read_text()) if file.exists() else {}
-    factor = float(os.environ.get("PW_FAKE_FACTOR", "1")) * told.get("factor", 1.0)
-    os.environ |= {"PW_FAKE_FACTOR": str(factor), "PW_FAKE_SLEEP": str(told.get("sleep", 0.002))}
+    settings = json.loads(file.read_text()) if file.exists() else {}
+    factor = float(os.environ.get("PW_FAKE_FACTOR", "1")) * settings.get("factor", 1.0)
+    os.environ |= {"PW_FAKE_FACTOR": str(factor), "PW_FAKE_SLEEP": str(settings.get("sleep", 0.002))}
     never = "[never]" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text()
     if never and os.environ["PAGEWISE_HUGEPAGES"] == "thp":
         os.environ["PW_FAKE_MODE"] = "wrong_pages"
 
 
-def tell_version() -> int:
+def print_version() -> int:
     print(f"library    {os.environ.get('PAGEWISE_LIBRARY')}: {os.environ.get('PW_FAKE_LIBRARY_FILE')}")
     return 0
 
@@ -176,8 +176,8 @@ def slower_by_memory() -> float:
 
 
 def main() -> int:
-    lacks = option("--pages", "as built") == os.environ.get("PW_FAKE_WITHOUT", "")
-    mode = "pages" if lacks else os.environ.get("PW_FAKE_MODE", "ok")
+    unavailable = option("--pages", "as built") == os.environ.get("PW_FAKE_WITHOUT", "")
+    mode = "pages" if unavailable else os.environ.get("PW_FAKE_MODE", "ok")
     factor = float(os.environ.get("PW_FAKE_FACTOR", "1")) * slower_by_memory()
     size = bytes_of(option("--working-set", "64MiB"))
     time.sleep(float(os.environ.get("PW_FAKE_SLEEP", "0.002")))
@@ -222,21 +222,21 @@ def main() -> int:
         )
     elif option("--sweep", "") == "working-set":
         sizes = [int(8192 * 2 ** (step / 2)) for step in range(29)]
-        records = [record(one, factor * curve_factor(one)) for one in sizes]
+        records = [record(step, factor * curve_factor(step)) for step in sizes]
     elif "--sweep" in sys.argv:
         name, _, named = option("--sweep", "").partition("=")
         values = named.split(",") if named else LADDERS[name]
         records = [
             record(size, factor * (1 + number), **{name.replace("-", "_"): value})
-            for number, value in enumerate(int(one) if one.isdigit() else one for one in values)
+            for number, value in enumerate(int(text) if text.isdigit() else text for text in values)
         ]
     else:
         records = [record(size, factor)]
-        # The runner knows how long a run took: it takes as long as it reports.
+        # The runner measures how long a run takes, so it takes as long as it reports.
         time.sleep(max(0.0, sum(records[0]["seconds"]["repetitions"]) - (time.monotonic() - BEGAN)))
-    for one in records:
-        for part, told in WRONG.get(mode, {}).items():
-            one[part] |= told
+    for row in records:
+        for part, wrong in WRONG.get(mode, {}).items():
+            row[part] |= wrong
     file = os.open(option("--record", "/dev/stdout"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.write(file, written(records))
     os.close(file)
@@ -244,14 +244,14 @@ def main() -> int:
 
 
 def written(records: list[dict]) -> bytes:
-    """What is appended for these records; a fault of the red team changes it."""
+    """The bytes to append for these records; a fault of the red team changes them."""
     if "PW_FAKE_FAULT" in os.environ and "--sweep" not in sys.argv:
         sys.path.insert(0, os.environ["PW_FAKE_FAULTS"])
         import faulty
 
         return faulty.written(records)
-    return "".join(json.dumps(one) + "\n" for one in records).encode()
+    return "".join(json.dumps(row) + "\n" for row in records).encode()
 
 
-take_after_node()
-sys.exit(tell_version() if "--version" in sys.argv else main())
+apply_node_settings()
+sys.exit(print_version() if "--version" in sys.argv else main())

@@ -1,4 +1,4 @@
-"""A stand-in for likwid-bench: tells its tests, and prints what the test that set its MODE wants."""
+"""A stand-in for likwid-bench: lists its tests, and prints the output that MODE selects."""
 
 import random
 import sys

@@ -1,7 +1,8 @@
-"""What the stand-in kernels of the red team do wrong: by PW_FAKE_FAULT, one function each.
+"""The faults of the red team's stand-in kernels, one function per value of PW_FAKE_FAULT.
 
-A function gets the record of a sound run and the number of this run of its configuration, from 1. It returns
-the record to write, the bytes to write, or None for none. PW_FAKE_STATE is a file that counts the runs.
+A function gets the record of a correct run and the number of this run of its configuration, from 1. It
+returns the record to write, the bytes to write, or None for none. PW_FAKE_STATE is a file that counts the
+runs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 Record = dict[str, Any]
 PROGRAM, STATE = Path(sys.argv[0]), Path(os.environ.get("PW_FAKE_STATE", "/dev/null"))
-# Faults that come during a session come in this run: what was measured before was sound.
+# The run in which faults during a session start; earlier runs are correct.
 LATER = 4
 
 
@@ -25,22 +26,22 @@ def changed(record: Record, part: str, **values: object) -> Record:
 
 
 def every(part: str, **values: object) -> Callable[[Record, int], Record]:
-    """A fault of every run: values of a part of the record."""
+    """A fault in every run: other values in a part of the record."""
     return lambda record, _: changed(record, part, **values)
 
 
 def later(fault: Callable[[Record, int], Any]) -> Callable[[Record, int], Any]:
-    """The fault from a run in the middle of the session on."""
+    """The fault in all runs from the middle of the session."""
     return lambda record, number: fault(record, number) if number >= LATER else record
 
 
 def once(fault: Callable[[Record, int], Any]) -> Callable[[Record, int], Any]:
-    """The fault in one run of the session."""
+    """The fault in one run in the middle of the session."""
     return lambda record, number: fault(record, number) if number == LATER else record
 
 
 def scaled(record: Record, factor: float) -> Record:
-    """The same work in another time."""
+    """The same work with another time."""
     metrics = record["metrics"].items()
     figures = {name: value * factor if name.endswith("_ns") else value / factor for name, value in metrics}
     times = [value * factor for value in record["seconds"]["repetitions"]]
@@ -54,7 +55,7 @@ def more_bytes(record: Record, _: int) -> Record:
 
 
 def many_passes(record: Record, _: int) -> Record:
-    """Passes that were claimed and not made."""
+    """Claim passes that did not run."""
     passes = 1000
     traffic = {name: passes * value for name, value in record["traffic"].items()}
     figures = record["metrics"].items()
@@ -80,12 +81,12 @@ def failed(status: str, code: int) -> Callable[[Record, int], Record]:
 
 
 def text(old: str, new: str) -> Callable[[Record, int], bytes]:
-    """The record's line with another text in it."""
+    """Replace a text in the record's line."""
     return lambda record, _: (json.dumps(record).replace(old, new) + "\n").encode()
 
 
 def figure(value: str) -> Callable[[Record, int], bytes]:
-    """A first repetition that is no finite number."""
+    """Replace the first repetition, for example by a value that is not finite."""
 
     def fault(record: Record, _: int) -> bytes:
         first = json.dumps(record["seconds"]["repetitions"][0])
@@ -99,7 +100,7 @@ def crashing(record: Record, _: int) -> Record:
 
 
 def replaced(file: Path) -> Callable[[Record, int], Record]:
-    """Another file in the place of this one."""
+    """Replace the file by another one."""
 
     def fault(record: Record, _: int) -> Record:
         other = file.with_name(file.name + ".other")
@@ -112,10 +113,10 @@ def replaced(file: Path) -> Callable[[Record, int], Record]:
 
 
 def edited(file: Path) -> Callable[[Record, int], Record]:
-    """The file, changed in its place."""
+    """Change the file's content in place."""
 
     def fault(record: Record, _: int) -> Record:
-        # What runs may not be written to, what it maps may.
+        # A running program's file is write-protected, a mapped one is not.
         with file.open("r+b") as stream:
             stream.seek(0, os.SEEK_END)
             stream.write(b"\n-- changed\n")
@@ -125,7 +126,7 @@ def edited(file: Path) -> Callable[[Record, int], Record]:
 
 
 def records_edited(record: Record, _: int) -> Record:
-    """The records of the session so far, with other times and of the same length."""
+    """Change a time in the session's records without changing the file's length."""
     [file] = Path(os.environ["PW_FAKE_RESULTS"]).glob("*/records.jsonl")
     content = file.read_bytes()
     place = content.index(b'"repetitions":[0.0') + len(b'"repetitions":[0.0')
@@ -136,7 +137,7 @@ def records_edited(record: Record, _: int) -> Record:
 
 
 def earlier_record(record: Record, number: int) -> Record:
-    """The record of the first run, as one left behind by an earlier program."""
+    """Repeat the record of the first run, like a file left behind by an earlier program."""
     kept = STATE.with_suffix(".first")
     if not kept.exists():
         kept.write_text(json.dumps({**record, "started": "2026-01-02T03:04:05Z"}))
@@ -144,7 +145,7 @@ def earlier_record(record: Record, number: int) -> Record:
 
 
 def competed(record: Record, _: int) -> Record:
-    """Works for a while as another program does on its core: see `test_red_team.competitor`."""
+    """Compute for a while as another program on its core does: see `test_red_team.competitor`."""
     marker = Path(os.environ["PW_FAKE_MARKER"])
     marker.write_text(",".join(map(str, sorted(os.sched_getaffinity(0)))))
     ends = time.monotonic() + 0.3
@@ -206,11 +207,11 @@ FAULTS: dict[str, Callable[[Record, int], Any]] = {
 
 
 def written(records: list[Record]) -> bytes:
-    """What a faulty run writes in the place of these records."""
+    """The bytes that a faulty run writes instead of these records."""
     with STATE.open("ab") as stream:
         stream.write(b"1")
         number = stream.tell()
-    found = FAULTS[os.environ["PW_FAKE_FAULT"]](records[0], number)
-    if found is None or isinstance(found, bytes):
-        return found or b""
-    return json.dumps(found).encode() + b"\n"
+    changed_record = FAULTS[os.environ["PW_FAKE_FAULT"]](records[0], number)
+    if changed_record is None or isinstance(changed_record, bytes):
+        return changed_record or b""
+    return json.dumps(changed_record).encode() + b"\n"

@@ -1,11 +1,11 @@
-"""A program of the user's that goes wrong in one run of its session: by PW_FAKE_OWN, see red_team.py."""
+"""A user's program that fails in one run of its session: PW_FAKE_OWN names the fault (red_team.py)."""
 
 import os
 import sys
 import time
 from pathlib import Path
 
-# Trial runs are the first ones.
+# The first runs are trial runs.
 LATER = 6
 FOLDER, FAULT = Path(os.environ["PW_FAKE_FOLDER"]), os.environ["PW_FAKE_OWN"]
 

@@ -1,7 +1,7 @@
-"""Runs `pagewise` in forks of a process that has its libraries loaded, and nothing of pagewise itself.
+"""Run `pagewise` in forks of a process that has loaded its libraries, but no module of pagewise.
 
-To load them takes most of the time of a short run. Programs that tests signal or shells start are processes
-of their own (Stage.command).
+Loading the libraries takes most of the time of a short run. Programs that tests send signals to or start
+from a shell are separate processes (Stage.command).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _forks.set_forkserver_preload(list(_LIBRARIES))
 def run_module(
     module: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, timeout: float
 ) -> subprocess.CompletedProcess[str]:
-    """What `python -m module arguments` does in that environment and folder, as subprocess.run tells it.
+    """Run `python -m module arguments` in that environment and folder, like subprocess.run.
 
     Raises subprocess.TimeoutExpired.
     """
@@ -47,8 +47,8 @@ def run_module(
             process.kill()
             process.join()
             raise subprocess.TimeoutExpired([module, *arguments], timeout)
-        told = [file.read_text() for file in outputs]
-        return subprocess.CompletedProcess([module, *arguments], process.exitcode, *told)
+        texts = [file.read_text() for file in outputs]
+        return subprocess.CompletedProcess([module, *arguments], process.exitcode, *texts)
 
 
 def _run(

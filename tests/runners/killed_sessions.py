@@ -1,8 +1,8 @@
 """Sessions that change settings of a synthetic machine, killed by SIGKILL at random lines of their code.
 
-killed_sessions.py FOLDER COUNT alone|both: prints how many lines a session runs and, as JSON, what was not
-restored. `both` kills the guardian too, and restores from the journal as `pagewise doctor --restore` does.
-It is a process with one thread, so each session is a fork of it.
+killed_sessions.py FOLDER COUNT alone|both: prints the number of lines that a session runs and, as JSON, the
+settings that were not restored. `both` also kills the guardian, and restores from the journal like `pagewise
+doctor --restore`. This process has one thread, so each session can be a fork of it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SEED = 17
 
 
 def machine(root: Path) -> dict[str, Any]:
-    """The settings of a machine in a folder, each with a value; a value is what `state` reads."""
+    """Create a machine's settings in a folder, each with the value that `state` reads."""
     pool = root / "sys/kernel/mm/hugepages/hugepages-2048kB"
     files = {
         "pool": pool / "nr_hugepages",
@@ -54,39 +54,39 @@ def machine(root: Path) -> dict[str, Any]:
     }
 
 
-def state(there: dict[str, Any]) -> dict[str, Any]:
-    """What the machine's files hold; of a switch the word, since a plain file moves no brackets."""
+def state(settings: dict[str, Any]) -> dict[str, Any]:
+    """The values in the machine's files; of a switch the first word: a plain file moves no brackets."""
     return {
-        "pool": there["pool"].total(),
-        "switch": there["switch"].file.read_text().split()[0].strip("[]"),
-        "attribute": there["attribute"].read(),
-        "msr": there["msr"].read(),
+        "pool": settings["pool"].total(),
+        "switch": settings["switch"].file.read_text().split()[0].strip("[]"),
+        "attribute": settings["attribute"].read(),
+        "msr": settings["msr"].read(),
     }
 
 
-def change_all(root: Path, there: dict[str, Any]) -> None:
-    """Like a comparison: a session, in it settings for its whole length, and in these others for one run."""
+def change_all(root: Path, settings: dict[str, Any]) -> None:
+    """Like a comparison: settings for the whole session, and within it others for one run."""
     with session(root), kept(root) as journal:
-        journal.change(there["pool"], "144")
-        journal.change(there["msr"], "0xf")
+        journal.change(settings["pool"], "144")
+        journal.change(settings["msr"], "0xf")
         with kept(root) as inner:
-            inner.change(there["attribute"], "0x0")
-            inner.change(there["pool"], "150")
+            inner.change(settings["attribute"], "0x0")
+            inner.change(settings["pool"], "150")
 
 
-def change_switch(root: Path, there: dict[str, Any]) -> None:
-    """The same with a switch, whose file has to look as the kernel's does after each write."""
+def change_switch(root: Path, settings: dict[str, Any]) -> None:
+    """The same with a switch, whose file must look like the kernel's after each write."""
 
     class Kernel(Switch):
         def put(self, value: str) -> None:
             self.file.write_text(" ".join(f"[{w}]" if w == value else w for w in ("never", "madvise")) + "\n")
 
     with kept(root) as journal:
-        journal.change(Kernel(there["switch"].file), "madvise")
+        journal.change(Kernel(settings["switch"].file), "madvise")
 
 
 def forked(work: Callable[[], None]) -> int:
-    """How a fork of this process that does the work ends, as waitpid returns it."""
+    """Do the work in a fork of this process; returns its status from waitpid."""
     child = os.fork()
     if child == 0:
         try:
@@ -97,7 +97,7 @@ def forked(work: Callable[[], None]) -> int:
 
 
 def lines_of(work: Callable[[], None], reached: Callable[[int], None]) -> None:
-    """Does the work, and calls `reached` with the number of each line of the settings' code."""
+    """Do the work, and call `reached` with the number of each executed line of the settings' code."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
@@ -115,7 +115,7 @@ def lines_of(work: Callable[[], None], reached: Callable[[int], None]) -> None:
 
 
 def kill_at(point: int, guardian: bool, number: int) -> None:
-    """Ends this process at this point, and before that the guardian, its only child, where it is to."""
+    """Kill this process at this point, and before that the guardian, its only child, if requested."""
     if number != point:
         return
     if guardian:
@@ -125,7 +125,7 @@ def kill_at(point: int, guardian: bool, number: int) -> None:
 
 
 def guardian_of(session: int) -> int:
-    """The process that guards another one."""
+    """The guardian process of a session."""
     for child in Path(f"/proc/{session}/task/{session}/children").read_text().split():
         if b"guardian.py" in Path(f"/proc/{child}/cmdline").read_bytes():
             return int(child)
@@ -133,7 +133,7 @@ def guardian_of(session: int) -> int:
 
 
 def settle(root: Path) -> None:
-    """Waits until the guardian is done."""
+    """Wait until the guardian has finished."""
     try:
         folder = Folder(shared_folder(root))
     except FileNotFoundError:
@@ -143,7 +143,7 @@ def settle(root: Path) -> None:
 
 
 def left_of(root: Path) -> list[str]:
-    """What is in the journal."""
+    """The changes in the journal."""
     try:
         return [change.text for change in Journal.load(Folder(shared_folder(root))).changes]
     except FileNotFoundError:
@@ -151,28 +151,28 @@ def left_of(root: Path) -> list[str]:
 
 
 def left_by(work: Work, root: Path, count: int, both: bool) -> list[dict[str, Any]]:
-    """What was left after each of so many kills of sessions that do the work."""
-    there = machine(root)
-    before = state(there)
+    """The settings left changed after killing `count` sessions at random points of the work."""
+    machine_settings = machine(root)
+    before = state(machine_settings)
     seen = root / "lines"
-    whole = partial(work, root, there)
-    assert forked(partial(lines_of, whole, lambda number: seen.write_text(str(number)))) == 0
+    task = partial(work, root, machine_settings)
+    assert forked(partial(lines_of, task, lambda number: seen.write_text(str(number)))) == 0
     total = int(seen.read_text())
     left = []
     for point in random.Random(SEED).sample(range(1, total + 1), min(count, total)):
-        ended = forked(partial(lines_of, whole, partial(kill_at, point, both)))
+        ended = forked(partial(lines_of, task, partial(kill_at, point, both)))
         if both:
             restore(root)
         settle(root)
-        if state(there) != before or left_of(root) or ended != signal.SIGKILL:
-            left.append({"point": point, "state": state(there), "ended": ended})
+        if state(machine_settings) != before or left_of(root) or ended != signal.SIGKILL:
+            left.append({"point": point, "state": state(machine_settings), "ended": ended})
         machine(root)
     print(f"{work.__name__}: {count} of {total} lines")
     return left
 
 
 def main(folder: Path, count: int, both: bool) -> int:
-    """Prints what was left; the exit code."""
+    """Print the settings that were not restored; returns the exit code."""
     third = count // 3
     left = left_by(change_all, folder / "all", count - third, both)
     left += left_by(change_switch, folder / "switch", third, both)

@@ -1,4 +1,4 @@
-"""libpfm through ctypes: does it know an event's name? Works for CPUs other than this one."""
+"""Check event names with libpfm through ctypes, also of other CPUs than this one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 _USER = 8  # PFM_PLM3: counted in user mode
-_PMUS = 3000  # numbers of PMUs lie below, in all versions so far
+_PMUS = 3000  # above the number of every PMU in all versions so far
 
 
 class _Pmu(ctypes.Structure):
@@ -35,41 +35,41 @@ class _Encoding(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """libpfm, ready; None where it is not installed. PAGEWISE_TEST_LIBPFM names another one."""
-    os.environ["LIBPFM_ENCODE_INACTIVE"] = "1"  # encode events of CPUs that are not this one
+    """The initialized libpfm; None if it is not installed. PAGEWISE_TEST_LIBPFM names another file."""
+    os.environ["LIBPFM_ENCODE_INACTIVE"] = "1"  # also encode events of other CPUs
     name = os.environ.get("PAGEWISE_TEST_LIBPFM") or ctypes.util.find_library("pfm")
     if name is None:
         return None
-    found = ctypes.CDLL(name)
-    found.pfm_strerror.restype = ctypes.c_char_p
-    return found if found.pfm_initialize() == 0 else None
+    lib = ctypes.CDLL(name)
+    lib.pfm_strerror.restype = ctypes.c_char_p
+    return lib if lib.pfm_initialize() == 0 else None
 
 
 @cache
 def pmus() -> frozenset[str]:
-    """The PMUs that it has been built with: those of one architecture, and the kernel's own."""
+    """The PMUs that it was built with: those of one architecture and the kernel's."""
     return frozenset(_pmus())
 
 
 def _pmus() -> Iterator[str]:
     lib = library()
     for number in range(_PMUS if lib else 0):
-        told = _Pmu(size=ctypes.sizeof(_Pmu))
-        if lib.pfm_get_pmu_info(number, ctypes.byref(told)) == 0:
-            yield told.name.decode()
+        pmu = _Pmu(size=ctypes.sizeof(_Pmu))
+        if lib.pfm_get_pmu_info(number, ctypes.byref(pmu)) == 0:
+            yield pmu.name.decode()
 
 
 def fault(pmu: str, native: str) -> str | None:
-    """What it says against the name, None when it knows it."""
-    asked = _Encoding(size=ctypes.sizeof(_Encoding))
+    """libpfm's error for an event's name; None if the name is valid."""
+    encoding = _Encoding(size=ctypes.sizeof(_Encoding))
     name = native if "::" in native else f"{pmu}::{native}"
-    answer = library().pfm_get_os_event_encoding(name.encode(), _USER, 0, ctypes.byref(asked))
+    answer = library().pfm_get_os_event_encoding(name.encode(), _USER, 0, ctypes.byref(encoding))
     return None if answer == 0 else library().pfm_strerror(answer).decode()
 
 
 @cache
 def recorded() -> dict[tuple[str, str], int]:
-    """Codes by PMU and name that libpfm gave elsewhere."""
+    """Codes by PMU and name, recorded with libpfm on other machines."""
     lines = Path(__file__).with_name("libpfm_encodings.txt").read_text().splitlines()
-    told = [line.split() for line in lines if not line.startswith("#")]
-    return {(pmu, name): int(code, 16) for pmu, name, code, _ in told}
+    rows = [line.split() for line in lines if not line.startswith("#")]
+    return {(pmu, name): int(code, 16) for pmu, name, code, _ in rows}

@@ -1,6 +1,6 @@
-"""Many results made from one: nodes, dates, kernel versions; and what is true of them, to be found again.
+"""Make many results from one, for nodes, dates and kernel versions, with known effects for queries to find.
 
-By hand, to see how long a million records take (docs/results.md):
+To measure the time for a million records (docs/results.md):
 
     python tests/runners/many_results.py RESULT DIR --nodes 100 --dates 11
 """
@@ -23,20 +23,20 @@ FIRST = datetime(2026, 1, 5, 6, 0, tzinfo=timezone.utc)
 
 
 def multiply(template: Path, folder: Path, nodes: int, dates: int, seed: int = 1) -> None:
-    """nodes x dates results like the template, one a week; noise of 2 %, one slow node, a new kernel midway.
+    """Write one result per node and week, with noise of 2 %, one slow node and a new kernel halfway.
 
-    With the new kernel transparent huge pages take 10 % longer.
+    With the new kernel, transparent huge pages take 10 % longer.
     """
     manifest = json.loads((template / "manifest.json").read_text())
     records = [json.loads(line) for line in (template / "records.jsonl").read_text().splitlines()]
     for number in range(nodes * dates):
         node, date = number % nodes, number // nodes
-        told = {
+        facts = {
             "host": f"node{node:03d}",
             "kernel": KERNELS[int(2 * date >= dates > 1)],
             "moment": FIRST + timedelta(weeks=date, minutes=node),
         }
-        write(folder, manifest, records, random.Random(f"{seed}:{number}"), **told)
+        write(folder, manifest, records, random.Random(f"{seed}:{number}"), **facts)
 
 
 def write(
@@ -49,33 +49,33 @@ def write(
     kernel: str,
     moment: datetime,
 ) -> Path:
-    """One result on a node; its folder."""
-    made = folder / host / f"{moment:%Y%m%dT%H%M%SZ}-{manifest['name']}"
-    made.mkdir(parents=True)
-    told = copy.copy(manifest)
-    told["host"] = {**manifest["host"], "hostname": host, "kernel": kernel}
-    told["created"] = told["finished"] = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-    if told.get("id") is not None:
-        told["id"] = f"{chance.getrandbits(64):016x}"
+    """Write one result of a node; returns its folder."""
+    result = folder / host / f"{moment:%Y%m%dT%H%M%SZ}-{manifest['name']}"
+    result.mkdir(parents=True)
+    changed = copy.copy(manifest)
+    changed["host"] = {**manifest["host"], "hostname": host, "kernel": kernel}
+    changed["created"] = changed["finished"] = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+    if changed.get("id") is not None:
+        changed["id"] = f"{chance.getrandbits(64):016x}"
     node = SLOWER if host == SLOW else 1.0
-    with (made / "records.jsonl").open("w") as stream:
+    with (result / "records.jsonl").open("w") as stream:
         for record in records:
-            one = dict(record)
-            one["started"] = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-            if "seconds" in one:
-                late = 1.1 if kernel == KERNELS[1] and one["configuration"]["hugepages"] == "thp" else 1.0
+            row = dict(record)
+            row["started"] = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+            if "seconds" in row:
+                late = 1.1 if kernel == KERNELS[1] and row["configuration"]["hugepages"] == "thp" else 1.0
                 factor = node * late * chance.lognormvariate(0.0, 0.02)
-                times = [value * factor for value in one["seconds"]["repetitions"]]
-                one["seconds"] = {**one["seconds"], "repetitions": times}
-                one["metrics"] = {
+                times = [value * factor for value in row["seconds"]["repetitions"]]
+                row["seconds"] = {**row["seconds"], "repetitions": times}
+                row["metrics"] = {
                     name: value / factor if name.startswith("bandwidth") else value
-                    for name, value in one["metrics"].items()
+                    for name, value in row["metrics"].items()
                 }
-                one["run"] = {**one["run"], "started": one["started"]}
-            if "host" in one:
-                one["host"] = {**one["host"], "hostname": host, "kernel": kernel}
-            stream.write(json.dumps(one) + "\n")
-    return write_result(made, told)
+                row["run"] = {**row["run"], "started": row["started"]}
+            if "host" in row:
+                row["host"] = {**row["host"], "hostname": host, "kernel": kernel}
+            stream.write(json.dumps(row) + "\n")
+    return write_result(result, changed)
 
 
 if __name__ == "__main__":

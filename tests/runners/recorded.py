@@ -1,4 +1,4 @@
-"""Noise that was recorded on real machines, and comparisons of a program with itself made from it."""
+"""Noise recorded on real machines, and comparisons of a program with itself made from it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ FOLDER = Path(__file__).with_name("noise")
 
 @lru_cache(maxsize=1)
 def series() -> dict[str, np.ndarray]:
-    """Log times of the runs of one program, one after the other, by what and when it was."""
-    found: dict[str, list[float]] = {}
+    """Log times of consecutive runs of one program, by file, piece, kernel, pages, threads and order."""
+    times: dict[str, list[float]] = {}
     for file in sorted(FOLDER.glob("*.csv")):
         with file.open() as stream:
             for line in csv.DictReader(stream):
                 names = ("piece", "kernel", "pages", "threads", "order")
                 name = "/".join((file.stem, *(line[part] for part in names)))
-                found.setdefault(name, []).append(float(line["seconds"]))
-    return {name: np.log(values) for name, values in found.items()}
+                times.setdefault(name, []).append(float(line["seconds"]))
+    return {name: np.log(values) for name, values in times.items()}
 
 
 def comparisons(
     logs: np.ndarray, labels: int, rounds: int, count: int, seed: int, *, blocks: bool = False
 ) -> np.ndarray:
-    """Log times (count, labels, rounds): a stretch of the recorded runs, dealt to equal programs.
+    """Log times (count, labels, rounds): a stretch of the recorded runs, distributed over equal programs.
 
-    As pagewise runs them, one of each a round in drawn order; or in blocks, all rounds of one program, then
-    of the next.
+    In pagewise's order, each program once per round in randomised order; or in blocks, all rounds of one
+    program, then of the next.
     """
     generator = np.random.default_rng(seed)
     starts = generator.integers(0, len(logs) - labels * rounds + 1, size=count)
@@ -44,7 +44,7 @@ def comparisons(
 
 
 def judged(times: np.ndarray, resamples: int = 150) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What pagewise says of many comparisons at once: told and medians (count, variants), and widths.
+    """Judge many comparisons at once: verdicts and medians (count, variants), and widths.
 
     times are log times (count, 2 + variants, rounds): the baseline, the baseline again, and the variants. The
     same as `ratio`, `noise_floor`, and `judge` do for one comparison, with fewer resamples.
@@ -59,23 +59,23 @@ def judged(times: np.ndarray, resamples: int = 150) -> tuple[np.ndarray, np.ndar
     middle_aa = np.median(again - first, axis=-1)
     width_aa = np.maximum(of_aa + half_aa, middle_aa) - np.minimum(of_aa - half_aa, middle_aa)
     floor = np.maximum(np.abs(middle_aa), width_aa / 2)[:, None]
-    together = np.array([corrected(list(one)) for one in p])
-    told = ((low > 0) | (high < 0)) & (np.abs(middle) > floor) & (together <= 0.05)
-    return told, middle, np.expm1(np.concatenate([width_aa[:, None], high - low], axis=1))
+    together = np.array([corrected(list(row)) for row in p])
+    differs = ((low > 0) | (high < 0)) & (np.abs(middle) > floor) & (together <= 0.05)
+    return differs, middle, np.expm1(np.concatenate([width_aa[:, None], high - low], axis=1))
 
 
 def until(times: np.ndarray, width: float, fewest: int = 7) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As `judged`, after so many rounds that all are narrower than `width`: told, medians, rounds."""
+    """Like `judged`, after as many rounds as make all narrower than `width`: verdicts, medians, rounds."""
     count, labels, most = times.shape
-    told, middles = np.zeros((count, labels - 2), bool), np.zeros((count, labels - 2))
+    differs, middles = np.zeros((count, labels - 2), bool), np.zeros((count, labels - 2))
     rounds = np.full(count, most)
     live = np.arange(count)
     for number in range(fewest, most + 1):
-        one_told, one_middle, one_width = judged(times[live, :, :number], 100)
-        ends = (one_width.max(axis=1) < width) | (number == most)
-        told[live[ends]], middles[live[ends]] = one_told[ends], one_middle[ends]
+        live_differs, live_middle, live_width = judged(times[live, :, :number], 100)
+        ends = (live_width.max(axis=1) < width) | (number == most)
+        differs[live[ends]], middles[live[ends]] = live_differs[ends], live_middle[ends]
         rounds[live[ends]] = number
         live = live[~ends]
         if not len(live):
             break
-    return told, middles, rounds
+    return differs, middles, rounds

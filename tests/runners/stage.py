@@ -1,4 +1,4 @@
-"""Stand-ins: a module tree that real Lmod loads, with kernels that are small scripts."""
+"""A stage for tests: a module tree for real Lmod, with small scripts as kernels."""
 
 from __future__ import annotations
 
@@ -104,19 +104,19 @@ ALL_LABELS = [
 
 
 def write_result(folder: Path, manifest: dict, records: bytes | None = None) -> Path:
-    """Writes a result's manifest, made or changed by a test, with the digest of its records; the folder."""
+    """Write a result's manifest with the digest of its records, and optionally these; returns the folder."""
     file = folder / "records.jsonl"
     if records is not None:
         file.write_bytes(records)
     content = file.read_bytes()
-    told = {"lines": content.count(b"\n"), "sha256": hashlib.sha256(content).hexdigest()}
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "records": told}, indent=2))
+    digest = {"lines": content.count(b"\n"), "sha256": hashlib.sha256(content).hexdigest()}
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "records": digest}, indent=2))
     return folder
 
 
 @dataclass
 class Stage:
-    """A folder with a module tree and prefixes, and the way to run pagewise over it."""
+    """A folder with a module tree and prefixes, and methods that run pagewise on it."""
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
@@ -136,9 +136,9 @@ class Stage:
         kernels: Iterable[dict],
         **behaviour: str,
     ) -> str:
-        """A configuration with module, prefix and kernels, PW_FAKE_* as behaviour; the module's name.
+        """Add a configuration: module, prefix and kernels, PW_FAKE_* as behaviour; returns the module's name.
 
-        `papi="on"`: built with PAPI. `library`: the name of the one that it calls.
+        `papi="on"`: built with PAPI. `library`: the name of the library that the kernels call.
         """
         hugepages, prefetch, stores = label
         library = behaviour.pop("library", "")
@@ -177,11 +177,11 @@ class Stage:
         return name
 
     def prefix(self, name: str) -> Path:
-        """Where a module's programs are."""
+        """The prefix of a module's programs."""
         return self.folder / "opt" / name.replace("/", "-")
 
     def set(self, name: str, variable: str, value: str) -> None:
-        """Has a module set a variable too."""
+        """Make a module set another variable."""
         with (self.modules / f"{name}.lua").open("a") as file:
             file.write(f'setenv("{variable}", "{value}")\n')
 
@@ -195,7 +195,7 @@ class Stage:
         return [sys.executable, "-m", "pagewise", *arguments]
 
     def variables(self) -> dict[str, str]:
-        # Compiled once for all tests, outside the sources and where no other user can write.
+        # Compile once for all tests, outside the sources, in a folder that no other user may write.
         kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         return {
             **kept,

@@ -26,8 +26,8 @@ def test_the_segments_are_those_of_readelf() -> None:
     ).stdout
     rows = re.findall(r"LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) 0x(\w+) ([RWE ]{3})", printed)
     assert [
-        (one.offset, one.address, one.file_bytes, one.memory_bytes, one.writable, one.executable)
-        for one in elf.segments
+        (part.offset, part.address, part.file_bytes, part.memory_bytes, part.writable, part.executable)
+        for part in elf.segments
     ] == [(*(int(value, 16) for value in row[:4]), "W" in row[4], "E" in row[4]) for row in rows]
     assert elf.interpreter == re.findall(r"program interpreter: (\S+)\]", printed)[0]
     assert elf.bits == (64 if "ELF64" in printed else 32) and elf.movable == (" DYN " in printed)

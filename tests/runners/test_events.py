@@ -1,4 +1,4 @@
-"""Event files: every one of kernels/region/groups, what is refused, formulas and units, the choice of one."""
+"""Event files: all of kernels/region/groups, invalid files, formulas and units, the selection by CPU."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def changed(change) -> dict:
 
 
 @pytest.mark.parametrize("file", ALL, ids=IDS)
-def test_a_file_is_named_as_it_says_and_every_part_has_a_source(file: EventFile):
+def test_a_file_has_its_own_name_and_every_part_has_a_source(file: EventFile):
     assert FILES[file.name].is_file()
     parts = [*file.events.values(), *file.metrics]
     assert file.source and all(part.source for part in parts)
@@ -58,8 +58,8 @@ def test_a_file_is_named_as_it_says_and_every_part_has_a_source(file: EventFile)
 
 
 @pytest.mark.parametrize("file", ALL, ids=IDS)
-def test_libpfm_knows_every_name(file: EventFile):
-    """Where this libpfm has the CPU, it is asked; else what a libpfm that has it said."""
+def test_libpfm_supports_every_name(file: EventFile):
+    """Asks this libpfm if it supports the CPU, or uses the recorded answers of another libpfm."""
     unknown, unchecked = [], set()
     for event in file.events.values():
         for pmu in ("perf",) if event.native.startswith("perf::") else file.pmus:
@@ -73,16 +73,16 @@ def test_libpfm_knows_every_name(file: EventFile):
                 unchecked.add(pmu)
     assert unknown == []
     if unchecked:
-        pytest.skip(f"no libpfm here that knows {', '.join(sorted(unchecked))}")
+        pytest.skip(f"this libpfm does not support {', '.join(sorted(unchecked))}")
 
 
-def test_a_metric_of_one_name_is_the_same_on_every_cpu():
-    """So that rates of one CPU, and published ones, can stand beside those of another."""
-    told: dict[str, set[tuple[str, str]]] = {}
+def test_metrics_with_the_same_name_are_the_same_on_every_cpu():
+    """So that rates of different CPUs, and published rates, can be compared."""
+    texts_by_name: dict[str, set[tuple[str, str]]] = {}
     for file in ALL:
         for metric in file.metrics:
-            told.setdefault(metric.name, set()).add((metric.title, metric.unit))
-    assert {name: texts for name, texts in told.items() if len(texts) > 1} == {}
+            texts_by_name.setdefault(metric.name, set()).add((metric.title, metric.unit))
+    assert {name: texts for name, texts in texts_by_name.items() if len(texts) > 1} == {}
 
 
 @pytest.mark.parametrize("name", ["power9", "power10"])
@@ -93,7 +93,7 @@ def test_powers_counters_are_those_in_the_codes(name: str):
 
 
 def test_a64fx_derives_all_rates_of_the_studies():
-    """The rates of tables 5 and 7 of the PEARC'23 paper; test_published.py has the counters."""
+    """The rates of tables 5 and 7 of the PEARC'23 paper; test_published.py tests the counters."""
     a64fx = BY_NAME["a64fx"]
     assert {metric.name for metric in a64fx.metrics} >= {
         *("cpi", "branch_misprediction_rate", "l1_itlb_miss_rate", "l1_dtlb_miss_rate", "l2_itlb_miss_rate"),
@@ -107,7 +107,7 @@ def test_a64fx_derives_all_rates_of_the_studies():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "cause"),
     [
         (lambda d: d.pop("pmu"), "'pmu' is a required property"),
         (lambda d: d.update(extra=1), "extra"),
@@ -132,10 +132,10 @@ def test_a64fx_derives_all_rates_of_the_studies():
         (lambda d: d["constants"]["LINE"].update(unit="lines"), "constants.LINE: 'lines'"),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_place(change, told: str):
+def test_an_invalid_file_is_refused_with_the_place(change, cause: str):
     with pytest.raises(FormatError, match=r"does not follow pagewise.events/1") as refused:
         EventFile.from_dict(changed(change), "here")
-    assert told in str(refused.value)
+    assert cause in str(refused.value)
 
 
 def test_events_bound_to_one_counter_do_not_share_a_group():
@@ -148,7 +148,7 @@ def test_events_bound_to_one_counter_do_not_share_a_group():
 
 
 @pytest.mark.parametrize("content", ["- a\n", "{", "\xff"])
-def test_a_file_that_is_none_is_refused(tmp_path: Path, content: str):
+def test_a_file_that_is_not_an_event_file_is_refused(tmp_path: Path, content: str):
     file = tmp_path / "bad.yaml"
     file.write_bytes(content.encode("latin-1"))
     with pytest.raises(FormatError, match="event file") as refused:
@@ -164,8 +164,8 @@ def test_formulas_compute_in_base_units():
     assert small.metrics[0].formula.names == ("FILLS", "LINE", "seconds")
     software = BY_NAME["software"]
     values = software.base_values({"TASK_CLOCK": 4e9, "PAGE_FAULTS": 100}, 2.0)
-    found = {metric.name: metric.value(values) for metric in software.metrics}
-    assert found == {"page_fault_rate": 25.0, "cpus_used": 2.0, "context_switch_rate": None}
+    rates = {metric.name: metric.value(values) for metric in software.metrics}
+    assert rates == {"page_fault_rate": 25.0, "cpus_used": 2.0, "context_switch_rate": None}
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,14 @@ def test_formulas_compute_in_base_units():
     ],
 )
 def test_formulas(text: str, value: float | None):
-    found = Formula.of(text).value({"a": 2.0, "b": 3.0, "c": 4.0})
-    assert found == (value if value is None else pytest.approx(value))
+    result = Formula.of(text).value({"a": 2.0, "b": 3.0, "c": 4.0})
+    assert result == (value if value is None else pytest.approx(value))
 
 
 @pytest.mark.parametrize(
     "text", ["True", "a if b else c", "a.b", "a[0]", "f(a)", "'a'", "", "a;b", "1j", "a % b"]
 )
-def test_what_is_no_formula(text: str):
+def test_invalid_formulas_are_refused(text: str):
     with pytest.raises(ValueError, match=r"formula|is not of"):
         Formula.of(text)
 
@@ -207,8 +207,9 @@ def test_groups_are_selected_and_merged():
     assert zen4.select([]) == zen4.groups
     with pytest.raises(SelectionError, match="no group 'nothing'"):
         zen4.select(["nothing"])
-    whole = merged(zen4.groups)
-    assert len(whole.events) == len(zen4.events) and whole.variable.startswith("CYCLES_NOT_IN_HALT,")
+    everything = merged(zen4.groups)
+    assert len(everything.events) == len(zen4.events)
+    assert everything.variable.startswith("CYCLES_NOT_IN_HALT,")
 
 
 CPUS = {
@@ -243,7 +244,7 @@ def test_files_without_a_cpu_are_fallbacks():
     assert {*CPUS, "perf", "software"} == set(IDS)
 
 
-def test_fallbacks_say_why():
+def test_fallbacks_have_a_reason():
     zen4 = Cpu(vendor="AuthenticAMD", family=0x19, model=0x11)
     none = choose(ALL, zen4, papi=True, lacking=VIRTUAL)
     assert none.file.name == "software" and none.remedy == VIRTUAL[1]
@@ -258,11 +259,11 @@ def test_fallbacks_say_why():
         choose([BY_NAME["zen4"]], zen4, papi=True, lacking=VIRTUAL)
 
 
-def test_only_names_of_the_kernel_do_without_papi():
+def test_only_event_names_of_the_linux_kernel_need_no_papi():
     assert {file.name for file in ALL if not file.needs_papi} == {"perf", "software"}
     assert {file.name for file in ALL if file.is_software} == {"software"}
 
 
-def test_the_files_are_read_as_they_stand():
+def test_the_files_are_read_unchanged():
     for file in FILES.values():
         assert yaml.safe_load(file.read_text()) == BY_NAME[file.stem].data

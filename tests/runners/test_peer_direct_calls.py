@@ -1,4 +1,4 @@
-"""The programs of direct calls: they call the library they are told, and see wrong results."""
+"""The programs of direct calls: they call the given library and detect wrong results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pagewise.stack.c_code import find_compiler
 from pagewise.workloads.peers.known import PEERS
 from pagewise.workloads.peers.peer import Ask, Call, find
 
-# Libraries that leave work undone: an element of c, a number of the last transform.
+# Libraries that omit work: an element of c, a number of the last transform.
 WRONG = {
     "cblas": (
         "void cblas_dgemm(int o, int s, int t, int m, int n, int k, double x, const double *a, int la,\n"
@@ -32,7 +32,7 @@ WRONG = {
 
 def run(name: str, call: Call) -> subprocess.CompletedProcess[str]:
     (program,) = find(PEERS[name], [], [])
-    # Few repetitions: of the result, not of the speed.
+    # Few repetitions, because only the result is tested.
     arguments = [program.path, *call.arguments[:-1], "1"]
     return subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
 
@@ -58,7 +58,7 @@ def test_transforms_are_right(length: str):
 
 
 @pytest.mark.parametrize(("name", "test"), [("cblas", "dgemm"), ("fftw", "64")])
-def test_a_wrong_result_is_seen_and_a_library_without_the_function_told(tmp_path: Path, name: str, test: str):
+def test_a_wrong_result_and_a_missing_function_are_reported(tmp_path: Path, name: str, test: str):
     source, library = tmp_path / "wrong.c", tmp_path / "libwrong.so"
     source.write_text(WRONG[name])
     subprocess.run([*find_compiler(), "-shared", "-fPIC", source, "-o", library], check=True)
@@ -71,7 +71,7 @@ def test_a_wrong_result_is_seen_and_a_library_without_the_function_told(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "told"),
+    ("name", "arguments", "cause"),
     [
         ("cblas", ("x", "qgemm", "1", "1"), "LIBRARY sgemm|dgemm|cgemm|zgemm ROWS STRIDE REPETITIONS"),
         ("cblas", ("x", "dgemm", "many", "1"), "many: not a number that can be"),
@@ -81,12 +81,12 @@ def test_a_wrong_result_is_seen_and_a_library_without_the_function_told(tmp_path
         ("fftw", ("x",), "LIBRARY LENGTH COUNT REPETITIONS"),
     ],
 )
-def test_wrong_usage_is_refused(name: str, arguments: tuple[str, ...], told: str):
+def test_wrong_usage_is_refused(name: str, arguments: tuple[str, ...], cause: str):
     done = run(name, Call((*arguments, "1")))
-    assert done.returncode == 2 and told in done.stderr
+    assert done.returncode == 2 and cause in done.stderr
 
 
-def test_without_a_compiler_they_are_missing_and_with_a_broken_one_it_is_said(tmp_path: Path):
+def test_without_a_compiler_they_are_missing_and_a_broken_compiler_is_an_error(tmp_path: Path):
     assert find(PEERS["cblas"], [], [], {"PATH": str(tmp_path)}) == []
     assert "no C compiler" in PEERS["cblas"].lacking(["gcc"])
     broken = tmp_path / "broken-cc"

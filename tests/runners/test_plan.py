@@ -1,4 +1,4 @@
-"""Merging by what a kernel feels, and the order of runs."""
+"""Merging of configurations that a kernel is not sensitive to, and the order of runs."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 ALL = [configuration(compiler, label) for compiler in COMPILERS for label in ALL_LABELS]
 
 
-def test_a_kernel_that_feels_all_has_a_cell_each():
-    one = subject_of(kernel(), *ALL)
-    assert len(one.cells) == 24
-    assert all(len(cell.stands_for) == 1 for cell in one.cells)
+def test_configurations_of_a_kernel_sensitive_to_all_dimensions_are_not_merged():
+    subject = subject_of(kernel(), *ALL)
+    assert len(subject.cells) == 24
+    assert all(len(cell.stands_for) == 1 for cell in subject.cells)
 
 
 def test_equal_configurations_are_merged_and_none_is_lost():
-    one = subject_of(chase(), *reversed(ALL))
-    assert len(one.cells) == 6
-    assert sorted(c.module for cell in one.cells for c in cell.stands_for) == sorted(c.module for c in ALL)
-    for cell in one.cells:
+    subject = subject_of(chase(), *reversed(ALL))
+    assert len(subject.cells) == 6
+    assert sorted(c.module for cell in subject.cells for c in cell.stands_for) == sorted(
+        c.module for c in ALL
+    )
+    for cell in subject.cells:
         assert len({(c.compiler, c.hugepages) for c in cell.stands_for}) == 1
         assert cell.measured.label.endswith("/hardware-regular")
 
 
-def test_prefetch_felt_but_not_stores():
-    one = subject_of(kernel(feels=["compiler", "hugepages", "prefetch"]), *ALL)
-    assert len(one.cells) == 18
-    merged = [cell for cell in one.cells if len(cell.stands_for) == 2]
+def test_a_kernel_sensitive_to_prefetch_but_not_to_stores():
+    subject = subject_of(kernel(feels=["compiler", "hugepages", "prefetch"]), *ALL)
+    assert len(subject.cells) == 18
+    merged = [cell for cell in subject.cells if len(cell.stands_for) == 2]
     assert {cell.measured.prefetch for cell in merged} == {"hardware"}
 
 
@@ -43,8 +45,8 @@ def test_different_builds_are_never_merged():
 
 
 def test_the_baseline_of_each_compiler_is_known():
-    one = subject_of(chase(), *ALL)
-    assert [cell.measured.module for cell in one.cells if cell.is_baseline] == [
+    subject = subject_of(chase(), *ALL)
+    assert [cell.measured.module for cell in subject.cells if cell.is_baseline] == [
         configuration(compiler).module for compiler in COMPILERS
     ]
 
@@ -61,7 +63,7 @@ def test_a_round_is_a_permutation_with_the_baselines_twice():
     assert [step.position for step in steps] == list(range(1, len(steps) + 1))
 
 
-def test_rounds_differ_and_seeds_differ_and_both_can_be_had_again():
+def test_rounds_and_seeds_differ_and_are_repeatable():
     subjects = [subject_of(kernel(), *ALL)]
 
     def modules(number: int, seed: int) -> list[str]:
@@ -72,8 +74,8 @@ def test_rounds_differ_and_seeds_differ_and_both_can_be_had_again():
     assert modules(1, 1) != modules(1, 2)
 
 
-def test_no_place_in_the_round_is_kept_for_anyone():
-    """Over many rounds each configuration comes first about equally often."""
+def test_the_order_of_a_round_is_random():
+    """Over many rounds, each configuration is first about equally often."""
     subjects = [subject_of(chase(), *ALL)]
     first = Counter(order_of_round(subjects, number, 1)[0].cell.measured.module for number in range(1, 401))
     assert len(first) == 6
@@ -83,13 +85,13 @@ def test_no_place_in_the_round_is_kept_for_anyone():
     )
 
 
-def test_the_runs_of_a_kernel_lie_together_in_a_round():
+def test_the_runs_of_a_kernel_are_consecutive_in_a_round():
     subjects = [subject_of(kernel(), *ALL), subject_of(chase(), *ALL)]
     names = [step.kernel.name for step in order_of_round(subjects, 3, 1)]
     assert sum(a != b for a, b in pairwise(names)) == 1
 
 
-def test_sweeps_are_of_kernels_that_have_one():
+def test_only_kernels_with_a_sweep_are_swept():
     steps = order_of_sweeps([subject_of(kernel(), *ALL), subject_of(chase(), *ALL)], seed=1)
     assert {step.kernel.name for step in steps} == {"triad"}
     assert len(steps) == 24
@@ -106,11 +108,11 @@ def test_sweeps_are_of_kernels_that_have_one():
         ({"stores": "zfill"}, 0),
     ],
 )
-def test_a_sweep_is_made_of_the_configurations_it_names(when, labels):
+def test_a_sweep_runs_in_the_configurations_that_it_names(when, labels):
     swept = kernel(sweeps=[*TRIAD["sweeps"], {**DISTANCES, "when": when}])
     steps = order_of_sweeps([subject_of(swept, *ALL)], seed=1)
     assert [step.swept for step in steps] == ["working-set"] * 24 + ["prefetch-distance"] * labels
     assert [step.position for step in steps] == list(range(1, 25 + labels))
     for step in steps[24:]:
         assert step.arguments == tuple(DISTANCES["arguments"])
-        assert all(getattr(step.cell.measured, name) in told for name, told in when.items())
+        assert all(getattr(step.cell.measured, name) in values for name, values in when.items())

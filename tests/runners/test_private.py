@@ -1,4 +1,4 @@
-"""What is loaded and executed comes from folders that no other user can write to."""
+"""Files that are loaded or executed come from folders that no other user can write to."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def compiler() -> list[str]:
-    found = find_compiler()
-    if found is None:
-        pytest.skip("there is no C compiler")
-    return found
+    command = find_compiler()
+    if command is None:
+        pytest.skip("no C compiler is installed")
+    return command
 
 
 def environment(folder: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "PAGEWISE_ROOT": str(folder / "nowhere")}
 
 
-def test_a_place_is_private_with_all_folders_above_it(tmp_path: Path, spoil: Spoiler):
+def test_a_path_is_private_if_all_folders_above_it_are(tmp_path: Path, spoil: Spoiler):
     file = tmp_path / "a" / "b" / "file"
     assert make_private(file.parent)
     file.touch(mode=0o644)
@@ -72,14 +72,14 @@ def test_a_place_is_private_with_all_folders_above_it(tmp_path: Path, spoil: Spo
         assert is_private(file)
 
 
-def test_a_sticky_folder_above_is_no_danger_and_one_of_its_files_is(tmp_path: Path):
+def test_a_path_below_a_sticky_folder_is_private_and_the_folder_is_not(tmp_path: Path):
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o1777)
     assert make_private(tmp_path / "shared" / "mine")
     assert not make_private(tmp_path / "shared")
 
 
-def test_without_home_the_password_database_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_without_home_the_password_database_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     known = pwd.getpwuid(os.geteuid())
     assert user_folder("XDG_CACHE_HOME", ".cache", {}) == Path(known.pw_dir) / ".cache"
     assert user_folder("XDG_CACHE_HOME", ".cache", {"HOME": "here"}) == Path(known.pw_dir) / ".cache"
@@ -93,7 +93,7 @@ def test_without_home_the_password_database_has_it(tmp_path: Path, monkeypatch: 
     assert user_folder("XDG_CACHE_HOME", ".cache", {}) is None
 
 
-def test_without_a_home_code_is_compiled_for_this_process_alone(
+def test_without_a_home_code_is_compiled_in_a_temporary_folder(
     tmp_path: Path, source: Path, compiler: list[str], monkeypatch: pytest.MonkeyPatch
 ):
     def unknown(user: int) -> None:
@@ -116,7 +116,7 @@ def test_a_planted_library_is_never_used(tmp_path: Path, source: Path, compiler:
     spoil(made)
     again = compiled(source, LIBRARY, compiler, settings)
     assert again.read_bytes() == good and is_private(again)
-    # A link to what another user can write is no better.
+    # The same for a link to a file that another user can write.
     (tmp_path / "elsewhere").write_bytes(b"planted")
     spoil(tmp_path / "elsewhere")
     again.unlink()
@@ -125,7 +125,7 @@ def test_a_planted_library_is_never_used(tmp_path: Path, source: Path, compiler:
     assert (tmp_path / "elsewhere").read_bytes() == b"planted"
 
 
-def test_a_folder_that_others_can_write_to_is_left_aside(
+def test_a_folder_that_others_can_write_to_is_not_used(
     tmp_path: Path, source: Path, compiler: list[str], spoil: Spoiler
 ):
     settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -136,7 +136,7 @@ def test_a_folder_that_others_can_write_to_is_left_aside(
     assert other.parent == private.temporary_folder() and other.read_bytes() != b"planted"
 
 
-def test_the_state_of_a_checkout_is_used_where_it_is_private(
+def test_the_state_of_a_checkout_is_used_if_it_is_private(
     tmp_path: Path, source: Path, compiler: list[str], spoil: Spoiler
 ):
     settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -148,10 +148,8 @@ def test_the_state_of_a_checkout_is_used_where_it_is_private(
     assert compiled(source, LIBRARY, compiler, settings).parent == tmp_path / "cache/pagewise/test"
 
 
-def test_a_checkout_that_nobody_named_must_be_private(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Spoiler
-):
-    """Its modules are Lua that is run, its setup.json names a file that a shell reads."""
+def test_a_detected_checkout_must_be_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Spoiler):
+    """Its modules are executed as Lua, and its setup.json names a file that a shell executes."""
     (tmp_path / ".pagewise" / "modules" / "default").mkdir(parents=True)
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")

@@ -1,4 +1,4 @@
-"""Metrics and checks by patterns and commands of the user."""
+"""Metrics and checks with the user's patterns and commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pagewise.workloads.program.output import distinct, parse_check, parse_metri
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "parsed"),
     [
         (r"rate=Triad: +(\S+)", ("rate", "1", "higher")),
         (r"rate[GB/s]=Triad: +(\S+)", ("rate", "GB/s", "higher")),
@@ -21,9 +21,9 @@ from pagewise.workloads.program.output import distinct, parse_check, parse_metri
         (r"2nd = x=(\d+)", ("m_2nd", "1", "higher")),
     ],
 )
-def test_metrics_are_read(text: str, told: tuple[str, str, str]):
-    one = parse_metric(text)
-    assert (one.field, one.unit, one.better) == told
+def test_metrics_are_parsed(text: str, parsed: tuple[str, str, str]):
+    metric = parse_metric(text)
+    assert (metric.field, metric.unit, metric.better) == parsed
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_the_last_match_is_the_value(text: str, value: float | None):
         ("rate[GB/s, MB/s]=(1)", "no unit and direction"),
     ],
 )
-def test_metrics_that_are_none(text: str, fault: str):
+def test_invalid_metrics_are_refused(text: str, fault: str):
     with pytest.raises(SelectionError, match=fault):
         parse_metric(text)
 
 
-def test_two_metrics_of_one_name():
+def test_two_metrics_with_the_same_name_are_refused():
     with pytest.raises(SelectionError, match="two metrics are called rate"):
         distinct([parse_metric("rate=(1)"), parse_metric("Rate=(2)")])
 
@@ -79,10 +79,10 @@ def test_two_metrics_of_one_name():
 )
 def test_checks(tmp_path: Path, check: str, output: str, fault: str | None):
     (tmp_path / "here").write_text("")
-    found = parse_check(check).fault(output, tmp_path, {"PATH": "/usr/bin:/bin"})
-    assert found is None if fault is None else found is not None and fault in found
+    reported = parse_check(check).fault(output, tmp_path, {"PATH": "/usr/bin:/bin"})
+    assert reported is None if fault is None else reported is not None and fault in reported
 
 
-def test_a_check_that_is_no_pattern():
+def test_an_invalid_pattern_is_refused():
     with pytest.raises(SelectionError, match="is no pattern"):
         parse_check("(")

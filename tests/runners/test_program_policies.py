@@ -1,4 +1,4 @@
-"""Page policies of the user's own program: names, what they set, and why they cannot be had."""
+"""Page policies of the user's program: names, settings, and why they are unavailable."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ SMALL = replace(BINARY, elf=replace(ELF, segments=(Segment(0, 0, 4096, 4096, Tru
 
 
 def refused(policy: str, binary: Binary = BINARY, machine: Machine = MACHINE) -> str | None:
-    found = lack(parse_policy(policy), binary, machine)
-    return None if found is None else f"{found.reason} | {found.remedy}"
+    obstacle = lack(parse_policy(policy), binary, machine)
+    return None if obstacle is None else f"{obstacle.reason} | {obstacle.remedy}"
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_policies_have_one_name(text: str, name: str):
         ("reuse+reuse", "named twice"),
     ],
 )
-def test_what_is_no_policy(text: str, fault: str):
+def test_unknown_policies_are_refused(text: str, fault: str):
     with pytest.raises(SelectionError, match=fault):
         parse_policy(text)
 
 
 @pytest.mark.parametrize("name", DEFAULT)
-def test_nothing_speaks_against_the_default_ones_for_a_plain_program(name: str):
+def test_the_default_policies_are_available_for_a_plain_program(name: str):
     assert refused(name) is None
 
 
@@ -119,20 +119,20 @@ def test_tunables(policy: str, tunables: str | None):
     assert settings(parse_policy(policy), MACHINE, {}).get("GLIBC_TUNABLES") == tunables
 
 
-def test_reuse_keeps_what_was_freed():
-    told = settings(parse_policy("reuse+glibc"), MACHINE, {})["GLIBC_TUNABLES"].split(":")
-    assert "glibc.malloc.mmap_max=0" in told and "glibc.malloc.hugetlb=1" in told
-    assert any(one.startswith("glibc.malloc.trim_threshold=9223372036854775807") for one in told)
+def test_reuse_keeps_freed_memory():
+    tunables = settings(parse_policy("reuse+glibc"), MACHINE, {})["GLIBC_TUNABLES"].split(":")
+    assert "glibc.malloc.mmap_max=0" in tunables and "glibc.malloc.hugetlb=1" in tunables
+    assert any(text.startswith("glibc.malloc.trim_threshold=9223372036854775807") for text in tunables)
 
 
-def test_the_users_other_tunables_stay_and_policies_of_theirs_go():
+def test_the_users_page_policies_are_removed_and_other_tunables_kept():
     inherited = {
         "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2:glibc.malloc.arena_max=1",
         "HUGETLB_MORECORE": "yes",
         "MALLOC_TOP_PAD_": "1",
     }
-    told = settings(parse_policy("none"), MACHINE, inherited)
-    assert told == {
+    variables = settings(parse_policy("none"), MACHINE, inherited)
+    assert variables == {
         "GLIBC_TUNABLES": "glibc.malloc.arena_max=1",
         "HUGETLB_MORECORE": None,
         "MALLOC_TOP_PAD_": None,
@@ -142,7 +142,7 @@ def test_the_users_other_tunables_stay_and_policies_of_theirs_go():
     }
 
 
-def test_advice_only_where_the_system_does_not_give_huge_pages_to_all():
+def test_advice_is_only_given_if_the_system_needs_it():
     always = replace(MACHINE, modes={2 * MIB: "always"})
     assert preloaded_actions(parse_policy("thp"), MACHINE, BINARY) == ["advise", "bss"]
     assert preloaded_actions(parse_policy("thp"), always, BINARY) == []
@@ -151,12 +151,12 @@ def test_advice_only_where_the_system_does_not_give_huge_pages_to_all():
     assert refused("thp", STATIC, always) is None
 
 
-def test_huge_pages_are_kept_away_where_nothing_is_for_them():
+def test_policies_without_huge_pages_refuse_them():
     assert parse_policy("none").refuses_huge_pages and parse_policy("reuse").refuses_huge_pages
     assert not parse_policy("reuse+thp").refuses_huge_pages
 
 
-def test_what_runs_have_to_prove():
+def test_requested_pages():
     assert request(parse_policy("none"), MACHINE, 0.8).targets == ()
     both = request(parse_policy("text+glibc"), MACHINE, 0.8)
     assert both.targets == (("text",), ("heap", "anonymous")) and both.page == 2 * MIB
@@ -199,9 +199,9 @@ def test_what_runs_have_to_prove():
         ("glibc", replace(BINARY, secured="it is set-user-ID"), {}, "set-user-ID"),
     ],
 )
-def test_why_a_policy_cannot_be_had(policy: str, binary: Binary, machine: dict, why: str):
-    told = refused(policy, binary, replace(MACHINE, **machine))
-    assert told is not None and why in told
+def test_why_a_policy_is_unavailable(policy: str, binary: Binary, machine: dict, why: str):
+    reason = refused(policy, binary, replace(MACHINE, **machine))
+    assert reason is not None and why in reason
 
 
 @pytest.mark.parametrize(
@@ -217,10 +217,10 @@ def test_why_a_policy_cannot_be_had(policy: str, binary: Binary, machine: dict, 
         ("none", replace(BINARY, secured="it is set-user-ID"), {}),
     ],
 )
-def test_what_can_be_had(policy: str, binary: Binary, machine: dict):
+def test_available_policies(policy: str, binary: Binary, machine: dict):
     assert refused(policy, binary, replace(MACHINE, **machine)) is None
 
 
-def test_the_default_leaves_out_what_is_too_small():
+def test_the_default_excludes_text_and_bss_of_a_small_program():
     assert default_policies(BINARY, MACHINE) == DEFAULT
     assert set(DEFAULT) - set(default_policies(SMALL, MACHINE)) == {"text", "bss"}

@@ -1,4 +1,4 @@
-"""Memory by kind, from texts of smaps recorded on a real kernel, and from such as are cut or garbled."""
+"""Memory by kind, from smaps recorded on a real kernel, and from truncated or garbled texts."""
 
 from __future__ import annotations
 
@@ -28,56 +28,56 @@ def mapped(start: int, end: int, resident: int, huge: int = 0) -> Mapped:
 
 
 def test_a_large_array_on_transparent_huge_pages():
-    found = by_kind(parse(text("thp")), HUGE, no_bss)
-    assert found["anonymous"].huge == 62 * MIB
-    assert found["anonymous"].eligible == found["anonymous"].huge
-    assert found["heap"] == Usage(HUGE, HUGE, HUGE)
-    assert found["text"].huge == 0 and found["text"].resident > 500 << 10
-    assert {"file", "data", "stack"} <= found.keys()
+    usage = by_kind(parse(text("thp")), HUGE, no_bss)
+    assert usage["anonymous"].huge == 62 * MIB
+    assert usage["anonymous"].eligible == usage["anonymous"].huge
+    assert usage["heap"] == Usage(HUGE, HUGE, HUGE)
+    assert usage["text"].huge == 0 and usage["text"].resident > 500 << 10
+    assert {"file", "data", "stack"} <= usage.keys()
 
 
-def test_pages_of_a_pool_count_though_rss_leaves_them_out():
-    found = by_kind(parse(text("hugetlbfs")), HUGE, no_bss)
-    assert found["anonymous"].huge == 66 * MIB
-    assert found["anonymous"].coverage > 0.99
+def test_pages_of_a_hugetlb_pool_count_although_rss_excludes_them():
+    usage = by_kind(parse(text("hugetlbfs")), HUGE, no_bss)
+    assert usage["anonymous"].huge == 66 * MIB
+    assert usage["anonymous"].coverage > 0.99
 
 
-def test_static_arrays_lie_where_the_program_file_says():
-    found = kinds(
+def test_static_arrays_are_located_by_the_program_file():
+    mappings = kinds(
         parse(text("static")),
         lambda name: (0x3000, 0x3000 + 51 * MIB) if name == PROGRAM else (0, 0),
     )
-    zeroed = [one for one, kind in found if kind == "bss"]
-    assert sum(one.resident for one in zeroed) == pytest.approx(48 * MIB, rel=0.01)
-    assert max(one.eligible(HUGE) for one in zeroed) >= 44 * MIB
+    zeroed = [mapping for mapping, kind in mappings if kind == "bss"]
+    assert sum(mapping.resident for mapping in zeroed) == pytest.approx(48 * MIB, rel=0.01)
+    assert max(mapping.eligible(HUGE) for mapping in zeroed) >= 44 * MIB
 
 
 def test_static_arrays_without_the_file_follow_its_data():
-    found = by_kind(parse(text("static")), HUGE, lambda name: None)
-    assert found["bss"].resident == pytest.approx(48 * MIB, rel=0.01)
+    usage = by_kind(parse(text("static")), HUGE, lambda name: None)
+    assert usage["bss"].resident == pytest.approx(48 * MIB, rel=0.01)
 
 
-def test_foreign_and_garbled_lines_are_left_out():
-    found = by_kind(parse(text("foreign")), HUGE, no_bss)
-    assert found.keys() == {"text", "heap"}
-    assert found["heap"].huge == 512 * MIB
+def test_foreign_and_garbled_lines_are_ignored():
+    usage = by_kind(parse(text("foreign")), HUGE, no_bss)
+    assert usage.keys() == {"text", "heap"}
+    assert usage["heap"].huge == 512 * MIB
 
 
 @pytest.mark.parametrize("cut", [0, 1, 57, 100, 1000, 3333, 5000])
-def test_a_text_cut_anywhere_gives_what_was_whole(cut: int):
-    whole = parse(text("thp"))
+def test_a_truncated_text_gives_its_complete_mappings(cut: int):
+    complete = parse(text("thp"))
     some = parse(text("thp")[:cut])
-    assert len(some) <= len(whole)
-    assert [one.start for one in some] == [one.start for one in whole[: len(some)]]
+    assert len(some) <= len(complete)
+    assert [mapping.start for mapping in some] == [mapping.start for mapping in complete[: len(some)]]
 
 
 @pytest.mark.parametrize("name", ["", "\0\0\0", "Rss: 12", "7f-80 rw-p", "Rss:   99999999999999999999 kB"])
-def test_what_is_no_smaps_is_nothing(name: str):
+def test_other_texts_give_no_mappings(name: str):
     assert parse(name) == []
 
 
 @pytest.mark.parametrize(
-    ("one", "kind"),
+    ("file", "kind"),
     [
         ("[heap]", "heap"),
         ("[stack]", "stack"),
@@ -92,9 +92,9 @@ def test_what_is_no_smaps_is_nothing(name: str):
         ("", "anonymous"),
     ],
 )
-def test_kinds_by_name(one: str, kind: str):
-    line = f"10000000-10400000 rw-p 00000000 00:0e 7       {one}\nRss:    4096 kB\n"
-    assert [found for _, found in kinds(parse(line), no_bss)] == [kind]
+def test_kinds_by_name(file: str, kind: str):
+    line = f"10000000-10400000 rw-p 00000000 00:0e 7       {file}\nRss:    4096 kB\n"
+    assert [parsed for _, parsed in kinds(parse(line), no_bss)] == [kind]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_kinds_by_name(one: str, kind: str):
 )
 def test_kinds_by_rights(rights: str, kind: str):
     line = f"10000000-10400000 {rights} 00000000 fe:00 7       /opt/app/x\nRss:    4096 kB\n"
-    assert [found for _, found in kinds(parse(line), no_bss)] == [kind]
+    assert [parsed for _, parsed in kinds(parse(line), no_bss)] == [kind]
 
 
 def test_moved_machine_code_is_anonymous_and_executable():
@@ -110,35 +110,35 @@ def test_moved_machine_code_is_anonymous_and_executable():
     assert by_kind(parse(line), HUGE) == {"text": Usage(4 * MIB, 4 * MIB, 4 * MIB)}
 
 
-def test_the_kernels_own_mappings_are_nobodys():
+def test_the_kernels_mappings_are_ignored():
     line = "10000000-10002000 r-xp 00000000 00:00 0      [vdso]\nRss:    8 kB\n"
     assert by_kind(parse(line), HUGE) == {}
 
 
-def test_what_could_lie_on_huge_pages():
+def test_eligible_bytes():
     assert mapped(0, 4 * HUGE, 4 * HUGE).eligible(HUGE) == 4 * HUGE
-    # 4 KiB off: the first and the last place are not whole.
+    # Shifted by 4 KiB: the first and the last huge page are incomplete.
     assert mapped(4096, 4 * HUGE + 4096, 4 * HUGE).eligible(HUGE) == 3 * HUGE
     assert mapped(4096, HUGE, HUGE - 4096).eligible(HUGE) == 0
-    # Touched in part: what may lie outside of whole places is not held against the policy.
+    # Partly touched: bytes that can be outside complete huge pages do not count against the policy.
     assert mapped(4096, 4 * HUGE + 4096, HUGE).eligible(HUGE) == 0
     assert mapped(4096, 4 * HUGE + 4096, HUGE, huge=HUGE).eligible(HUGE) == HUGE
 
 
 def test_the_sums_of_a_rollup():
     sizes = "Rss:   100 kB\nAnonHugePages:    40 kB\nPrivate_Hugetlb:  60 kB\n"
-    told = f"1000-ffff ---p 00000000 00:00 0     [rollup]\n{sizes}"
-    assert parse_rollup(told) == Usage(160 << 10, 100 << 10, 0)
+    rollup = f"1000-ffff ---p 00000000 00:00 0     [rollup]\n{sizes}"
+    assert parse_rollup(rollup) == Usage(160 << 10, 100 << 10, 0)
     assert parse_rollup("nothing") is None
 
 
 def test_this_process_is_read():
-    found = by_kind(parse(Path("/proc/self/smaps").read_text()), HUGE)
+    usage = by_kind(parse(Path("/proc/self/smaps").read_text()), HUGE)
     rollup = parse_rollup(Path("/proc/self/smaps_rollup").read_text())
-    assert sum(one.resident for one in found.values()) == pytest.approx(rollup.resident, rel=0.05)
+    assert sum(part.resident for part in usage.values()) == pytest.approx(rollup.resident, rel=0.05)
 
 
-def test_a_file_that_is_gone_or_no_program(tmp_path: Path):
+def test_a_file_that_is_missing_or_not_a_program(tmp_path: Path):
     assert zeroed_of(str(tmp_path / "gone")) is None
     (tmp_path / "plain").write_text("text")
     assert zeroed_of(str(tmp_path / "plain")) == (0, 0)

@@ -1,4 +1,4 @@
-"""Every fault of the table is survived: no traceback, no hang, the right exit code, nothing else touched."""
+"""Every fault of the tables is handled: no traceback, no hang, the right exit code, no other changes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fault import Fault, make_place
 from conftest import fill
 from stage import Stage
 
-# docs/security.md has a line for each class.
+# docs/security.md has one line per class.
 CLASSES = ("options", "results", "inputs", "surroundings")
 FEWEST = 150
 FAULTS: dict[str, list[Fault]] = {name: importlib.import_module(name).FAULTS for name in CLASSES}
-ROWS = [pytest.param(one, id=f"{name}: {one.name}") for name, those in FAULTS.items() for one in those]
+ROWS = [pytest.param(row, id=f"{name}: {row.name}") for name, rows in FAULTS.items() for row in rows]
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +33,6 @@ def test_is_survived(fault: Fault, origin: Stage, tmp_path: Path):
     fault.survive(make_place(tmp_path, origin.modules, origin.result()))
 
 
-def test_there_are_enough_and_each_is_another():
-    names = Counter(one.name for those in FAULTS.values() for one in those)
+def test_there_are_enough_different_faults():
+    names = Counter(row.name for rows in FAULTS.values() for row in rows)
     assert names.total() >= FEWEST and max(names.values()) == 1

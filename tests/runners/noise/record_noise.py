@@ -1,10 +1,10 @@
-"""Records how the times of one program scatter: python record_noise.py FILE SECONDS ORDER WHAT...
+"""Record the noise of programs' times: python record_noise.py FILE SECONDS ORDER WHAT...
 
-Each WHAT is KERNEL:PAGES:THREADS (schoenauer_triad:thp:1), whose program pw-KERNEL lies in the folder that
-PAGEWISE_BIN names. ORDER is `interleaved` (one run of each in turn) or `blocks` (each for its share of the
-SECONDS). A line a run is appended to FILE: piece, kernel, pages, threads, order, the second at which the run
-began (from the first of the piece), and the seconds of one pass, as pagewise compares them (the median
-repetition by its passes). Runs are the kernels' own comparison, as the runner makes them.
+Each WHAT is KERNEL:PAGES:THREADS (schoenauer_triad:thp:1), whose program pw-KERNEL is in the folder
+PAGEWISE_BIN. ORDER is `interleaved` (one run of each in turn) or `blocks` (each for its share of SECONDS).
+Appends one line per run to FILE: piece, kernel, pages, threads, order, start of the run in seconds since the
+start of the piece, and seconds per pass as pagewise compares them (the median repetition divided by its
+passes). The runs have the arguments of the kernels' comparison.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FIELDS = ("piece", "kernel", "pages", "threads", "order", "began", "seconds")
 
 
 def run(kernel: str, pages: str, threads: str, folder: Path) -> float:
-    """Seconds of one pass of one run."""
+    """Run a program once; returns the seconds per pass."""
     program, file = Path(os.environ["PAGEWISE_BIN"]) / f"pw-{kernel}", folder / "record.json"
     file.unlink(missing_ok=True)
     cpus = [str(cpu) for cpu in sorted(os.sched_getaffinity(0))[-int(threads) :]]
@@ -45,7 +45,7 @@ def run(kernel: str, pages: str, threads: str, folder: Path) -> float:
 
 
 def main() -> None:
-    """Records one piece."""
+    """Record one piece."""
     file, seconds, order, whats = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3], sys.argv[4:]
     new = not file.exists()
     before = [] if new else list(csv.DictReader(file.open()))

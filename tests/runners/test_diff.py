@@ -18,7 +18,7 @@ from scipy.stats import ttest_ind
 from builders import configuration, failed_record, kernel, record, subject_of
 from pagewise.analysis.sessions import between, changes, session
 from pagewise.cli import root
-from pagewise.core.errors import PagewiseError
+from pagewise.core.errors import PagewiseError, SelectionError
 from pagewise.core.schemas import faults
 from pagewise.report.views.diff import notes_of
 from pagewise.store.diff import compare
@@ -234,9 +234,11 @@ def test_as_data(made: Callable[..., Path]):
 
 def test_what_cannot_be_compared_is_refused(made: Callable[..., Path], tmp_path: Path):
     old = made("old", records(0.8))
-    (tmp_path / "peers").mkdir()
-    (tmp_path / "peers/peers.json").write_text("{}")
-    with pytest.raises(PagewiseError, match="figures of peers"):
-        diff(old, tmp_path / "peers")
+    peers = made("peers", records(0.8))
+    manifest = json.loads((peers / "manifest.json").read_text())
+    about = {"sizes": {}, "programs": {}, "libraries": {}, "matches": []}
+    write_result(peers, manifest | {"kind": "peers", "peers": about})
+    with pytest.raises(SelectionError):
+        diff(old, peers)
     with pytest.raises(PagewiseError, match="holds no result"):
         diff(old, tmp_path)

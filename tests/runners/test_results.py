@@ -343,26 +343,26 @@ def test_what_a_configuration_calls_and_was_built_for_is_told(stage: Stage, tmp_
 
 def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
     manifest = json.loads((template / "manifest.json").read_text())
-    plain = ("created", "command", "seed", "software", "provenance", "host")
-    sample = {
-        "match": "triad/L1/1", "candidate": {"side": "ours", "label": "thp", "compiler": "gcc-12.2.0"},
-        "series": "compare", "round": 1, "position": 1, "value": 80.0, "reason": None, "pages": "thp",
-    }  # fmt: skip
-    peers = {
-        "schema": "pagewise.peers/1", "state": "complete", "rounds": 3, "rounds_done": 3,
-        **{name: manifest[name] for name in plain},
-        "matches": [{"name": "triad/L1/1", "unit": "GB/s, stream", "better": "higher"}],
-        "samples": [sample, sample | {"round": 2, "value": None, "reason": "crashed"}],
-    }  # fmt: skip
+    match = {"name": "triad/L1/1", "missing": None, "unit": "GB/s, stream", "better": "higher"}
+    about = {"sizes": {}, "programs": {}, "libraries": {}, "matches": [match]}
+    (tmp_path / "p").mkdir()
+    lines = []
+    for number, (value, reason) in enumerate(((80.0, None), (None, "crashed")), start=1):
+        sample = {
+            "match": "triad/L1/1", "side": "ours", "compiler": "gcc-12.2.0", "value": value, "reason": reason,
+            "pages": "thp",
+        }  # fmt: skip
+        lines.append(json.dumps(record(configuration(), 1.0, number=number) | {"sample": sample}) + "\n")
+    changes = {"id": "0123456789abcdef", "kind": "peers", "peers": about}
+    write_result(tmp_path / "p", manifest | changes, "".join(lines).encode())
     kept = ("schema", "kernel", "started", "status", "configuration")
     modelled = {
         "geometry": "a64fx", "tool": "QEMU 9", "pages": "observed", "whole": True,
         "counts": {"PAGE_WALKS": 7}, "regions": [],
     }  # fmt: skip
     traced = {name: record(configuration(), 1.0)[name] for name in kept} | {"modelled": modelled}
-    for name, file, content in (("p", "peers.json", peers), ("m", "records.jsonl", traced)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / file).write_text(json.dumps(content) + "\n")
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/records.jsonl").write_text(json.dumps(traced) + "\n")
     told = collected(tmp_path / "store", tmp_path)
     assert told["taken"] == 2 and told["partial"] == told["skipped"] == {}
     found = rows(tmp_path / "store", "SELECT * FROM peer_samples ORDER BY round")

@@ -32,6 +32,11 @@ _HOST = (
     "governors",
 )
 _PROGRAM = ("command", "sha256", "policies", "metrics", "checks", "enough_coverage", "environment")
+_PARTS = {
+    "program": _PROGRAM,
+    "counters": ("events", "groups", "multiplexed", "region"),
+    "peers": ("matches", "libraries"),
+}
 _BUILD = ("hash", "digest", "prefix")
 _LONGEST = 160
 # A run by kernel, key of the cell, series, round, group of events, and what is swept; A/A runs of a round are
@@ -183,7 +188,7 @@ def program_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> It
     for name in kernels[0]:
         yield from _changed(f"what is measured of {name}", kernels[0][name], kernels[1].get(name))
     yield from _changed("the kernels", list(kernels[0]), list(kernels[1]))
-    for part, names in (("program", _PROGRAM), ("counters", ("events", "groups", "multiplexed", "region"))):
+    for part, names in _PARTS.items():
         pair = [manifest.get(part) or {} for manifest in (before, now)]
         for name in names:
             if name == "environment" and name not in pair[0]:

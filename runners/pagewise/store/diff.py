@@ -55,13 +55,13 @@ def compare(
 
 
 def _readable(folder: Path) -> Result:
-    if (folder / "peers.json").is_file():
+    result = check_unaltered(read_result(folder))
+    if result.manifest["kind"] == "peers":
         raise SelectionError(
-            "this holds figures of peers, which are no comparison of configurations",
+            "this holds figures of peers, which are not a comparison of configurations",
             where=folder,
             remedy="name results of compare",
         )
-    result = check_unaltered(read_result(folder))
     if result.manifest["kind"] == "counters":
         raise SelectionError(
             "this holds counts of events, whose runs are not timed against each other",

@@ -18,6 +18,8 @@ from pagewise.stack.catalog import module_files
 from pagewise.stack.paths import module_tree, project_root
 
 REMEDY = "restore it, or name its module tree with --modules, or measure what is there now: --anyway"
+#: The kinds whose configurations are modules; those of others are policies, or candidates of both sides.
+MODULE_KINDS = ("kernels", "counters")
 #: Options that change settings of the machine; whoever repeats a result asks for them anew.
 CHANGING = {
     "reserve": "--reserve-hugepages",
@@ -91,7 +93,7 @@ def choose_modules(chosen: dict[str, Any], result: Begun, named: Path | None = N
 
 def changed_modules(chosen: Mapping[str, Any], result: Begun) -> Iterator[str]:
     """The modules that are not those of the result, a line each. Their files are read, not executed."""
-    if result.manifest["kind"] == "program":
+    if result.manifest["kind"] not in MODULE_KINDS:
         return
     tree = module_tree(chosen["environment"], chosen["modules"])
     files = module_files(tree)
@@ -115,6 +117,8 @@ def check_unchanged(changed: Sequence[str], result: Begun, remedy: str) -> None:
 
 def same_choice(chosen: dict[str, Any], manifest: Mapping[str, Any]) -> None:
     """Chooses the very kernels and modules of the result: patterns may fit others by now."""
+    if manifest["kind"] == "peers":
+        return
     if manifest["kind"] == "program":
         chosen["policies"] = tuple(one["name"] for one in manifest["program"]["policies"])
         return

@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.reading import parse_json, read_file
-from pagewise.core.record import LARGEST, parse_record
+from pagewise.core.reading import read_file
+from pagewise.core.record import LARGEST, parse_record, read_records
 from pagewise.core.result import MANIFEST, RECORDS, Result, differs_from_checksum, read_result
-from pagewise.core.schemas import faults_of_file
-from pagewise.workloads.peers.sample import digest_of
+from pagewise.workloads.peers.sample import samples
 
-PEERS = "peers.json"
-FILES = (MANIFEST, PEERS, RECORDS)
-_REMEDY_PEERS = "copy the result anew from where it was made, or measure again: pagewise peers"
+FILES = (MANIFEST, RECORDS)
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class Source:
 
 
 def find_places(folders: Iterable[Path]) -> list[Place]:
-    """The folders at or below these that hold a manifest, records or peers' figures; each once, in order.
+    """The folders at or below these that hold a manifest or records; each once, in order.
 
     Raises SelectionError when one is no folder.
     """
@@ -110,8 +107,6 @@ def read_source(place: Place) -> Source:
     records = file if file.is_file() and file.stat().st_size <= LARGEST else None
     fault = None
     try:
-        if (folder / PEERS).exists():
-            return _peers(place)
         if (folder / MANIFEST).exists():
             return _comparison(place, read_result(folder, records=False), records)
     except FormatError as found:
@@ -166,40 +161,32 @@ def _comparison(place: Place, read: Result, records: Path | None) -> Source:
     ]
     faults = [] if records is not None else [f"{RECORDS} is missing or no usable file"]
     identity = _identity(manifest, place.folder)
-    return Source(place, identity, about, records, cells, [], faults, read.altered, read)
+    if manifest["kind"] != "peers":
+        return Source(place, identity, about, records, cells, [], faults, read.altered, read)
+    # Figures of both sides, which are no runs of configurations.
+    figures = [] if records is None else _peer_samples(records, manifest)
+    return Source(place, identity, about, None, [], figures, faults, read.altered)
 
 
-def _peers(place: Place) -> Source:
-    file = place.folder / PEERS
-    try:
-        told = parse_json(read_file(file))
-    except (OSError, ValueError) as fault:
-        raise FormatError(
-            f"the peers' figures cannot be read: {fault}", where=file, remedy=_REMEDY_PEERS
-        ) from fault
-    found = faults_of_file("peers", told)
-    if found:
-        text = "the peers' figures do not follow their schema:\n    " + "\n    ".join(found)
-        raise FormatError(text, where=file, remedy=_REMEDY_PEERS)
-    matches = {match["name"]: match for match in told["matches"]}
-    samples = [
+def _peer_samples(file: Path, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of `peer_samples`."""
+    matches = {match["name"]: match for match in manifest["peers"]["matches"]}
+    return [
         {
-            "match": sample["match"],
-            "side": sample["candidate"]["side"],
-            "candidate": sample["candidate"]["label"],
-            "compiler": sample["candidate"]["compiler"],
-            "unit": matches[sample["match"]]["unit"],
-            "better": matches[sample["match"]]["better"],
-            **{name: sample.get(name) for name in ("series", "round", "value", "pages", "reason")},
+            "match": sample.match,
+            "side": sample.candidate.side,
+            "candidate": sample.candidate.label,
+            "compiler": sample.candidate.compiler,
+            "unit": matches[sample.match]["unit"],
+            "better": matches[sample.match]["better"],
+            "series": sample.series,
+            "round": sample.round,
+            "value": sample.value,
+            "pages": sample.pages,
+            "reason": sample.reason,
         }
-        for sample in told["samples"]
+        for sample in samples(read_records(file)[0], manifest)
     ]
-    about = {"kind": "peers", **_common(told, told["host"]), "name": "peers", "rounds": told["rounds_done"]}
-    kept = {**about, "manifest": {key: value for key, value in told.items() if key != "samples"}}
-    known = told.get("samples_sha256")
-    changed = known is not None and known != digest_of(told["samples"])
-    altered = "the figures are not those that were measured" if changed else None
-    return Source(place, _identity(told, place.folder), kept, None, [], samples, altered=altered)
 
 
 def _common(told: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import rich_click as click
+from rich.console import Console
 
+from pagewise.cli import BEGAN
+from pagewise.cli.measured import begin_session, carry_out
 from pagewise.cli.options import (
+    BUDGET,
     END_LEFTOVERS,
     ENVIRONMENT,
     JSON,
@@ -15,30 +19,29 @@ from pagewise.cli.options import (
     MODULES,
     ORDERS,
     OUTPUT,
+    PLAN,
     RUNS,
     SEED,
     SMT,
     SUBJECT,
     TIMEOUT,
+    UNTIL,
     examples,
-    make_console,
     make_messages,
-    print_json,
     split_commas,
     take_where,
     talkative,
 )
+from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
-from pagewise.core.errors import Interrupted
 
-_INVALID = 1
 _EXAMPLES = examples(
     "pagewise peers --quick  # first-level cache and memory, one core",
     "pagewise peers --peers stream,likwid-bench -k stream_triad",
 )
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(cls=Resumable, epilog=_EXAMPLES)
 @ENVIRONMENT
 @MODULES
 @click.option(
@@ -87,38 +90,29 @@ _EXAMPLES = examples(
 @OUTPUT
 @TIMEOUT
 @END_LEFTOVERS
+@UNTIL
+@BUDGET
+@PLAN
 @talkative
 @JSON
-def command(as_json: bool, **chosen: Any) -> int:
+def command(**chosen: Any) -> int:
     """Compare the kernels with installed peer benchmarks, interleaved.
 
     Lists missing peers; docs/peers.md describes how to get them. Exit code 1 when something could not run as
     asked; a missed target is not a failure. Ctrl-C keeps and reports what was measured.
     """
-    from pagewise.session.processes import left_text
-    from pagewise.workloads.peers.report import print_rows, to_dict, write_files
-    from pagewise.workloads.peers.run import Options, prepare
+    planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
+    begin_session(chosen, planning)
+    return carry_out(prepared(chosen, make_messages()), planning, as_json)
 
-    console = make_console(as_json)
+
+def prepared(chosen: dict[str, Any], console: Console) -> Any:
+    """The comparison that these options ask for."""
+    from pagewise.workloads.peers.plan import QUICK_ROUNDS, ROUNDS
+    from pagewise.workloads.peers.run import PeerOptions, prepare
+
     for name in ("peers", "kernels"):
         chosen[name] = split_commas(chosen[name])
     chosen["where"] = take_where(chosen)
-    messages = make_messages()
-    comparison = prepare(Options(**chosen), messages)
-    found = comparison.measure()
-    # Written first: Ctrl-C may have ended the reader of our output as well.
-    write_files(comparison.folder, found, comparison.to_dict())
-    print_rows(console, found)
-    if text := left_text(comparison.left):
-        messages.print(text, style="yellow", highlight=False, soft_wrap=True)
-    console.print(f"Result: {comparison.folder / 'peers.md'}", highlight=False, soft_wrap=True)
-    if as_json:
-        print_json(to_dict(comparison.folder, found, comparison.to_dict()))
-    for fault in comparison.faults:
-        click.echo(f"pagewise: could not run as asked: {fault}", err=True)
-    if comparison.ending is None:
-        return _INVALID if comparison.faults else 0
-    stopped = isinstance(comparison.ending, Interrupted)
-    text = "interrupted: the above is what was measured" if stopped else f"error: {comparison.ending}"
-    click.echo(f"pagewise: {text}", err=True)
-    return comparison.ending.exit_code
+    chosen["rounds"] = chosen["rounds"] or (QUICK_ROUNDS if chosen["quick"] else ROUNDS)
+    return prepare(PeerOptions(**chosen, name="peers", baseline="", threads=None), console, BEGAN)

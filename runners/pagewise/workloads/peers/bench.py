@@ -12,15 +12,19 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import mean, median
+from typing import Any
 
 from pagewise.analysis.consistency import contradiction
 from pagewise.analysis.validity import invalid_reason, wrongly_bound
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Step, subject
-from pagewise.core.record import Record
+from pagewise.core.record import SCHEMA, Record
+from pagewise.core.result import utc_text
 from pagewise.core.units import percent_text
 from pagewise.machine.placement import Placement, had_by
-from pagewise.session.processes import Left, in_session
+from pagewise.session.launch import about_run
+from pagewise.session.processes import in_session
+from pagewise.session.workload import Outcome
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog, Entry
 from pagewise.stack.lmod import clean_environment
@@ -28,7 +32,7 @@ from pagewise.workloads.kernels.launch import KernelLauncher
 from pagewise.workloads.peers.known import PEERS
 from pagewise.workloads.peers.peer import Ask, Call, Peer, Program, Statistic, UnableError, UnreadableError
 from pagewise.workloads.peers.plan import CACHES, MIB, Match, Ours, Theirs
-from pagewise.workloads.peers.sample import Candidate, Sample, Series, Side
+from pagewise.workloads.peers.sample import Candidate, Side, recorded
 
 _LOOK_SECONDS, _VERSION_SECONDS = 0.02, 20
 # In memory as many passes as the peers make that tell their best, fewer where all count; a repetition in a
@@ -65,6 +69,16 @@ class PeerRun:
 Run = OwnRun | PeerRun
 
 
+@dataclass
+class Ran:
+    """How a peer's program ran. `huge`: the most bytes seen on huge pages; `about`: for its record."""
+
+    exit_code: int = 4
+    output: str = ""
+    huge: int = 0
+    about: dict[str, Any] = field(default_factory=dict)
+
+
 def candidates(
     match: Match,
     catalog: Catalog,
@@ -98,77 +112,86 @@ def candidates(
 
 
 @dataclass(frozen=True)
-class Bench:
+class PeerLauncher:
     """Runs candidates, each bound to the CPUs of its match. `limit` is the longest a run may take, in s.
 
-    `left` are the processes that runs left behind.
+    `runs` has the match and the candidate by the kernel's name and the module of a step.
     """
 
+    runs: Mapping[tuple[str, str], tuple[Match, Run]]
     hyperfine: str
     placements: Mapping[int, Placement]
     limit: float
     scratch: Path
     end_leftovers: bool = False
-    left: list[Left] = field(default_factory=list)
 
-    def run(self, match: Match, run: Run, series: Series, number: int, position: int) -> Sample:
-        """One run; what goes wrong is the sample's reason."""
-        started = time.monotonic()
-        if isinstance(run, OwnRun):
-            command, value, reason, pages = self._own(match, run, number, position)
-        else:
-            command, value, reason, pages = self._peer(match, run, look=series == "trial")
-        seconds = round(time.monotonic() - started, 3)
-        return Sample(
-            match.name, run.candidate, series, number, position, command, value, reason, pages, seconds
-        )
+    def run(self, step: Step) -> Outcome:
+        """Runs a candidate once. Its record holds the figure, or why there is none."""
+        match, run = self.runs[step.kernel.name, step.cell.measured.module]
+        return self._own(step, match, run) if isinstance(run, OwnRun) else self._peer(step, match, run)
 
-    def _own(
-        self, match: Match, run: OwnRun, number: int, position: int
-    ) -> tuple[tuple[str, ...], float | None, str | None, str | None]:
-        placements: dict[str | None, Placement] = {None: self.placements[match.threads]}
+    def _own(self, step: Step, match: Match, run: OwnRun) -> Outcome:
         configuration = run.entry.configuration
         launcher = KernelLauncher(
             {configuration.module: run.entry},
             self.hyperfine,
-            placements,
+            {None: self.placements[match.threads]},
             self.limit,
             self.scratch,
             end_leftovers=self.end_leftovers,
         )
         kernel = replace(run.kernel, arguments=run.arguments)
-        step = Step(kernel, Cell(configuration, (configuration,), False), "compare", number, position)
-        record = launcher.run(step).records[0]
-        self.left.extend(Left(**one) for one in record["run"].get("left_behind", ()))
+        cell = Cell(configuration, (configuration,), False)
+        outcome = launcher.run(replace(step, kernel=kernel, cell=cell))
+        record = outcome.records[0]
         reason = invalid_reason(record)
         if reason is None and (found := contradiction(run.kernel, configuration, [record])) is not None:
             reason = found.reason
-        pages = _pages_text(record)
         value = None if reason else figure(record, run.spec, run.statistic)
         if value is None and reason is None:
             reason = f"its record has no {run.spec.field}"
-        return tuple(record["run"]["command"]), value, reason, pages
+        about = {**record["run"], "kernel": step.kernel.name, "module": step.cell.measured.module}
+        sample = recorded(match, run.candidate, value, reason, _pages_text(record))
+        return replace(outcome, records=[{**record, "run": about, "sample": sample}])
 
-    def _peer(
-        self, match: Match, run: PeerRun, look: bool
-    ) -> tuple[tuple[str, ...], float | None, str | None, str | None]:
+    def _peer(self, step: Step, match: Match, run: PeerRun) -> Outcome:
+        started, began = utc_text(), time.monotonic()
+        placement, look = self.placements[match.threads], step.series == "trial"
         command: tuple[str, ...] = (run.peer.program,)
+        ran = Ran()
+        value, reason, pages = None, None, None
         try:
             call = run.peer.call(run.ask)
             settings = (f"{key}={value}" for key, value in call.environment.items())
             command = (*settings, *command, *call.arguments)
-            output, huge = self._launch(run.program, call, self.placements[match.threads], look)
+            output = self._launch(run.program, call, placement, look, ran)
             value = run.peer.value(output, run.ask)
         except (UnableError, UnreadableError) as fault:
-            return command, None, str(fault), None
-        share = min(1.0, huge / run.ask.working_set)
-        if not look:
-            return command, value, None, None
-        reason = wrong_pages(share, run.ask)
-        return command, None if reason else value, reason, f"{percent_text(share)} huge"
+            reason = str(fault)
+        if look and reason is None:
+            share = min(1.0, ran.huge / run.ask.working_set)
+            reason, pages = wrong_pages(share, run.ask), f"{percent_text(share)} huge"
+        measured = step.cell.measured
+        record: Record = {
+            "schema": SCHEMA,
+            "kernel": run.peer.name,
+            "started": started,
+            "status": "ok" if reason is None else "failed" if pages is None else "pages_unavailable",
+            "configuration": {
+                "compiler": measured.compiler,
+                "hugepages": measured.hugepages,
+                "prefetch": measured.prefetch,
+                "stores": measured.stores,
+            },
+            "sample": recorded(match, run.candidate, None if reason else value, reason, pages),
+            "run": about_run(step, time.monotonic() - began, ran.exit_code, command) | ran.about,
+        }
+        if reason is not None:
+            record["failure"] = {"exit_code": ran.exit_code, "message": reason, "remedy": None}
+        return Outcome([record], record["run"]["wall_seconds"], ran.output, [])
 
-    def _launch(self, program: Program, call: Call, placement: Placement, look: bool) -> tuple[str, int]:
-        """What it wrote, and with `look` the most bytes it had on huge pages. Raises UnreadableError."""
+    def _launch(self, program: Program, call: Call, placement: Placement, look: bool, ran: Ran) -> str:
+        """What it wrote; how it ran is kept in `ran`. Raises UnreadableError."""
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
             for name, text in call.files.items():
                 (Path(folder) / name).write_text(text, encoding="utf-8")
@@ -185,22 +208,23 @@ class Bench:
                     placement.bound(),
                     end_leftovers=self.end_leftovers,
                 ) as running:
-                    wrong = wrongly_bound(placement.told(had_by(running.pid)))
-                    ended, huge = self._wait(running.process, written, call.until, look)
+                    bound = placement.told(had_by(running.pid))
+                    # `look` is for trial runs alone: it takes time from the run.
+                    ended, ran.huge = self._wait(running.process, written, call.until, look)
             except OSError as fault:
                 raise UnreadableError(f"it cannot be run: {fault.strerror}") from fault
-            self.left.extend(running.left)
-            code = running.process.wait()
-            if wrong is not None:
+            ran.exit_code = running.process.wait()
+            ran.about = {"bound": bound, **running.left_behind}
+            ran.output = said.read_text(encoding="utf-8", errors="replace")[-_LONGEST_OUTPUT:]
+            if (wrong := wrongly_bound(bound)) is not None:
                 raise UnreadableError(wrong)
             if not ended:
                 raise UnreadableError(f"ended after {self.limit:g} s, the limit of a run")
             text = written.read_text(encoding="utf-8", errors="replace") if written.exists() else ""
-            if code != 0 and (call.until is None or call.until not in text):
-                lines = said.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-                last = lines[-1] if lines else "nothing"
-                raise UnreadableError(f"ended with exit code {code}, and said: {last}")
-            return text[-_LONGEST_OUTPUT:], huge
+            if ran.exit_code != 0 and (call.until is None or call.until not in text):
+                last = ran.output.strip().splitlines()[-1:] or ["nothing"]
+                raise UnreadableError(f"ended with exit code {ran.exit_code}, and said: {last[0]}")
+            return text[-_LONGEST_OUTPUT:]
 
     def _wait(
         self, process: subprocess.Popen[bytes], written: Path, until: str | None, look: bool

@@ -7,17 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 from pagewise.core.errors import SelectionError
 from pagewise.core.host import Host
+from pagewise.core.structure import structured, unstructured
 from pagewise.workloads.peers.direct import element_bytes
 from pagewise.workloads.peers.hpcc import matrix_order
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 STREAM, HARDWARE = "bandwidth_stream_gb_per_s", "bandwidth_hardware_gb_per_s"
 CACHES = ("L1", "L2", "L3")
-QUICK_ROUNDS, QUICK_LEVELS = 3, ("L1", "memory")
+ROUNDS, QUICK_ROUNDS, QUICK_LEVELS = 9, 3, ("L1", "memory")
 _HIGHER: tuple[str, Literal["higher"]] = ("GB/s, stream", "higher")
 
 # The last but two is an instruction, directly too.
@@ -127,6 +128,20 @@ class Match:
         """As `schoenauer_triad/memory/likwid-bench/2 cores`: kernel, level, the other side, details."""
         cores = (f"{self.threads} cores",) if self.threads > 1 else ()
         return "/".join((self.ours.kernel, self.level, self.against, *self.details, *cores))
+
+
+def match_data(match: Match) -> dict[str, Any]:
+    """A match as data for JSON, which has no infinity: a target without an upper end has no `most`."""
+    data: dict[str, Any] = unstructured(match)
+    for target in data["targets"]:
+        if math.isinf(target["most"]):
+            del target["most"]
+    return data
+
+
+def read_match(data: Mapping[str, Any]) -> Match:
+    """Reads what `match_data` made. Raises ValueError."""
+    return structured(Match, data)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""What came out: tables on the terminal, peers.csv, peers.md and peers.json."""
+"""Reports of comparisons with peers: tables on the terminal, peers.csv and peers.md."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pagewise.core.errors import RefusedError
+from pagewise.core.errors import FormatError, RefusedError
 from pagewise.core.files import table_text, write_inside
-from pagewise.core.text import json_text
+from pagewise.core.result import Result
 from pagewise.core.units import bytes_text, number_text, percent_text
-from pagewise.workloads.peers.analysis import Best, Row
-from pagewise.workloads.peers.sample import digest_of
+from pagewise.session.processes import left_by, left_text
+from pagewise.workloads.peers.analysis import Best, Row, judged, rows
+from pagewise.workloads.peers.plan import read_match
+from pagewise.workloads.peers.sample import samples
 
 _STYLES = {"met": "bold green", "not met": "bold red", "inconclusive": "dim"}
 _RIGHT = ("ours", "theirs", "speedup", "noise")
@@ -47,6 +50,72 @@ _COLUMNS = (
 )
 
 
+@dataclass(frozen=True)
+class Figures:
+    """What is reported: the rows, what could not be measured as asked, what processes were left."""
+
+    rows: list[Row]
+    faults: list[str]
+    left: str | None
+    manifest: Mapping[str, Any]
+    folder: Path
+
+    @property
+    def faulty(self) -> bool:
+        """Whether something could not be measured as asked; a missed target is not a fault."""
+        return bool(self.faults)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Schema pagewise.peer-verdicts/1: the rows of peers.csv."""
+        return {
+            "schema": "pagewise.peer-verdicts/1",
+            "folder": str(self.folder),
+            **{name: self.manifest[name] for name in ("state", "rounds", "rounds_done")},
+            "comparisons": [_csv_row(row) for row in self.rows],
+        }
+
+
+def figures(result: Result) -> Figures:
+    """The rows of a result, from its records. Raises FormatError where its matches cannot be read."""
+    manifest = result.manifest
+    taken = samples(result.records, manifest)
+    missing = {data["name"]: data["missing"] for data in manifest["peers"]["matches"]}
+    try:
+        matches = [read_match(data) for data in manifest["peers"]["matches"]]
+    except ValueError as fault:
+        raise FormatError(
+            f"a match cannot be read: {fault}",
+            where=result.folder,
+            remedy="copy the result again from where it was made, or measure again: pagewise peers",
+        ) from fault
+    found = judged(
+        [
+            row
+            for match in matches
+            for row in rows(
+                match,
+                [sample for sample in taken if sample.match == match.name],
+                missing[match.name],
+                manifest["seed"],
+            )
+        ]
+    )
+    faults = [f"{entry['module']}: {entry['file']} changed" for entry in manifest.get("changed_files", ())]
+    if manifest["state"] == "complete":
+        absent = [row for row in found if row.missing and missing[row.match.name] is None]
+        faults += [f"{row.match.name} ({row.scope}): {row.missing}" for row in absent]
+    return Figures(found, faults, left_text(left_by(result.records)), manifest, result.folder)
+
+
+def show(console: Console, found: Figures) -> None:
+    """Prints the tables, and what could not be measured as asked."""
+    print_rows(console, found.rows)
+    notes = [f"not measured as asked: {fault}" for fault in found.faults]
+    for note in (*notes, *([found.left] if found.left else [])):
+        console.print(note, style="yellow", highlight=False, soft_wrap=True)
+
+
 def print_rows(console: Console, rows: Sequence[Row]) -> None:
     """Prints a table for each kernel and peer, which candidates were the best, and what is missing."""
     for title, those in _grouped(rows).items():
@@ -73,32 +142,16 @@ def print_rows(console: Console, rows: Sequence[Row]) -> None:
         console.print(Text.assemble(("no figure: ", "yellow"), line), soft_wrap=True)
 
 
-def write_files(folder: Path, rows: Sequence[Row], told: Mapping[str, Any]) -> None:
-    """Writes peers.json (with every sample), peers.csv and peers.md. Raises RefusedError."""
+def write_files(folder: Path, found: Figures) -> Path:
+    """Writes peers.csv and peers.md, and returns the path of the latter. Raises RefusedError."""
+    table = ([cells.get(name) for name in _COLUMNS] for cells in map(_csv_row, found.rows))
     try:
-        plain = _plain(told)
-        plain["samples_sha256"] = digest_of(plain["samples"])
-        text = json_text(plain, indent=1)
-        write_inside(folder, "peers.json", text)
-        write_inside(folder, "peers.md", markdown(rows, told))
-        table = ([cells.get(name) for name in _COLUMNS] for cells in map(_csv_row, rows))
         write_inside(folder, "peers.csv", table_text(_COLUMNS, table))
+        return write_inside(folder, "peers.md", markdown(found.rows, found.manifest))
     except OSError as fault:
         raise RefusedError(
-            f"the result cannot be written: {fault.strerror}", where=folder, remedy="free some space"
+            f"the report cannot be written: {fault.strerror}", where=folder, remedy="free some space"
         ) from fault
-
-
-def to_dict(folder: Path, rows: Sequence[Row], told: Mapping[str, Any]) -> dict[str, Any]:
-    """Schema pagewise.peer-verdicts/1: the rows of peers.csv. All samples are in the folder's peers.json."""
-    return {
-        "schema": "pagewise.peer-verdicts/1",
-        "folder": str(folder),
-        "state": told["state"],
-        "rounds": told["rounds"],
-        "rounds_done": told["rounds_done"],
-        "comparisons": [_csv_row(row) for row in rows],
-    }
 
 
 def markdown(rows: Sequence[Row], told: Mapping[str, Any]) -> str:
@@ -205,12 +258,3 @@ def _csv_row(row: Row) -> dict[str, object]:
 
 def _number(best: Best | None) -> str:
     return "-" if best is None else number_text(best.median)
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no infinity: a target without an upper end has none."""
-    if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    return None if value == float("inf") else value

@@ -1,13 +1,15 @@
-"""What one run gave."""
+"""The figure of one run, as records keep it."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from pagewise.core.text import json_text
+from pagewise.core.record import Record
+
+if TYPE_CHECKING:
+    from pagewise.workloads.peers.plan import Match
 
 Side = Literal["ours", "theirs"]
 Series = Literal["trial", "compare", "aa"]
@@ -15,7 +17,7 @@ Series = Literal["trial", "compare", "aa"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to do it: of ours a configuration with arguments, of a peer a test with pages."""
+    """An alternative: of ours a configuration with arguments, of a peer a test with pages."""
 
     side: Side
     label: str
@@ -37,11 +39,45 @@ class Sample:
     pages: str | None = None
     seconds: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """For peers.json."""
-        return asdict(self)
+
+def recorded(
+    match: Match, candidate: Candidate, value: float | None, reason: str | None, pages: str | None
+) -> dict[str, Any]:
+    """The `sample` of a record."""
+    return {
+        "match": match.name,
+        "side": candidate.side,
+        "compiler": candidate.compiler,
+        "value": value,
+        "reason": reason,
+        "pages": pages,
+    }
 
 
-def digest_of(samples: Sequence[Any]) -> str:
-    """The SHA-256 of samples as they stand in peers.json: whether they were changed there shows by it."""
-    return hashlib.sha256(json_text(list(samples), indent=None).encode()).hexdigest()
+def samples(records: Iterable[Record], manifest: Mapping[str, Any]) -> list[Sample]:
+    """The samples of records; those of programs that changed during the session have no figure."""
+    changed: dict[str, list[str]] = {}
+    for entry in manifest.get("changed_files", ()):
+        changed.setdefault(entry["module"], []).append(entry["file"])
+    return [
+        _sample(record, changed.get(record["run"]["module"]))
+        for record in records
+        if "sample" in record and record["run"]["series"] in ("trial", "compare", "aa")
+    ]
+
+
+def _sample(record: Record, changed: list[str] | None) -> Sample:
+    run, sample = record["run"], record["sample"]
+    reason = sample["reason"] if changed is None else f"changed during the session: {', '.join(changed)}"
+    return Sample(
+        sample["match"],
+        Candidate(sample["side"], run["module"], sample["compiler"]),
+        run["series"],
+        run["round"],
+        run["position"],
+        tuple(run["command"]),
+        sample["value"] if changed is None else None,
+        reason,
+        sample["pages"],
+        run["wall_seconds"],
+    )

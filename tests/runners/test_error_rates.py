@@ -1,6 +1,6 @@
-"""How often the statistics are wrong: on noise recorded on real machines, and on noise of known shape.
+"""Error rates of the statistics, with noise recorded on real machines and with noise of known distributions.
 
-docs/statistics.md gives these rates; seeds are fixed, so that a change of the statistics shows.
+docs/statistics.md contains these rates. The seeds are fixed, so that a change of the statistics shows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from recorded import comparisons, judged, series, until
 
 ROUNDS, WIDTH = 7, 0.03
 RECORDED = sorted(series())
-# Long enough to deal three programs 18 rounds, and steady: one speed, nothing else on the machine.
+# Long enough for three programs and 18 rounds, and steady: not bimodal, nothing else on the machine.
 STEADY = [
     "alone/2/schoenauer_triad/thp/1/interleaved",
     "alone/2/pointer_chase/thp/1/interleaved",
@@ -31,7 +31,7 @@ def generator(seed: int = 1) -> np.random.Generator:
 
 
 def slow_waves(rng: np.random.Generator, count: int, labels: int, rounds: int) -> np.ndarray:
-    """Autocorrelated noise (AR(1), 0.9 from run to run), dealt to programs in drawn order within a round."""
+    """Autocorrelated noise (AR(1), 0.9 from run to run), with programs in randomised order per round."""
     runs = np.empty((count, rounds * labels))
     runs[:, 0] = rng.normal(0.0, 0.05, count)
     for place in range(1, runs.shape[1]):
@@ -68,18 +68,19 @@ KINDS = (
 def test_the_simulation_judges_as_the_runner_does():
     times = generator().normal(0.0, 0.02, (60, 3, ROUNDS))
     times[:, 2] -= 0.04
-    told, middle, width = judged(times)
-    assert 0 < told.sum() < 60
-    for one, is_told, median, wide in zip(np.exp(times), told[:, 0], middle[:, 0], width[:, 1], strict=True):
-        first, again, other = (dict(enumerate(run)) for run in one)
+    differs, middle, width = judged(times)
+    assert 0 < differs.sum() < 60
+    columns = (np.exp(times), differs[:, 0], middle[:, 0], width[:, 1])
+    for row, expected, median, wide in zip(*columns, strict=True):
+        first, again, other = (dict(enumerate(run)) for run in row)
         floor = noise_floor(ratio(paired_ratios(again, first), 3))
-        found = ratio([paired_ratios(other, first), paired_ratios(other, again)], 4)
-        assert (judge([Comparison(found, floor)])[0].reason is None) == is_told
-        assert found.median == pytest.approx(np.exp(median)) and found.width == pytest.approx(wide)
+        measured = ratio([paired_ratios(other, first), paired_ratios(other, again)], 4)
+        assert (judge([Comparison(measured, floor)])[0].reason is None) == expected
+        assert measured.median == pytest.approx(np.exp(median)) and measured.width == pytest.approx(wide)
 
 
 def test_recorded_noise_gives_few_false_verdicts():
-    """At the fewest rounds, each recorded series by itself: one variant that is the baseline's equal."""
+    """With the fewest rounds, per recorded series: one variant that equals the baseline."""
     false = {name: judged(comparisons(series()[name], 3, ROUNDS, 300, 1))[0].mean() for name in RECORDED}
     assert len(false) >= 30 and max(false.values()) <= 0.05, false
     assert np.mean(list(false.values())) <= 0.02
@@ -100,8 +101,8 @@ def test_noise_of_any_shape_gives_few_false_verdicts(kind, rounds):
 
 @pytest.mark.parametrize("kind", ["even", "spikes", "skewed", "drift", "waves"])
 @pytest.mark.parametrize("rounds", [7, 14, 28])
-def test_intervals_hold_the_truth(kind, rounds):
-    """Of ratios to two runs of the baseline; a quarter of a percent is what 600 draws leave open."""
+def test_intervals_contain_the_truth(kind, rounds):
+    """Intervals of ratios to two runs of the baseline; the coverage of 600 samples is uncertain by 2 %."""
     times = noise(kind, 600, 3, rounds)
     logs = np.stack([times[:, 2] - times[:, 0], times[:, 2] - times[:, 1]], axis=-2)
     centre, half, _ = estimate(logs, 1, 150)
@@ -109,36 +110,36 @@ def test_intervals_hold_the_truth(kind, rounds):
 
 
 @pytest.mark.parametrize("variants", [1, 6])
-def test_a_difference_of_three_percent_is_seen_through_noise_of_two_percent(variants):
-    """At the default (7 rounds, then until 3 %), 2 % being the scatter of one run; half of six differ."""
+def test_a_difference_of_three_percent_is_detected_with_noise_of_two_percent(variants):
+    """With the default (7 rounds, then until 3 %) and a noise of 2 % per run; half of six variants differ."""
     times = generator(3).normal(0.0, 0.02, (300 // variants, 2 + variants, 40))
     differ = slice(2, 2 + (variants + 1) // 2)
     times[:, differ] += np.log(0.97)
-    told, middle, rounds = until(times, WIDTH)
-    seen = (told & (middle < 0))[:, : (variants + 1) // 2]
-    assert seen.mean() >= 0.95
+    differs, middle, rounds = until(times, WIDTH)
+    detected = (differs & (middle < 0))[:, : (variants + 1) // 2]
+    assert detected.mean() >= 0.95
     assert 15 <= rounds.mean() <= 25
 
 
 @pytest.mark.parametrize("name", STEADY)
-def test_a_difference_of_three_percent_is_seen_through_recorded_noise_of_two_percent(name):
-    """18 rounds, about what the default makes, with a steady series stretched to a scatter of 2 %."""
+def test_a_difference_of_three_percent_is_detected_with_recorded_noise_of_two_percent(name):
+    """With 18 rounds, about as many as the default runs, and a steady series scaled to a noise of 2 %."""
     logs = series()[name]
     logs = (logs - np.median(logs)) * 0.02 / logs.std()
     times = comparisons(logs, 3, 18, 150, 4)
     times[:, 2] += np.log(0.97)
-    told, middle, _ = judged(times)
-    assert (told & (middle < 0)).mean() >= 0.95
+    differs, middle, _ = judged(times)
+    assert (differs & (middle < 0)).mean() >= 0.95
 
 
-def test_adding_rounds_until_intervals_are_narrow_makes_few_false_verdicts():
+def test_adding_rounds_until_intervals_are_narrow_gives_few_false_verdicts():
     times = generator(5).normal(0.0, 0.02, (300, 3, 40))
-    told, _, rounds = until(times, WIDTH)
-    assert told.mean() <= 0.05 and rounds.min() < rounds.max()
+    differs, _, rounds = until(times, WIDTH)
+    assert differs.mean() <= 0.05 and rounds.min() < rounds.max()
 
 
-def test_adding_rounds_until_something_is_significant_would_make_many():
-    """Why widths alone decide: the same noise, ended as soon as the interval excludes 1."""
+def test_adding_rounds_until_a_ratio_is_significant_would_give_many():
+    """The reason to stop by the widths: the same noise, stopped as soon as the interval excludes 1."""
     times = generator(5).normal(0.0, 0.02, (300, 3, 30))
     logs = np.stack([times[:, 2] - times[:, 0], times[:, 2] - times[:, 1]], axis=-2)
     ever = np.zeros(300, bool)
@@ -150,13 +151,13 @@ def test_adding_rounds_until_something_is_significant_would_make_many():
 
 @pytest.mark.long
 def test_interleaving_beats_blocks_on_recorded_noise():
-    """The same runs dealt in rounds or in blocks: how far the ratio of equal programs lies from 1."""
+    """The same runs distributed in rounds or in blocks: how far the ratio of equal programs is from 1."""
     beaten, false = [], []
     for name in RECORDED:
         dealt = [comparisons(series()[name], 3, ROUNDS, 300, 6, blocks=blocks) for blocks in (False, True)]
-        interleaved, blocks = (np.sqrt((judged(one)[1] ** 2).mean()) for one in dealt)
+        interleaved, blocks = (np.sqrt((judged(times)[1] ** 2).mean()) for times in dealt)
         beaten.append(blocks / interleaved)
-        false.append([_excludes(one).mean() for one in dealt])
+        false.append([_excludes(times).mean() for times in dealt])
     assert np.exp(np.mean(np.log(beaten))) >= 2.0
     wrong, wrong_in_blocks = np.mean(false, axis=0)
     assert wrong <= 0.05 and wrong_in_blocks >= 0.15
@@ -168,21 +169,22 @@ def _excludes(times: np.ndarray) -> np.ndarray:
     return np.abs(centre) > half
 
 
-def test_two_speeds_are_recognised():
-    """The recorded two speeds of memory, and mixtures of known shares at the fewest rounds (14 runs)."""
-    found = bimodal(np.exp(series()["alone/3/schoenauer_triad/thp/2/blocks"]))
-    assert found is not None
-    assert found.apart == pytest.approx(1.68, abs=0.05) and found.slow_share == pytest.approx(0.46, abs=0.05)
+def test_bimodal_times_are_recognised():
+    """Recorded bimodal times of memory, and mixtures of known shares with the fewest rounds (14 runs)."""
+    groups = bimodal(np.exp(series()["alone/3/schoenauer_triad/thp/2/blocks"]))
+    assert groups is not None
+    assert groups.apart == pytest.approx(1.68, abs=0.05)
+    assert groups.slow_share == pytest.approx(0.46, abs=0.05)
     rng = generator(9)
     for share, least in ((0.5, 0.95), (0.3, 0.75)):
         slow = 0.5 * (rng.random((200, 14)) < share)
-        seen = [bimodal(np.exp(one)) is not None for one in rng.normal(0.0, 0.03, (200, 14)) + slow]
-        assert np.mean(seen) >= least
+        logs = rng.normal(0.0, 0.03, (200, 14)) + slow
+        assert np.mean([bimodal(np.exp(row)) is not None for row in logs]) >= least
 
 
 @pytest.mark.parametrize("count", [7, 14, 40])
 @pytest.mark.parametrize("kind", ["normal", "heavy", "uniform", "exponential", "drift"])
-def test_one_speed_is_not_taken_for_two(kind, count):
+def test_other_distributions_are_not_bimodal(kind, count):
     rng = generator(11)
     shape = (400, count)
     logs = {
@@ -192,9 +194,9 @@ def test_one_speed_is_not_taken_for_two(kind, count):
         "exponential": rng.exponential(0.05, shape),
         "drift": np.linspace(0.0, 0.3, count) + rng.normal(0.0, 0.01, shape),
     }[kind]
-    assert np.mean([bimodal(np.exp(one)) is not None for one in logs]) <= 0.05
+    assert np.mean([bimodal(np.exp(row)) is not None for row in logs]) <= 0.05
 
 
 @pytest.mark.parametrize("name", STEADY)
-def test_steady_recordings_have_one_speed(name):
+def test_steady_recordings_are_not_bimodal(name):
     assert bimodal(np.exp(series()[name])) is None

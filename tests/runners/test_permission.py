@@ -1,4 +1,4 @@
-"""Which events a user may count, and what would permit more."""
+"""Which events a user may count, and how to permit more."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ZEN4 = "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"
 
 
 def kernel(hardware: int = 0, hardware_in_kernel: int = 0, software: int = 0, software_in_kernel: int = 0):
-    """A kernel that answers with these errnos."""
+    """A Linux kernel that returns these errors."""
 
     def opens(kind: int, event: int, user_only: bool) -> int:
-        told = (hardware, hardware_in_kernel) if kind == 0 else (software, software_in_kernel)
-        return told[0] if user_only else told[1]
+        errors = (hardware, hardware_in_kernel) if kind == 0 else (software, software_in_kernel)
+        return errors[0] if user_only else errors[1]
 
     return opens
 
@@ -38,38 +38,38 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def found(root: Path, host=BARE, tree=None, **answers: int):
-    return {one.name: one for one in permissions(host, tree, root, kernel(**answers))}
+def findings(root: Path, host=BARE, tree=None, **errors: int):
+    return {finding.name: finding for finding in permissions(host, tree, root, kernel(**errors))}
 
 
 def test_all_is_permitted(root: Path):
-    told = found(root)
-    assert told["hardware counters"].state == told["software events"].state == "good"
-    assert told["hardware counters"].detail == "may be used, in user and kernel mode (perf_event_paranoid 2)"
+    rows = findings(root)
+    assert rows["hardware counters"].state == rows["software events"].state == "good"
+    assert rows["hardware counters"].detail == "may be used, in user and kernel mode (perf_event_paranoid 2)"
 
 
 def test_user_mode_alone(root: Path):
-    told = found(root, hardware_in_kernel=errno.EACCES, software_in_kernel=errno.EACCES)
-    assert told["hardware counters"].detail.startswith("may be used, in user mode (")
-    software = told["software events"]
+    rows = findings(root, hardware_in_kernel=errno.EACCES, software_in_kernel=errno.EACCES)
+    assert rows["hardware counters"].detail.startswith("may be used, in user mode (")
+    software = rows["software events"]
     assert software.state == "note" and "no context switches" in software.detail
     assert "perf_event_paranoid=1" in software.remedy
 
 
 @pytest.mark.parametrize("refused", [errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP])
 def test_a_virtual_machine_without_counters(root: Path, refused: int):
-    told = hardware_counters(VIRTUAL, root, kernel(hardware=refused))
-    assert (told.state, "QEMU" in told.detail, "PMU" in told.remedy) == ("note", True, True)
+    finding = hardware_counters(VIRTUAL, root, kernel(hardware=refused))
+    assert (finding.state, "QEMU" in finding.detail, "PMU" in finding.remedy) == ("note", True, True)
     bare = hardware_counters(BARE, root, kernel(hardware=refused))
     assert bare.remedy == "a kernel that knows this CPU"
 
 
 @pytest.mark.parametrize("refused", [errno.EACCES, errno.EPERM])
-def test_what_is_not_permitted_has_the_remedy(root: Path, refused: int):
+def test_a_missing_permission_has_a_remedy(root: Path, refused: int):
     closed = replace(BARE, perf_event_paranoid=4)
-    told = hardware_counters(closed, root, kernel(hardware=refused))
-    assert "closed to this user (perf_event_paranoid 4" in told.detail
-    assert "sysctl kernel.perf_event_paranoid=2" in told.remedy and "cap_perfmon" in told.remedy
+    finding = hardware_counters(closed, root, kernel(hardware=refused))
+    assert "closed to this user (perf_event_paranoid 4" in finding.detail
+    assert "sysctl kernel.perf_event_paranoid=2" in finding.remedy and "cap_perfmon" in finding.remedy
     container = hardware_counters(replace(BARE, container=True), root, kernel(hardware=refused))
     assert "--cap-add PERFMON" in container.remedy
     (root / "proc/self/status").write_text("CapEff:\t0000004000000000\n")
@@ -77,42 +77,42 @@ def test_what_is_not_permitted_has_the_remedy(root: Path, refused: int):
     assert "cap_perfmon" not in hardware_counters(closed, root, kernel(hardware=refused)).remedy
 
 
-def test_other_refusals_are_told_by_their_name(root: Path):
-    told = hardware_counters(BARE, root, kernel(hardware=errno.EINVAL))
-    assert "Invalid argument" in told.detail and told.remedy is None
-    none = found(root, software=errno.EPERM, software_in_kernel=errno.EPERM)["software events"]
+def test_other_errors_are_reported_by_their_name(root: Path):
+    finding = hardware_counters(BARE, root, kernel(hardware=errno.EINVAL))
+    assert "Invalid argument" in finding.detail and finding.remedy is None
+    none = findings(root, software=errno.EPERM, software_in_kernel=errno.EPERM)["software events"]
     assert "getrusage" in none.detail
 
 
 def test_the_watchdog_takes_a_counter(root: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    assert "counters taken" not in found(root)
+    assert "counters taken" not in findings(root)
     (root / "proc/sys/kernel/nmi_watchdog").write_text("1\n")
-    assert "nmi_watchdog=0" in found(root)["counters taken"].remedy
-    assert "counters taken" not in found(root, hardware=errno.ENOENT)
+    assert "nmi_watchdog=0" in findings(root)["counters taken"].remedy
+    assert "counters taken" not in findings(root, hardware=errno.ENOENT)
 
 
 def test_events_and_papi_of_a_module_tree(root: Path, stage: Stage):
-    assert found(root)["events"].state == "note" and "PAPI" not in found(root)
+    assert findings(root)["events"].state == "note" and "PAPI" not in findings(root)
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE], papi="on")
-    told = found(root, tree=stage.modules)
-    assert told["events"].detail.startswith("AMD Zen 4: ") and "tlb" in told["events"].detail
-    assert (told["PAPI"].state, told["PAPI"].detail) == ("good", "in all 1 modules")
+    rows = findings(root, tree=stage.modules)
+    assert rows["events"].detail.startswith("AMD Zen 4: ") and "tlb" in rows["events"].detail
+    assert (rows["PAPI"].state, rows["PAPI"].detail) == ("good", "in all 1 modules")
     stage.add("gcc-12.2.0", ("thp", "hardware", "regular"), [CHASE])
-    told = found(root, tree=stage.modules)
-    assert "in 1 of 2 modules" in told["PAPI"].detail and "+papi" in told["PAPI"].remedy
+    rows = findings(root, tree=stage.modules)
+    assert "in 1 of 2 modules" in rows["PAPI"].detail and "+papi" in rows["PAPI"].remedy
     (root / "proc/cpuinfo").write_text("vendor_id\t: Other\n")
-    assert "no event file fits" in found(root, tree=stage.modules)["events"].detail
+    assert "no event file fits" in findings(root, tree=stage.modules)["events"].detail
 
 
-def test_broken_event_files_are_told(root: Path, stage: Stage):
+def test_broken_event_files_are_reported(root: Path, stage: Stage):
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
     link = next(stage.folder.glob("opt/*/share/pagewise/events"))
     link.unlink()
     shutil.copytree(EVENTS, link)
     (link / "zen4.yaml").write_text("name: zen4\n")
-    told = found(root, tree=stage.modules)["events"]
-    assert told.state == "note" and "zen4.yaml" in told.detail
+    finding = findings(root, tree=stage.modules)["events"]
+    assert finding.state == "note" and "zen4.yaml" in finding.detail
 
 
 def test_the_real_kernel_answers():
@@ -122,7 +122,7 @@ def test_the_real_kernel_answers():
 
 def test_doctor_has_them_without_a_module_tree(tmp_path: Path):
     host = replace(BARE, perf_event_paranoid=None)
-    told = list(counter_findings(host, "default", tmp_path / "none"))
-    assert [one.topic for one in told] == ["Counters"] * len(told)
-    assert {one.name for one in told} >= {"hardware counters", "software events", "events"}
-    assert not any(one.lacks for one in told)
+    rows = list(counter_findings(host, "default", tmp_path / "none"))
+    assert [finding.topic for finding in rows] == ["Counters"] * len(rows)
+    assert {finding.name for finding in rows} >= {"hardware counters", "software events", "events"}
+    assert not any(finding.lacks for finding in rows)

@@ -1,4 +1,4 @@
-"""Settings of the machine: one session at a time, and restored whatever ends it; on a synthetic machine."""
+"""The machine's settings: one session at a time, always restored; on a synthetic machine."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ KILLED = Path(killed_sessions.__file__)
 
 
 @pytest.fixture
-def there(tmp_path: Path) -> dict[str, Any]:
+def machine(tmp_path: Path) -> dict[str, Any]:
     return killed_sessions.machine(tmp_path)
 
 
-def state(there: dict[str, Any]) -> dict[str, Any]:
-    return killed_sessions.state(there)
+def state(machine: dict[str, Any]) -> dict[str, Any]:
+    return killed_sessions.state(machine)
 
 
 def other(root: Path, lines: str) -> subprocess.Popen[str]:
-    """A session in another process that changes the pool and then does these lines; it says when it has."""
+    """Start a session in another process that changes the pool and then runs these lines."""
     code = f"""
 import os, signal, sys, time
 sys.path[:0] = [{str(RUNNERS)!r}, {str(KILLED.parent)!r}]
@@ -45,9 +45,9 @@ import killed_sessions
 from pagewise.machine.settings.session import accompany, kept
 root = Path({str(root)!r})
 with kept(root) as journal:
-    there = killed_sessions.machine(root)
-    journal.change(there["pool"], "144")
-    journal.change(there["attribute"], "0x0")
+    machine = killed_sessions.machine(root)
+    journal.change(machine["pool"], "144")
+    journal.change(machine["attribute"], "0x0")
     print("changed", flush=True)
     {lines}
 """
@@ -64,7 +64,7 @@ with kept(root) as journal:
 
 
 def killed(root: Path, guardian: bool) -> None:
-    """A session that SIGKILL ended, with its guardian or not."""
+    """Kill a session with SIGKILL, with its guardian or not."""
     process = other(root, "time.sleep(60)")
     if guardian:
         os.kill(killed_sessions.guardian_of(process.pid), signal.SIGKILL)
@@ -73,60 +73,60 @@ def killed(root: Path, guardian: bool) -> None:
     killed_sessions.settle(root)
 
 
-def test_a_session_restores_whatever_ends_it(tmp_path: Path, there: dict[str, Any]):
-    before = state(there)
+def test_a_session_restores_after_success_error_and_interrupt(tmp_path: Path, machine: dict[str, Any]):
+    before = state(machine)
     for fault in (None, ValueError(), KeyboardInterrupt()):
         try:
             with kept(tmp_path) as changes:
-                changes.change(there["pool"], "100")
-                changes.change(there["msr"], "0x5")
-                assert (state(there)["pool"], state(there)["msr"]) == (100, 0x45)
+                changes.change(machine["pool"], "100")
+                changes.change(machine["msr"], "0x5")
+                assert (state(machine)["pool"], state(machine)["msr"]) == (100, 0x45)
                 if fault is not None:
                     raise fault
         except (ValueError, KeyboardInterrupt):
             assert fault is not None
-        assert state(there) == before and traces(tmp_path) == []
+        assert state(machine) == before and traces(tmp_path) == []
 
 
-def test_other_bits_of_a_register_stay_as_others_set_them(tmp_path: Path, there: dict[str, Any]):
+def test_a_registers_other_bits_are_not_restored(tmp_path: Path, machine: dict[str, Any]):
     with kept(tmp_path) as changes:
-        changes.change(there["msr"], "0xf")
-        there["msr"].write(there["msr"].read() ^ 0xF0)
-    assert there["msr"].read() == 0xB2
+        changes.change(machine["msr"], "0xf")
+        machine["msr"].write(machine["msr"].read() ^ 0xF0)
+    assert machine["msr"].read() == 0xB2
 
 
-def test_pages_in_use_do_not_make_a_pool_changed(tmp_path: Path, there: dict[str, Any]):
+def test_surplus_pages_do_not_count_as_a_change_of_the_pool(tmp_path: Path, machine: dict[str, Any]):
     with kept(tmp_path) as changes:
-        changes.change(there["pool"], "144")
-        (there["pool"].folder / "surplus_hugepages").write_text("44\n")
-        there["pool"].resize(188)
-    assert there["pool"].total() == 10
+        changes.change(machine["pool"], "144")
+        (machine["pool"].folder / "surplus_hugepages").write_text("44\n")
+        machine["pool"].resize(188)
+    assert machine["pool"].total() == 10
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("which", "count"), [("alone", 100), ("both", 30)])
 def test_sessions_killed_anywhere_leave_nothing(tmp_path: Path, which: str, count: int):
-    """`alone`: the guardian restores; `both`: it is killed as well, and the journal is enough."""
+    """`alone`: the guardian restores; `both`: it is killed too, and the journal suffices to restore."""
     command = [sys.executable, str(KILLED), str(tmp_path), str(count), which]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == []
 
 
-def test_a_killed_session_is_restored_by_its_guardian(tmp_path: Path, there: dict[str, Any]):
-    before = state(there)
+def test_a_killed_session_is_restored_by_its_guardian(tmp_path: Path, machine: dict[str, Any]):
+    before = state(machine)
     process = other(tmp_path, "time.sleep(60)")
     guardian = killed_sessions.guardian_of(process.pid)
-    assert state(there) != before and [trace.running for trace in traces(tmp_path)] == [True]
-    assert [one.state for one in setting_findings(tmp_path)] == ["note", "note"]
+    assert state(machine) != before and [trace.running for trace in traces(tmp_path)] == [True]
+    assert [finding.state for finding in setting_findings(tmp_path)] == ["note", "note"]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(guardian, number)
     assert os.getpgid(guardian) == os.getsid(guardian) == guardian
     process.kill()
     process.communicate()
     killed_sessions.settle(tmp_path)
-    assert state(there) == before and traces(tmp_path) == []
-    assert [one.state for one in setting_findings(tmp_path)] == ["good"]
+    assert state(machine) == before and traces(tmp_path) == []
+    assert [finding.state for finding in setting_findings(tmp_path)] == ["good"]
 
 
 @pytest.mark.parametrize("over", [False, True])
@@ -150,28 +150,29 @@ def test_the_run_of_a_killed_session_is_ended_unless_it_was_over(tmp_path: Path,
 
 
 @pytest.mark.parametrize("how", ["restore", "next session"])
-def test_what_is_left_when_both_are_killed_is_reported_and_restored(
-    tmp_path: Path, there: dict[str, Any], how: str
+def test_leftovers_after_both_were_killed_are_reported_and_restored(
+    tmp_path: Path, machine: dict[str, Any], how: str
 ):
-    before = state(there)
+    before = state(machine)
     killed(tmp_path, guardian=True)
-    assert state(there) != before
+    assert state(machine) != before
     [trace] = traces(tmp_path)
     assert not trace.running and [change.before for change in trace.changes] == ["10", "0x1"]
     findings = list(setting_findings(tmp_path))
-    assert [one.state for one in findings] == ["lack", "lack"] and all(one.remedy for one in findings)
+    assert [finding.state for finding in findings] == ["lack", "lack"]
+    assert all(finding.remedy for finding in findings)
     reported: list[str] = []
     if how == "restore":
         restore(tmp_path, reported.append)
     else:
         with session(tmp_path, reported.append):
-            assert state(there) == before
-    assert len(reported) == 2 and state(there) == before and traces(tmp_path) == []
+            assert state(machine) == before
+    assert len(reported) == 2 and state(machine) == before and traces(tmp_path) == []
 
 
-def test_a_journal_of_an_earlier_boot_is_void(tmp_path: Path, there: dict[str, Any], monkeypatch):
+def test_a_journal_of_an_earlier_boot_is_void(tmp_path: Path, machine: dict[str, Any], monkeypatch):
     killed(tmp_path, guardian=True)
-    left = state(there)
+    left = state(machine)
     earlier = shared_folder(tmp_path) / Journal.name()
     assert earlier.exists() and len(traces(tmp_path)) == 1
     next_boot = tmp_path / "boot_id"
@@ -179,79 +180,79 @@ def test_a_journal_of_an_earlier_boot_is_void(tmp_path: Path, there: dict[str, A
     monkeypatch.setattr(journal, "BOOT", next_boot)
     assert traces(tmp_path) == []
     with session(tmp_path):
-        assert state(there) == left
-    assert not earlier.exists() and state(there) == left
+        assert state(machine) == left
+    assert not earlier.exists() and state(machine) == left
 
 
 @pytest.mark.parametrize("guardian", [False, True])
-def test_what_others_changed_meanwhile_is_left_and_reported(
-    tmp_path: Path, there: dict[str, Any], guardian: bool
+def test_settings_that_others_changed_are_reported_and_not_restored(
+    tmp_path: Path, machine: dict[str, Any], guardian: bool
 ):
     process = other(tmp_path, "sys.stdin.read()")
-    there["pool"].resize(200)
+    machine["pool"].resize(200)
     if guardian:
         process.kill()
     _, errors = process.communicate()
     killed_sessions.settle(tmp_path)
-    assert (state(there)["pool"], state(there)["attribute"]) == (200, 1)
-    assert f"{there['pool'].place}: 10" in errors and "200" in errors
+    assert (state(machine)["pool"], state(machine)["attribute"]) == (200, 1)
+    assert f"{machine['pool'].place}: 10" in errors and "200" in errors
     assert traces(tmp_path) == []
 
 
-def test_a_setting_that_cannot_be_restored_stays_in_the_journal(tmp_path: Path, there: dict[str, Any]):
-    folder, aside = there["pool"].folder, tmp_path / "aside"
+def test_a_setting_that_cannot_be_restored_stays_in_the_journal(tmp_path: Path, machine: dict[str, Any]):
+    folder, aside = machine["pool"].folder, tmp_path / "aside"
     with pytest.raises(RefusedError) as caught, kept(tmp_path) as changes:
-        changes.change(there["attribute"], "0x0")
-        changes.change(there["pool"], "144")
+        changes.change(machine["attribute"], "0x0")
+        changes.change(machine["pool"], "144")
         folder.rename(aside)
-    assert there["pool"].place in str(caught.value) and there["attribute"].read() == 1
+    assert machine["pool"].place in str(caught.value) and machine["attribute"].read() == 1
     [trace] = traces(tmp_path)
-    assert [change.setting for change in trace.changes] == [there["pool"]]
-    # It is not taken as the original: no session begins before.
+    assert [change.setting for change in trace.changes] == [machine["pool"]]
+    # The value must not be taken for the original one: no session starts until it is restored.
     with pytest.raises(RefusedError), session(tmp_path):
         pytest.fail("the block must not run")
     aside.rename(folder)
     restore(tmp_path)
-    assert there["pool"].total() == 10 and traces(tmp_path) == []
+    assert machine["pool"].total() == 10 and traces(tmp_path) == []
 
 
-def test_a_second_session_is_refused_and_harms_nothing(tmp_path: Path, there: dict[str, Any]):
-    before = state(there)
+def test_a_second_session_is_refused_without_side_effects(tmp_path: Path, machine: dict[str, Any]):
+    before = state(machine)
     process = other(tmp_path, "sys.stdin.read()")
-    changed = state(there)
+    changed = state(machine)
     for claim in (lambda: session(tmp_path).__enter__(), lambda: restore(tmp_path)):
         with pytest.raises(RefusedError) as caught:
             claim()
-        assert str(process.pid) in str(caught.value) and state(there) == changed
+        assert str(process.pid) in str(caught.value) and state(machine) == changed
     _, errors = process.communicate()
     assert process.returncode == 0, errors
-    assert state(there) == before
+    assert state(machine) == before
     with session(tmp_path):
         pass
 
 
-def test_a_guardian_that_was_stopped_or_killed_holds_nothing_up(tmp_path: Path, there: dict[str, Any]):
-    before = state(there)
+def test_a_stopped_or_killed_guardian_does_not_block_the_session(tmp_path: Path, machine: dict[str, Any]):
+    before = state(machine)
     for number in (signal.SIGSTOP, signal.SIGKILL):
         lines = f"os.kill(killed_sessions.guardian_of(os.getpid()), {number:d})"
         lines += "\n    for _ in range(2000): accompany(0)"
         _, errors = other(tmp_path, lines).communicate(timeout=60)
-        assert errors == "" and state(there) == before
+        assert errors == "" and state(machine) == before
 
 
-def test_a_session_within_a_session_restores_its_own_changes(tmp_path: Path, there: dict[str, Any]):
+def test_a_session_within_a_session_restores_its_own_changes(tmp_path: Path, machine: dict[str, Any]):
     with session(tmp_path):
         with kept(tmp_path) as outer:
-            outer.change(there["pool"], "20")
+            outer.change(machine["pool"], "20")
             with kept(tmp_path) as inner:
-                inner.change(there["pool"], "30")
-                assert there["pool"].total() == 30
-            assert there["pool"].total() == 20
-        assert there["pool"].total() == 10
+                inner.change(machine["pool"], "30")
+                assert machine["pool"].total() == 30
+            assert machine["pool"].total() == 20
+        assert machine["pool"].total() == 10
 
 
-def test_children_of_a_session_do_not_keep_it_open(tmp_path: Path, there: dict[str, Any]):
-    before = state(there)
+def test_children_of_a_session_do_not_keep_it_open(tmp_path: Path, machine: dict[str, Any]):
+    before = state(machine)
     process = other(
         tmp_path, "child = os.fork(); print(child, flush=True) if child else None; time.sleep(60)"
     )
@@ -261,7 +262,7 @@ def test_children_of_a_session_do_not_keep_it_open(tmp_path: Path, there: dict[s
         process.kill()
         process.wait()
         killed_sessions.settle(tmp_path)
-        assert state(there) == before
+        assert state(machine) == before
         with session(tmp_path):
             pass
         assert b") S" in Path(f"/proc/{child}/stat").read_bytes(), "the child outlives all that"
@@ -310,21 +311,21 @@ PLANTS = [value for name, value in sorted(globals().items()) if name.startswith(
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
-def test_what_others_planted_is_not_used(tmp_path: Path, there: dict[str, Any], plant):
+def test_planted_files_are_not_used(tmp_path: Path, machine: dict[str, Any], plant):
     if "foreign" in plant.__name__ and os.geteuid() != 0:
         pytest.skip("only root gives a file away")
     folder = Folder.made(shared_folder(tmp_path))
-    Journal(folder, {}).change(there["pool"], "144")
+    Journal(folder, {}).change(machine["pool"], "144")
     folder.close()
     plant(shared_folder(tmp_path))
     for use in (lambda: restore(tmp_path), lambda: session(tmp_path).__enter__(), lambda: traces(tmp_path)):
         with pytest.raises(RefusedError):
             use()
-    assert there["pool"].total() == 144
-    assert [one.state for one in setting_findings(tmp_path)] == ["lack"]
+    assert machine["pool"].total() == 144
+    assert [finding.state for finding in setting_findings(tmp_path)] == ["lack"]
 
 
-def test_locks_are_closed_to_others_and_say_who_runs(tmp_path: Path):
+def test_locks_are_not_accessible_to_others(tmp_path: Path):
     with session(tmp_path):
         folder = Folder(shared_folder(tmp_path))
         for name in (SESSION, RESTORING):
@@ -353,6 +354,6 @@ def test_settings_as_data(setting):
 @pytest.mark.parametrize(
     "data", [{}, {"kind": "x"}, {"kind": "MSR", "file": 3}, {"kind": "hwpfctl", "cpus": "a"}]
 )
-def test_what_is_no_setting(data):
+def test_invalid_settings_are_refused(data):
     with pytest.raises(FormatError):
         setting_of(data)

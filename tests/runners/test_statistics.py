@@ -1,4 +1,4 @@
-"""Numbers to numbers, against hand-worked cases and independent computations."""
+"""Statistics against manually computed cases and independent implementations."""
 
 from __future__ import annotations
 
@@ -52,35 +52,35 @@ def test_ratios_are_paired_by_round():
 
 
 def test_interval_of_the_plain_mean_is_students():
-    """Below five values nothing is trimmed: the bootstrap's error is that of the mean, as t has it."""
+    """With fewer than five values nothing is trimmed: the bootstrap's error is that of Student's t."""
     ratios = [0.90, 0.94, 0.91, 0.95]
     logs = np.log(ratios)
     low, high = stats.t.interval(0.95, 3, logs.mean(), stats.sem(logs))
-    found = ratio(ratios, seed=1)
-    assert found is not None
-    assert found.median == pytest.approx(math.sqrt(0.91 * 0.94))
+    measured = ratio(ratios, seed=1)
+    assert measured is not None
+    assert measured.median == pytest.approx(math.sqrt(0.91 * 0.94))
     # 2000 resamples give the standard error within about 5 %.
-    assert math.log(found.low) == pytest.approx(low, abs=0.08 * (high - low))
-    assert math.log(found.high) == pytest.approx(high, abs=0.08 * (high - low))
+    assert math.log(measured.low) == pytest.approx(low, abs=0.08 * (high - low))
+    assert math.log(measured.high) == pytest.approx(high, abs=0.08 * (high - low))
 
 
 @pytest.mark.parametrize("count", [7, 14, 21])
 def test_the_interval_is_that_of_the_trimmed_mean_or_wider(count):
-    """Centre and standard error against scipy's; never narrower than Student's t, seldom much wider."""
+    """Centre and standard error against scipy; never narrower than Student's t, rarely much wider."""
     logs = np.random.default_rng(5).normal(0.1, 0.05, size=(40, 1, count))
     centre, half, _ = estimate(logs, seed=9)
     limits = (1 / 7 + 1e-9, 1 / 7 + 1e-9)
-    for one, middle, reach in zip(logs[:, 0], centre, half, strict=True):
-        assert middle == pytest.approx(float(stats.mstats.trimmed_mean(one, limits)))
+    for row, middle, reach in zip(logs[:, 0], centre, half, strict=True):
+        assert middle == pytest.approx(float(stats.mstats.trimmed_mean(row, limits)))
         left = count - 2 * (count // 7)
-        student = stats.t.ppf(0.975, left - 1) * stats.mstats.trimmed_stde(one, limits)
+        student = stats.t.ppf(0.975, left - 1) * stats.mstats.trimmed_stde(row, limits)
         assert student * 0.999999 <= reach <= 2 * student
 
 
 def test_several_runs_of_the_baseline_count_as_one_ratio():
     ratios = np.random.default_rng(7).lognormal(0.1, 0.02, size=(2, 9))
-    both = ratio([list(one) for one in ratios], 1)
-    centres = [ratio(list(one), 1).trimmed for one in ratios]
+    both = ratio([list(row) for row in ratios], 1)
+    centres = [ratio(list(row), 1).trimmed for row in ratios]
     assert both.trimmed == pytest.approx(math.sqrt(centres[0] * centres[1]))
     assert both.pairs == 9 and both.low < both.trimmed < both.high
     assert against({1: 2.0, 2: 6.0, 3: 1.0}, [{1: 1.0, 2: 2.0}, {1: 4.0, 2: 3.0, 3: 1.0}]) == [
@@ -90,7 +90,7 @@ def test_several_runs_of_the_baseline_count_as_one_ratio():
 
 
 def test_p_is_that_of_the_interval():
-    """p is below 0.05 just where the interval about the trimmed mean excludes 1."""
+    """p is below 0.05 exactly if the interval around the trimmed mean excludes 1."""
     logs = np.random.default_rng(13).normal(0.01, 0.02, size=(300, 2, 8))
     centre, half, p = estimate(logs, seed=1)
     assert ((np.abs(centre) > half) == (p < 0.05)).all() and p.min() >= 0.0 and p.max() <= 1.0
@@ -106,18 +106,19 @@ def test_same_seed_same_interval():
 
 def test_too_few_rounds_have_no_interval_and_no_verdict():
     assert ratio([], 1) is None
-    found = ratio([0.5, 0.5], 1)
-    assert found == Ratio(2, 0.5, None, None)
-    assert outcome(found, 0.0) == "inconclusive"
-    assert noise_floor(found) is None
+    measured = ratio([0.5, 0.5], 1)
+    assert measured == Ratio(2, 0.5, None, None)
+    assert outcome(measured, 0.0) == "inconclusive"
+    assert noise_floor(measured) is None
 
 
-def test_interval_covers_the_truth_about_as_often_as_it_says():
+def test_the_intervals_coverage_is_about_95_percent():
     generator = np.random.default_rng(11)
     draws = generator.normal(0.0, 0.03, size=(1200, 7))
-    held = sum(one.low <= 1.0 <= one.high for row in draws if (one := ratio(list(np.exp(row)), 1)))
+    ratios = [ratio(list(np.exp(row)), 1) for row in draws]
+    covered = sum(measured.low <= 1.0 <= measured.high for measured in ratios if measured)
     # Four standard deviations of a share of 0.95 among 1200 are 0.025.
-    assert 0.925 <= held / 1200 <= 0.975
+    assert 0.925 <= covered / 1200 <= 0.975
 
 
 @pytest.mark.parametrize(
@@ -154,9 +155,9 @@ def test_verdict_needs_both_the_interval_and_the_floor(median, low, high, floor,
     ],
 )
 def test_an_inconclusive_verdict_has_its_reason(compared, why):
-    (found,) = judge([compared])
-    assert found.reason == why
-    assert (found.outcome == "inconclusive") == (why is not None)
+    (verdict,) = judge([compared])
+    assert verdict.reason == why
+    assert (verdict.outcome == "inconclusive") == (why is not None)
 
 
 def test_a_difference_that_is_significant_alone_is_not_among_many():
@@ -168,7 +169,7 @@ def test_a_difference_that_is_significant_alone_is_not_among_many():
     assert among.p == pytest.approx(0.12)
 
 
-def test_noise_floor_is_what_equal_programs_differed_by_or_could():
+def test_the_noise_floor_is_the_observed_or_possible_difference_of_equal_programs():
     assert noise_floor(Ratio(7, 1.0, 0.98, 1.02)) == pytest.approx(math.sqrt(1.02 / 0.98) - 1)
     assert noise_floor(Ratio(7, 0.95, 0.94, 0.96)) == pytest.approx(1 / 0.95 - 1)
     assert noise_floor(Ratio(7, 1.01, 0.99, 1.03), Ratio(7, 0.96, 0.95, 1.01), None) == pytest.approx(
@@ -179,7 +180,7 @@ def test_noise_floor_is_what_equal_programs_differed_by_or_could():
 
 @pytest.mark.parametrize("noise", ["even", "spikes", "drift"])
 def test_equal_programs_get_few_false_verdicts(noise):
-    """A/A over 7 rounds with 2 % noise, with spikes, and with a drift that pairing must take out."""
+    """A/A over 7 rounds with 2 % noise, with spikes, and with a drift that pairing must remove."""
     generator = np.random.default_rng(17)
     false = 0
     for _ in range(300):
@@ -194,13 +195,13 @@ def test_equal_programs_get_few_false_verdicts(noise):
     assert false / 300 <= 0.05
 
 
-def test_a_clear_difference_is_seen():
+def test_a_clear_difference_is_detected():
     generator = np.random.default_rng(23)
-    seen = 0
+    detected = 0
     for _ in range(100):
         times = np.exp(generator.normal(0.0, 0.01, size=(3, 7)))
         first, again, other = (dict(enumerate(row)) for row in times)
         faster = {number: 0.93 * seconds for number, seconds in other.items()}
         floor = noise_floor(ratio(paired_ratios(again, first), 1))
-        seen += outcome(ratio(paired_ratios(faster, first), 2), floor) == "faster"
-    assert seen >= 95
+        detected += outcome(ratio(paired_ratios(faster, first), 2), floor) == "faster"
+    assert detected >= 95

@@ -11,13 +11,13 @@ from builders import a_host
 from pagewise.analysis.targets import Aim, answers, split
 from pagewise.core.errors import SelectionError
 from pagewise.core.host import Cache
+from pagewise.report.views import peers as views
 from pagewise.workloads.peers import plan
 from pagewise.workloads.peers.analysis import CARRIED, carried_on, judged
 from pagewise.workloads.peers.analysis import rows as unjudged
 from pagewise.workloads.peers.bench import figure, wrong_pages
 from pagewise.workloads.peers.peer import Ask
 from pagewise.workloads.peers.plan import MIB, Match, Ours, Target, Theirs
-from pagewise.workloads.peers.report import markdown
 from pagewise.workloads.peers.sample import Candidate, Sample
 
 HOST = a_host(
@@ -209,13 +209,16 @@ def test_a_figure_stands_for_the_passes_that_the_peers_figure_stands_for():
     assert figure(record, Ours("k", "absent", ("*",)), "best") is None
 
 
-def test_the_table_for_docs_tells_machine_answers_and_what_is_missing():
-    host = {"cpu": "C", "cpus": 2, "kernel": "6.1", "virtual_machine": "KVM"}
-    told = {"host": host, "created": "2026-01-02T03:04:05Z", "rounds_done": 9, "rounds": 9}
-    found = [*rows(TRIAD, measured(TRIAD, 9.9, 8.0, 10.0), None, 1), *rows(CHASE, [], "multichase: gone", 1)]
-    text = markdown(found, told)
-    assert "virtual machine (KVM)" in text and "| not met |" in text
-    assert "ours: ours-gcc" in text and "multichase: gone" in text
+def test_the_report_has_answers_and_what_is_missing():
+    found = judged(
+        [*rows(TRIAD, measured(TRIAD, 9.9, 8.0, 10.0), None, 1), *rows(CHASE, [], "multichase: gone", 1)]
+    )
+    (section,) = views.sections(found)
+    table, notes = section.blocks
+    assert {row[-1].value for row in table.rows} == {"met", "not met"} and len(table.rows) == 3
+    assert "ours: ours-gcc" in notes.text
+    (missing,) = views.missing(found)
+    assert [text.text for text in missing.blocks] == ["multichase: gone"]
 
 
 @pytest.mark.parametrize(

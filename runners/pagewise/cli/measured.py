@@ -43,6 +43,8 @@ def carry_out(comparison: Any, planning: bool, as_json: bool) -> int:
 
 def measure(comparison: Any, console: Console, as_json: bool = False) -> int:
     """Measures, shows and writes what was prepared; the exit code."""
+    from pagewise.report.write import write_files
+
     comparison.begin()
     result = comparison.measure()
     faults = [] if comparison.ending is None else [comparison.ending]
@@ -79,48 +81,24 @@ def show_plan(comparison: Any, console: Console, as_json: bool) -> int:
     return 0
 
 
-def report_of(result: Any) -> Any:
-    """The report of a result."""
-    if result.manifest["kind"] == "peers":
-        from pagewise.workloads.peers.report import figures
-
-        return figures(result)
-    from pagewise.report import views
-
-    return views.report_of(result)
-
-
-def show(console: Console, report: Any) -> None:
-    """Prints a report."""
-    from pagewise.report.render import terminal
-    from pagewise.workloads.peers import report as peers
-
-    shower = peers if isinstance(report, peers.Figures) else terminal
-    shower.show(console, report)
-
-
 def show_report(console: Console, result: Any) -> Any:
     """Analyses a result and prints its report, which is returned."""
+    from pagewise.report.render import terminal
+    from pagewise.report.views import report_of
+
     report = report_of(result)
-    show(console, report)
+    terminal.show(console, report)
     return report
-
-
-def write_files(folder: Path, report: Any, *, png: bool = False) -> Path:
-    """Writes the files of a report; the path of its page."""
-    from pagewise.report.write import write_files
-    from pagewise.workloads.peers import report as peers
-
-    if isinstance(report, peers.Figures):
-        return peers.write_files(folder, report)
-    return write_files(folder, report, png=png)
 
 
 def publish(console: Console, folder: Path, report: Any, as_json: bool, *, png: bool = False) -> int:
     """Writes a report, shows it, and prints its data as JSON; the exit code."""
+    from pagewise.report.render import terminal
+    from pagewise.report.write import write_files
+
     # Written first: Ctrl-C may have ended the reader of our output as well.
     page = write_files(folder, report, png=png)
-    show(console, report)
+    terminal.show(console, report)
     console.print(f"Report: {page}", highlight=False, soft_wrap=True)
     if as_json:
         print_json(report.data)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,8 +13,6 @@ from pagewise.core.text import printable
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _ASIDE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# What a spreadsheet takes for the beginning of a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_inside(folder: Path, name: str, content: str | bytes) -> Path:
@@ -40,19 +36,6 @@ def write_inside(folder: Path, name: str, content: str | bytes) -> Path:
                 os.unlink(aside, dir_fd=inside)
             raise
     return folder / name
-
-
-def table_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table as CSV. Text that a spreadsheet would compute as a formula gets an apostrophe before it."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(map(_inert, rows))
-    return stream.getvalue()
-
-
-def _inert(row: Sequence[object]) -> list[object]:
-    return [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in row]
 
 
 def _parts(name: str) -> Sequence[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from pagewise.cli.measured import print_summary, publish, report_cluster, report_of
+from pagewise.cli.measured import print_summary, publish, report_cluster
 from pagewise.cli.options import AT_LEAST, JSON, examples, make_console
 from pagewise.cli.shell import values
 
@@ -28,7 +28,7 @@ def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
     """
     from pagewise.cluster import campaign
     from pagewise.core.result import MANIFEST, RECORDS, read_result
-    from pagewise.report.views import simulation
+    from pagewise.report.views import report_of, simulation
 
     if (result / campaign.FILE).exists():
         return report_cluster(result, at_least, as_json)

@@ -76,7 +76,9 @@ def _show(console: Console, blocks: Sequence[Block]) -> None:
 def _text(console: Console, block: Text) -> None:
     lead = f"{block.lead} " if block.lead else ""
     style = _TEXTS[block.style]
-    console.print(RichText.assemble((lead, "bold"), (block.text, style)), soft_wrap=block.style == "code")
+    # Only a terminal breaks lines at words: elsewhere a paragraph stays a line.
+    whole = block.style == "code" or not console.is_terminal
+    console.print(RichText.assemble((lead, "bold"), (block.text, style)), soft_wrap=whole)
 
 
 def _width(console: Console, table: rich.table.Table) -> int:

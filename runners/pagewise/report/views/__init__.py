@@ -12,6 +12,10 @@ def report_of(result: Result) -> Report:
         from pagewise.report.views import counters
 
         return counters.view(result)
+    if result.manifest["kind"] == "peers":
+        from pagewise.report.views import peers
+
+        return peers.view(result)
     from pagewise.report.views import kernels
 
     return kernels.view(result)

@@ -144,7 +144,7 @@ def test_builds_have_the_requested_width(checkout: Path, targets: Path, host: st
 
 
 @pytest.mark.parametrize(
-    ("name", "request", "cause"),
+    ("name", "variant", "cause"),
     [
         ("vla-on-x86", "simd=vla", "simd=vla"),
         ("wide-on-v3", "simd=512 target=x86_64_v3", "simd=512"),
@@ -153,9 +153,9 @@ def test_builds_have_the_requested_width(checkout: Path, targets: Path, host: st
     ],
 )
 def test_what_the_target_does_not_support_is_refused(
-    checkout: Path, host: str, name: str, request: str, cause: str
+    checkout: Path, host: str, name: str, variant: str, cause: str
 ) -> None:
-    folder = environment(checkout, name, f"pagewise-micro@develop {request} %pagewise-gcc")
+    folder = environment(checkout, name, f"pagewise-micro@develop {variant} %pagewise-gcc")
     done = spack(checkout, folder, "concretize")
     assert done.returncode != 0
     assert cause in done.stdout and "Traceback" not in done.stdout

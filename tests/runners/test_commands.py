@@ -462,7 +462,7 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     assert {one["placement"] for one in told} == {"first-touch", "interleave:0"}
     store = ("--store", str(stage.folder / "store.duckdb"))
     assert stage.run("results", "collect", str(stage.results), *store).returncode == 0
-    columns = "told_placement, hugepages, round(time_ratio, 1) AS ratio"
+    columns = "run_placement, hugepages, round(time_ratio, 1) AS ratio"
     question = f"SELECT {columns} FROM ratios WHERE prefetch = 'hardware' ORDER BY 1, 2"
     answer = json.loads(stage.run("results", "query", question, *store, "--json").stdout)
     assert [tuple(row.values()) for row in answer["rows"]] == [

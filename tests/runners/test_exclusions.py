@@ -148,3 +148,18 @@ def test_altered_records_are_not_in_the_store(compared: tuple[Stage, Any], tmp_p
     assert codes == {"records_altered"}
     done = collected(tmp_path / "store", tmp_path / "result")
     assert done.taken == 0 and str(result.folder) in done.skipped
+
+
+@pytest.mark.long
+def test_many_results_are_analysed_by_several_processes(
+    compared: tuple[Stage, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("one", "other"):
+        result_with(compared[0].result(), tmp_path / name, WAYS["wrong_result"])
+        manifest = json.loads((tmp_path / name / "manifest.json").read_text())
+        write_result(tmp_path / name, manifest | {"id": f"{len(name):016x}"})
+    alone = collected(tmp_path / "alone", tmp_path)
+    monkeypatch.setattr("pagewise.store.collect._WORTH_PROCESSES", 0)
+    monkeypatch.setattr("pagewise.store.collect._PROCESSES", 2)
+    done = collected(tmp_path / "store", tmp_path)
+    assert (done.taken, done.records, done.skipped) == (2, alone.records, {})

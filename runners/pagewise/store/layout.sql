@@ -55,8 +55,8 @@ CREATE TABLE IF NOT EXISTS cells (
     kernel VARCHAR NOT NULL,
     kernel_group VARCHAR,
     module VARCHAR NOT NULL,
-    told_pages VARCHAR,
-    told_placement VARCHAR,
+    run_pages VARCHAR,
+    run_placement VARCHAR,
     package VARCHAR,
     compiler VARCHAR NOT NULL,
     hugepages VARCHAR NOT NULL,
@@ -141,8 +141,8 @@ CREATE TABLE IF NOT EXISTS records (
     cpu VARCHAR,
     kernel_release VARCHAR,
     module VARCHAR,
-    told_pages VARCHAR,             -- the policy that the run was told, where it is not the built one
-    told_placement VARCHAR,         -- the placement of its cell, where several were compared
+    run_pages VARCHAR,             -- the policy of the run, where it is not the built one
+    run_placement VARCHAR,         -- the placement of its cell, where several were compared
     hash VARCHAR,
     builder VARCHAR,
     series VARCHAR,                 -- compare, aa, sweep, trial, counters
@@ -173,21 +173,21 @@ CREATE TABLE IF NOT EXISTS peer_samples (
 -- The runs that are ranked, with their node and date. `repeat` counts a baseline's runs within a round.
 CREATE OR REPLACE VIEW runs AS
 SELECT c.result, r.hostname, r.created, r.kernel_release, r.cpu, r.threads, r.name, c.kernel, c.compiler,
-       c.hugepages, c.prefetch, c.stores, c.module, c.told_pages, c.told_placement, c.is_baseline, m.round, m.series,
-       row_number() OVER (PARTITION BY c.result, c.kernel, c.module, c.told_pages, c.told_placement, m.round
+       c.hugepages, c.prefetch, c.stores, c.module, c.run_pages, c.run_placement, c.is_baseline, m.round, m.series,
+       row_number() OVER (PARTITION BY c.result, c.kernel, c.module, c.run_pages, c.run_placement, m.round
                           ORDER BY m.series = 'aa', m.position) AS repeat,
        m.seconds, m.populate_seconds, m.metrics, m.huge_coverage
 FROM records AS m
 JOIN cells AS c ON c.result = m.result AND c.kernel = m.kernel AND c.module = m.module
-               AND c.told_pages IS NOT DISTINCT FROM m.told_pages
-               AND c.told_placement IS NOT DISTINCT FROM m.told_placement
+               AND c.run_pages IS NOT DISTINCT FROM m.run_pages
+               AND c.run_placement IS NOT DISTINCT FROM m.run_placement
 JOIN results AS r ON r.result = m.result
 WHERE m.excluded IS NULL AND m.series IN ('compare', 'aa') AND m.seconds IS NOT NULL;
 
 -- The configurations that are compared with their baselines, with the verdicts of the reports.
 CREATE OR REPLACE VIEW ratios AS
 SELECT c.result, r.hostname, r.created, r.kernel_release, r.cpu, r.threads, r.name, c.kernel, c.compiler,
-       c.hugepages, c.prefetch, c.stores, c.module, c.told_pages, c.told_placement, c.time_ratio, c.low, c.high,
+       c.hugepages, c.prefetch, c.stores, c.module, c.run_pages, c.run_placement, c.time_ratio, c.low, c.high,
        c.pairs, c.noise_floor, c.p_corrected, c.verdict, c.reason, c.seconds, c.baseline_seconds
 FROM cells AS c JOIN results AS r USING (result)
 WHERE c.time_ratio IS NOT NULL;

@@ -13,7 +13,7 @@ from pagewise.core.record import read_records
 from pagewise.store.sources import FILES, Source, find_places, read_source
 
 # What tells the configurations of a result apart.
-_CELL = ("module", "told_pages", "told_placement")
+_CELL = ("module", "run_pages", "run_placement")
 _REPORTS = (".csv", ".html", ".md", ".tex")
 
 

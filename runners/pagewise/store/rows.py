@@ -63,8 +63,8 @@ _FIELDS: Mapping[str, str] = {
     "cpu": "host.cpu",
     "kernel_release": "host.kernel",
     "module": "run.module",
-    "told_pages": "run.pages",
-    "told_placement": "run.placement",
+    "run_pages": "run.pages",
+    "run_placement": "run.placement",
     "hash": "run.hash",
     "builder": "run.builder",
     "series": "run.series",
@@ -106,7 +106,7 @@ def rows_of(source: Source) -> Rows:
         {
             **cell,
             "result": source.result,
-            **judged.get((cell["kernel"], (cell["module"], cell["told_pages"], cell["told_placement"])), {}),
+            **judged.get((cell["kernel"], (cell["module"], cell["run_pages"], cell["run_placement"])), {}),
         }
         for cell in source.cells
     ]

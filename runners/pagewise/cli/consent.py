@@ -42,6 +42,8 @@ def _executed(name: str, chosen: Mapping[str, Any]) -> Iterator[tuple[str, str]]
         yield "program", shlex.join(words)
     if suite := chosen.get("suite"):
         yield "suite", str(suite)
+    for folder in chosen.get("peer_path", ()):
+        yield "peers in", os.fspath(folder)
     for check in chosen.get("checks", ()):
         yield "check", str(check)
     for file in chosen.get("inputs", ()):

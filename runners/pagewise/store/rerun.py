@@ -93,16 +93,29 @@ def choose_modules(chosen: dict[str, Any], result: Begun, named: Path | None = N
 
 def changed_modules(chosen: Mapping[str, Any], result: Begun) -> Iterator[str]:
     """The modules that are not those of the result, a line each. Their files are read, not executed."""
-    if result.manifest["kind"] not in MODULE_KINDS:
+    measured = _measured_modules(result.manifest)
+    if not measured:
         return
     tree = module_tree(chosen["environment"], chosen["modules"])
     files = module_files(tree)
-    for one in result.manifest["configurations"]:
-        module = one["module"]
+    for module, digest in measured.items():
         if module not in files:
             yield f"the module {module} is not in {tree}"
-        elif hashlib.sha256(files[module].read_bytes()).hexdigest() != one["digest"]:
-            yield f"the module {module} was built again, or is another file: {one['hash'][:12]}"
+        elif hashlib.sha256(files[module].read_bytes()).hexdigest() != digest:
+            yield f"the module {module} was built again, or is another file"
+
+
+def _measured_modules(manifest: Mapping[str, Any]) -> dict[str, str | None]:
+    """The digests of the module files that were loaded, by module."""
+    if manifest["kind"] in MODULE_KINDS:
+        return {entry["module"]: entry["digest"] for entry in manifest["configurations"]}
+    # Of other kinds, configurations are no modules; the module files are among those that were watched.
+    tree, files = Path(manifest["modules"]["tree"]), manifest.get("files", {})
+    return {
+        str(Path(file).relative_to(tree)).removesuffix(".lua"): digest
+        for file, digest in files.items()
+        if manifest["kind"] == "peers" and file.endswith(".lua") and Path(file).is_relative_to(tree)
+    }
 
 
 def check_unchanged(changed: Sequence[str], result: Begun, remedy: str) -> None:

@@ -232,7 +232,8 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
         from pagewise.workloads.program.command import prepare_command
 
         chosen["policies"] = split_commas(chosen["policies"])
-        chosen["baseline"] = chosen["baseline"] or "none"
+        if chosen["baseline"] is None:
+            chosen["baseline"] = "none"
         chosen["where"] = take_where(chosen)
         return prepare_command(chosen, console, BEGAN)
     from pagewise.workloads.kernels.options import KernelOptions
@@ -241,7 +242,8 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
     for name in (*_OF_PROGRAM, "command"):
         chosen.pop(name)
     chosen["name"] = chosen["name"] or chosen["environment"]
-    chosen["baseline"] = chosen["baseline"] or BASELINE
+    if chosen["baseline"] is None:
+        chosen["baseline"] = BASELINE
     place_threads(chosen)
     split_lists(chosen)
     return prepare(KernelOptions(**chosen), console, BEGAN)

@@ -30,7 +30,7 @@ def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
     from pagewise.core.result import MANIFEST, RECORDS, read_result
     from pagewise.report.views import report_of, simulation
 
-    if (result / campaign.FILE).exists():
+    if _holds(result, campaign.FILE):
         return report_cluster(result, at_least, as_json)
     if (result / RECORDS).exists() and not (result / MANIFEST).exists():
         return publish(make_console(as_json), result, simulation.read(result), as_json)
@@ -38,3 +38,11 @@ def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
     code = publish(console, read.folder, report_of(read), as_json, png=png)
     print_summary(console, read)
     return code
+
+
+def _holds(folder: Path, name: str) -> bool:
+    try:
+        return (folder / name).exists()
+    except OSError:
+        # `read_result` reports why the folder cannot be read.
+        return False

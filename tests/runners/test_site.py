@@ -191,8 +191,8 @@ class Conversation:
 
 def test_missing_facts_are_asked_for_until_the_answer_is_valid(checkout: Path) -> None:
     talk = Conversation(checkout, "asked")
-    talk.answer("What the machine is", "x" * 111 + "\n")
-    talk.answer("What the machine is", "two sockets\n")
+    talk.answer("Description of the machine", "x" * 111 + "\n")
+    talk.answer("Description of the machine", "two sockets\n")
     talk.answer("Processor", "Zen 4\n")
     talk.answer("Processor", "zen4\n")
     talk.answer("Scheduler", "lsf\n")
@@ -214,7 +214,7 @@ def test_missing_facts_are_asked_for_until_the_answer_is_valid(checkout: Path) -
 def test_an_empty_answer_uses_the_detected_value(checkout: Path) -> None:
     detected = detect(checkout)
     talk = Conversation(checkout, "asked", "--summary", "given is not asked", "--scheduler", "none")
-    talk.answer("Processor by archspec's name; native: where it is built [native]", "\n")
+    talk.answer("Processor by its archspec name, or native [native]", "\n")
     assert talk.end() == 0, talk.output
     site = read_site("asked", checkout)
     assert site.data["target"] is None and site.data["toolchains"] == detected.toolchains
@@ -225,7 +225,7 @@ def test_an_empty_answer_uses_the_detected_value(checkout: Path) -> None:
 def test_nothing_is_written_if_the_questions_are_cancelled(checkout: Path, ends: str) -> None:
     before = sorted((checkout / "envs").rglob("*"))
     talk = Conversation(checkout, "left")
-    talk.answer("What the machine is", "two sockets\n")
+    talk.answer("Description of the machine", "two sockets\n")
     talk.answer("Processor", ends)
     assert talk.end(ends) != 0
     assert "Traceback" not in talk.output and "written" not in talk.output

@@ -66,12 +66,12 @@ def main() -> NoReturn:
 def _run() -> int:
     """Runs the command that is named; its exit code."""
     ignore_bad_sizes(os.environ)
-    if asked := os.environ.get(COMPLETE):
+    if instruction := os.environ.get(COMPLETE):
         from pagewise.cli.shell.complete import SHELLS
 
         for name, shell in SHELLS.items():
             add_completion_class(shell, name)
-        return shell_complete(root, {}, "pagewise", COMPLETE, asked)
+        return shell_complete(root, {}, "pagewise", COMPLETE, instruction)
     # Instead of root.main(), which ends with 1 when nobody reads the output.
     try:
         with root.make_context("pagewise", sys.argv[1:]) as context:

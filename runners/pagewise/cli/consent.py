@@ -53,5 +53,5 @@ def _executed(name: str, chosen: Mapping[str, Any]) -> Iterator[tuple[str, str]]
 
 
 def _plain(text: str) -> str:
-    """The text in one line, without what a terminal would obey."""
+    """The text in one line, without control characters."""
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)

@@ -124,5 +124,5 @@ def report_cluster(folder: Path, at_least: float, as_json: bool) -> int:
     from pagewise.cluster.findings import find
     from pagewise.report.views import cluster
 
-    found = find(folder, campaign.read(folder), at_least)
-    return publish(make_console(as_json), folder, cluster.view(found), as_json)
+    findings = find(folder, campaign.read(folder), at_least)
+    return publish(make_console(as_json), folder, cluster.view(findings), as_json)

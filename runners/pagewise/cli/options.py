@@ -323,21 +323,21 @@ def split_lists(chosen: dict[str, Any]) -> None:
 
 
 def talkative(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say how much is printed beside results; `make_messages` reads them."""
+    """The options that choose how much is printed beside results; `make_messages` reads them."""
     for option in reversed(_MESSAGES):
         command = option(command)
     return command
 
 
 def placed(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say on which CPUs and with which memory runs are; `take_where` reads them."""
+    """The options that choose the CPUs and the memory of runs; `take_where` reads them."""
     for option in reversed(_PLACEMENT):
         command = option(command)
     return command
 
 
 def take_where(chosen: dict[str, Any]) -> Any:
-    """What these options say, taken out of those chosen but for the threads. Raises SelectionError."""
+    """The placement; its options except --threads are removed from `chosen`. Raises SelectionError."""
     from pagewise.machine.placement import Where
 
     # Lists of nodes have commas too.
@@ -347,7 +347,7 @@ def take_where(chosen: dict[str, Any]) -> Any:
 
 
 def place_threads(chosen: dict[str, Any]) -> None:
-    """Reads these options; where nothing says how many threads there are, there is one."""
+    """Reads these options; without a number of threads or cores, one thread runs."""
     chosen["where"] = take_where(chosen)
     if chosen["threads"] is None and not chosen["where"].counts:
         chosen["threads"] = 1

@@ -1,7 +1,7 @@
 """Standard output and standard error, as commands write to them.
 
 Names and messages of others come without control characters, and output that cannot be written does not end
-what was begun: a measurement goes on and is saved.
+a measurement: it continues and is saved.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class PlainConsole(Console):
 
 @contextmanager
 def standard_streams() -> Iterator[Callable[[int], int]]:
-    """Standard output and error are Outputs in the block; gives what turns an exit code into the final one.
+    """Standard output and error are Outputs in the block; yields a function that returns the final exit code.
 
     0 becomes 141 when the reader of standard output went away, as in shells, and 4 when it could not be
     written for another reason, which is reported.

@@ -30,7 +30,7 @@ class Resumable(click.RichCommand):
                 ["--resume"],
                 type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
                 metavar="RESULT",
-                shell_complete=values.one_of(values.broken_off),
+                shell_complete=values.one_of(values.interrupted),
                 panel=RESULT,
                 help="Resume an interrupted RESULT with its own options and in its folder.",
             )
@@ -40,7 +40,7 @@ class Resumable(click.RichCommand):
         )
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
-        """Parses what was typed or, with --resume, what was typed when the result was begun."""
+        """Parses the arguments, or with --resume those of the result."""
         left = super().parse_args(context, arguments)
         trusted, folder = context.params.pop("trust"), context.params["resume"]
         if folder is None or context.resilient_parsing:
@@ -63,7 +63,7 @@ class Resumable(click.RichCommand):
         if not result.is_own:
             confirm(folder, result.name, context.params, trusted)
         choose_modules(context.params, result)
-        remedy = f"restore it, or begin anew: {shlex.join(result.manifest['command'])}"
+        remedy = f"restore it, or measure again: {shlex.join(result.manifest['command'])}"
         changed = list(changed_modules(context.params, result))
         if changed:
             changed = [*machine_differences(result.manifest, {"host": unstructured(read_host())}), *changed]
@@ -72,14 +72,14 @@ class Resumable(click.RichCommand):
 
 
 def _begun_by(folder: Path, context: click.Context) -> Begun:
-    """How a result's comparison was begun; its arguments are read in the folder where that was."""
+    """How a result was started; its arguments are parsed in its working folder."""
     from pagewise.store.rerun import begun
 
-    found = begun(folder)
-    if found.name != context.info_name:
+    started = begun(folder)
+    if started.name != context.info_name:
         raise SelectionError(
-            f"this is a result of `pagewise {found.name}`",
+            f"this is a result of `pagewise {started.name}`",
             where=folder,
-            remedy=f"pagewise {found.name} --resume {folder}",
+            remedy=f"pagewise {started.name} --resume {folder}",
         )
-    return found
+    return started

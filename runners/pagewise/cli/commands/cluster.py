@@ -67,15 +67,14 @@ def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
 
     with located(site, partition) as files:
         chosen = _partition(files, partition)
-    found = nodes_of(chosen.scheduler, chosen.access)
+    listed = nodes_of(chosen.scheduler, chosen.access)
     if as_json:
-        told = [vars(node) for node in found]
-        print_json({"schema": "pagewise.nodes/1", "partition": chosen.fullname, "nodes": told})
+        rows = [vars(node) for node in listed]
+        print_json({"schema": "pagewise.nodes/1", "partition": chosen.fullname, "nodes": rows})
         return
-    click.echo(
-        f"{chosen.fullname} ({chosen.scheduler}): {sum(node.usable for node in found)} of {len(found)} usable"
-    )
-    for node in found:
+    usable = sum(node.usable for node in listed)
+    click.echo(f"{chosen.fullname} ({chosen.scheduler}): {usable} of {len(listed)} usable")
+    for node in listed:
         click.echo(f"  {node.name}  {node.state}" + (f": {node.reason}" if node.reason else ""))
 
 
@@ -143,8 +142,8 @@ def run(as_json: bool, **chosen: Any) -> int:
             time_limit=chosen["time_limit"],
             job_options=chosen["job_options"],
         )
-        folder, told = engine.begin(request)
-        engine.run(request, folder, told, quiet=make_messages().quiet)
+        folder, campaign = engine.begin(request)
+        engine.run(request, folder, campaign, quiet=make_messages().quiet)
     return report_cluster(folder, chosen["at_least"], as_json)
 
 
@@ -155,7 +154,7 @@ def _partition(files: Any, named: str | None) -> Any:
 
 
 def _nodes(partition: Any, wanted: str | None) -> tuple[Any, ...]:
-    """The nodes that are wanted, those told by the scheduler with their state."""
+    """The nodes to measure, with the state that the scheduler reports."""
     from pagewise.cluster.schedulers import Node, expand, nodes_of
     from pagewise.core.errors import SelectionError, SetupError
 
@@ -167,7 +166,7 @@ def _nodes(partition: Any, wanted: str | None) -> tuple[Any, ...]:
     try:
         known = {node.name: node for node in nodes_of(partition.scheduler, partition.access)}
     except SetupError:
-        return tuple(Node(name, "not told", True) for name in names)
+        return tuple(Node(name, "unknown", True) for name in names)
     unknown = [name for name in names if name not in known]
     if unknown:
         raise SelectionError(

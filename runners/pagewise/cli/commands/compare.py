@@ -11,41 +11,8 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from pagewise.cli import BEGAN
+from pagewise.cli import options as opt
 from pagewise.cli.measured import begin_session, carry_out
-from pagewise.cli.options import (
-    AA,
-    BUDGET,
-    DEFAULT_ENVIRONMENT,
-    END_LEFTOVERS,
-    ENVIRONMENT_OR_SUITES,
-    JSON,
-    KERNELS,
-    MODULES,
-    OUTPUT,
-    PLAN,
-    PREFETCHERS,
-    PROGRAM,
-    RESERVE,
-    RESULT,
-    ROUNDS,
-    RUNS,
-    SEED,
-    SET_THP_SIZES,
-    SETTINGS,
-    SUBJECT,
-    SUITE,
-    TIMEOUT,
-    UNTIL,
-    examples,
-    make_messages,
-    place_threads,
-    placed,
-    set_default_rounds,
-    split_commas,
-    split_lists,
-    take_where,
-    talkative,
-)
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
@@ -55,7 +22,7 @@ from pagewise.core.configuration import BASELINE
 #: Options for kernels only, and for a program only, by their parameters.
 _OF_KERNELS = ("kernels", "configurations", "sweep", "prefetchers")
 _OF_PROGRAM = ("suite", "metrics", "checks", "ok", "inputs", "reads", "interval", "enough", "pool_memory")
-_EXAMPLES = examples(
+_EXAMPLES = opt.examples(
     "pagewise compare --env quick  # kernels that list marks, all configurations",
     "pagewise compare -k 'memory/*' -t 8 --until 2%  # kernels of a group, on 8 threads",
     "pagewise compare -- ./my_app input.dat  # your program under page policies",
@@ -73,7 +40,7 @@ class _KernelsOrProgram(TakesProgram):
         chosen = context.params
         is_program = _has_program(chosen)
         if not is_program and chosen["environment"] is None:
-            chosen["environment"] = DEFAULT_ENVIRONMENT
+            chosen["environment"] = opt.DEFAULT_ENVIRONMENT
         for parameter in self.params if not context.resilient_parsing else ():
             given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
             if given and parameter.name in (_OF_KERNELS if is_program else _OF_PROGRAM):
@@ -87,15 +54,15 @@ class _Comparing(Resumable, _KernelsOrProgram):
 
 
 @click.command(cls=_Comparing, epilog=_EXAMPLES)
-@ENVIRONMENT_OR_SUITES
-@MODULES
-@KERNELS
+@opt.ENVIRONMENT_OR_SUITES
+@opt.MODULES
+@opt.KERNELS
 @click.option(
     "--configurations",
     multiple=True,
     metavar="GLOBS",
     shell_complete=values.list_of(values.configurations),
-    panel=SUBJECT,
+    panel=opt.SUBJECT,
     help="Configurations by glob, as 'gcc-*/thp/*'; several with commas. Baselines are always measured.",
 )
 @click.option(
@@ -103,43 +70,43 @@ class _Comparing(Resumable, _KernelsOrProgram):
     multiple=True,
     metavar="POLICIES",
     shell_complete=values.list_of(values.policies),
-    panel=SUBJECT,
+    panel=opt.SUBJECT,
     help="Page policies; several with commas. Of a program: the policies to compare, as "
     "none,thp,hugetlbfs:1g,reuse+glibc (pagewise list policies). Of kernels: further page sizes, as "
     "thp:64k,hugetlbfs:1g, for each configuration of that kind.",
 )
-@ROUNDS
-@UNTIL
-@BUDGET
-@AA
-@placed
-@RESERVE
+@opt.ROUNDS
+@opt.UNTIL
+@opt.BUDGET
+@opt.AA
+@opt.placed
+@opt.RESERVE
 @click.option(
     "--pool-memory",
     metavar="SIZE",
-    panel=SETTINGS,
+    panel=opt.SETTINGS,
     help="Memory to reserve for a program, as 4GiB (default: 1.25 times what the baseline's trial run used).",
 )
-@SET_THP_SIZES
-@PREFETCHERS
+@opt.SET_THP_SIZES
+@opt.PREFETCHERS
 @click.option(
     "--baseline",
     default=None,
     metavar="GLOB|POLICY",
     shell_complete=values.one_of(values.baselines),
-    panel=SUBJECT,
+    panel=opt.SUBJECT,
     help=f"Configuration compared against (default: {BASELINE}); of a program the policy (default: none).",
 )
 @click.option(
-    "--no-sweep", "sweep", flag_value=False, default=True, panel=RUNS, help="Omit the curves (sweeps)."
+    "--no-sweep", "sweep", flag_value=False, default=True, panel=opt.RUNS, help="Omit the curves (sweeps)."
 )
-@SUITE
+@opt.SUITE
 @click.option(
     "--metric",
     "metrics",
     multiple=True,
     metavar="METRIC",
-    panel=PROGRAM,
+    panel=opt.PROGRAM,
     help="Metric of the output, NAME[UNIT,BETTER]=PATTERN: the group of the pattern's last match, as "
     "'rate[GB/s,higher]=Triad: +([0-9.]+)'.",
 )
@@ -148,7 +115,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     "checks",
     multiple=True,
     metavar="PATTERN|COMMAND",
-    panel=PROGRAM,
+    panel=opt.PROGRAM,
     help="Pattern that the output must match; '! pattern' must not match; '| command' reads the output and "
     "must exit with 0.",
 )
@@ -158,7 +125,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     multiple=True,
     type=int,
     metavar="N",
-    panel=PROGRAM,
+    panel=opt.PROGRAM,
     help="Exit code of a valid run (default: 0).",
 )
 @click.option(
@@ -167,7 +134,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="FILE",
-    panel=PROGRAM,
+    panel=opt.PROGRAM,
     help="Input file, copied to a new folder in which the program runs (default: run in this folder).",
 )
 @click.option(
@@ -175,7 +142,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     "reads",
     multiple=True,
     metavar="FILE",
-    panel=PROGRAM,
+    panel=opt.PROGRAM,
     help="File that the program writes, read as part of its output.",
 )
 @click.option(
@@ -184,7 +151,7 @@ class _Comparing(Resumable, _KernelsOrProgram):
     type=Duration(0.001),
     default=None,
     metavar="TIME",
-    panel=PROGRAM,
+    panel=opt.PROGRAM,
     help="Memory sampling interval, as 0.05s (default: adaptive, at most 1 % of one CPU).",
 )
 @click.option(
@@ -194,23 +161,23 @@ class _Comparing(Resumable, _KernelsOrProgram):
     default="80%",
     show_default=True,
     metavar="PERCENT",
-    panel=PROGRAM,
+    panel=opt.PROGRAM,
     help="Minimum share of a policy's memory that must be on the pages asked for.",
 )
-@SEED
+@opt.SEED
 @click.option(
     "--name",
     default=None,
     metavar="NAME",
-    panel=RESULT,
+    panel=opt.RESULT,
     help="Name in the result's folder (default: the environment's or the program's).",
 )
-@OUTPUT
-@TIMEOUT
-@END_LEFTOVERS
-@PLAN
-@talkative
-@JSON
+@opt.OUTPUT
+@opt.TIMEOUT
+@opt.END_LEFTOVERS
+@opt.PLAN
+@opt.talkative
+@opt.JSON
 def command(**chosen: Any) -> int:
     """Compare kernels in all configurations, or a program of yours under page policies, interleaved.
 
@@ -222,19 +189,19 @@ def command(**chosen: Any) -> int:
     """
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     begin_session(chosen, planning)
-    return carry_out(prepared(chosen, make_messages()), planning, as_json)
+    return carry_out(prepared(chosen, opt.make_messages()), planning, as_json)
 
 
 def prepared(chosen: dict[str, Any], console: Console) -> Any:
     """The comparison that these options ask for."""
-    set_default_rounds(chosen)
+    opt.set_default_rounds(chosen)
     if _has_program(chosen):
         from pagewise.workloads.program.command import prepare_command
 
-        chosen["policies"] = split_commas(chosen["policies"])
+        chosen["policies"] = opt.split_commas(chosen["policies"])
         if chosen["baseline"] is None:
             chosen["baseline"] = "none"
-        chosen["where"] = take_where(chosen)
+        chosen["where"] = opt.take_where(chosen)
         return prepare_command(chosen, console, BEGAN)
     from pagewise.workloads.kernels.options import KernelOptions
     from pagewise.workloads.kernels.workload import prepare
@@ -244,8 +211,8 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
     chosen["name"] = chosen["name"] or chosen["environment"]
     if chosen["baseline"] is None:
         chosen["baseline"] = BASELINE
-    place_threads(chosen)
-    split_lists(chosen)
+    opt.place_threads(chosen)
+    opt.split_lists(chosen)
     return prepare(KernelOptions(**chosen), console, BEGAN)
 
 

@@ -9,39 +9,15 @@ import rich_click as click
 from rich.console import Console
 
 from pagewise.cli import BEGAN
+from pagewise.cli import options as opt
 from pagewise.cli.measured import begin_session, carry_out
-from pagewise.cli.options import (
-    END_LEFTOVERS,
-    ENVIRONMENT,
-    JSON,
-    KERNELS,
-    MODULES,
-    OUTPUT,
-    PLAN,
-    POLICIES,
-    PREFETCHERS,
-    RESERVE,
-    RESULT,
-    RUNS,
-    SEED,
-    SET_THP_SIZES,
-    SUBJECT,
-    TIMEOUT,
-    examples,
-    make_messages,
-    place_threads,
-    placed,
-    split_commas,
-    split_lists,
-    talkative,
-)
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
 from pagewise.core.configuration import BASELINE
 from pagewise.core.errors import SelectionError
 
-_EXAMPLES = examples(
+_EXAMPLES = opt.examples(
     "pagewise counters --env mini-apps  # all groups of events of this CPU",
     "pagewise counters -k ember --groups tlb --region hydro",
     "pagewise counters -k schoenauer_triad --events generic -n 5",
@@ -53,15 +29,15 @@ class _Counting(Resumable, TakesProgram):
 
 
 @click.command(cls=_Counting, epilog=_EXAMPLES)
-@ENVIRONMENT
-@MODULES
-@KERNELS
+@opt.ENVIRONMENT
+@opt.MODULES
+@opt.KERNELS
 @click.option(
     "--configurations",
     multiple=True,
     metavar="GLOBS",
     shell_complete=values.list_of(values.configurations),
-    panel=SUBJECT,
+    panel=opt.SUBJECT,
     help="Configurations by glob, as 'gcc-*/thp/*'; several with commas (default: those that differ from the "
     "baseline in compiler or hugepages).",
 )
@@ -99,29 +75,29 @@ class _Counting(Resumable, TakesProgram):
     metavar="N",
     default=3,
     show_default=True,
-    panel=RUNS,
+    panel=opt.RUNS,
     help="Number of rounds; ratios have intervals from 3 on.",
 )
-@placed
-@RESERVE
-@POLICIES
-@SET_THP_SIZES
-@PREFETCHERS
-@SEED
+@opt.placed
+@opt.RESERVE
+@opt.POLICIES
+@opt.SET_THP_SIZES
+@opt.PREFETCHERS
+@opt.SEED
 @click.option(
     "--name",
     default="counters",
     show_default=True,
     metavar="NAME",
-    panel=RESULT,
+    panel=opt.RESULT,
     help="Name in the result's folder.",
 )
-@OUTPUT
-@TIMEOUT
-@END_LEFTOVERS
-@PLAN
-@talkative
-@JSON
+@opt.OUTPUT
+@opt.TIMEOUT
+@opt.END_LEFTOVERS
+@opt.PLAN
+@opt.talkative
+@opt.JSON
 def command(**chosen: Any) -> int:
     """Count events of kernels, and show what huge pages and compilers change.
 
@@ -137,7 +113,7 @@ def command(**chosen: Any) -> int:
         )
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     begin_session(chosen, planning)
-    return carry_out(prepared(chosen, make_messages()), planning, as_json)
+    return carry_out(prepared(chosen, opt.make_messages()), planning, as_json)
 
 
 def prepared(chosen: dict[str, Any], console: Console) -> Any:
@@ -146,12 +122,12 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
     from pagewise.workloads.kernels.options import KernelOptions
 
     wanted = Wanted(
-        split_commas(chosen.pop("groups")),
+        opt.split_commas(chosen.pop("groups")),
         chosen.pop("events"),
         chosen.pop("region"),
         chosen.pop("multiplex"),
     )
-    place_threads(chosen)
-    split_lists(chosen)
+    opt.place_threads(chosen)
+    opt.split_lists(chosen)
     options = KernelOptions(**chosen, baseline=BASELINE, sweep=False)
     return prepare(options, wanted, console, BEGAN)

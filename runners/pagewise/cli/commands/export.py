@@ -48,7 +48,7 @@ def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) 
     from pagewise.stack.setup import setup_facts
 
     catalog = find_catalog(environment, modules)
-    told = Chosen(
+    selection = Chosen(
         catalog.select_kernels(split_commas(chosen["kernels"])),
         catalog.select_entries(split_commas(chosen["configurations"])),
         catalog.tree,
@@ -57,5 +57,5 @@ def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) 
         chosen["threads"],
         chosen["rounds"],
     )
-    for file in write_ramble(folder, told):
+    for file in write_ramble(folder, selection):
         click.echo(file)

@@ -8,21 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 from rich.console import Console
 
-from pagewise.cli.options import (
-    DEFAULT_ENVIRONMENT,
-    ENVIRONMENT_OR_SUITES,
-    JSON,
-    MODULES,
-    RESERVE,
-    SET_THP_SIZES,
-    SUITE,
-    examples,
-    find_catalog,
-    make_console,
-    make_messages,
-    print_json,
-    split_commas,
-)
+from pagewise.cli import options as opt
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.shell import values
 
@@ -30,7 +16,7 @@ if TYPE_CHECKING:
     from pagewise.stack.catalog import Catalog
 
 _KINDS = ("environments", "configurations", "kernels", "policies")
-_EXAMPLES = examples(
+_EXAMPLES = opt.examples(
     "pagewise list  # configurations and kernels",
     "pagewise list kernels 'memory/*'",
     "pagewise list policies -- ./my_app  # policies that are available to this program",
@@ -38,12 +24,12 @@ _EXAMPLES = examples(
 
 
 @click.command("list", cls=TakesProgram, epilog=_EXAMPLES)
-@ENVIRONMENT_OR_SUITES
-@MODULES
-@SUITE
-@RESERVE
-@SET_THP_SIZES
-@JSON
+@opt.ENVIRONMENT_OR_SUITES
+@opt.MODULES
+@opt.SUITE
+@opt.RESERVE
+@opt.SET_THP_SIZES
+@opt.JSON
 @click.argument("kind", required=False, type=click.Choice(_KINDS))
 @click.argument("names", nargs=-1, shell_complete=values.one_of(values.listed))
 def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: Any) -> None:
@@ -52,9 +38,9 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
     NAMES are names or globs, as 'gcc-*/thp/*' or 'memory/*'. Page policies are those of compare -- PROGRAM;
     with a program after -- or --suite, each with the reason if it is unavailable here.
     """
-    console = make_console(as_json)
+    console = opt.make_console(as_json)
     if kind == "policies":
-        _list_policies(chosen, split_commas(names), console, as_json)
+        _list_policies(chosen, opt.split_commas(names), console, as_json)
         return
     for name in ("command", "suite", "reserve", "set_thp_sizes"):
         if chosen[name]:
@@ -62,7 +48,7 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
     if kind == "environments":
         _list_environments(as_json)
     else:
-        catalog = find_catalog(chosen["environment"] or DEFAULT_ENVIRONMENT, chosen["modules"])
+        catalog = opt.find_catalog(chosen["environment"] or opt.DEFAULT_ENVIRONMENT, chosen["modules"])
         _list_catalog(catalog, kind, names, console, as_json)
 
 
@@ -70,9 +56,9 @@ def _list_policies(chosen: dict[str, Any], names: tuple[str, ...], console: Cons
     from pagewise.workloads.program.command import look, print_survey, survey_data
 
     unused = dict.fromkeys(("metrics", "checks", "ok", "inputs", "reads"), ())
-    survey = look({**chosen, **unused, "policies": names}, make_messages())
+    survey = look({**chosen, **unused, "policies": names}, opt.make_messages())
     if as_json:
-        print_json(survey_data(*survey))
+        opt.print_json(survey_data(*survey))
     else:
         print_survey(console, *survey)
 
@@ -82,7 +68,7 @@ def _list_environments(as_json: bool) -> None:
 
     built = built_environments()
     if as_json:
-        print_json({"schema": "pagewise.environments/1", "environments": built})
+        opt.print_json({"schema": "pagewise.environments/1", "environments": built})
     else:
         click.echo(
             "\n".join(built) if built else "no environment is built: make stack ENV=NAME", err=not built
@@ -94,13 +80,13 @@ def _list_catalog(
 ) -> None:
     from pagewise.stack.listing import print_configurations, print_kernels, to_dict
 
-    globs = split_commas(names or ["*"])
+    globs = opt.split_commas(names or ["*"])
     entries = catalog.select_entries(globs) if kind != "kernels" else None
     kernels = None
     if kind != "configurations":
         kernels = catalog.select_kernels(globs) if catalog.kernels else []
     if as_json:
-        print_json(to_dict(catalog, entries or (), kernels or ()))
+        opt.print_json(to_dict(catalog, entries or (), kernels or ()))
         return
     if entries is not None:
         print_configurations(console, catalog, entries)

@@ -9,23 +9,12 @@ from typing import Any
 
 import rich_click as click
 
+from pagewise.cli import options as opt
 from pagewise.cli.measured import publish
-from pagewise.cli.options import (
-    JSON,
-    OUTPUT,
-    RESULT,
-    SUBJECT,
-    TIMEOUT,
-    examples,
-    make_console,
-    make_messages,
-    split_commas,
-    talkative,
-)
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.shell import values
 
-_EXAMPLES = examples(
+_EXAMPLES = opt.examples(
     "pagewise simulate ember  # on A64FX, policies none and thp",
     "pagewise simulate --geometry zen4 random_access --working-set 16MiB",
     "pagewise simulate --policies fjmpg -- ./my_app input.dat",
@@ -43,14 +32,14 @@ _EXAMPLES = examples(
     show_default=True,
     metavar="NAME|FILE",
     shell_complete=values.one_of(values.geometries),
-    panel=SUBJECT,
+    panel=opt.SUBJECT,
     help="Simulated machine: a64fx, zen4, or a geometry file (.yaml).",
 )
 @click.option(
     "--policies",
     multiple=True,
     metavar="NAMES",
-    panel=SUBJECT,
+    panel=opt.SUBJECT,
     help="Page policies, the baseline first; several with commas (default: none,thp for a kernel). Assumed "
     "policies, for any program: fjmpg (heap, stack and static data on huge pages, as Fujitsu's libmpg does), "
     "huge and base (all memory).",
@@ -60,14 +49,14 @@ _EXAMPLES = examples(
     default="gcc",
     show_default=True,
     metavar="NAME",
-    panel=SUBJECT,
+    panel=opt.SUBJECT,
     help="Compiler of the traced build: gcc or llvm.",
 )
 @click.option(
     "--build",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    panel=SUBJECT,
+    panel=opt.SUBJECT,
     help="Build folder with traceable programs and the simulator (default: built by a CMake preset).",
 )
 @click.option(
@@ -76,13 +65,13 @@ _EXAMPLES = examples(
     metavar="N",
     default=5,
     show_default=True,
-    panel=RESULT,
+    panel=opt.RESULT,
     help="Number of functions with TLB misses to show.",
 )
-@OUTPUT
-@TIMEOUT
-@talkative
-@JSON
+@opt.OUTPUT
+@opt.TIMEOUT
+@opt.talkative
+@opt.JSON
 @click.argument("kernel", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -112,8 +101,8 @@ def command(
 
     if (kernel is None) == (not command):
         raise click.UsageError("Name either a kernel, or a program after --.")
-    console, messages = make_console(as_json), make_messages()
-    chosen["policies"] = split_commas(chosen["policies"])
+    console, messages = opt.make_console(as_json), opt.make_messages()
+    chosen["policies"] = opt.split_commas(chosen["policies"])
     subject = (_path(command[0]), *command[1:]) if kernel is None else (kernel, *arguments)
     modelling = prepare(Options(**chosen), subject, messages)
     records, missing = run_model(modelling, messages)

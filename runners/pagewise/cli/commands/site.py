@@ -102,10 +102,10 @@ def new(
     asks = not yes and sys.stdin.isatty()
     if not asks and summary is None:
         raise SelectionError("the site has no summary", remedy="give --summary 'what the machine is'")
-    found = detect()
+    detected = detect()
 
     def wanted(given: str | None, default: str | None, question: str, *place: str) -> str:
-        """What was given, else the default where nothing is asked, else an answer that the schema takes."""
+        """The given value, else the checked answer to a question, or the default if nothing is asked."""
         if given is not None or not asks:
             return given if given is not None else str(default)
 
@@ -119,9 +119,9 @@ def new(
             click.prompt(question, default=default, value_proc=checked, show_default=bool(default), err=True)
         )
 
-    summary = wanted(summary, None, "What the machine is, in a line", "summary")
-    target = wanted(target, "native", "Processor by archspec's name; native: where it is built", "target")
-    kind = wanted(scheduler, found.scheduler, "Scheduler: none, slurm, pbs or pjm", "scheduler", "kind")
+    summary = wanted(summary, None, "Description of the machine in one line", "summary")
+    target = wanted(target, "native", "Processor by its archspec name, or native", "target")
+    kind = wanted(scheduler, detected.scheduler, "Scheduler: none, slurm, pbs or pjm", "scheduler", "kind")
     if kind != "none":
         chosen = "the scheduler's own choice"
         partition = wanted(partition, "", f"Partition or queue (empty: {chosen})", "scheduler", "partition")
@@ -129,7 +129,7 @@ def new(
     site = write(
         name,
         summary,
-        found,
+        detected,
         target=None if target == "native" else target,
         scheduler=Scheduler(kind, options, partition or None, account or None),
         modules=modules,

@@ -1,4 +1,4 @@
-"""Completion in bash, zsh and fish: click's, mended where a value has a colon or a comma."""
+"""Completion in bash, zsh and fish: click's, corrected for values with colons or commas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from click.shell_completion import BashComplete, FishComplete, ZshComplete, split_arg_string
 
-# Bash breaks words at colons: what stands before the last one of a word is not to be repeated.
+# Bash breaks words at colons: a completion must not repeat the part before the last colon.
 _BASH = """\
 %(complete_func)s() {
     local line="${COMP_LINE:0:COMP_POINT}" word kind value
@@ -29,9 +29,9 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 _FISH = """\
 function %(complete_func)s
     set -l word (commandline -t)
-    for told in (env %(complete_var)s=fish_complete COMP_WORDS=(commandline -cp) COMP_CWORD="$word" \
+    for line in (env %(complete_var)s=fish_complete COMP_WORDS=(commandline -cp) COMP_CWORD="$word" \
 %(prog_name)s 2>/dev/null)
-        set -l parts (string split -m 1 , -- $told)
+        set -l parts (string split -m 1 , -- $line)
         switch $parts[1]
             case dir
                 __fish_complete_directories $parts[2]
@@ -57,7 +57,7 @@ class Bash(BashComplete):
         """Nothing: `nosort` is the newest thing used, and bash 4.4 of 2016 has it."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the cursor's, and that one as far as it is typed."""
+        """The words before the cursor, and the part of the current word before it."""
         line = os.environ["COMP_WORDS"]
         words = split_arg_string(line)
         return (words[1:], "") if line[-1:].isspace() else (words[1:-1], words[-1])

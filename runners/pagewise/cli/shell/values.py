@@ -23,7 +23,7 @@ def one_of(find: Found) -> Completer:
 
     def complete(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:
         return [
-            CompletionItem(name, help=told) for name, told in _all(find, context) if name.startswith(begun)
+            CompletionItem(name, help=text) for name, text in _all(find, context) if name.startswith(begun)
         ]
 
     return complete
@@ -36,8 +36,8 @@ def list_of(find: Found) -> Completer:
         before, comma, last = begun.rpartition(",")
         given = set(before.split(","))
         return [
-            CompletionItem(before + comma + name, help=told)
-            for name, told in _all(find, context)
+            CompletionItem(before + comma + name, help=text)
+            for name, text in _all(find, context)
             if name.startswith(last) and name not in given
         ]
 
@@ -53,22 +53,24 @@ def environments(context: click.Context) -> dict[str, str | None]:
 
 def kernels(context: click.Context) -> dict[str, str | None]:
     """The kernels of the environment with their titles, and the globs of their groups."""
-    found: dict[str, str | None] = {}
+    titles: dict[str, str | None] = {}
     groups: dict[str, str | None] = {}
     for prefix in _prefixes(context):
         for file in sorted((prefix / "share" / "pagewise" / "kernels").glob("*.yaml")):
-            if file.stem not in found:
+            if file.stem not in titles:
                 facts = dict(re.findall(r"^(title|group): *(.+)$", file.read_text(encoding="utf-8"), re.M))
-                found[file.stem] = facts.get("title")
+                titles[file.stem] = facts.get("title")
                 groups[f"{facts.get('group')}/*"] = "a group of kernels"
-    return found | groups
+    return titles | groups
 
 
 def configurations(context: click.Context) -> dict[str, str | None]:
     """The configurations of the environment, from the compiler on."""
     names = ("COMPILER", "HUGEPAGES", "PREFETCH", "STORES")
-    told = ((one[name] for name in names) for one in _modules(context) if one.keys() >= set(names))
-    return dict.fromkeys(f"{c}/{pages}/{prefetch}-{stores}" for c, pages, prefetch, stores in told)
+    labels = (
+        [settings[name] for name in names] for settings in _modules(context) if settings.keys() >= set(names)
+    )
+    return dict.fromkeys(f"{c}/{pages}/{prefetch}-{stores}" for c, pages, prefetch, stores in labels)
 
 
 def baselines(context: click.Context) -> dict[str, str | None]:
@@ -166,12 +168,12 @@ def geometries(context: click.Context) -> dict[str, str | None]:
 def results(context: click.Context) -> dict[str, str | None]:
     """The results in the folder where they are made, the newest first, with what they are."""
     folder = context.params.get("results") or _RESULTS
-    found = sorted(folder.glob("*/manifest.json"), reverse=True) if isinstance(folder, Path) else []
-    return {str(file.parent): _state(file) for file in found}
+    files = sorted(folder.glob("*/manifest.json"), reverse=True) if isinstance(folder, Path) else []
+    return {str(file.parent): _state(file) for file in files}
 
 
 def folders_of_results(context: click.Context) -> dict[str, str | None]:
-    """The folder where results are made, if there is one, and each of them."""
+    """The folder of results, if it exists, and each result in it."""
     return ({str(_RESULTS): "all results in it"} if _RESULTS.is_dir() else {}) | results(context)
 
 
@@ -182,8 +184,8 @@ def questions(context: click.Context) -> dict[str, str | None]:
     return {**known(), **{str(file): "a file of SQL" for file in sorted(Path().glob("*.sql"))}}
 
 
-def broken_off(context: click.Context) -> dict[str, str | None]:
-    """The results that can be gone on with."""
+def interrupted(context: click.Context) -> dict[str, str | None]:
+    """The results that can be resumed."""
     return {name: state for name, state in results(context).items() if state != "complete"}
 
 
@@ -195,7 +197,7 @@ def _all(find: Found, context: click.Context) -> Iterable[tuple[str, str | None]
 
 
 def _modules(context: click.Context) -> Iterator[dict[str, str]]:
-    """What the modules of the environment set. Lmod is not asked: that takes a second."""
+    """What the modules of the environment set, read without Lmod, which takes a second."""
     from pagewise.stack.catalog import module_files
     from pagewise.stack.paths import module_tree
 
@@ -205,7 +207,7 @@ def _modules(context: click.Context) -> Iterator[dict[str, str]]:
 
 
 def _prefixes(context: click.Context) -> dict[Path, None]:
-    return dict.fromkeys(Path(one["PREFIX"]) for one in _modules(context) if "PREFIX" in one)
+    return dict.fromkeys(Path(settings["PREFIX"]) for settings in _modules(context) if "PREFIX" in settings)
 
 
 def _events(context: click.Context) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -71,11 +71,11 @@ def command(folders: Sequence[Path], store: Path, parquet: Path | None, wait: fl
         click.echo(f"partial: {folder}: {'; '.join(faults)}", err=True)
     for folder, reason in done.conflicts.items():
         click.echo(f"conflict: {folder}: {reason}", err=True)
-    told = f"{count_text(done.taken, 'result')} with {count_text(done.records, 'record')} taken"
-    told += f", {done.known} known already" if done.known else ""
-    told += f", {count_text(done.copies, 'folder')} with copies of these" if done.copies else ""
-    told += f", {len(done.partial)} of them partial" if done.partial else ""
-    told += f", {count_text(len(done.skipped), 'folder')} skipped" if done.skipped else ""
-    told += f", {count_text(len(done.conflicts), 'folder')} in conflict" if done.conflicts else ""
-    click.echo(f"{told}.\nStore: {store}")
+    summary = f"{count_text(done.taken, 'result')} with {count_text(done.records, 'record')} taken"
+    summary += f", {done.known} known already" if done.known else ""
+    summary += f", {count_text(done.copies, 'folder')} with copies of these" if done.copies else ""
+    summary += f", {len(done.partial)} of them partial" if done.partial else ""
+    summary += f", {count_text(len(done.skipped), 'folder')} skipped" if done.skipped else ""
+    summary += f", {count_text(len(done.conflicts), 'folder')} in conflict" if done.conflicts else ""
+    click.echo(f"{summary}.\nStore: {store}")
     return 1 if done.conflicts else 0

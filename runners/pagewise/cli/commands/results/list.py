@@ -31,30 +31,30 @@ def command(folders: Sequence[Path], as_json: bool) -> None:
 
     from pagewise.store.listing import listed
 
-    found = listed(folders or [Path("results")])
+    results = listed(folders or [Path("results")])
     if as_json:
-        print_json({"schema": "pagewise.results/1", "results": found})
+        print_json({"schema": "pagewise.results/1", "results": results})
         return
     columns = ("created", "kind", "state", "node", "kernels", "configurations", "records", "folder")
     rows = [
         (
-            one["created"],
-            one["kind"],
-            "altered" if one["altered"] else (one["state"] or "") + (" (partial)" if one["faults"] else ""),
-            one["hostname"],
-            len(one["kernels"]),
-            one["configurations"],
-            one["records"],
-            _short(one["folder"]),
+            row["created"],
+            row["kind"],
+            "altered" if row["altered"] else (row["state"] or "") + (" (partial)" if row["faults"] else ""),
+            row["hostname"],
+            len(row["kernels"]),
+            row["configurations"],
+            row["records"],
+            _short(row["folder"]),
         )
-        for one in found
-        if "fault" not in one
+        for row in results
+        if "fault" not in row
     ]
     print_table(columns, rows)
-    for one in found:
-        if "fault" in one:
-            told = f" {one['folder']}: {one['fault']}"
-            make_console(as_json=True).print(Text.assemble(("no result:", "yellow"), told), soft_wrap=True)
+    for row in results:
+        if "fault" in row:
+            text = f" {row['folder']}: {row['fault']}"
+            make_console(as_json=True).print(Text.assemble(("not a result:", "yellow"), text), soft_wrap=True)
 
 
 def _short(folder: str) -> str:

@@ -76,8 +76,8 @@ def command(
     )
 
     modules = modules and modules.absolute()
-    found = begun(result)
-    manifest, name = found.manifest, found.name
+    started = begun(result)
+    manifest, name = started.manifest, started.name
     if name not in _MEASURING:
         raise SelectionError(
             f"`pagewise {name}` cannot be repeated by its result",
@@ -85,21 +85,21 @@ def command(
             remedy=f"give its command again: {shlex.join(manifest['command'])}",
         )
     file = importlib.import_module(f"pagewise.cli.commands.{name}")
-    chosen = file.command.make_context(name, list(found.arguments)).params
+    chosen = file.command.make_context(name, list(started.arguments)).params
     for beside in ("planning", "as_json"):
         chosen.pop(beside, None)
     chosen["resume"] = None
-    if not found.is_own:
+    if not started.is_own:
         confirm(result, name, chosen, trust)
-    choose_modules(chosen, found, modules)
+    choose_modules(chosen, started, modules)
     if not anyway:
-        check_unchanged(list(changed_modules(chosen, found)), found, REMEDY)
+        check_unchanged(list(changed_modules(chosen, started)), started, REMEDY)
     chosen["results"] = results or result.parent
     same_choice(chosen, manifest)
     check_changes(chosen, change_settings, result)
     begin_session(chosen, planning)
     console = make_messages()
     comparison: Any = file.prepared(chosen, console)
-    for line in check_same(found, comparison.manifest, anyway):
+    for line in check_same(started, comparison.manifest, anyway):
         console.print(f"different now: {line}", style="yellow", highlight=False, soft_wrap=True)
     return carry_out(comparison, planning, as_json)

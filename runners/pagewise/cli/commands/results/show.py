@@ -24,17 +24,17 @@ def command(result: Path, as_json: bool) -> None:
     """
     from pagewise.store.listing import shown
 
-    told = shown(result)
+    contents = shown(result)
     if as_json:
-        print_json({**told, "schema": "pagewise.result/1"})
+        print_json({**contents, "schema": "pagewise.result/1"})
         return
-    for name, value in told.items():
+    for name, value in contents.items():
         if name not in ("cells", "runs", "not_ranked", "faults") and value not in (None, [], ""):
             text = " ".join(map(str, value)) if isinstance(value, list) else value
             click.echo(f"{name.replace('_', ' '):<22} {text}")
-    for one in told["runs"]:
-        click.echo(f"{'runs':<22} {one['records']} {one['series']}: {one['status']}")
-    for one in told["not_ranked"]:
-        click.echo(f"{'excluded':<22} {one['records']}: {one['reason']}")
-    for fault in told["faults"]:
+    for row in contents["runs"]:
+        click.echo(f"{'runs':<22} {row['records']} {row['series']}: {row['status']}")
+    for row in contents["not_ranked"]:
+        click.echo(f"{'excluded':<22} {row['records']}: {row['reason']}")
+    for fault in contents["faults"]:
         click.echo(f"{'invalid lines':<22} {fault}")

@@ -93,7 +93,7 @@ def _program(result: Result) -> Any:
 
 
 def _environment(result: Result) -> Any:
-    """The caller's variables that reached the program; None from before they were recorded."""
+    """The caller's variables that reached the program; None for kernels."""
     return (result.manifest.get("program") or {}).get("environment", {}).get("passed")
 
 
@@ -134,9 +134,6 @@ _FACTS: tuple[tuple[Part, str, Callable[[Result], Any]], ...] = (
 
 
 def _same(name: str, old: Any, new: Any) -> bool:
-    if name == "program's environment" and None in (old, new):
-        # From before it was recorded.
-        return True
     if name == "memory" and old and new:
         return bool(abs(old / new - 1.0) <= _SAME_MEMORY)
     if name == "builds":

@@ -160,7 +160,7 @@ def _comparison(place: Place, read: Result, records: Path | None) -> Source:
         for cell in one.cells
     ]
     faults = [] if records is not None else [f"{RECORDS} is missing or no usable file"]
-    identity = _identity(manifest, place.folder)
+    identity = str(manifest["id"])
     if manifest["kind"] != "peers":
         return Source(place, identity, about, records, cells, [], faults, read.altered, read)
     # Figures of both sides, which are no runs of configurations.
@@ -239,14 +239,6 @@ def _first_record(file: Path) -> Mapping[str, Any] | None:
     except OSError:
         return None
     return next((record for record, _ in map(parse_record, lines) if record is not None), None)
-
-
-def _identity(told: Mapping[str, Any], folder: Path) -> str:
-    """What a result is known by wherever it is copied to; without an id, made from what does not change."""
-    if told.get("id") is not None:
-        return str(told["id"])
-    fixed = [told.get("created"), told["command"], told["host"]["hostname"], told.get("seed"), folder.name]
-    return _digest(json.dumps(fixed))
 
 
 def _digest(text: str) -> str:

@@ -57,7 +57,7 @@ def test_settings_of_the_machine_are_changed_only_when_asked_again(stage: Stage)
     # A command that was edited is from elsewhere.
     done = stage.run("results", "rerun", str(first), "--trust")
     assert done.returncode == 2 and "--set-thp-sizes" in done.stderr and "--change-settings" in done.stderr
-    manifest["command"] = ["pagewise", "peers"]
+    manifest["command"] = ["pagewise", "simulate"]
     (first / "manifest.json").write_text(json.dumps(manifest))
     done = stage.run("results", "rerun", str(first))
-    assert done.returncode == 2 and "cannot be repeated" in done.stderr
+    assert done.returncode == 2

@@ -125,4 +125,4 @@ def test_doctor_has_them_without_a_module_tree(tmp_path: Path):
     rows = list(counter_findings(host, "default", tmp_path / "none"))
     assert [finding.topic for finding in rows] == ["Counters"] * len(rows)
     assert {finding.name for finding in rows} >= {"hardware counters", "software events", "events"}
-    assert not any(finding.lacks for finding in rows)
+    assert not any(finding.is_missing for finding in rows)

@@ -32,7 +32,7 @@ class Output:
     def __init__(self, stream: TextIO | None) -> None:
         self.failure: OSError | None = None
         if stream is None:
-            # Closed by whoever started this program.
+            # Closed by the program that started this one.
             self.failure = OSError(errno.EBADF, os.strerror(errno.EBADF))
             stream = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 lives as long as this
         self._stream = stream

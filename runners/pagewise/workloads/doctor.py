@@ -1,4 +1,4 @@
-"""What this node has for a comparison, and the exact remedy for each lack. Changes nothing."""
+"""Check what this node provides for a comparison, with remedies for what is missing. Changes nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MARKS: dict[State, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. `note`: it works, with a limit worth knowing. `lack`: a comparison needs it."""
+    """The result of one check. `note`: it works with a limitation. `lack`: missing for a comparison."""
 
     topic: str
     name: str
@@ -49,13 +49,13 @@ class Finding:
     remedy: str | None = None
 
     @property
-    def lacks(self) -> bool:
-        """Whether a comparison cannot do without it."""
+    def is_missing(self) -> bool:
+        """Whether something that a comparison needs is missing."""
         return self.state == "lack"
 
 
 def examine(environment: str, modules: Path | None, measure_noise: bool = True) -> list[Finding]:
-    """Looks at tools, compilers, modules, pages and the machine; noise takes two seconds of one core."""
+    """Check tools, compilers, modules, pages and the machine; measuring noise takes two seconds."""
     try:
         facts, unreadable = setup_facts(), None
     except PagewiseError as fault:
@@ -74,13 +74,13 @@ def to_dict(findings: list[Finding]) -> dict[str, Any]:
     """Schema pagewise.findings/1."""
     return {
         "schema": "pagewise.findings/1",
-        "ready": not any(finding.lacks for finding in findings),
+        "ready": not any(finding.is_missing for finding in findings),
         "findings": [asdict(finding) for finding in findings],
     }
 
 
 def print_findings(console: Console, findings: list[Finding]) -> None:
-    """Prints the findings by topic, each lack with its remedy."""
+    """Print the findings by topic, with remedies."""
     topic = ""
     for finding in findings:
         if finding.topic != topic:
@@ -92,10 +92,9 @@ def print_findings(console: Console, findings: list[Finding]) -> None:
         )
         if finding.remedy:
             console.print(Text(f"      remedy: {finding.remedy}"), soft_wrap=True)
-    lacks = sum(finding.lacks for finding in findings)
-    console.print(
-        f"\nLacking for a comparison: {lacks}." if lacks else "\nReady for a comparison.", highlight=False
-    )
+    missing = sum(finding.is_missing for finding in findings)
+    summary = f"Missing for a comparison: {missing}." if missing else "Ready for a comparison."
+    console.print(f"\n{summary}", highlight=False)
 
 
 def measure_spread(seconds: float = _NOISE_SECONDS) -> list[float]:

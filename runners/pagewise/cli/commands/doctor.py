@@ -50,4 +50,4 @@ def command(environment: str, modules: Path | None, noise: bool, restoring: bool
         print_json(to_dict(findings))
     else:
         print_findings(make_console(), findings)
-    return _INVALID if any(finding.lacks for finding in findings) else 0
+    return _INVALID if any(finding.is_missing for finding in findings) else 0

@@ -125,7 +125,7 @@ class Column:
         """A value of this column as text, without the sign of a verdict; empty for None."""
         value = value.value if isinstance(value, Cell) else value
         if value is None:
-            return ""
+            return "–" if self.kind == "heat" else ""
         if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
             return str(value)
         return _TEXTS[self.kind](value)
@@ -143,9 +143,9 @@ class Cell:
 
     def signed(self, column: Column) -> str:
         """The value as text, with the sign of its verdict in columns of words and in heat maps."""
-        text = column.text(self)
-        if self.style == "excluded" and not text:
+        if self.style == "excluded" and self.value is None:
             return "×"
+        text = column.text(self)
         signed = self.style in SIGNS and column.kind in ("text", "heat")
         return f"{SIGNS[self.style]} {text}".rstrip() if signed else text
 

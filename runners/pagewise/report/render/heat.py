@@ -31,7 +31,7 @@ def heat_map(table: Table) -> Drawing:
     axes.set(xlim=(0, len(heads)), ylim=(len(names), 0))
     for number, row in enumerate(table.rows):
         for across, (place, column) in enumerate(heads):
-            _heat_cell(axes, across, number, cell(row[place]), cell(row[place]).signed(column) or "–")
+            _heat_cell(axes, across, number, cell(row[place]), cell(row[place]).signed(column))
     axes.set_yticks([number + 0.5 for number in range(len(names))], names)
     axes.set_xticks([at + 0.5 for at in range(len(heads))], [column.head for _, column in heads], fontsize=7)
     axes.xaxis.tick_top()

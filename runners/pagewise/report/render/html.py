@@ -107,7 +107,7 @@ def _cell(table: Table, number: int, place: int, merged: int) -> dict[str, Any]:
         "kind": shown.style,
         "classes": " ".join(filter(None, (_alignment(column), _heat(column, shown), _colour(column, shown)))),
         "sign": SIGNS.get(shown.style, "") if column.kind in ("text", "heat") else "",
-        "text": ratio_text(ratio) if chart and ratio else column.text(shown) or _empty(column, shown),
+        "text": ratio_text(ratio) if chart and ratio else _text(column, shown),
         "interval": interval_text(ratio),
         "note": shown.note,
         "floor": shown.floor,
@@ -117,10 +117,8 @@ def _cell(table: Table, number: int, place: int, merged: int) -> dict[str, Any]:
     }
 
 
-def _empty(column: Column, shown: Cell) -> str:
-    if column.kind == "heat":
-        return "✕" if shown.style == "excluded" else "–"
-    return "✕" if shown.style == "excluded" and not shown.value else ""
+def _text(column: Column, shown: Cell) -> str:
+    return "✕" if shown.style == "excluded" and shown.value is None else column.text(shown)
 
 
 def _colour(column: Column, shown: Cell) -> str:

@@ -30,10 +30,11 @@ def _report(report: Report) -> Iterator[str]:
         yield from ("", escaped("; ".join(f"{name}: {value}" for name, value in report.facts)) + ".")
     for note in report.notes:
         yield from ("", f"> {escaped(note)}")
-    yield from _blocks(report.sections)
+    yield from _blocks(report.sections, next(iter(report.sections), None))
 
 
-def _blocks(blocks: Sequence[Block]) -> Iterator[str]:
+def _blocks(blocks: Sequence[Block], first: Block | None = None) -> Iterator[str]:
+    """The blocks; sections are closed, except the first one."""
     for block in blocks:
         if isinstance(block, Section):
             if block.only == "page":
@@ -41,8 +42,10 @@ def _blocks(blocks: Sequence[Block]) -> Iterator[str]:
             if all(isinstance(inner, Section) for inner in block.blocks):
                 yield from _blocks(block.blocks)
                 continue
-            opened = "" if block.folded else " open"
-            yield from ("", f"<details{opened}><summary>{escaped(block.title)}</summary>")
+            yield from (
+                "",
+                f"<details{' open' if block is first else ''}><summary>{escaped(block.title)}</summary>",
+            )
             yield from _blocks(block.blocks)
             yield from ("", "</details>")
         elif isinstance(block, Table):
@@ -55,8 +58,10 @@ def _blocks(blocks: Sequence[Block]) -> Iterator[str]:
 
 
 def _text(block: Text) -> str:
-    lead = f"**{escaped(block.lead)}** " if block.lead else ""
-    return lead + (f"    {block.text}" if block.style == "code" else escaped(block.text))
+    if block.style == "code":
+        # Indented code is shown as it is, as long as it is one line.
+        return "    " + " ".join(block.text.split())
+    return (f"**{escaped(block.lead)}** " if block.lead else "") + escaped(block.text)
 
 
 def _table(table: Table) -> Iterator[str]:

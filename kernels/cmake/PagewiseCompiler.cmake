@@ -1,16 +1,16 @@
-# Language standards, warnings, and the compiler's name as records and modules have it.
+# Language standards, warnings, and the compiler's name as it appears in records and modules.
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
-# No source of ours is preprocessed; and flang-22 -E, which Ninja would compile from, doubles backslashes in strings.
+# No Fortran source here is preprocessed, and flang-22 -E, which Ninja would use, doubles backslashes in strings.
 set(CMAKE_Fortran_PREPROCESS OFF)
-# Compilers other than GCC and LLVM look for Fortran modules in no folder that is given as the system's.
+# Only GCC and LLVM search folders that are given as system folders for Fortran modules.
 set(CMAKE_NO_SYSTEM_FROM_IMPORTED ON)
 include(GNUInstallDirs)
-# Building for A64FX elsewhere, what is built is run by QEMU, and whoever tests the installed programs finds how.
+# When cross-compiling for A64FX, QEMU runs what is built; whoever tests the installed programs finds this command here.
 if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
     if(NOT CMAKE_CROSSCOMPILING_EMULATOR)
         set(CMAKE_CROSSCOMPILING_EMULATOR ${CMAKE_CURRENT_LIST_DIR}/emulate)
@@ -28,7 +28,7 @@ else()
     set(pagewise_fortran_warnings "")
     string(TOLOWER "${CMAKE_Fortran_COMPILER_ID}" _name)
 endif()
-# Of Fujitsu's, CMake knows the version of the C compiler alone; both are released together.
+# CMake detects only the version of Fujitsu's C compiler; both compilers are released together.
 set(_version ${CMAKE_Fortran_COMPILER_VERSION})
 if(NOT _version)
     set(_version ${CMAKE_C_COMPILER_VERSION})
@@ -40,11 +40,11 @@ if(PAGEWISE_WERROR)
     list(APPEND pagewise_c_warnings -Werror)
 endif()
 
-# What the compiler's flags make it compile for, by archspec's name (cascadelake, zen4, neoverse_v1); compilers that are not
-# driven as GCC and LLVM are tell nothing, and it is the processor's family then.
+# The target of the compiler's flags, by archspec's name (cascadelake, zen4, neoverse_v1). With compilers that are not
+# driven like GCC and LLVM it is the processor family.
 function(_pagewise_target result)
     separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
-    # As if to compile: Spack's wrappers add the target's flags to no preprocessing.
+    # Run as for compiling: Spack's wrappers do not add the target's flags when only preprocessing.
     execute_process(
         COMMAND ${CMAKE_C_COMPILER} ${_flags} "-###" -c -x c /dev/null
         OUTPUT_QUIET
@@ -73,10 +73,10 @@ elseif(PAGEWISE_TARGET MATCHES "^(power|ppc64)")
 endif()
 set(PAGEWISE_LINE_BYTES ${_line} CACHE STRING "Bytes of a cache line: the unit of prefetch distances")
 if(NOT PAGEWISE_LINE_BYTES MATCHES "^(64|128|256)$")
-    message(FATAL_ERROR "PAGEWISE_LINE_BYTES=${PAGEWISE_LINE_BYTES}: 64, 128 or 256 is wanted")
+    message(FATAL_ERROR "PAGEWISE_LINE_BYTES=${PAGEWISE_LINE_BYTES}: choose 64, 128 or 256")
 endif()
 
-# Warnings, and threads where they are wanted, for the sources of a target of ours.
+# Warnings, and threads if enabled, for the sources of one of the project's targets.
 function(pagewise_compile target)
     target_compile_options(
         ${target} PRIVATE $<$<COMPILE_LANGUAGE:Fortran>:${pagewise_fortran_warnings}>

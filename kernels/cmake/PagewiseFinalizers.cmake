@@ -1,5 +1,5 @@
-# Whether objects of a block are finalised once each, at its end: then a region may be an object (region_scope_t), which is
-# built only there. Compilers differ; the FLASH studies met one that finalised early. Cross-compiling, where the program cannot
+# Whether the compiler finalises each object of a block once, at its end: only then is region_scope_t, a region as an object,
+# built. Compilers differ; the FLASH studies met one that finalised early. When cross-compiling, where the program cannot
 # run, set PAGEWISE_FINALIZERS_CODE to its exit code on the target.
 if(NOT DEFINED PAGEWISE_FINALIZERS_CODE)
     set(_configuration ${CMAKE_TRY_COMPILE_CONFIGURATION})
@@ -26,5 +26,5 @@ else()
     if(NOT _found)
         set(_found "in a way that could not be tested (${PAGEWISE_FINALIZERS_CODE})")
     endif()
-    message(STATUS "Objects of a block are finalised ${_found}: regions are begun and ended by calls; there is no region_scope_t")
+    message(STATUS "Objects of a block are finalised ${_found}: begin and end regions by calls; region_scope_t is not built")
 endif()

@@ -1,13 +1,14 @@
-# The library of mathematical functions that a build's programs call, for kernels that feel `library` by their kernel.yaml.
+# The library of mathematical functions that a build's programs call, for kernels that are sensitive to `library`
+# (kernel.yaml).
 #
-# mathlib=libm makes scalar calls; with any other the compiler makes vector calls, of the timed code once more compiled, and
-# those are served by what is linked. A row a library: the processors and compilers it is for, the options that make each
-# compiler call it (GCC knows the vector ABI by itself), and what is linked. Rows with `untried` wait for a machine that has
-# the library.
+# mathlib=libm makes scalar calls. With any other library the compiler makes vector calls, in a second compilation of the
+# timed code, and the linked library serves them. One row per library: the processors and compilers it is for, the options
+# that make each compiler call it (GCC knows the vector ABI by itself), and what is linked. Rows marked `untried` await a
+# machine that has the library.
 set(PAGEWISE_MATHLIB libm CACHE STRING "Mathematical functions: libm (scalar calls), libmvec, sleef, armpl, mass, fujitsu")
 set(pagewise_all_mathlib libm libmvec sleef armpl mass fujitsu)
 
-# The vector ABI of GNU: both libraries have the same functions by the same names.
+# The vector ABI of GNU: both libraries have the same functions with the same names.
 set(pagewise_mathlib_libmvec_COMPILER "GNU|LLVM")
 set(pagewise_mathlib_libmvec_PROCESSOR "x86_64|AMD64|aarch64")
 set(pagewise_mathlib_libmvec_LLVM -fveclib=libmvec)
@@ -27,7 +28,7 @@ set(pagewise_mathlib_mass_PROCESSOR "ppc64le|ppc64")
 set(pagewise_mathlib_mass_GNU -mveclibabi=mass -funsafe-math-optimizations)
 set(pagewise_mathlib_mass_LLVM -fveclib=MASSV)
 set(pagewise_mathlib_mass_LINK massvp9 mass)
-# untried: A64FX, whose compiler (frt, fcc) has the functions itself and links its own library.
+# untried: A64FX, whose compiler (frt, fcc) contains the functions and links its library.
 set(pagewise_mathlib_fujitsu_COMPILER "Fujitsu|FujitsuClang")
 set(pagewise_mathlib_fujitsu_PROCESSOR "aarch64")
 set(pagewise_mathlib_fujitsu_Fujitsu -Kfast,simd,mfunc)
@@ -41,13 +42,13 @@ else()
     set(pagewise_compiler_family ${CMAKE_C_COMPILER_ID})
 endif()
 
-# Options for timed code without vectors: no vector library has a part in it.
+# Options for timed code without vectors, which calls no vector library.
 set(pagewise_no_vectors -fno-tree-vectorize)
 if(pagewise_compiler_family STREQUAL "LLVM")
     set(pagewise_no_vectors -fno-vectorize -fno-slp-vectorize)
 endif()
 
-# Those that this compiler can call on this processor.
+# The libraries that this compiler can call on this processor.
 set(pagewise_mathlibs "")
 foreach(_mathlib ${pagewise_all_mathlib})
     if(_mathlib STREQUAL "libm" OR (CMAKE_SYSTEM_PROCESSOR MATCHES "^(${pagewise_mathlib_${_mathlib}_PROCESSOR})$"
@@ -57,12 +58,12 @@ foreach(_mathlib ${pagewise_all_mathlib})
     endif()
 endforeach()
 if(NOT PAGEWISE_MATHLIB IN_LIST pagewise_mathlibs)
-    message(FATAL_ERROR "PAGEWISE_MATHLIB=${PAGEWISE_MATHLIB}: on ${CMAKE_SYSTEM_PROCESSOR}, ${PAGEWISE_COMPILER} can call one of "
+    message(FATAL_ERROR "PAGEWISE_MATHLIB=${PAGEWISE_MATHLIB}: on ${CMAKE_SYSTEM_PROCESSOR}, ${PAGEWISE_COMPILER} supports "
                         "${pagewise_mathlibs}"
     )
 endif()
 
-# Set `result` to the files that programs with the library link, empty where this system has it not.
+# Set `result` to the files that programs with the library link, empty if this system does not have it.
 function(pagewise_mathlib_link mathlib result)
     set(_found "")
     foreach(_name ${pagewise_mathlib_${mathlib}_LINK})
@@ -80,13 +81,13 @@ endfunction()
 if(NOT PAGEWISE_MATHLIB STREQUAL "libm")
     pagewise_mathlib_link(${PAGEWISE_MATHLIB} _link)
     if(NOT _link AND pagewise_mathlib_${PAGEWISE_MATHLIB}_LINK)
-        message(FATAL_ERROR "PAGEWISE_MATHLIB=${PAGEWISE_MATHLIB}: its library is not here "
-                            "(${pagewise_mathlib_${PAGEWISE_MATHLIB}_LINK}); install it, or name its place in CMAKE_PREFIX_PATH"
+        message(FATAL_ERROR "PAGEWISE_MATHLIB=${PAGEWISE_MATHLIB}: its library is missing "
+                            "(${pagewise_mathlib_${PAGEWISE_MATHLIB}_LINK}); install it, or add its folder to CMAKE_PREFIX_PATH"
         )
     endif()
 endif()
 
-# As builds tell it; the plain one is not told.
+# As builds report it; the default is not reported.
 set(PAGEWISE_CALLED_LIBRARY "")
 if(NOT PAGEWISE_MATHLIB STREQUAL "libm")
     set(PAGEWISE_CALLED_LIBRARY ${PAGEWISE_MATHLIB})

@@ -1,9 +1,9 @@
-# How a mini-app is built: all of it in one configuration, unlike the micro-kernels.
+# Building a mini-app: unlike the micro-kernels, all of it in one configuration.
 #
-# A mini-app's folder holds its main program, main.f90; its parts, modules in further .f90 files; and C sources, of which its
-# CMakeLists.txt names those that the build takes. Its tests are tests/test_<module>.f90, and the program run small.
+# A mini-app's folder holds its main program, main.f90; its modules in further .f90 files; and C sources, of which its
+# CMakeLists.txt selects those of the build. Its tests are tests/test_<module>.f90 and small runs of the program.
 include(PagewiseTests)
-set(PAGEWISE_MPI OFF CACHE STRING "Ranks by MPI: ON, OFF, AUTO (where there is one)")
+set(PAGEWISE_MPI OFF CACHE STRING "MPI ranks: ON, OFF, AUTO (if an MPI library exists)")
 set(pagewise_mpi ${PAGEWISE_MPI})
 if(PAGEWISE_MPI STREQUAL "AUTO")
     find_package(MPI COMPONENTS C)
@@ -15,8 +15,9 @@ elseif(PAGEWISE_MPI)
     find_package(MPI REQUIRED COMPONENTS C)
 endif()
 
-# Open MPI refuses root and more ranks than cores, and binds the threads of a rank to one core, unless told otherwise:
-# version 4 by the names of OMPI, later ones by those of PRTE. Threads that have no core of their own shall not wait busily.
+# Open MPI refuses root and more ranks than cores, and binds the threads of a rank to one core. These variables allow both
+# and unbind: version 4 reads the names of OMPI, later versions those of PRTE. Threads that share a core must not wait
+# busily.
 set(pagewise_mpi_environment
     OMP_WAIT_POLICY=passive
     OMPI_ALLOW_RUN_AS_ROOT=1
@@ -39,13 +40,13 @@ function(_pagewise_mini_compile target)
     if(_prefetch STREQUAL "compiler")
         target_compile_options(${target} PRIVATE ${pagewise_compiler_prefetch})
     endif()
-    # Fortran sources see the modules of an installed library only through this.
+    # Fortran sources find the modules of an installed library only through this.
     get_target_property(_sources ${target} SOURCES)
     list(FILTER _sources INCLUDE REGEX "\\.f90$")
     set_source_files_properties(${_sources} PROPERTIES OBJECT_DEPENDS ${pagewise_archive})
 endfunction()
 
-# A program of the mini-app `app` from sources that follow; the library of its parts gives what they lack.
+# A program of the mini-app `app` from the sources that follow, linked with the library of the app's modules.
 function(pagewise_mini_program target app)
     pagewise_build_facts(${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} "" _facts)
     add_executable(${target} ${ARGN})
@@ -58,8 +59,8 @@ function(pagewise_mini_program target app)
     pagewise_link_pages(${target})
 endfunction()
 
-# The test `name` of the program of this main source with the arguments that follow, and one on three ranks where there is
-# MPI and the source begins to run in parallel.
+# The test `name` of the program of this main source with the arguments that follow, and one on three ranks if MPI is enabled
+# and the source starts parallel execution.
 function(pagewise_mini_test name target source)
     file(STRINGS ${source} _ranks REGEX "comm%begin\\(error\\)")
     set(_folder ${CMAKE_CURRENT_BINARY_DIR}/${name})
@@ -75,9 +76,9 @@ function(pagewise_mini_test name target source)
     endif()
 endfunction()
 
-# The mini-app in the current folder: a library of its parts, and, where the build wants the mini-app itself, its program and
-# its tests. Arguments: its C sources; USES, the mini-apps whose parts it builds upon; LONG, its tests that take seconds: they
-# have CTest's label `long`, which the everyday tests leave out.
+# The mini-app in the current folder: a library of its modules and, if the build includes the mini-app itself, its program
+# and its tests. Arguments: its C sources; USES, the mini-apps whose modules it uses; LONG, its tests that take seconds: they
+# have CTest's label `long`, which everyday test runs exclude.
 function(pagewise_mini_app)
     cmake_parse_arguments(PARSE_ARGV 0 _arg "" "" "USES;LONG")
     foreach(_used ${_arg_USES})
@@ -104,7 +105,7 @@ function(pagewise_mini_app)
 
     pagewise_mini_program(pw-${_app} ${_app} main.f90)
     install(TARGETS pw-${_app} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    # kernel.yaml describes the mini-app, any further <test>.yaml another test of the same program.
+    # kernel.yaml describes the mini-app, each further <test>.yaml another test case of the same program.
     file(GLOB _descriptions CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.yaml)
     foreach(_description ${_descriptions})
         string(REPLACE "kernel.yaml" "${_app}.yaml" _installed ${_description})
@@ -140,7 +141,7 @@ function(pagewise_mini_app)
             foreach(_pages none thp)
                 pagewise_mini_test(${_test}.${_pages} pw-${_app} main.f90 ${_smoke} --pages ${_pages})
             endforeach()
-            # The machine's settings may refuse thp, and tests of pages change them for a moment.
+            # The machine's settings may refuse thp, and page tests change them temporarily.
             set_tests_properties(${_test}.thp PROPERTIES RESOURCE_LOCK machine_settings SKIP_RETURN_CODE 3)
             if(TEST ${_test}.thp.ranks)
                 set_tests_properties(${_test}.thp.ranks PROPERTIES RESOURCE_LOCK machine_settings SKIP_RETURN_CODE 3)

@@ -1,8 +1,8 @@
-# A module for what `cmake --install` installs, with the facts and settings of those that Spack writes.
+# The module for what `cmake --install` installs, with the same facts and settings as the modules that Spack writes.
 set(PAGEWISE_MODULE_DIR "" CACHE PATH "Module tree to install into; empty: share/pagewise/modules in the prefix")
 
-# pagewise_install_module(<package> [MPI]): install rules for the package's module in this build; MPI: whether it has ranks
-# is one of its facts. A package manager writes one of its own.
+# pagewise_install_module(<package> [MPI]): install rules for the package's module in this build; MPI: whether it uses ranks
+# is one of its facts. Package managers write the modules themselves.
 function(pagewise_install_module package)
     set(_Package ${package})
     set(_Version develop)
@@ -25,7 +25,7 @@ function(pagewise_install_module package)
     set(_Library ${PAGEWISE_CALLED_LIBRARY})
     set(_Builder cmake)
 
-    # Equal builds have equal hashes: compiler and flags belong to the facts, the place does not.
+    # Equal builds have equal hashes: compiler and flags are part of the facts, the location is not.
     set(_facts Package Version Compiler Hugepages Prefetch Stores OpenMP PAPI ${ARGN} Target)
     set(_suffix "")
     if(_Library)
@@ -70,7 +70,7 @@ function(pagewise_install_module package)
         string(APPEND MODULE_SETTINGS "setenv(\"PAGEWISE_${_variable}\", \"${_${_fact}}\")\n")
     endforeach()
 
-    # In two steps: @NAME@ is known now, ${CMAKE_INSTALL_PREFIX} when it is installed.
+    # In two steps: @NAME@ is known now, ${CMAKE_INSTALL_PREFIX} when `cmake --install` runs.
     set(_template ${PROJECT_BINARY_DIR}/${MODULE_PACKAGE}.lua.in)
     configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.lua.in ${_template} @ONLY)
     set(_name ${package}/${_Version}/${_Compiler}/${_Hugepages}/${_Prefetch}-${_Stores}${_suffix})

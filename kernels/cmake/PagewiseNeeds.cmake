@@ -1,19 +1,20 @@
-# Kernels that measure a library (`needs: blas` or `needs: fftw` in kernel.yaml). Which library that is, a build says: it then
-# has the programs of such kernels and no others. Without one, it has those that need none; tests take what the system has.
-set(PAGEWISE_NEEDS "" CACHE STRING "Build the programs that need such a library, and no others: blas, fftw")
-set(PAGEWISE_NEEDED_NAME "" CACHE STRING "Name of the library, as records and modules have it: openblas")
-set(PAGEWISE_NEEDED_LIBRARIES "" CACHE STRING "Its files, first the one that has the functions")
+# Kernels that measure a library (`needs: blas` or `needs: fftw` in kernel.yaml). The build selects that library, and then
+# contains only the programs of such kernels. Otherwise it contains the kernels that need none; tests use the system's
+# library.
+set(PAGEWISE_NEEDS "" CACHE STRING "Build only the programs that need this library: blas, fftw")
+set(PAGEWISE_NEEDED_NAME "" CACHE STRING "Name of the library, as it appears in records and modules: openblas")
+set(PAGEWISE_NEEDED_LIBRARIES "" CACHE STRING "Its files, the one with the functions first")
 
-# As libraries are named in a system's folders.
+# File names of such libraries in the system's folders.
 set(pagewise_system_blas openblas blis blas)
 set(pagewise_system_fftw fftw3)
 
 if(PAGEWISE_NEEDS)
     if(NOT PAGEWISE_NEEDS MATCHES "^(blas|fftw)$")
-        message(FATAL_ERROR "PAGEWISE_NEEDS=${PAGEWISE_NEEDS}: blas or fftw is wanted")
+        message(FATAL_ERROR "PAGEWISE_NEEDS=${PAGEWISE_NEEDS}: choose blas or fftw")
     endif()
     if(NOT PAGEWISE_NEEDED_NAME OR NOT PAGEWISE_NEEDED_LIBRARIES)
-        message(FATAL_ERROR "PAGEWISE_NEEDS=${PAGEWISE_NEEDS} wants PAGEWISE_NEEDED_NAME and PAGEWISE_NEEDED_LIBRARIES too: "
+        message(FATAL_ERROR "PAGEWISE_NEEDS=${PAGEWISE_NEEDS} also needs PAGEWISE_NEEDED_NAME and PAGEWISE_NEEDED_LIBRARIES, for example "
                             "openblas and /usr/lib/libopenblas.so"
         )
     endif()
@@ -27,7 +28,7 @@ function(pagewise_needs kernel result)
     set(${result} "${_needs}" PARENT_SCOPE)
 endfunction()
 
-# Set `name` and `files` to the library of this kind that programs are linked with, empty where there is none.
+# Set `name` and `files` to the library of this kind that programs are linked with, empty if there is none.
 function(pagewise_needed needs name files)
     set(_name "")
     set(_files "")

@@ -1,12 +1,12 @@
-# The width of vectors in timed code, of the compiler's loops and of explicit vectors alike.
+# The SIMD width of timed code, both of compiled loops and of explicit vector code.
 #
-# simd=compiler leaves it to the flags of the toolchain; scalar has no vectors of doubles, 128, 256 and 512 have those of so
-# many bits, and vla those of a length that only the processor knows (SVE). A row a width and kind of processor: the macro
-# that tells whether the build's instruction set has it, and the options that make each compiler take it.
+# simd=compiler leaves it to the flags of the toolchain; scalar uses no vectors of doubles, 128, 256 and 512 use vectors of
+# so many bits, and vla vectors whose length only the processor knows (SVE). One row per width and kind of processor: the
+# macro that shows whether the build's instruction set has it, and the options that make each compiler use it.
 set(pagewise_all_simd compiler scalar 128 256 512 vla)
 
-# Loops that the source declares to be `omp simd` are not the vectoriser's choice: -fno-tree-vectorize and -fno-vectorize
-# leave them as they are.
+# Loops declared `omp simd` in the source are not left to the vectoriser: -fno-tree-vectorize and -fno-vectorize
+# do not affect them.
 set(_no_vectors_GNU -fno-tree-vectorize -fdisable-tree-vect)
 set(_no_vectors_LLVM -fno-vectorize -fno-slp-vectorize "SHELL:-mllvm -force-vector-width=1")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
@@ -19,7 +19,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
         set(pagewise_simd_${_width}_GNU -mprefer-vector-width=${_width})
         set(pagewise_simd_${_width}_LLVM $<$<COMPILE_LANGUAGE:C>:-mprefer-vector-width=${_width}>)
     endforeach()
-    # flang-22 ignores that option; these are what clang makes of it, and the last of each counts.
+    # flang-22 ignores that option; clang translates it to these, and the last of each wins.
     foreach(_feature 128:+128:+256 256:-128:+256 512:-128:-256)
         string(REPLACE ":" ";" _words ${_feature})
         list(POP_FRONT _words _width)
@@ -33,7 +33,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     set(pagewise_simd_scalar_GNU ${_no_vectors_GNU})
     set(pagewise_simd_scalar_LLVM ${_no_vectors_LLVM})
-    # NEON alone, also where there is SVE.
+    # Only NEON, even if SVE is available.
     set(pagewise_simd_128_HAS __ARM_NEON)
     set(pagewise_simd_128_GNU -msve-vector-bits=scalable --param=aarch64-autovec-preference=1)
     set(pagewise_simd_128_LLVM -msve-vector-bits=scalable "SHELL:-mllvm -scalable-vectorization=off")
@@ -53,8 +53,8 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^ppc64")
     set(pagewise_simd_128_LLVM -mvsx)
 endif()
 
-# Set `result` to the widths that this compiler and instruction set have. Compiled, and not preprocessed alone: Spack's
-# wrappers add the target's flags to no preprocessing.
+# Set `result` to the widths that this compiler and instruction set support. Compiles instead of only preprocessing, because
+# Spack's wrappers do not add the target's flags when only preprocessing.
 function(_pagewise_simd_had result)
     set(_had compiler)
     separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
@@ -79,23 +79,23 @@ function(_pagewise_simd_had result)
 endfunction()
 _pagewise_simd_had(pagewise_simds)
 if(NOT PAGEWISE_SIMD IN_LIST pagewise_simds)
-    message(FATAL_ERROR "PAGEWISE_SIMD=${PAGEWISE_SIMD}: for ${PAGEWISE_TARGET}, ${PAGEWISE_COMPILER} can make one of "
-                        "${pagewise_simds}; take one of them, or a processor that has it (-march, -mcpu)"
+    message(FATAL_ERROR "PAGEWISE_SIMD=${PAGEWISE_SIMD}: for ${PAGEWISE_TARGET}, ${PAGEWISE_COMPILER} supports "
+                        "${pagewise_simds}; choose one of them, or a processor that has it (-march, -mcpu)"
     )
 endif()
 if(NOT PAGEWISE_LIBRARY AND NOT PAGEWISE_SIMD STREQUAL pagewise_built_simd)
     message(FATAL_ERROR "PAGEWISE_SIMD=${PAGEWISE_SIMD}: the installed library has timed code of simd=${pagewise_built_simd}; "
-                        "name that, or another library in pagewise_ROOT"
+                        "set that, or name another library in pagewise_ROOT"
     )
 endif()
 
-# As builds tell it; what the flags say is not told.
+# As builds report it; the default, set by the compiler's flags, is not reported.
 set(PAGEWISE_TOLD_SIMD "")
 if(NOT PAGEWISE_SIMD STREQUAL "compiler")
     set(PAGEWISE_TOLD_SIMD ${PAGEWISE_SIMD})
 endif()
 
-# Timed code of a target with vectors of one width. PW_VECTOR_BITS is that of explicit vectors; 64: a double, and no vector.
+# Compile a target's timed code for one SIMD width. PW_VECTOR_BITS is the width of explicit vectors; 64: a double, no vector.
 function(pagewise_simd target width)
     if(width STREQUAL "compiler")
         return()

@@ -1,8 +1,8 @@
-# Tests of a micro-kernel: every variant that it feels runs and checks its result, and holds the instructions that it
-# claims; its record agrees with the traffic in kernel.yaml; the check of the result finds a kernel that is wrong (the
+# Tests of a micro-kernel: every variant that it is sensitive to runs, validates its result, and contains the instructions
+# that it claims; its record agrees with the traffic in kernel.yaml; the validation detects a wrong kernel (the
 # folder's broken.c).
 
-# Run small: the arguments under smoke in a description.
+# Small runs: the arguments under smoke in a description.
 function(_pagewise_smoke description result)
     file(STRINGS ${description} _line REGEX "^smoke:")
     string(REGEX MATCH "arguments: *\\[([^]]*)\\]" _found "${_line}")
@@ -25,10 +25,10 @@ function(pagewise_test_variants kernel)
         pagewise_program(${_target} ${kernel} ${_timed} ${_prefetch} ${_stores})
         foreach(_pages none thp)
             add_test(NAME ${kernel}.${_variant}.${_pages} COMMAND ${_target} ${_smoke} --pages ${_pages})
-            # Tests of pages change the machine's settings for a moment.
+            # Page tests change the machine's settings temporarily.
             set_tests_properties(${kernel}.${_variant}.${_pages} PROPERTIES RESOURCE_LOCK machine_settings)
         endforeach()
-        # Those settings may refuse thp; base pages can always be had.
+        # Those settings may refuse thp; base pages are always available.
         set_tests_properties(${kernel}.${_variant}.thp PROPERTIES SKIP_RETURN_CODE 3)
         add_test(NAME ${kernel}.${_variant}.instructions
                  COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP}
@@ -46,13 +46,13 @@ function(pagewise_test_variants kernel)
         endif()
     endforeach()
 
-    # On record, the timed repetitions are the region's passages.
+    # In the record, the timed repetitions are the region's calls.
     add_test(NAME ${kernel}.regions
              COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:pw-${kernel}>" "-DARGUMENTS=${_smoke}" -DREGION=compute
                      -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/regions.jsonl -P ${PROJECT_SOURCE_DIR}/cmake/check_regions.cmake
     )
     add_test(NAME ${kernel}.serial-first-touch COMMAND pw-${kernel} ${_smoke} --first-touch serial)
-    # A kernel that leaves some of its work undone fails its check.
+    # A kernel that skips some of its work fails validation.
     pagewise_timed_code(pw-${kernel}-timed-broken hardware regular broken.c)
     pagewise_program(pw-${kernel}-broken ${kernel} pw-${kernel}-timed-broken hardware regular)
     add_test(NAME ${kernel}.broken COMMAND pw-${kernel}-broken ${_smoke})

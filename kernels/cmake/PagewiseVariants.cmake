@@ -1,17 +1,17 @@
-# The variants of a build, and how a micro-kernel is built in one of them.
+# The variants of a build, and how a micro-kernel is built in each of them.
 #
-# A kernel's folder holds its driver, main.f90, and the timed code, ending in .f90 or .c: `kernel` is part of every variant;
-# of kernel_<prefetch>_<stores> and kernel_<prefetch> the first that is there. Timed code finds its variant as macros too:
-# PW_PREFETCH_SOFTWARE, PW_STORES_NONTEMPORAL and so on. Which dimensions the kernel feels, its kernel.yaml says; without
-# effect on it, a build is that of prefetch=hardware, stores=regular. prefetch=compiler takes the source of
+# A kernel's folder holds its driver, main.f90, and the timed code, ending in .f90 or .c: `kernel` belongs to every variant;
+# of kernel_<prefetch>_<stores> and kernel_<prefetch> the first that exists is used. Macros also describe the variant:
+# PW_PREFETCH_SOFTWARE, PW_STORES_NONTEMPORAL and so on. kernel.yaml lists the dimensions that the kernel is sensitive to; a
+# build that has no effect on it is the same as prefetch=hardware, stores=regular. prefetch=compiler uses the source of
 # prefetch=hardware and has the compiler insert the prefetches.
-set(PAGEWISE_HUGEPAGES none CACHE STRING "Page policy unless --pages says otherwise: none, thp, hugetlbfs, fjmpg")
+set(PAGEWISE_HUGEPAGES none CACHE STRING "Page policy unless --pages is given: none, thp, hugetlbfs, fjmpg")
 set(PAGEWISE_PREFETCH hardware CACHE STRING "hardware, compiler, software, block")
 set(PAGEWISE_STORES regular CACHE STRING "regular, nontemporal, zfill (aarch64)")
 set(PAGEWISE_PREFETCH_LATENCY 200 CACHE STRING "prefetch=compiler: memory latency in instructions, sets the distance")
 
-# GCC weighs a prefetch against the instructions around it and keeps few; these parameters make it insert them all. It finds
-# none to insert in code for SVE, whose loads are masked. Fujitsu's inserts them where it likes unless told; the distances
+# GCC weighs a prefetch against the instructions around it and inserts few; these parameters make it insert them all. It
+# inserts none in code for SVE, whose loads are masked. Fujitsu's compiler places them itself by default; the distances
 # are the best ones of the A64FX micro-architecture guide (2021), for the triad.
 set(pagewise_no_compiler_prefetch "")
 set(pagewise_compiler_prefetch "")
@@ -26,8 +26,8 @@ elseif(CMAKE_Fortran_COMPILER_ID STREQUAL "Fujitsu")
         "$<$<COMPILE_LANGUAGE:Fortran>:-Kprefetch_sequential=soft;-Kprefetch_line=9;-Kprefetch_line_L2=70>"
     )
 elseif(PAGEWISE_PREFETCH STREQUAL "compiler")
-    message(FATAL_ERROR "prefetch=compiler: ${PAGEWISE_COMPILER} has no switch that makes it insert prefetches for "
-                        "${PAGEWISE_TARGET}; take GCC (but for A64FX), Fujitsu's compiler, or prefetch=software"
+    message(FATAL_ERROR "prefetch=compiler: ${PAGEWISE_COMPILER} has no option to insert prefetches for "
+                        "${PAGEWISE_TARGET}; use GCC (except for A64FX), Fujitsu's compiler, or prefetch=software"
     )
 endif()
 
@@ -40,12 +40,12 @@ set(pagewise_all_stores regular nontemporal)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     list(APPEND pagewise_all_stores zfill)
 elseif(PAGEWISE_STORES STREQUAL "zfill")
-    message(FATAL_ERROR "stores=zfill needs DC ZVA of aarch64, and this builds for ${CMAKE_SYSTEM_PROCESSOR}")
+    message(FATAL_ERROR "stores=zfill needs DC ZVA of aarch64, not ${CMAKE_SYSTEM_PROCESSOR}: choose regular or nontemporal")
 endif()
 foreach(_dimension HUGEPAGES PREFETCH STORES)
     string(TOLOWER ${_dimension} _lower)
     if(NOT PAGEWISE_${_dimension} IN_LIST pagewise_all_${_lower})
-        message(FATAL_ERROR "PAGEWISE_${_dimension}=${PAGEWISE_${_dimension}}: one of ${pagewise_all_${_lower}} is wanted")
+        message(FATAL_ERROR "PAGEWISE_${_dimension}=${PAGEWISE_${_dimension}}: choose one of ${pagewise_all_${_lower}}")
     endif()
 endforeach()
 
@@ -62,16 +62,16 @@ message(STATUS "pagewise ${PROJECT_VERSION}: ${PAGEWISE_COMPILER}, hugepages=${P
                "runtime=${PAGEWISE_RUNTIME} papi=${PAGEWISE_PAPI}"
 )
 
-# CMake 3.25 sees neither the modules that object libraries use nor those of an installed library: an object that uses the
-# library's modules is compiled anew with the library, or it would hold types as they were.
+# CMake 3.25 tracks neither the modules that object libraries use nor those of an installed library. An object that uses the
+# library's modules is recompiled with the library, because it would otherwise hold outdated types.
 if(PAGEWISE_LIBRARY)
     set(pagewise_archive ${PROJECT_BINARY_DIR}/${CMAKE_STATIC_LIBRARY_PREFIX}pagewise${CMAKE_STATIC_LIBRARY_SUFFIX})
 else()
     get_target_property(pagewise_archive pagewise::pagewise LOCATION)
 endif()
 
-# Set `result` to the value that a kernel sees of a dimension: of one that it does not feel, the plain one. zfill saves the
-# line that a store reads first: what reads its output anyway would lose it.
+# Set `result` to the value that a kernel uses of a dimension: the default if it is not sensitive to it. zfill avoids
+# reading a line before it is stored: code that reads its output anyway would lose the line's contents.
 function(pagewise_felt dimension value plain result)
     file(STRINGS kernel.yaml _feels REGEX "^feels:.*[[ ]${dimension}[],]")
     file(STRINGS kernel.yaml _reads_output REGEX "^traffic:.*write_allocate: 0,")
@@ -81,7 +81,7 @@ function(pagewise_felt dimension value plain result)
     set(${result} ${value} PARENT_SCOPE)
 endfunction()
 
-# Set `result` to the sources in the current folder of the timed code for the two values.
+# Set `result` to the sources of the timed code in the current folder for the two values.
 function(pagewise_kernel_sources prefetch stores result)
     if(prefetch STREQUAL "compiler")
         set(prefetch hardware)
@@ -99,7 +99,7 @@ function(pagewise_kernel_sources prefetch stores result)
     set(${result} ${_every} ${_found} PARENT_SCOPE)
 endfunction()
 
-# The object library `result` that says what an executable was built as; `needs`: what library it needs, if any.
+# The object library `result` that holds what an executable was built as; `needs`: the kind of library that it needs, if any.
 function(pagewise_build_facts prefetch stores needs result)
     set(_target pagewise-build-${prefetch}-${stores}${needs})
     if(NOT TARGET ${_target})
@@ -109,7 +109,7 @@ function(pagewise_build_facts prefetch stores needs result)
             pagewise_needed(${needs} PAGEWISE_CALLED_LIBRARY _files)
             list(GET _files 0 _file)
             file(REAL_PATH ${_file} _file)
-            # The functions of a static library are the program's own.
+            # Functions of a static library are in the program itself.
             string(REGEX REPLACE ".*\\.a$" "" _file ${_file})
         endif()
         string(REGEX REPLACE "(................................................................)" "\\1'// &\n        '"
@@ -124,8 +124,8 @@ function(pagewise_build_facts prefetch stores needs result)
     set(${result} ${_target} PARENT_SCOPE)
 endfunction()
 
-# The program `target` from the driver of `kernel` and the object library `timed`; it says that it was built as the given
-# prefetch and stores, felt or not.
+# The program `target` from the driver of `kernel` and the object library `timed`; it reports the given prefetch and
+# stores, whether it is sensitive to them or not.
 function(pagewise_program target kernel timed prefetch stores)
     pagewise_needs(${kernel} _needs)
     pagewise_build_facts(${prefetch} ${stores} "${_needs}" _facts)
@@ -145,7 +145,8 @@ function(pagewise_program target kernel timed prefetch stores)
     pagewise_link_pages(${target})
 endfunction()
 
-# The object library `target` of timed code from the sources that follow, for the prefetch and stores that the kernel feels.
+# The object library `target` of timed code from the sources that follow, for the prefetch and stores that the kernel is
+# sensitive to.
 function(pagewise_timed_code target prefetch stores)
     add_library(${target} OBJECT ${ARGN})
     pagewise_compile(${target})
@@ -160,7 +161,7 @@ function(pagewise_timed_code target prefetch stores)
     endif()
 endfunction()
 
-# Set `result` to the variants, as <prefetch>-<stores>, that the kernel feels.
+# Set `result` to the variants, as <prefetch>-<stores>, that the kernel is sensitive to.
 function(pagewise_kernel_variants result)
     set(_all "")
     foreach(_prefetch ${pagewise_all_prefetch})
@@ -174,7 +175,7 @@ function(pagewise_kernel_variants result)
     set(${result} ${_all} PARENT_SCOPE)
 endfunction()
 
-# Part of the library, so that each is compiled once a compiler, and not with every configuration: the kernel's driver,
+# Part of the library, so that each is compiled once per compiler instead of once per configuration: the kernel's driver,
 # main.f90 and the sources given, and its timed code in every variant.
 function(_pagewise_kernel_objects kernel)
     add_library(pw-${kernel}-driver OBJECT main.f90 ${ARGN})
@@ -213,7 +214,8 @@ function(_pagewise_kernel_objects kernel)
     install(TARGETS ${_objects} EXPORT pagewiseTargets OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/pagewise)
 endfunction()
 
-# The kernel in the current folder: its objects, its program, its tests. Arguments: sources of its driver besides main.f90.
+# The kernel in the current folder: its objects, its program, its tests. Arguments: sources of its driver in addition to
+# main.f90.
 function(pagewise_micro_kernel)
     get_filename_component(_kernel ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     if(PAGEWISE_LIBRARY)

@@ -1,6 +1,6 @@
 # Disassemble the objects of a kernel's timed code and compare the instructions in them with what its variant claims.
 #
-# Arguments: OBJDUMP, OBJECTS, PROCESSOR, and PREFETCH, STORES as far as the kernel feels them.
+# Arguments: OBJDUMP, OBJECTS, PROCESSOR, and PREFETCH, STORES if the kernel is sensitive to them.
 if(PROCESSOR MATCHES "x86_64|AMD64")
     set(_prefetch "prefetch(t0|t1|t2|nta|w)")
     set(_stream "v?movnt(pd|ps|dq|i|q)")
@@ -21,7 +21,7 @@ endif()
 function(expect what pattern wanted)
     string(REGEX MATCHALL "\t${pattern}" _matches "${_text}")
     list(LENGTH _matches _count)
-    message("${what} instructions: ${_count}, wanted: ${wanted}")
+    message("${what} instructions: ${_count}, expected: ${wanted}")
     if(wanted AND _count EQUAL 0)
         message(FATAL_ERROR "${OBJECTS}: no ${what} instruction in a variant that claims them")
     elseif(NOT wanted AND _count GREATER 0)
@@ -37,7 +37,7 @@ set(_stream_wanted OFF)
 if(STORES STREQUAL "nontemporal")
     set(_stream_wanted ON)
 endif()
-# A block is brought into the cache by loads, or by prefetches where the user asks for them.
+# A block is loaded into the cache by loads, or by prefetches if the user requests them.
 if(NOT PREFETCH STREQUAL "block")
     expect(prefetch "${_prefetch}" ${_prefetch_wanted})
 endif()

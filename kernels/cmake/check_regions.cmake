@@ -1,4 +1,4 @@
-# The program's record has the region REGION, of all its threads, which took the time of all repetitions to within 1 %.
+# The program's record has the region REGION, of all its threads, and its time is that of all repetitions to within 1 %.
 #
 # Arguments: PROGRAM, ARGUMENTS (a list), RECORD (a file to write), REGION.
 file(REMOVE ${RECORD})
@@ -10,7 +10,7 @@ file(READ ${RECORD} _record)
 function(nanoseconds number result)
     string(TOUPPER "${number}" number)
     if(NOT number MATCHES "^([0-9]+)\\.([0-9]*)(E([+-])0*([0-9]+))?$")
-        message(FATAL_ERROR "'${number}' is no time")
+        message(FATAL_ERROR "'${number}' is not a time")
     endif()
     set(_power 9)
     if(CMAKE_MATCH_5)

@@ -1,5 +1,5 @@
-# Run a kernel and compare the traffic in its record with that in its kernel.yaml, which is per element; or with `per`,
-# per unit of the option of this name (such as updates). What kernel.yaml leaves out is not compared: without
+# Run a kernel and compare the traffic in its record with that in its kernel.yaml, which is per element or, with `per`,
+# per unit of the option of this name (such as updates). Fields missing in kernel.yaml are not compared: without
 # write_allocate, bytes_hardware depends on more than elements.
 #
 # Arguments: PROGRAM, ARGUMENTS (a list), RECORD (a file to write), DESCRIPTION (kernel.yaml).
@@ -8,7 +8,7 @@ file(REMOVE ${RECORD})
 execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} --record ${RECORD} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 file(READ ${RECORD} _record)
 
-# CMake computes with integers: numbers become thousandths.
+# CMake computes with integers: numbers are scaled to thousandths.
 function(described field result)
     if(NOT _traffic MATCHES "[{ ]${field}: *([0-9]+)(\\.[0-9]*)?")
         return()
@@ -20,7 +20,7 @@ function(described field result)
     set(${result} ${_thousandths} PARENT_SCOPE)
 endfunction()
 
-# A number in the record, a whole one, written as such or as 1.2345E+003.
+# A whole number in the record, written as an integer or as 1.2345E+003.
 function(recorded field result)
     if(NOT _record MATCHES "\"${field}\": *\"?([0-9]+)(\\.([0-9]+)E\\+0*([0-9]+))?")
         message(FATAL_ERROR "the record has no whole number ${field}: ${_record}")
@@ -37,7 +37,7 @@ function(expect field expected)
     recorded(${field} recorded)
     message("${field}: ${recorded} recorded, ${expected} described")
     if(NOT recorded EQUAL expected)
-        message(FATAL_ERROR "${field} in the record is not what ${DESCRIPTION} says")
+        message(FATAL_ERROR "${field} in the record differs from ${DESCRIPTION}")
     endif()
 endfunction()
 

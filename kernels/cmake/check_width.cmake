@@ -1,4 +1,4 @@
-# Disassemble objects and compare the registers that their arithmetic on doubles is done in with a width of vectors.
+# Disassemble objects and compare the registers of their arithmetic on doubles with a SIMD width.
 #
 # Arguments: OBJDUMP, OBJECTS, PROCESSOR, and WIDTH: scalar, 128, 256, 512 or vla.
 if(PROCESSOR MATCHES "x86_64|AMD64")
@@ -11,7 +11,7 @@ elseif(PROCESSOR MATCHES "aarch64|arm64")
     set(_arithmetic "(fadd|fmul|fmla|fmad|fmadd)")
     set(_in_scalar "${_arithmetic}[ \t]+d[0-9]")
     set(_in_128 "${_arithmetic}[ \t]+v[0-9]+\\.2d")
-    # SVE's instructions have no width: the build fixes the length that they are used with.
+    # SVE's instructions have no width: the build fixes the vector length that they use.
     set(_in_sve "${_arithmetic}[ \t]+z[0-9]+\\.d")
     set(_in_256 "${_in_sve}")
     set(_in_512 "${_in_sve}")
@@ -20,7 +20,7 @@ else()
     message("No table of instructions for ${PROCESSOR}")
     return()
 endif()
-# Explicit vectors of no fixed length are NEON's.
+# Explicit vectors without a fixed length are NEON's.
 if(WIDTH STREQUAL "vla" AND OBJECTS MATCHES "explicit")
     set(WIDTH 128)
 endif()
@@ -35,13 +35,13 @@ foreach(_width scalar 128 256 512 vla)
         list(LENGTH _matches _count)
         message("arithmetic in ${_width}: ${_count}")
         if(_width STREQUAL WIDTH AND _count EQUAL 0)
-            message(FATAL_ERROR "${OBJECTS}: no arithmetic in the width asked for, ${WIDTH}")
+            message(FATAL_ERROR "${OBJECTS}: no arithmetic in the requested width ${WIDTH}")
         endif()
-        # What is left of a loop is done in narrower ones.
+        # The remainder of a loop uses narrower ones.
         if(_width STREQUAL WIDTH)
             set(_passed TRUE)
         elseif(_passed AND _count GREATER 0 AND NOT _in_${_width} STREQUAL _in_${WIDTH})
-            message(FATAL_ERROR "${OBJECTS}: arithmetic in ${_width}, and the width asked for is ${WIDTH}")
+            message(FATAL_ERROR "${OBJECTS}: arithmetic in ${_width}, but the requested width is ${WIDTH}")
         endif()
     endif()
 endforeach()

@@ -1,4 +1,4 @@
-/* Compiles where the macro that PW_HAS names is one of the compiler's, and is not 0. */
+/* Compiles if PW_HAS names a predefined macro of the compiler that is not 0. */
 #if !PW_HAS
 #error
 #endif

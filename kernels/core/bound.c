@@ -9,7 +9,7 @@
 
 enum { most_cpus = 16384 };
 
-/* Add the numbers of a list of the kernel's to a set. */
+/* Add the numbers of a list in the kernel's format to a set. */
 static void add_list(const char *list, bool *set)
 {
     while (*list != '\0' && *list != '\n') {
@@ -91,13 +91,13 @@ int32_t pw_bound_memory(char *policy, int32_t length, int32_t n, int64_t *bytes)
     char *line = NULL;
     size_t size = 0;
     int32_t nodes = 0;
-    /* The first mapping, of the program itself, has no policy of its own: that of the process is told. */
+    /* The first mapping, the program itself, has no explicit policy: its line shows that of the process. */
     while (getline(&line, &size, file) > 0) {
         if (policy[0] == '\0' && strchr(line, ' ') != NULL) {
-            const char *told = strchr(line, ' ') + 1;
-            snprintf(policy, (size_t)length, "%.*s", (int)strcspn(told, " \n"), told);
+            const char *name = strchr(line, ' ') + 1;
+            snprintf(policy, (size_t)length, "%.*s", (int)strcspn(name, " \n"), name);
         }
-        /* Pages of the pool are a file's too. */
+        /* Pages of the hugetlb pool are shown as a file's too. */
         if (strstr(line, " file=") == NULL || strstr(line, " huge ") != NULL) nodes = add_pages(line, n, bytes, nodes);
     }
     free(line);

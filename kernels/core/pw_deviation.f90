@@ -1,4 +1,4 @@
-!> The largest of many deviations, of which none is overlooked because it is not a number.
+!> The largest of many deviations. NaN and Inf count as the largest, so that none is overlooked.
 module pw_deviation
     use pw_kinds, only: i8, r8
     implicit none
@@ -8,8 +8,8 @@ module pw_deviation
 
 contains
 
-    !> The larger of an error so far and a deviation; one that is not finite is the largest there is. `max` takes the other of
-    !> two values where one is not a number. By its bits: compilers may assume that there are no such values.
+    !> The larger of an error so far and a deviation; NaN and Inf count as the largest. `max` would return the other value
+    !> where one is NaN. Tested by its bits, because compilers may assume that such values do not occur.
     elemental real(r8) function worse(error, deviation)
         real(r8), intent(in) :: error, deviation
         integer(i8), parameter :: exponent = shiftl(2047_i8, 52)

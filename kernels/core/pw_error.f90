@@ -1,6 +1,6 @@
-!> What went wrong, where, and what the user can do about it.
+!> Errors: what failed, where, and what the user can do about it.
 !>
-!> Procedures hand an `error_t` back; only main programs stop, by `stop_on`.
+!> Procedures return an `error_t`; only main programs stop, by calling `stop_on`.
 module pw_error
     use, intrinsic :: iso_c_binding, only: c_int
     use, intrinsic :: iso_fortran_env, only: error_unit, output_unit
@@ -10,7 +10,7 @@ module pw_error
     integer, parameter, public :: exit_ok = 0      !< ran, and the result was right
     integer, parameter, public :: exit_check = 1   !< a result failed its check
     integer, parameter, public :: exit_usage = 2   !< the command line is wrong
-    integer, parameter, public :: exit_pages = 3   !< the page policy could not be had
+    integer, parameter, public :: exit_pages = 3   !< the page policy is unavailable
     integer, parameter, public :: exit_system = 4  !< the system refused something else: a file, memory
 
     type, public :: error_t
@@ -52,7 +52,7 @@ contains
         failed = self%code /= exit_ok
     end function failed
 
-    !> Say on standard error what failed in `program` and what to do.
+    !> Report on standard error what failed in `program` and what to do.
     subroutine report_error(program, error)
         character(*), intent(in) :: program
         type(error_t), intent(in) :: error
@@ -61,7 +61,7 @@ contains
         if (len(error%remedy) > 0) write (error_unit, '(a)') '  remedy: '//error%remedy
     end subroutine report_error
 
-    !> For main programs alone: if `error` holds a failure, report it and end with its code.
+    !> For main programs only: if `error` holds a failure, report it and end with its code.
     subroutine stop_on(program, error)
         character(*), intent(in) :: program
         type(error_t), intent(in) :: error
@@ -72,7 +72,7 @@ contains
         call end_program(error%code)
     end subroutine stop_on
 
-    !> For main programs alone: end with the exit status `code`. STOP would also write it to standard error; its `quiet` needs
+    !> For main programs only: end with the exit status `code`. STOP would also write it to standard error; its `quiet` needs
     !> gfortran 12.
     subroutine end_program(code)
         integer, intent(in) :: code

@@ -6,8 +6,8 @@ module pw_json
     implicit none
     private
 
-    !> Builds the text from the outside in: `open_object`, `put`, `close_object`. A name is given inside
-    !> objects and left out (empty) inside arrays and for the outermost value.
+    !> Builds the text from the outside in: `open_object`, `put`, `close_object`. Pass a name inside
+    !> objects, and an empty one inside arrays and for the outermost value.
     type, public :: json_t
         private
         character(:), allocatable :: buffer
@@ -59,7 +59,7 @@ contains
         self%needs_comma = .true.
     end subroutine close_array
 
-    !> All that was written so far.
+    !> Everything written so far.
     pure function written_text(self) result(text)
         class(json_t), intent(in) :: self
         character(:), allocatable :: text
@@ -170,7 +170,7 @@ contains
         self%length = self%length + len(text)
     end subroutine write_raw
 
-    !> JSON has no infinities and no NaN: they become null, which no schema of ours takes for a number.
+    !> JSON has neither infinity nor NaN: both become null, which no schema of this project accepts as a number.
     pure function real_literal(value) result(literal)
         real(r8), intent(in) :: value
         character(:), allocatable :: literal

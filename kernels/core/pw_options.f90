@@ -1,8 +1,8 @@
-!> GNU-style long options: `--name value` or `--name=value`, flags without a value; and parameter files that hold some.
+!> GNU-style long options: `--name value` or `--name=value`, flags without a value; and parameter files that set options.
 !>
-!> A parameter file has lines `name = value`, where name is that of an option without the dashes. `#` begins a comment; text
-!> may stand in quotation marks, and must where it holds a `#` or begins or ends with blanks; a flag is true or false. The
-!> command line wins over the file, whichever is read first.
+!> A parameter file has lines `name = value`, where name is an option's name without the dashes. `#` begins a comment. Text
+!> may be quoted; it must be if it contains a `#` or begins or ends with blanks. A flag is true or false. The command line
+!> overrides the file, whichever is read first.
 module pw_options
     use, intrinsic :: iso_fortran_env, only: iostat_end, iostat_eor, output_unit
     use pw_error, only: error_t, exit_usage
@@ -17,9 +17,9 @@ module pw_options
     integer, parameter, public :: option_bytes = 3    !< a size such as 256MiB
     integer, parameter, public :: option_choice = 4   !< one of a list of words
     integer, parameter, public :: option_text = 5     !< any text
-    integer, parameter, public :: option_real = 6     !< a finite number, within bounds where it has some
+    integer, parameter, public :: option_real = 6     !< a finite number, within its bounds if any
 
-    ! Where a value comes from.
+    ! Source of a value.
     integer, parameter :: from_default = 0, from_earlier_run = 1, from_file = 2, from_command_line = 3
 
     type :: option_t
@@ -32,16 +32,16 @@ module pw_options
         integer :: line = 0               ! of the parameter file that is being read
     end type option_t
 
-    !> What is wrong with a parameter file.
+    !> Faults of a parameter file.
     type :: faults_t
         character(:), allocatable :: path, text
         integer :: count = 0
     contains
         procedure :: note
     end type faults_t
-    integer, parameter :: most_faults = 50   ! told of one file: a file of another kind has a fault in each line
+    integer, parameter :: most_faults = 50   ! reported per file: a file of another kind has a fault in each line
 
-    !> The options of one program: declared with `add`, then read by `parse` and `read_file`, then asked by `get`.
+    !> The options of one program: declared with `add`, then read by `parse` and `read_file`, then queried by `get`.
     type, public :: options_t
         private
         character(:), allocatable :: program, summary
@@ -70,7 +70,7 @@ module pw_options
 
 contains
 
-    !> Begin the options of `program`; `summary` is the one line that --help opens with.
+    !> Begin the options of `program`; `summary` is the first line of --help.
     subroutine start(self, program, summary)
         class(options_t), intent(inout) :: self
         character(*), intent(in) :: program, summary
@@ -78,15 +78,16 @@ contains
         self%program = program
         self%summary = summary
         allocate (self%list(0))
-        call self%add('list-options', option_flag, '', 'print these options as JSON and end', in_file=.false.)
-        call self%add('help', option_flag, '', 'print this help and end', in_file=.false.)
-        call self%add('version', option_flag, '', 'print version, compilers, flags and configuration and end', in_file=.false.)
+        call self%add('list-options', option_flag, '', 'print these options as JSON and exit', in_file=.false.)
+        call self%add('help', option_flag, '', 'print this help and exit', in_file=.false.)
+        call self%add('version', option_flag, '', 'print version, compilers, flags and configuration and exit', in_file=.false.)
     end subroutine start
 
     !> Declare an option. `choices` (for option_choice): the words, separated by '|'; `lowest`: the least count or size;
-    !> `least`, `most`: bounds of a real, `above`: one that it must exceed; `ladder`: the values of a sweep, separated by ',',
-    !> those below `lowest` left out (for option_choice they are the choices); `in_file` false: a parameter file must not have it. A count, size or real
-    !> whose default is empty has no value before it is given or `set_default` was called.
+    !> `least`, `most`: bounds of a real, `above`: a bound that it must exceed; `ladder`: the values of a sweep, separated
+    !> by ',', those below `lowest` left out (for option_choice they are the choices); `in_file` false: not allowed in a
+    !> parameter file. A count, size or real whose default is empty has no value until it is given or `set_default` is
+    !> called.
     subroutine add(self, name, kind, default, help, choices, lowest, ladder, least, above, most, in_file)
         class(options_t), intent(inout) :: self
         character(*), intent(in) :: name, default, help
@@ -114,7 +115,7 @@ contains
         self%list = [self%list, new]
     end subroutine add
 
-    !> Those steps of a ladder that are at least `lowest`: a cache line may be longer than the first ones.
+    !> Those steps of a ladder that are at least `lowest`: a cache line may be longer than the first steps.
     pure function allowed(ladder, lowest) result(steps)
         character(*), intent(in) :: ladder
         integer(i8), intent(in) :: lowest
@@ -134,7 +135,7 @@ contains
         steps = steps(min(2, len(steps) + 1):)
     end function allowed
 
-    !> Read the program's command line. Unknown options, missing or ill-formed values: exit_usage.
+    !> Read the program's command line. Unknown options, missing or malformed values: exit_usage.
     subroutine parse(self, error)
         class(options_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -148,12 +149,12 @@ contains
             equals = index(word, '=')
             if (equals == 0) equals = len(word) + 1
             if (len(word) < 3 .or. index(word, '--') /= 1) then
-                call usage(self, error, "'"//word//"' is not an option")
+                call usage(self, error, "'"//word//"' is not an option: options start with --")
                 return
             end if
             at = self%find(word(3:equals - 1))
             if (at == 0) then
-                call usage(self, error, "there is no option '"//word(:equals - 1)//"'")
+                call usage(self, error, "unknown option '"//word(:equals - 1)//"'")
                 return
             end if
             value = ''
@@ -176,7 +177,7 @@ contains
         self%list_wanted = self%given('list-options')
     end subroutine parse
 
-    !> Check and keep a value of the command line.
+    !> Check and store a value from the command line.
     subroutine set(self, at, value, error)
         class(options_t), intent(inout) :: self
         integer, intent(in) :: at
@@ -197,7 +198,7 @@ contains
         end associate
     end subroutine set
 
-    !> Why an option cannot have this value; empty if it can.
+    !> Why an option cannot take this value; empty if it can.
     pure function fault_of(option, value) result(fault)
         type(option_t), intent(in) :: option
         character(*), intent(in) :: value
@@ -239,7 +240,7 @@ contains
         end if
     end function fault_of
 
-    !> The bounds of a real in words, with a blank before; empty where it has none.
+    !> The bounds of a real in words, with a leading blank; empty without bounds.
     pure function bounds_of(option) result(text)
         type(option_t), intent(in) :: option
         character(:), allocatable :: text
@@ -263,8 +264,8 @@ contains
         end if
     end function brief
 
-    !> Read a parameter file. Keys that are no options or come twice, bad values, lines of another form: exit_usage, with all
-    !> of them in the message, a line each. exit_usage too where the file cannot be read.
+    !> Read a parameter file. Unknown or repeated keys, bad values and lines of another form: exit_usage, with one line per
+    !> fault in the message. exit_usage too if the file cannot be read.
     subroutine read_file(self, path, error)
         class(options_t), intent(inout) :: self
         character(*), intent(in) :: path
@@ -282,7 +283,7 @@ contains
         end do
         reason = ''
         open (newunit=unit, file=path, status='old', action='read', iostat=status, iomsg=reason)
-        ! To flang-22 a folder is an empty file.
+        ! flang-22 reads a folder as an empty file.
         inquire (file=path//'/.', exist=folder)
         if (status == 0 .and. folder) then
             close (unit)
@@ -301,16 +302,16 @@ contains
         end if
         if (status /= 0) then
             call error%raise(exit_usage, "cannot read the parameter file '"//path//"': "//trim(reason), 'pw_options', &
-                             'name a file that exists and can be read')
+                             'name a readable file')
         else if (faults%count > 0) then
             if (faults%count > most_faults) faults%text = faults%text//new_line('a')//'  and '// &
                 to_text(faults%count - most_faults)//' more'
             call error%raise(exit_usage, to_text(faults%count)//" fault(s) in the parameter file '"//path//"':"//faults%text, &
-                             'pw_options', self%program//' --help lists the options; lines are NAME = VALUE, # begins a comment')
+                             'pw_options', self%program//' --help lists the options; write NAME = VALUE and # before comments')
         end if
     end subroutine read_file
 
-    !> Keep what a line of a parameter file sets, or note what is wrong with it.
+    !> Store what a line of a parameter file sets, or note its fault.
     subroutine read_line(self, number, line, faults)
         class(options_t), intent(inout) :: self
         integer, intent(in) :: number
@@ -324,14 +325,14 @@ contains
         if (len(fault) > 0 .or. len(name) == 0) return
         at = self%find(name)
         if (at == 0) then
-            call faults%note(number, "there is no option '"//shown(name)//"'"//self%names_like(name))
+            call faults%note(number, "unknown option '"//shown(name)//"'"//self%names_like(name))
             return
         end if
         associate (option => self%list(at))
             if (.not. option%in_file) then
-                call faults%note(number, "'"//name//"' belongs to the command line")
+                call faults%note(number, "'"//name//"' is allowed only on the command line")
             else if (option%line > 0) then
-                call faults%note(number, "'"//name//"' is set a second time, after line "//to_text(option%line))
+                call faults%note(number, "'"//name//"' is set again, after line "//to_text(option%line))
             else
                 option%line = number
                 fault = fault_of(option, value)
@@ -343,7 +344,7 @@ contains
         end associate
     end subroutine read_line
 
-    !> Name and value in a line of a parameter file: empty where it holds neither; `fault` tells where it is ill-formed.
+    !> Name and value in a line of a parameter file: empty if it holds neither; `fault` describes a malformed line.
     pure subroutine split_line(line, name, value, fault)
         character(*), intent(in) :: line
         character(:), allocatable, intent(out) :: name, value, fault
@@ -369,13 +370,13 @@ contains
         if (rest(1:min(1, len(rest))) == '"' .or. rest(1:min(1, len(rest))) == "'") then
             last = index(rest(2:), rest(1:1)) + 1
             if (last == 1) then
-                fault = "the quotation mark of '"//shown(name)//"' is not closed"
+                fault = "the value of '"//shown(name)//"' has no closing quotation mark"
                 return
             end if
             value = rest(2:last - 1)
             rest = adjustl(rest(last + 1:))
             if (scan(rest(1:min(1, len(rest))), '# ') == 0 .and. len_trim(rest) > 0) &
-                fault = "something stands behind the value of '"//shown(name)//"': '"//shown(trim(rest))//"'"
+                fault = "unexpected text after the value of '"//shown(name)//"': '"//shown(trim(rest))//"'"
         else
             if (index(rest, '#') > 0) rest = rest(:index(rest, '#') - 1)
             value = trim(rest)
@@ -393,7 +394,7 @@ contains
         self%text = self%text//new_line('a')//'  '//self%path//':'//to_text(line)//': '//fault
     end subroutine note
 
-    !> A word of a file or command line for a message: its beginning where it is long, '?' for what cannot be printed.
+    !> A word of a file or command line for a message: truncated if long, '?' for unprintable characters.
     pure function shown(word) result(text)
         character(*), intent(in) :: word
         character(:), allocatable :: text
@@ -407,7 +408,7 @@ contains
         end do
     end function shown
 
-    !> Next line of any length, tabulators and carriage returns as blanks; `status` is iostat_end behind the last.
+    !> Next line of any length, tabs and carriage returns as blanks; `status` is iostat_end after the last.
     subroutine next_line(unit, line, status, reason)
         integer, intent(in) :: unit
         character(:), allocatable, intent(out) :: line
@@ -417,7 +418,7 @@ contains
         character(256) :: piece
         integer :: used, length, i
 
-        ! Doubled, not concatenated: flang-22 keeps each concatenation of a loop on the stack.
+        ! Doubled, not concatenated: flang-22 keeps every concatenation in a loop on the stack.
         allocate (character(len(piece)) :: line)
         used = 0
         do
@@ -439,7 +440,7 @@ contains
         end do
     end subroutine next_line
 
-    !> The names most like an unknown one, as the end of a sentence; empty if none is like it.
+    !> The names most similar to an unknown one, as the end of a sentence; empty if none is similar.
     function names_like(self, name) result(text)
         class(options_t), intent(in) :: self
         character(*), intent(in) :: name
@@ -459,10 +460,10 @@ contains
             if (len(text) > 0) text = text//', '
             text = text//"'"//self%list(i)%name//"'"
         end do
-        text = '; the nearest: '//text
+        text = '; did you mean '//text
     end function names_like
 
-    !> Characters to insert, delete or replace to make `b` of `a` (Levenshtein 1966; the table row by row).
+    !> Number of characters to insert, delete or replace to turn `a` into `b` (Levenshtein 1966; the table row by row).
     pure integer function edits(a, b)
         character(*), intent(in) :: a, b
         integer :: row(0:len(b)), diagonal, above, i, j
@@ -480,7 +481,7 @@ contains
         edits = row(len(b))
     end function edits
 
-    !> Give an option that neither command line nor file gave a value another default. Ill-formed value: exit_usage.
+    !> Change the default of an option that neither command line nor file set. Malformed value: exit_usage.
     subroutine set_default(self, name, value, error)
         class(options_t), intent(inout) :: self
         character(*), intent(in) :: name, value
@@ -497,8 +498,8 @@ contains
         end associate
     end subroutine set_default
 
-    !> Give an option the value that it had in a run that this one goes on from; file and command line win.
-    !> Unknown option, ill-formed value: exit_usage.
+    !> Give an option the value that it had in the run that this one continues; file and command line override it.
+    !> Unknown option, malformed value: exit_usage.
     subroutine inherit(self, name, value, error)
         class(options_t), intent(inout) :: self
         character(*), intent(in) :: name, value
@@ -523,7 +524,7 @@ contains
         end associate
     end subroutine inherit
 
-    !> Give an option another value, as the command line would. Unknown option, ill-formed value: exit_usage.
+    !> Set an option as the command line would. Unknown option, malformed value: exit_usage.
     subroutine replace(self, name, value, error)
         class(options_t), intent(inout) :: self
         character(*), intent(in) :: name, value
@@ -538,7 +539,7 @@ contains
         call self%set(at, value, error)
     end subroutine replace
 
-    !> The values of a sweep over an option, separated by ','; empty if it has none, or there is no such option.
+    !> The values of a sweep over an option, separated by ','; empty if it has none or does not exist.
     function ladder(self, name) result(values)
         class(options_t), intent(in) :: self
         character(*), intent(in) :: name
@@ -566,7 +567,7 @@ contains
         if (i <= size(self%list)) name = self%list(i)%name
     end function name_of
 
-    !> Whether the command line, a parameter file or an earlier run has the option.
+    !> Whether the command line, a parameter file or an earlier run sets the option.
     pure logical function given(self, name)
         class(options_t), intent(in) :: self
         character(*), intent(in) :: name
@@ -603,7 +604,7 @@ contains
         logical :: ok
 
         call text_to_real(self%list(self%declared(name))%value, value, ok)
-        if (.not. ok) error stop 'pw_options: the program asks for a number that has no value: '//name
+        if (.not. ok) error stop 'pw_options: the program reads a number that has no value:  '//name
     end subroutine get_real
 
     !> The value of any option, as it was given.
@@ -631,7 +632,7 @@ contains
         write (output_unit, '(a)') self%program//': '//self%summary, '', 'Usage: '//self%program//' [OPTION]...', ''
         call self%show_values()
         write (output_unit, '(a)') '', 'Exit status: 0 ran and the result is right; 1 the result failed its check;', &
-            '2 wrong usage; 3 the page policy could not be had; 4 the system refused something else.'
+            '2 wrong usage; 3 the page policy is unavailable; 4 the system refused something else.'
     end subroutine print_help
 
     subroutine show_values(self)
@@ -656,7 +657,7 @@ contains
         end do
     end subroutine show_values
 
-    !> The options as a JSON array on standard output, for programs that drive this one.
+    !> Print the options as a JSON array on standard output, for programs that run this one.
     subroutine print_list(self)
         class(options_t), intent(in) :: self
         type(json_t) :: json
@@ -683,7 +684,7 @@ contains
     end subroutine print_list
 
     !> The effective values as members of the JSON object that is open in `json`; `-` becomes `_` in names.
-    !> Options that only say what to print are left out.
+    !> Options that only select what to print are left out.
     subroutine write_values(self, json)
         class(options_t), intent(in) :: self
         type(json_t), intent(inout) :: json
@@ -727,7 +728,7 @@ contains
         end do
     end function member
 
-    !> Place of an option in the list, 0 if it was not declared.
+    !> Position of an option in the list, 0 if it was not declared.
     pure integer function find(self, name) result(at)
         class(options_t), intent(in) :: self
         character(*), intent(in) :: name
@@ -738,13 +739,13 @@ contains
         at = 0
     end function find
 
-    !> Place of an option that the program must have declared: asking for another is a fault of the program.
+    !> Position of an option that the program must have declared: reading another one is a bug of the program.
     integer function declared(self, name) result(at)
         class(options_t), intent(in) :: self
         character(*), intent(in) :: name
 
         at = self%find(name)
-        if (at == 0) error stop 'pw_options: the program asks for an option which it did not declare: '//name
+        if (at == 0) error stop 'pw_options: the program reads an option that it did not declare:  '//name
     end function declared
 
     subroutine usage(self, error, message)

@@ -1,6 +1,6 @@
-!> The result record, schema `pagewise.record/1`: facts of one measurement, and their JSON text.
+!> The result record, schema `pagewise.record/1`: the facts of one measurement and their JSON text.
 !>
-!> The schema itself stands beside the program that reads records (runners/pagewise/core/schema).
+!> The schema itself is part of the program that reads records (runners/pagewise/core/schema).
 module pw_record
     use pw_error, only: error_t, exit_check, exit_pages
     use pw_json, only: json_t
@@ -10,18 +10,18 @@ module pw_record
     implicit none
     private
 
-    !> What was built: known when the program is compiled.
+    !> Facts of the build, known when the program is compiled.
     type, public :: configuration_t
         character(:), allocatable :: version            !< of the project
         character(:), allocatable :: compiler           !< of Fortran and C, such as gcc-12.2.0
-        character(:), allocatable :: compiler_version   !< the Fortran compiler's own words
+        character(:), allocatable :: compiler_version   !< as the Fortran compiler reports it
         character(:), allocatable :: compiler_options   !< likewise
         character(:), allocatable :: hugepages, prefetch, stores
-        character(:), allocatable :: simd               !< width of vectors; empty: as the compiler's flags say
-        character(:), allocatable :: library            !< called in place of the system's own; empty: none
-        character(:), allocatable :: library_file       !< of that library, what is linked and then what computes
-        character(:), allocatable :: runtime            !< of OpenMP: libgomp, libomp; what is linked and then what serves
-        character(:), allocatable :: runtime_file, runtime_version, runtime_build   !< of the one that serves
+        character(:), allocatable :: simd               !< SIMD width; empty: as the compiler's flags set it
+        character(:), allocatable :: library            !< called instead of the system's; empty: none
+        character(:), allocatable :: library_file       !< of that library, as linked; then as loaded
+        character(:), allocatable :: runtime            !< of OpenMP: libgomp, libomp; as linked; then as loaded
+        character(:), allocatable :: runtime_file, runtime_version, runtime_build   !< of the one loaded
         logical :: openmp = .false., papi = .false.
         logical :: finalizers = .false.                 !< objects of a block are finalised once, at its end
     end type configuration_t
@@ -43,7 +43,7 @@ module pw_record
     type, public :: validation_t
         logical :: passed = .false.
         character(:), allocatable :: method
-        real(r8) :: error = huge(1.0_r8)      !< largest deviation found, in the measure that `method` names
+        real(r8) :: error = huge(1.0_r8)      !< largest deviation, in the measure that `method` names
         real(r8) :: tolerance = 0.0_r8
     end type validation_t
 
@@ -60,29 +60,29 @@ module pw_record
         type(array_record_t), allocatable :: arrays(:)
     end type pages_record_t
 
-    !> An event that was asked for and is not counted.
+    !> An event that was requested and is not counted.
     type, public :: refusal_t
         character(:), allocatable :: event, reason
     end type refusal_t
 
-    !> Counted events, or why there are none.
+    !> Counted events, or why none was counted.
     type, public :: counters_record_t
         character(:), allocatable :: unavailable
         character(:), allocatable :: source            !< papi, perf_event, software
         character(128), allocatable :: event(:)
         integer(i8), allocatable :: count(:)
-        type(refusal_t), allocatable :: refused(:)     !< where others are counted
+        type(refusal_t), allocatable :: refused(:)     !< if others are counted
     end type counters_record_t
 
-    !> A measured region: sums over all passages.
+    !> A measured region: sums over all calls.
     type, public :: region_record_t
-        character(:), allocatable :: name, path        !< path: with the regions that it lies in, 'step/hydro'
+        character(:), allocatable :: name, path        !< path: preceded by the enclosing regions, 'step/hydro'
         integer(i8) :: calls = 0                       !< of all threads
-        integer(i4) :: threads = 0                     !< that came here
+        integer(i4) :: threads = 0                     !< that entered it
         real(r8) :: seconds = 0.0_r8                   !< of the thread with the most
-        real(r8) :: seconds_mean = 0.0_r8              !< of these threads
+        real(r8) :: seconds_mean = 0.0_r8              !< mean over these threads
         real(r8) :: seconds_exclusive = 0.0_r8         !< their mean, without the regions inside on the same thread
-        integer(i8), allocatable :: count(:)           !< one an event, of all threads; none where they are not known
+        integer(i8), allocatable :: count(:)           !< per event, over all threads; empty if unknown
     end type region_record_t
 
     type, public :: record_t
@@ -186,7 +186,7 @@ contains
         line = json%text()
     end function to_json
 
-    !> The record of a measurement that could not be made, or could not be finished, as one line of JSON.
+    !> The record of a measurement that failed to start or to finish, as one line of JSON.
     function failure_to_json(kernel, configuration, options, error) result(line)
         character(*), intent(in) :: kernel
         type(configuration_t), intent(in) :: configuration
@@ -209,7 +209,7 @@ contains
         line = json%text()
     end function failure_to_json
 
-    !> What the process may use and where its memory is, as far as the kernel tells.
+    !> What the process may use and where its memory is, as far as the operating system reports it.
     subroutine write_bound(json)
         type(json_t), intent(inout) :: json
         character(:), allocatable :: list, policy
@@ -275,7 +275,7 @@ contains
         call json%close_object()
     end subroutine write_configuration
 
-    !> Put a text that there may be none of.
+    !> Put an optional text.
     subroutine put_known(json, name, text)
         type(json_t), intent(inout) :: json
         character(*), intent(in) :: name

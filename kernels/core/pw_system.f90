@@ -1,4 +1,4 @@
-!> The C library's knowledge of this process and host, for Fortran.
+!> Facts of this process and host from the C library, for Fortran.
 module pw_system
     use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_null_char
     use pw_error, only: error_t, exit_system
@@ -17,7 +17,7 @@ module pw_system
             import :: c_int64_t
         end function base_page_size
 
-        !> Page faults of this process so far, served without (`minor`) and with (`major`) input/output.
+        !> Page faults of this process so far, served without (`minor`) and with (`major`) I/O.
         subroutine page_faults(minor, major) bind(c, name='pw_system_page_faults')
             import :: c_int64_t
             integer(c_int64_t), intent(out) :: minor, major
@@ -79,7 +79,7 @@ module pw_system
 
 contains
 
-    !> The CPUs on which threads of this process may run, all together, as 0-3,8; empty where that is not told.
+    !> The CPUs on which threads of this process may run, all together, as 0-3,8; empty if unknown.
     function cpus_allowed() result(list)
         character(:), allocatable :: list
         integer(i4), parameter :: longest = 32768
@@ -90,8 +90,8 @@ contains
         list = from_c(buffer)
     end function cpus_allowed
 
-    !> The memory policy of this process, as bind:0, and the bytes of its memory on each NUMA node, from node 0 on; both
-    !> empty where that is not told. Looks at each page of the process: not to be called while something is timed.
+    !> The memory policy of this process, as bind:0, and the bytes of its memory on each NUMA node, from node 0; both
+    !> empty if unknown. Walks every page of the process: do not call it in timed code.
     subroutine memory_bound(policy, node_bytes)
         character(:), allocatable, intent(out) :: policy
         integer(i8), allocatable, intent(out) :: node_bytes(:)
@@ -141,7 +141,7 @@ contains
         text = from_c(buffer)
     end function utc_now
 
-    !> Append `line` and a line end to the file `path`, whole or not at all.
+    !> Append `line` and a line end to the file `path`, completely or not at all.
     subroutine append_line(path, line, error)
         character(*), intent(in) :: path, line
         type(error_t), intent(inout) :: error
@@ -149,7 +149,7 @@ contains
 
         if (c_append(path//c_null_char, line//new_line('a'), len(line, i8) + 1_i8, reason, text_length) == 0) return
         call error%raise(exit_system, "cannot write the record to '"//path//"': "//from_c(reason), 'append_line', &
-                         'name a file in a folder that exists, is writable and has room')
+                         'name a file in an existing, writable folder with free space')
     end subroutine append_line
 
 end module pw_system

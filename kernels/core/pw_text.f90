@@ -31,7 +31,7 @@ contains
         text = trim(buffer)
     end function integer8_to_text
 
-    !> `value` by the edit descriptor `format`, such as 'f0.3', without surrounding blanks.
+    !> `value` by the edit descriptor `format`, such as 'f0.3', without leading and trailing blanks.
     pure function real_to_text(value, format) result(text)
         real(r8), intent(in) :: value
         character(*), intent(in) :: format
@@ -128,7 +128,7 @@ contains
         ok = .true.
     end subroutine text_to_real
 
-    !> Fortran text of a C string: what stands before the first null character.
+    !> Fortran text of a C string: everything before the first null character.
     pure function from_c(buffer) result(text)
         character(kind=c_char), intent(in) :: buffer(:)
         character(:), allocatable :: text

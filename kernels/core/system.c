@@ -63,7 +63,7 @@ void pw_system_kernel(char *text, int32_t length)
     copy(text, length, uname(&u) == 0 ? u.release : "unknown");
 }
 
-/* The value of the first line of /proc/cpuinfo whose key starts with `key`; 0 if there is none. */
+/* The value of the first line of /proc/cpuinfo whose key starts with `key`; 0 if missing. */
 static int cpuinfo(const char *key, char *value, int32_t length)
 {
     FILE *file = fopen("/proc/cpuinfo", "r");

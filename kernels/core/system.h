@@ -1,4 +1,4 @@
-/* What the C library knows and Fortran does not: clock, faults, placement, host, appending to a file. */
+/* Facts that the C library offers and Fortran does not: clock, faults, placement, host, appending to a file. */
 #ifndef PAGEWISE_SYSTEM_H
 #define PAGEWISE_SYSTEM_H
 
@@ -7,10 +7,10 @@
 /* Seconds on the monotonic clock. */
 double pw_system_seconds(void);
 
-/* Page faults of this process so far: served without and with input/output (getrusage). */
+/* Page faults of this process so far: served without and with I/O (getrusage). */
 void pw_system_page_faults(int64_t *minor, int64_t *major);
 
-/* The logical CPU and the NUMA node on which the calling thread runs now; -1 where the kernel does not say. */
+/* The logical CPU and the NUMA node on which the calling thread runs now; -1 if the kernel does not report it. */
 void pw_system_placement(int32_t *cpu, int32_t *numa_node);
 
 /* Bytes of a base page. */
@@ -22,8 +22,8 @@ void pw_system_kernel(char *text, int32_t length);
 void pw_system_cpu(char *text, int32_t length);
 void pw_system_utc(char *text, int32_t length);
 
-/* Write n_bytes of text at the end of the file, in one piece or not at all (a short write is taken back), so that
-   records of several processes never mix. Returns 0, or the errno of what failed, with its text in `reason`. */
+/* Write n_bytes of text at the end of the file, completely or not at all (a short write is undone), so that
+   records of several processes never mix. Returns 0, or the errno of the failure, with its text in `reason`. */
 int32_t pw_system_append(const char *path, const char *text, int64_t n_bytes, char *reason, int32_t length);
 
 #endif

@@ -1,4 +1,4 @@
-!> The JSON writer against texts made by hand; numbers are read back.
+!> The JSON writer against texts written by hand; numbers are read back.
 program test_pw_json
     use, intrinsic :: ieee_arithmetic, only: ieee_quiet_nan, ieee_value
     use pw_json, only: json_t

@@ -1,5 +1,5 @@
-!> The command line of this program, read by pw_options, with the parameter file that it names; prints the values, ends with
-!> the error's code.
+!> The command line of this program, read by pw_options, with the parameter file that it names; prints the values and exits
+!> with the error's code.
 program test_pw_options
     use pw_error, only: error_t, stop_on
     use pw_json, only: json_t

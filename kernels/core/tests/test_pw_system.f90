@@ -1,4 +1,4 @@
-!> Records are appended whole, and a file that cannot take them is an error that names it.
+!> Records are appended completely, and a file that cannot take them is an error that names it.
 program test_pw_system
     use pw_error, only: error_t, exit_system
     use pw_kinds, only: i4, i8
@@ -28,10 +28,10 @@ program test_pw_system
     close (unit, status='delete')
 
     call append_line('/dev/full', 'no room', error)
-    if (error%code /= exit_system .or. index(error%message, '/dev/full') == 0) error stop 'a full disk went unseen'
+    if (error%code /= exit_system .or. index(error%message, '/dev/full') == 0) error stop 'a full disk was missed'
     error = error_t()
     call append_line('no/such/folder/file', 'no folder', error)
-    if (error%code /= exit_system .or. len(error%remedy) == 0) error stop 'a missing folder went unseen'
+    if (error%code /= exit_system .or. len(error%remedy) == 0) error stop 'a missing folder was missed'
 
     if (base_page_size() < 4096) error stop 'base page'
     if (len(host_name()) == 0) error stop 'host name'
@@ -44,18 +44,18 @@ program test_pw_system
     call page_faults(more, major)
     if (more <= minor .or. sum(memory) /= 4000000) error stop 'faults were not counted'
 
-    ! On a kernel without NUMA there is no policy, and no node.
+    ! On a kernel without NUMA there is neither a policy nor a node.
     call memory_bound(policy, node_bytes)
     if (len(policy) > 0) then
         if (sum(node_bytes) - sum(node_bytes_before) < 16000000 .or. sum(node_bytes) > 1000000000) error stop 'memory by node'
     end if
     call placement(cpu, node)
     if (.not. holds(cpus_allowed(), int(cpu))) error stop 'runs on a CPU that it may not use'
-    if (holds(cpus_allowed(), 99999)) error stop 'a CPU that is not there'
+    if (holds(cpus_allowed(), 99999)) error stop 'a CPU that does not exist'
 
 contains
 
-    !> Whether a list as 0-3,8 holds a number.
+    !> Whether a list such as 0-3,8 contains a number.
     logical function holds(list, number)
         character(*), intent(in) :: list
         integer, intent(in) :: number

@@ -71,7 +71,7 @@ contains
         call text_to_bytes(text, got, ok)
         if (.not. ok .and. got == 0) return
         failures = failures + 1
-        print *, text, ' is taken for ', got
+        print *, text, ' is read as ', got
     end subroutine refuses
 
     subroutine reads_real(text, value)
@@ -94,7 +94,7 @@ contains
         call text_to_real(text, got, ok)
         if (.not. ok .and. abs(got) <= 0.0_r8) return
         failures = failures + 1
-        print *, text, ' is taken for ', got
+        print *, text, ' is read as ', got
     end subroutine refuses_real
 
     subroutine expect(got, wanted)

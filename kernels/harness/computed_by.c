@@ -7,21 +7,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The program's own symbols can be seen by their names only where it exports them: what it calls is asked for first. */
+/* The program's own symbols are visible by name only if it exports them, so its libraries are searched first. */
 void pw_library_of(const char *symbol, char *file, int32_t length)
 {
     char path[PATH_MAX];
-    Dl_info found;
+    Dl_info info;
     void *address = dlsym(RTLD_DEFAULT, symbol);
     file[0] = '\0';
-    if (address == NULL || dladdr(address, &found) == 0) return;
-    const char *name = realpath(found.dli_fname, path) != NULL ? path : found.dli_fname;
+    if (address == NULL || dladdr(address, &info) == 0) return;
+    const char *name = realpath(info.dli_fname, path) != NULL ? path : info.dli_fname;
     snprintf(file, (size_t)length, "%s", name);
 }
 
 void pw_one_thread_a_call(void)
 {
-    /* OpenBLAS and BLIS take an int or a 64-bit integer in a register: 1 is the same in both. */
+    /* OpenBLAS and BLIS expect an int or a 64-bit integer in a register: 1 is the same in both. */
     static const char *const setters[] = {"openblas_set_num_threads", "bli_thread_set_num_threads", "MKL_Set_Num_Threads",
                                           "armpl_set_num_threads"};
     for (size_t i = 0; i < sizeof setters / sizeof *setters; i++) {

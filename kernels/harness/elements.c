@@ -1,4 +1,4 @@
-/* Elements of any type that kernels have, as doubles and back; for the driver, outside the timed part. */
+/* Elements of any kernel type, to and from doubles; for the driver, outside of timed code. */
 #include "elements.h"
 
 #define PUT(T) for (int64_t i = 0; i < n; i++) ((T *)array)[first + i] = PW_NARROWED(T, values[i])

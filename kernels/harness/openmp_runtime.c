@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What of an ELF file in memory tells who it is. */
+/* The parts of an ELF file in memory that identify it. */
 struct image {
-    uintptr_t inside; /* an address that lies in it */
+    uintptr_t inside; /* an address inside it */
     const char *strings;
     const ElfW(Verdef) *versions;
     size_t version_count, own_name;
@@ -69,36 +69,36 @@ static int read_image(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct image *image = data;
     const ElfW(Phdr) *segment = info->dlpi_phdr, *end = segment + info->dlpi_phnum;
-    int found = 0;
+    int matches = 0;
     (void)size;
     for (; segment < end; segment++) {
         const uintptr_t first = info->dlpi_addr + segment->p_vaddr;
-        found |= segment->p_type == PT_LOAD && image->inside - first < segment->p_memsz;
+        matches |= segment->p_type == PT_LOAD && image->inside - first < segment->p_memsz;
     }
-    for (segment = info->dlpi_phdr; found && segment < end; segment++) {
+    for (segment = info->dlpi_phdr; matches && segment < end; segment++) {
         const uintptr_t first = info->dlpi_addr + segment->p_vaddr;
         if (segment->p_type == PT_DYNAMIC) read_dynamic(image, (const void *)first, info->dlpi_addr);
         if (segment->p_type == PT_NOTE && image->build == NULL) {
             read_notes(image, (const void *)first, (const unsigned char *)first + segment->p_memsz);
         }
     }
-    return found;
+    return matches;
 }
 
-/* The last of its versions whose names begin so: libraries name them in the order of their history. */
+/* The last of its versions whose names begin with the prefix: libraries list them in chronological order. */
 static void newest(const struct image *image, const char *beginning, char *text, size_t length)
 {
-    const char *found = NULL;
+    const char *latest = NULL;
     const ElfW(Verdef) *version = image->versions;
     for (size_t i = 0; version != NULL && i < image->version_count; i++) {
         const ElfW(Verdaux) *name = (const void *)((const char *)version + version->vd_aux);
         const char *word = image->strings + name->vda_name;
-        if (strncmp(word, beginning, strlen(beginning)) == 0 && isdigit((unsigned char)word[strlen(beginning)])) found = word;
+        if (strncmp(word, beginning, strlen(beginning)) == 0 && isdigit((unsigned char)word[strlen(beginning)])) latest = word;
         version = (const void *)((const char *)version + version->vd_next);
     }
-    if (found == NULL) return;
+    if (latest == NULL) return;
     const size_t used = strlen(text);
-    snprintf(text + used, length - used, "%s%s", used > 0 ? " " : "", found);
+    snprintf(text + used, length - used, "%s%s", used > 0 ? " " : "", latest);
 }
 
 void pw_threads_runtime(char *file, char *name, char *interfaces, char *build, int32_t length)

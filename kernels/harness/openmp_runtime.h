@@ -1,12 +1,13 @@
-/* Which library serves the program's threads: what it was linked with need not be what the dynamic linker loads. */
+/* The library that serves the program's threads: the dynamic linker may load another one than the program was linked with.
+   */
 #ifndef PAGEWISE_OPENMP_RUNTIME_H
 #define PAGEWISE_OPENMP_RUNTIME_H
 
 #include <stdint.h>
 
-/* Of the library whose functions calls of OpenMP go to: the file, as the kernel names what is mapped where they lie
- * (/proc/self/maps); the library's own name (DT_SONAME without its version: libgomp, libomp); its newest interfaces, which tell
- * its version (OMP_5.1 GOMP_5.1); and its build ID, which tells it from all others. Empty where there is none. `length`: of
+/* The library that the program's OpenMP calls go to: the file, as the operating system shows it at their address
+ * (/proc/self/maps); the library's name (DT_SONAME without its version: libgomp, libomp); its newest interfaces, which show
+ * its version (OMP_5.1 GOMP_5.1); and its build ID, which is unique. Empty if there is none. `length`: of
  * each text with its null character. */
 void pw_threads_runtime(char *file, char *name, char *interfaces, char *build, int32_t length);
 

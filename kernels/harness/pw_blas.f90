@@ -1,14 +1,14 @@
-!> The driver of kernels that have matrices multiplied by BLAS.
+!> The driver of kernels that multiply matrices by BLAS.
 module pw_blas
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t, c_ptr
-    use pw_computed_by, only: prove_library
+    use pw_computed_by, only: verify_library
     use pw_error, only: error_t
     use pw_gemm, only: gemm_t, read_gemm_options
     use pw_kinds, only: i8, r8
     implicit none
     private
 
-    !> The routine is called once a pass and thread, for the columns that the thread has.
+    !> The routine is called once per pass and thread, for the thread's columns.
     type, extends(gemm_t), public :: blas_gemm_t
     contains
         procedure :: read_options
@@ -34,7 +34,7 @@ contains
 
         call read_gemm_options(self, error)
         if (error%failed()) return
-        call prove_library(self%configuration, self%name//'_', error)
+        call verify_library(self%configuration, self%name//'_', error)
     end subroutine read_options
 
     subroutine multiply(self, passes, alpha, first, last, thread)

@@ -1,9 +1,9 @@
-/* The timed code of a kernel that has matrices multiplied by BLAS: a call of one of its four GEMM routines.
+/* The timed code of a kernel that multiplies matrices by BLAS: a call of one of its four GEMM routines.
  *
  * A kernel defines, and then includes this file:
- *   PW_GEMM               the routine, by the name that Fortran compilers give it: dgemm_
+ *   PW_GEMM               the routine, by its Fortran symbol name: dgemm_
  *   PW_ELEMENT            the type of the matrices' elements
- *   PW_BROKEN             the last column is left out: for the test that the check finds this
+ *   PW_BROKEN             skip the last column: for the test that validation detects it
  *
  * Source: Dongarra et al., A set of level 3 basic linear algebra subprograms, ACM TOMS 16 (1990). */
 #ifndef PAGEWISE_BLAS_H
@@ -18,12 +18,12 @@
 #define PW_LEFT_OUT 0
 #endif
 
-/* Last come the lengths of both characters, as Fortran compilers pass them. */
+/* The last arguments are the lengths of both characters, as Fortran compilers pass them. */
 void PW_GEMM(const char *transa, const char *transb, const int *m, const int *n, const int *k, const PW_ELEMENT *alpha,
              const PW_ELEMENT *a, const int *lda, const PW_ELEMENT *b, const int *ldb, const PW_ELEMENT *beta, PW_ELEMENT *c,
              const int *ldc, size_t transa_length, size_t transb_length);
 
-/* c = c + alpha a b for the columns of b and c that a thread has; see pw_blas.f90. */
+/* c = c + alpha a b for the columns of b and c of one thread; see pw_blas.f90. */
 void pw_gemm_call(int64_t n, int64_t columns, int64_t stride, double alpha, const PW_ELEMENT *a, const PW_ELEMENT *b, PW_ELEMENT *c)
 {
     const int rows = (int)n, width = (int)columns - PW_LEFT_OUT, step = (int)stride;

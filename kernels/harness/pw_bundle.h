@@ -1,10 +1,11 @@
-/* The timed code of a kernel that passes over many fp64 streams at once: what pw_bundle_run of its kernel.c is made of.
+/* The timed code of a kernel that passes over many fp64 streams at once: the parts of pw_bundle_run in its kernel.c.
  *
  * A kernel may define, before it includes this file:
  *   PW_UPDATES            it reads what it writes
- *   PW_BROKEN             the last line is left out: for the test that the check finds this
- * The build's variant comes as PW_PREFETCH_..., PW_STORES_.... In the plain variant the loops are the Fortran compiler's,
- * where a kernel has PW_FORTRAN_LOOP call them. */
+ *   PW_BROKEN             skip the last line: for the test that validation detects it
+ * The macros PW_PREFETCH_..., PW_STORES_... set the build's variant. In the plain variant the loops are the Fortran
+ compiler's,
+ * called through the kernel's PW_FORTRAN_LOOP. */
 #ifndef PAGEWISE_BUNDLE_H
 #define PAGEWISE_BUNDLE_H
 
@@ -31,7 +32,7 @@
 #define PW_LEFT_OUT 0
 #endif
 
-/* Over the streams of a line, and over the vectors of a line: without a loop in the code. */
+/* Over the streams of a line, and over the vectors of a line: fully unrolled. */
 #if defined(__clang__)
 #define PW_EACH(j, n) _Pragma("clang loop unroll(full)") for (int j = 0; j < (n); j++)
 #define PW_VECTORS(u) _Pragma("clang loop unroll(full)") for (int u = 0; u < pw_line_doubles; u += pw_vector_doubles)
@@ -45,7 +46,7 @@ enum { pw_most_streams = 32, pw_line_vectors = pw_line_doubles / pw_vector_doubl
 /* The work on the line at element i of the streams. */
 typedef void pw_line_work(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum);
 
-/* Vectors start on a line of their stream, so that all are aligned. */
+/* Vectors start at a line of their stream, so that all are aligned. */
 PW_INLINE void pw_put(double *p, pw_vector v)
 {
     if (PW_PAST_CACHES)
@@ -70,7 +71,7 @@ PW_INLINE double pw_total(pw_vector v)
 }
 
 #if defined(PW_PREFETCH_BLOCK)
-/* Bring elements first to last of a stream into the cache. */
+/* Load elements first to last of a stream into the cache. */
 PW_INLINE void pw_bring(const double *stream, int64_t first, int64_t last, int by_prefetch)
 {
     for (int64_t k = first; k < last; k += pw_line_doubles) {
@@ -93,7 +94,7 @@ __attribute__((noinline)) static void pw_bring_block(const struct pw_bundle_call
 }
 #endif
 
-/* One pass: `work` on every line. The numbers of streams are constants to the compiler. */
+/* One pass: `work` on every line. The numbers of streams are compile-time constants. */
 PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, const int outputs, const double *const *in,
                        const int inputs, pw_line_work *work, double s, pw_vector *sum)
 {
@@ -107,7 +108,7 @@ PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, co
     const int64_t block = n;
 #endif
     struct pw_zeroing zero[pw_most_streams];
-    PW_EACH(j, outputs) zero[j] = pw_zero_begin(out[j], n, sizeof *out[j], call->zero_ahead);
+    PW_EACH(j, outputs) zero[j] = pw_zero_begin(out[j], n, sizeof *out[j], call->zero_distance);
     for (int64_t first = 0; first < n; first += block) {
         const int64_t end = first + block < n ? first + block : n;
 #if defined(PW_PREFETCH_BLOCK)
@@ -141,7 +142,7 @@ PW_INLINE double *pw_out(const struct pw_bundle_call *call, int64_t j)
     return call->out + j * call->stride;
 }
 
-/* One pass over so many streams of each. */
+/* One pass over these numbers of streams. */
 PW_INLINE void pw_over_all(const struct pw_bundle_call *call, const int outputs, const int inputs, pw_line_work *work, double s,
                            pw_vector *sum)
 {
@@ -152,7 +153,7 @@ PW_INLINE void pw_over_all(const struct pw_bundle_call *call, const int outputs,
     pw_over(call, out, outputs, in, inputs, work, s, sum);
 }
 
-/* Between passes: what was stored must be there, and nothing read may be kept. */
+/* Between passes: all stores must be done, and no loaded value may be kept. */
 PW_INLINE void pw_pass_ends(void)
 {
     if (PW_PAST_CACHES) pw_stream_fence();

@@ -1,4 +1,4 @@
-/* What a driver asks of timed code that passes over many streams at once; pw_bundle.f90 has the same type. */
+/* A call of timed code that passes over many streams at once; pw_bundle.f90 declares the same type. */
 #ifndef PAGEWISE_BUNDLE_CALL_H
 #define PAGEWISE_BUNDLE_CALL_H
 
@@ -8,13 +8,13 @@ struct pw_bundle_call {
     int64_t passes, elements;      /* elements: whole cache lines */
     int64_t stride;                /* elements from the start of one stream to that of the next */
     int64_t inputs, outputs;       /* streams that are read; that are written */
-    const double *in;              /* the first element of the first of each */
+    const double *in;              /* the first element of the first stream of each */
     double *out;
-    int64_t distance;              /* prefetch=software: bytes that are asked for ahead */
-    int64_t block;                 /* prefetch=block: bytes of each input that are loaded ahead */
-    int64_t zero_ahead;            /* stores=zfill: bytes of each output that are zeroed ahead */
+    int64_t distance;              /* prefetch=software: distance in bytes */
+    int64_t block;                 /* prefetch=block: bytes of each input that are loaded before use */
+    int64_t zero_distance;            /* stores=zfill: distance in bytes of the zeroed outputs */
     double scalar;
-    double sum;                    /* out, of a reduction: that of the last pass */
+    double sum;                    /* output of a reduction: the sum of the last pass */
     int32_t fused, by_prefetch;    /* prefetch=block: all inputs in one loop; by prefetch instructions */
 };
 

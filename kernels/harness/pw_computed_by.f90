@@ -1,4 +1,4 @@
-!> Proof of which library computes: what a build was linked with need not be what the dynamic linker loads.
+!> Verifies which library computes: the dynamic linker may load another one than the build was linked with.
 module pw_computed_by
     use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_null_char
     use pw_error, only: error_t, exit_system
@@ -22,13 +22,13 @@ module pw_computed_by
         end subroutine pw_one_thread_a_call
     end interface
 
-    public :: prove_library
+    public :: verify_library
 
 contains
 
-    !> Note in `configuration` the file of the library that has `symbol`, and keep it to one thread a call. Another file than
-    !> the one linked is an error: it would be measured by a wrong name.
-    subroutine prove_library(configuration, symbol, error)
+    !> Record in `configuration` the file of the library with `symbol`, and limit it to one thread per call. Another file
+    !> than the one linked is an error: it would be measured under a wrong name.
+    subroutine verify_library(configuration, symbol, error)
         type(configuration_t), intent(inout) :: configuration
         character(*), intent(in) :: symbol
         type(error_t), intent(inout) :: error
@@ -39,12 +39,12 @@ contains
         loaded = from_c(buffer)
         if (len(configuration%library_file) == 0) configuration%library_file = loaded    ! linked statically
         if (loaded /= configuration%library_file) then
-            call error%raise(exit_system, 'this was built with '//configuration%library_file//', but '//symbol// &
-                             ' comes from '//loaded, 'prove_library', &
-                             'unset LD_PRELOAD and LD_LIBRARY_PATH, or build it anew where the library was replaced')
+            call error%raise(exit_system, 'the program was built with '//configuration%library_file//', but '//symbol// &
+                             ' comes from '//loaded, 'verify_library', &
+                             'unset LD_PRELOAD and LD_LIBRARY_PATH, or rebuild it if the library was replaced')
             return
         end if
         call pw_one_thread_a_call()
-    end subroutine prove_library
+    end subroutine verify_library
 
 end module pw_computed_by

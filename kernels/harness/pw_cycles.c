@@ -1,5 +1,5 @@
-/* Additions of integers, each of what the one before made: one a cycle on x86-64 and on AArch64. Both operands are
- * registers, for Intel's processors from Golden Cove on fold additions of constants before they execute them. */
+/* Integer additions, each of the result of the previous one: one per cycle on x86-64 and on AArch64. Both operands are
+ * registers, because Intel's processors from Golden Cove on fold additions of constants before they execute them. */
 #include "pw_cycles.h"
 
 enum { additions = 200 };
@@ -18,6 +18,6 @@ int64_t pw_cycles_pass(int64_t n)
     return sum == (uint64_t)cycles ? cycles : 0;
 #else
     (void)n;
-    return 0; /* POWER's additions take more than a cycle, differing by generation */
+    return 0; /* POWER's additions take more than one cycle, depending on the generation */
 #endif
 }

@@ -1,4 +1,4 @@
-!> The clock of the core, measured without counters: by a chain of dependent additions, one a cycle.
+!> The clock frequency of the core, measured without counters: by a chain of dependent additions, one per cycle.
 module pw_cycles
     use, intrinsic :: iso_c_binding, only: c_int64_t
     use pw_kinds, only: i8, r8
@@ -21,8 +21,8 @@ module pw_cycles
 
 contains
 
-    !> Cycles a second on the calling thread's core now, the most of some windows; 0 on processors whose additions take other
-    !> than a cycle. To be called right after what is to be told in cycles: clocks follow the load.
+    !> Present cycles per second of the calling thread's core, the maximum of some windows; 0 on processors whose additions
+    !> do not take one cycle. Call it directly after the work to be expressed in cycles: clock frequencies follow the load.
     real(r8) function clock_hertz()
         real(r8) :: start, seconds
         integer(i8) :: cycles

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Run a chain of about n cycles; returns how many it has, 0 on processors where that is not known. */
+/* Run a chain of about n cycles; returns its actual number of cycles, 0 on processors for which it is unknown. */
 int64_t pw_cycles_pass(int64_t n);
 
 #endif

@@ -1,4 +1,4 @@
-!> Elements of the types that kernels have: names, sizes, places in memory, and values as doubles.
+!> Elements of the kernels' types: names, sizes, addresses, and values as doubles.
 module pw_elements
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_intptr_t, c_null_ptr, c_ptr
     use pw_kinds, only: i8

@@ -1,10 +1,10 @@
-!> What the main programs of kernels and mini-apps put on record: first touch, proof of the pages, counts, version.
+!> What the main programs of kernels and mini-apps record: first touch, observed pages, counts, version.
 module pw_evidence
     use, intrinsic :: iso_c_binding, only: c_f_pointer
     use, intrinsic :: iso_fortran_env, only: int8, output_unit
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
-    use pw_pages, only: paged_array_t, pages_policy_name, pages_policy_t, pages_proof_t, pages_prove
+    use pw_pages, only: paged_array_t, pages_policy_name, pages_policy_t, observed_pages_t, pages_observe
     use pw_record, only: array_record_t, configuration_t, pages_record_t, record_t, validation_t
     use pw_region, only: regions_collect, regions_cost, regions_counters
     use pw_system, only: base_page_size, page_faults
@@ -20,11 +20,11 @@ module pw_evidence
         integer(i8) :: minor = 0, major = 0
     end type populated_t
 
-    public :: populate, prove_pages, put_regions, median, outcome, print_version
+    public :: populate, record_pages, put_regions, median, outcome, print_version
 
 contains
 
-    !> First touch: one store in each base page, by the thread that will work there or all by the first one.
+    !> First touch: one store in each base page, by the thread that will use it, or all by the first thread.
     subroutine populate(memory, parallel, populated)
         type(paged_array_t), intent(in) :: memory(:)
         logical, intent(in) :: parallel
@@ -65,8 +65,8 @@ contains
         if (last >= first) bytes(last) = 0_int8
     end subroutine touch
 
-    !> Put all regions on record, and as its counters those of the region with the path `whole`, outside of parallel regions.
-    !> Exit code 1 where regions do not nest.
+    !> Record all regions, and as the record's counters those of the region with the path `whole`, outside of parallel
+    !> regions. Exit code 1 if regions do not nest.
     subroutine put_regions(record, whole, error)
         type(record_t), intent(inout) :: record
         character(*), intent(in) :: whole
@@ -78,30 +78,30 @@ contains
         call regions_cost(record%region_cost, inside)
     end subroutine put_regions
 
-    !> The kernel's accounting of the arrays, for the record.
-    subroutine prove_pages(memory, policy, pages, error)
+    !> The observed pages of the arrays, for the record.
+    subroutine record_pages(memory, policy, pages, error)
         type(paged_array_t), intent(in) :: memory(:)
         type(pages_policy_t), intent(in) :: policy
         type(pages_record_t), intent(out) :: pages
         type(error_t), intent(inout) :: error
-        type(pages_proof_t) :: proof
+        type(observed_pages_t) :: observed
         integer :: i
 
-        call pages_prove(memory, policy, proof, error)
+        call pages_observe(memory, policy, observed, error)
         if (error%failed()) return
         pages%policy = pages_policy_name(policy)
-        pages%method = trim(proof%method)
-        pages%page_size_requested = proof%page_size_requested
-        pages%page_size_observed = proof%page_size_observed
-        pages%huge_coverage = proof%huge_coverage
-        allocate (pages%arrays(size(proof%arrays)))
-        do i = 1, size(proof%arrays)
-            pages%arrays(i) = array_record_t(trim(proof%arrays(i)%name), proof%arrays(i)%bytes, proof%arrays(i)%huge_bytes, &
-                                             proof%arrays(i)%page_size_observed)
+        pages%method = trim(observed%method)
+        pages%page_size_requested = observed%page_size_requested
+        pages%page_size_observed = observed%page_size_observed
+        pages%huge_coverage = observed%huge_coverage
+        allocate (pages%arrays(size(observed%arrays)))
+        do i = 1, size(observed%arrays)
+            pages%arrays(i) = array_record_t(trim(observed%arrays(i)%name), observed%arrays(i)%bytes, &
+                                             observed%arrays(i)%huge_bytes, observed%arrays(i)%page_size_observed)
         end do
-    end subroutine prove_pages
+    end subroutine record_pages
 
-    !> The middle value, or the mean of the two in the middle.
+    !> The median.
     pure real(r8) function median(values)
         real(r8), intent(in) :: values(:)
         real(r8) :: sorted(size(values)), kept
@@ -131,15 +131,15 @@ contains
             'hugepages  '//configuration%hugepages, &
             'prefetch   '//configuration%prefetch, &
             'stores     '//configuration%stores, &
-            'finalizers '//trim(merge('once, at the end of the block: regions may be objects    ', &
-                                      'not to be relied on: regions are begun and ended by calls', configuration%finalizers))
+            'finalizers '//trim(merge('once, at the end of the block: regions can be objects', &
+                                      'unreliable: begin and end regions by calls           ', configuration%finalizers))
         if (allocated(configuration%library_file)) then
             if (len(configuration%library_file) > 0) &
                 write (output_unit, '(a)') 'library    '//configuration%library//': '//configuration%library_file
         end if
     end subroutine print_version
 
-    !> A check's result in words.
+    !> A validation's result as text.
     pure function outcome(validation) result(text)
         type(validation_t), intent(in) :: validation
         character(:), allocatable :: text

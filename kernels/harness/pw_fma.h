@@ -1,8 +1,8 @@
-/* Vectors of every width and type that a build has, and what a fused multiply-add loop does with them.
+/* Vectors of every width and type that a build has, and the operations of a fused multiply-add loop on them.
  *
- * For each NAME (fp64_scalar, fp64_128, ... fp32_vla) there are the type NAME_vector, the number of its elements
- * NAME_lanes(), and NAME_load, NAME_store, NAME_every (all elements the same), NAME_hide (the same, but the compiler does not
- * know) and NAME_fma (x*a + b). */
+ * For each NAME (fp64_scalar, fp64_128, ... fp32_vla) this defines the type NAME_vector, the number of its elements
+ * NAME_lanes(), and NAME_load, NAME_store, NAME_every (all elements equal), NAME_hide (equal, but the compiler does not
+ * know that) and NAME_fma (x*a + b). */
 #ifndef PAGEWISE_FMA_H
 #define PAGEWISE_FMA_H
 
@@ -17,7 +17,7 @@
     PW_INLINE T name##_hide(T v) { PW_OPAQUE(v); return v; }                                                                    \
     PW_INLINE T name##_fma(T x, T a, T b) { return x * a + b; }
 
-/* Written out: of a loop over elements GCC makes stores, and a load that waits for them. */
+/* Written out: from a loop over elements GCC generates stores, and a load that waits for them. */
 #define PW_TIMES_2(s) s, s
 #define PW_TIMES_4(s) PW_TIMES_2(s), PW_TIMES_2(s)
 #define PW_TIMES_8(s) PW_TIMES_4(s), PW_TIMES_4(s)

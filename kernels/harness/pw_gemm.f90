@@ -1,7 +1,7 @@
 !> The driver of kernels that multiply square matrices, c = c + alpha a b, of any of BLAS' four types.
 !>
-!> alpha is 1 and -1 in turn: every second pass takes back what the one before did. All elements are small whole numbers, so
-!> that results are exact in whatever order the products are added.
+!> alpha is alternately 1 and -1: every second pass undoes the previous one. All elements are small whole numbers, so
+!> that results are exact whatever the order in which the products are added.
 module pw_gemm
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
     use pw_deviation, only: worse, worst_of
@@ -22,12 +22,12 @@ module pw_gemm
     integer(i8), parameter :: matrix_alignment = 64, grain = 8      ! bytes; columns of c
     integer(i8), parameter :: most_rows = 2_i8**24
 
-    !> A kernel of the kind: its type, and how a thread multiplies.
+    !> A kernel of this kind: its type, and how a thread multiplies.
     type, extends(kernel_t), abstract, public :: gemm_t
         integer :: type = gemm_fp64
         integer(i8) :: n = 0, stride = 0        !< rows and columns; elements from column to column
         integer(i8) :: threads = 1
-        integer(i8), private :: rows_asked = 0, passes = 0
+        integer(i8), private :: rows_requested = 0, passes = 0
     contains
         procedure :: declare_options => declare_gemm_options
         procedure :: read_options => read_gemm_options
@@ -44,7 +44,7 @@ module pw_gemm
     end type gemm_t
 
     abstract interface
-        !> `passes` passes over columns first:last of b and c, by thread `thread` (from 0); the first with `alpha`, which
+        !> `passes` passes over columns first:last of b and c, by thread `thread` (from 0), starting with `alpha`, which
         !> changes its sign after each.
         subroutine multiply(self, passes, alpha, first, last, thread)
             import :: gemm_t, i8, r8
@@ -57,12 +57,12 @@ module pw_gemm
 
 contains
 
-    !> The options of all such kernels: one with options of its own calls this and the next too.
+    !> The options of all such kernels; a kernel with additional options calls this and the next procedure too.
     subroutine declare_gemm_options(self)
         class(gemm_t), intent(inout) :: self
 
-        call self%options%add('rows', option_count, '0', 'rows and columns of the matrices, in place of --working-set; 0: '// &
-                              'as many as that holds')
+        call self%options%add('rows', option_count, '0', 'rows and columns of the matrices, instead of --working-set; 0: '// &
+                              'as many as fit into it')
     end subroutine declare_gemm_options
 
     subroutine read_gemm_options(self, error)
@@ -70,9 +70,9 @@ contains
         type(error_t), intent(inout) :: error
 
         call self%options%get('threads', self%threads)
-        call self%options%get('rows', self%rows_asked)
-        if (self%rows_asked > most_rows) call error%raise(exit_usage, 'a matrix has more than '//to_text(most_rows)//' rows', &
-                                                          self%name, 'give fewer --rows')
+        call self%options%get('rows', self%rows_requested)
+        if (self%rows_requested > most_rows) call error%raise(exit_usage, '--rows is above '//to_text(most_rows), &
+                                                          self%name, 'choose fewer --rows')
     end subroutine read_gemm_options
 
     !> Bytes of further arrays for matrices of n rows, and their names; none by default.
@@ -87,8 +87,8 @@ contains
         allocate (name(0), bytes(0))
     end subroutine no_buffers
 
-    !> Matrices of as many rows as asked for, or the largest that the working set holds. Columns start at cache lines, an odd number of lines apart, so that
-    !> they do not compete for the same sets of the caches.
+    !> Matrices with the requested rows, or the largest that fit into the working set. Columns start at cache lines, an odd
+    !> number of lines apart, so that they do not compete for the same sets of the caches.
     subroutine plan(self, bytes, wanted, error)
         class(gemm_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -100,19 +100,19 @@ contains
 
         wanted%element_bytes = type_bytes(self%type)
         of_line = matrix_alignment/wanted%element_bytes
-        self%n = self%rows_asked
+        self%n = self%rows_requested
         if (self%n == 0) self%n = int(sqrt(real(bytes/(3*wanted%element_bytes), r8)), i8)
         do
             if (self%n < 1) then
-                call error%raise(exit_usage, 'the working set does not hold three matrices and their buffers', self%name, &
-                                 'give a larger --working-set')
+                call error%raise(exit_usage, 'the working set is too small for three matrices and their buffers', self%name, &
+                                 'choose a larger --working-set')
                 return
             end if
             self%stride = ((self%n + of_line - 1)/of_line)
             if (modulo(self%stride, 2_i8) == 0) self%stride = self%stride + 1
             self%stride = self%stride*of_line
             call self%buffers(self%n, name, more)
-            if (self%rows_asked > 0 .or. 3*self%stride*self%n*wanted%element_bytes + sum(more) <= bytes) exit
+            if (self%rows_requested > 0 .or. 3*self%stride*self%n*wanted%element_bytes + sum(more) <= bytes) exit
             self%n = self%n - 1
         end do
         wanted%elements = 3*self%n**2
@@ -139,8 +139,8 @@ contains
         !$omp end parallel
     end subroutine initialise
 
-    !> First value of element (i,j) of a matrix: whole numbers from -4 to 4, the imaginary part too. Their mix is such that
-    !> no row or column is like another.
+    !> First value of element (i,j) of a matrix: whole numbers from -4 to 4, the imaginary part too. They are mixed so that
+    !> no two rows or columns are equal.
     pure elemental complex(r8) function initial(matrix, i, j, of_complex) result(value)
         integer, intent(in) :: matrix
         integer(i8), intent(in) :: i, j
@@ -202,7 +202,7 @@ contains
         end select
     end subroutine put_column
 
-    !> Column j of c as it is now.
+    !> Column j of c after the passes so far.
     subroutine get_column(self, j, values)
         class(gemm_t), intent(in) :: self
         integer(i8), intent(in) :: j
@@ -228,7 +228,7 @@ contains
         end select
     end subroutine get_column
 
-    !> Each thread makes its passes over its own columns of c: nothing is shared but a, which is only read.
+    !> Each thread passes over its own columns of c: only a is shared, which is only read.
     subroutine run(self, passes)
         class(gemm_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
@@ -244,39 +244,39 @@ contains
     end subroutine run
 
     !> The whole of c by Freivalds' check, c x = c0 x + a (b x) for a vector x of whole numbers, and three columns of it by
-    !> plain loops. An even number of passes would look like work left undone, and gets another one.
+    !> plain loops. An even number of passes would look like no work, and gets one more.
     !>
     !> Source: R. Freivalds, Probabilistic machines can use less running time, IFIP Congress 1977.
     subroutine validate(self, outcome)
         class(gemm_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
-        complex(r8), allocatable :: x(:), b_x(:), expected(:), found(:), column(:)
+        complex(r8), allocatable :: x(:), b_x(:), expected(:), computed(:), column(:)
         logical :: of_complex
         integer(i8) :: i, j, p, place, sample(3)
 
         if (modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
         of_complex = self%type == gemm_complex_fp32 .or. self%type == gemm_complex_fp64
-        allocate (x(self%n), b_x(self%n), expected(self%n), found(self%n), column(self%n))
+        allocate (x(self%n), b_x(self%n), expected(self%n), computed(self%n), column(self%n))
         do j = 1, self%n
             x(j) = initial(4, j, 1_i8, .false.) + 5.0_r8
         end do
         b_x = 0.0_r8
         expected = 0.0_r8
-        found = 0.0_r8
+        computed = 0.0_r8
         do j = 1, self%n
             do i = 1, self%n
                 b_x(i) = b_x(i) + initial(2, i, j, of_complex)*x(j)
                 expected(i) = expected(i) + initial(3, i, j, of_complex)*x(j)
             end do
             call self%get_column(j, column)
-            found = found + column*x(j)
+            computed = computed + column*x(j)
         end do
         do p = 1, self%n
             do i = 1, self%n
                 expected(i) = expected(i) + initial(1, i, p, of_complex)*b_x(p)
             end do
         end do
-        outcome%error = worst_of(abs(found - expected))
+        outcome%error = worst_of(abs(computed - expected))
 
         sample = [1_i8, (self%n + 1)/2, self%n]
         do place = 1, size(sample)
@@ -296,7 +296,7 @@ contains
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> The source names each matrix once a pass, c twice; a complex multiply-add is eight operations.
+    !> The source names each matrix once per pass, c twice; a complex multiply-add is eight operations.
     function traffic(self, passes) result(moved)
         class(gemm_t), intent(in) :: self
         integer(i8), intent(in) :: passes

@@ -1,4 +1,4 @@
-/* Vectors that are worked on at a time: as many as leave some of 32 or 16 registers, written out. */
+/* Vectors processed at a time: as many as leave some of 32 or 16 registers free, written out. */
 #ifndef PAGEWISE_GROUP_H
 #define PAGEWISE_GROUP_H
 

@@ -1,17 +1,17 @@
-!> What every micro-kernel's main program shares: the common options, first touch, timed repetitions, proof of the
-!> pages, check of the result, the record and the summary.
+!> Shared code of every micro-kernel's main program: the common options, first touch, timed repetitions, page
+!> verification, validation of the result, the record and the summary.
 !>
-!> A kernel extends `kernel_t` and hands itself to `run_kernel`. Order of calls: declare_options, read_options, plan,
+!> A kernel extends `kernel_t` and passes itself to `run_kernel`. Order of calls: declare_options, read_options, plan,
 !> initialise, run (several times), validate, traffic, metrics. A sweep begins again with read_options at each point.
 module pw_harness
     use, intrinsic :: iso_c_binding, only: c_intptr_t
     use, intrinsic :: iso_fortran_env, only: output_unit
     use pw_error, only: end_program, error_t, exit_check, exit_usage
-    use pw_evidence, only: median, outcome, populate, populated_t, prove_pages, put_regions
+    use pw_evidence, only: median, outcome, populate, populated_t, record_pages, put_regions
     use pw_kinds, only: i4, i8, r8
-    use pw_openmp_runtime, only: prove_runtime
+    use pw_openmp_runtime, only: verify_runtime
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
-    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, pages_policy_from_name, &
+    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_free, pages_policy_from_name, &
         pages_policy_names, pages_policy_t, pages_require
     use pw_processor, only: processor_check
     use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
@@ -24,7 +24,7 @@ module pw_harness
     implicit none
     private
 
-    !> The arrays that a kernel wants for a working set.
+    !> The arrays that a kernel needs for a working set.
     type, public :: plan_t
         integer(i8) :: elements = 0, element_bytes = 0
         character(16), allocatable :: name(:)
@@ -48,7 +48,7 @@ module pw_harness
     end type kernel_t
 
     abstract interface
-        !> The arrays for a working set of `bytes`; their sum must not exceed it.
+        !> The arrays for a working set of `bytes`; their sum is at most this.
         subroutine plan(self, bytes, wanted, error)
             import :: error_t, i8, kernel_t, plan_t
             class(kernel_t), intent(inout) :: self
@@ -57,7 +57,7 @@ module pw_harness
             type(error_t), intent(inout) :: error
         end subroutine plan
 
-        !> Fill the arrays in `self%memory`, of `elements` elements as planned; forget earlier passes.
+        !> Fill the arrays in `self%memory`, of `elements` elements as planned; reset earlier passes.
         subroutine initialise(self, elements)
             import :: i8, kernel_t
             class(kernel_t), intent(inout) :: self
@@ -92,7 +92,7 @@ module pw_harness
     integer(i8), parameter :: smallest_sweep = 8192_i8
     real(r8), parameter :: repetition_seconds = 0.010_r8, sweep_repetition_seconds = 0.004_r8
 
-    !> Common options as read, and what is measured once for a process.
+    !> The common options, and what is measured once per process.
     type :: session_t
         integer(i8) :: working_set = 0, repetitions = 0, threads = 1
         type(pages_policy_t) :: policy
@@ -104,7 +104,7 @@ module pw_harness
 
 contains
 
-    !> The whole life of a kernel's main program; ends it with an exit code other than 0 where something failed.
+    !> A kernel's entire main program; exits with a code other than 0 if something failed.
     subroutine run_kernel(kernel)
         class(kernel_t), intent(inout) :: kernel
         type(session_t) :: session
@@ -125,7 +125,7 @@ contains
         end if
     end subroutine run_kernel
 
-    !> Add the kernel's own options to `self%options`; by default there are none.
+    !> Add the kernel's own options to `self%options`; none by default.
     subroutine no_options(self)
         class(kernel_t), intent(inout) :: self
 
@@ -133,7 +133,7 @@ contains
         end associate
     end subroutine no_options
 
-    !> Read the kernel's own options; raise exit_usage where they make no sense.
+    !> Read the kernel's own options; raise exit_usage if they are invalid.
     subroutine nothing_to_read(self, error)
         class(kernel_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -142,7 +142,7 @@ contains
         end associate
     end subroutine nothing_to_read
 
-    !> The figures which `passes` passes in `seconds` amount to, the headline first; by default, bandwidths.
+    !> The figures of `passes` passes in `seconds`, the headline first; by default, bandwidths.
     function bandwidths(self, passes, seconds) result(figures)
         class(kernel_t), intent(in) :: self
         integer(i8), intent(in) :: passes
@@ -152,7 +152,7 @@ contains
         figures = bandwidth_metrics(self%traffic(passes), seconds)
     end function bandwidths
 
-    !> Bandwidth by both conventions, in the order stream, hardware.
+    !> Bandwidth by both conventions, stream first, then hardware.
     function bandwidth_metrics(moved, seconds) result(figures)
         type(traffic_t), intent(in) :: moved
         real(r8), intent(in) :: seconds
@@ -168,19 +168,19 @@ contains
 
         associate (options => kernel%options)
             call options%start(program, kernel%summary)
-            call options%add('working-set', option_bytes, kernel%default_working_set, 'bytes of all arrays together', &
+            call options%add('working-set', option_bytes, kernel%default_working_set, 'total bytes of all arrays', &
                              lowest=512_i8)
             call options%add('repetitions', option_count, '5', 'timed repetitions', lowest=1_i8)
             call options%add('threads', option_count, '1', 'threads', lowest=1_i8, ladder=threads_ladder())
             call options%add('pages', option_choice, kernel%configuration%hugepages, 'page policy of the arrays', &
                              choices=pages_policy_names())
-            call options%add('allocation', option_choice, 'dynamic', 'where the arrays are: mapped, or part of a large array '// &
+            call options%add('allocation', option_choice, 'dynamic', 'memory of the arrays: mapped, or part of a large array '// &
                              'of the program', choices='dynamic|static')
-            call options%add('first-touch', option_choice, 'parallel', 'who touches the pages first: each thread its share, '// &
-                             'or the first thread all', choices='parallel|serial')
-            call options%add('sweep', option_text, '', 'a curve over an option, a record each: OPTION or OPTION=VALUE,VALUE; '// &
-                             'working-set goes from 8 KiB up to --working-set')
-            call options%add('record', option_text, '', 'append the record of each measurement to this file, one JSON a line')
+            call options%add('first-touch', option_choice, 'parallel', 'first touch of the pages: each thread its share, '// &
+                             'or the first thread all of them', choices='parallel|serial')
+            call options%add('sweep', option_text, '', 'one record per value of an option: OPTION or OPTION=VALUE,VALUE; '// &
+                             'working-set runs from 8 KiB to --working-set')
+            call options%add('record', option_text, '', 'append the record of each measurement to this file as a JSON line')
         end associate
     end subroutine declare_common_options
 
@@ -197,7 +197,7 @@ contains
         measured = 0
         call read_session(kernel, session, error)
         if (.not. error%failed()) call processor_check(kernel%configuration, error)
-        call prove_runtime(kernel%configuration, error)
+        call verify_runtime(kernel%configuration, error)
         if (error%failed()) return
         call begin_sweep(kernel, session, values, error)
         if (error%failed()) return
@@ -216,7 +216,7 @@ contains
             'do not use this configuration; try another compiler version')
     end subroutine measure
 
-    !> What is swept, and the values, separated by ','.
+    !> The swept option and its values, separated by ','.
     subroutine begin_sweep(kernel, session, values, error)
         class(kernel_t), intent(in) :: kernel
         type(session_t), intent(inout) :: session
@@ -242,9 +242,9 @@ contains
             values = kernel%options%ladder(session%swept)
         end if
         if (len(session%swept) > 0 .and. (len(values) == 0 .or. session%swept == 'pages')) &
-            call error%raise(exit_usage, "'"//word//"' is no sweep", 'pw_harness', &
-                             'take --sweep OPTION=VALUE,VALUE,... with an option other than --pages; '// &
-                             'those with a ladder in --list-options need no values')
+            call error%raise(exit_usage, "'"//word//"' is not a sweep", 'pw_harness', &
+                             'use --sweep OPTION=VALUE,VALUE,... with an option other than --pages; '// &
+                             'options with a ladder in --list-options need no values')
     end subroutine begin_sweep
 
     pure function first_of(values) result(value)
@@ -254,7 +254,8 @@ contains
         value = values(:index(values//',', ',') - 1)
     end function first_of
 
-    !> Allocate, place and prove the memory, and measure, unless the kernel made the same of the working set before.
+    !> Allocate, place and verify the memory, and measure, unless the kernel's arrays equal those of the previous working
+    !> set.
     subroutine measure_point(kernel, session, measured, failures, error)
         class(kernel_t), intent(inout) :: kernel
         type(session_t), intent(inout) :: session
@@ -275,7 +276,7 @@ contains
         if (error%failed()) return
         call regions_reset()
         call populate(kernel%memory, session%parallel_touch, session%populated)
-        call pages_confirm(kernel%memory, session%policy, error)
+        call pages_verify(kernel%memory, session%policy, error)
         if (error%failed()) return
         call measure_working_set(kernel, session, wanted, failures, error)
         if (error%failed()) return
@@ -283,7 +284,7 @@ contains
         deallocate (kernel%memory)
     end subroutine measure_point
 
-    !> Working sets of a sweep: two an octave.
+    !> Working sets of a sweep: two per octave.
     pure integer(i8) function sweep_size(step)
         integer, intent(in) :: step
 
@@ -311,9 +312,9 @@ contains
         end associate
     end subroutine read_session
 
-    !> Map the arrays. Starts that lie a power of two apart compete for the same cache sets and look alike to the memory
-    !> disambiguation, which compares the low 12 address bits: each array starts a few lines further on. And 64 KiB, so that
-    !> the streams lie in differing banks of the memory; one page of 4 KiB instead costs a triad 5 % on Zen 4 (huge pages).
+    !> Map the arrays. Starts that are a power of two apart compete for the same cache sets and look identical to the memory
+    !> disambiguation, which compares the low 12 address bits: each array starts a few lines later, plus 64 KiB, so that
+    !> the streams are in different memory banks; one page of 4 KiB instead costs a triad 5 % on Zen 4 (huge pages).
     subroutine allocate_arrays(kernel, session, wanted, error)
         class(kernel_t), intent(inout) :: kernel
         type(session_t), intent(in) :: session
@@ -346,7 +347,7 @@ contains
         end do
     end subroutine free_arrays
 
-    !> Time the repetitions of one working set, check, prove, record and print.
+    !> Time the repetitions of one working set, validate, observe the pages, record and print.
     subroutine measure_working_set(kernel, session, wanted, failures, error)
         class(kernel_t), intent(inout) :: kernel
         type(session_t), intent(inout) :: session
@@ -392,7 +393,7 @@ contains
         if (error%failed()) return
         record%traffic = kernel%traffic(record%passes)
         record%metrics = kernel%metrics(record%passes, median(record%seconds))
-        call prove_pages(kernel%memory, session%policy, record%pages, error)
+        call record_pages(kernel%memory, session%policy, record%pages, error)
         if (error%failed()) return
         call kernel%validate(record%validation)
         if (.not. record%validation%passed) failures = failures + 1
@@ -408,9 +409,9 @@ contains
         end if
     end subroutine measure_working_set
 
-    !> Passes that fill `target` seconds, found by doubling; it also warms caches and clocks. Or, after one to warm up, as many
-    !> as PAGEWISE_PASSES says: under emulation times say nothing, and counts shall repeat. Exit code 1 where the time does not
-    !> grow with the passes: then they are not made.
+    !> The number of passes that take `target` seconds, by doubling, which also warms caches and clocks. Or, after one
+    !> warm-up pass, the number in PAGEWISE_PASSES: under emulation times mean nothing, and counts must be repeatable. Exit
+    !> code 1 if the time does not grow with the passes: then the compiler removed them.
     subroutine calibrate(kernel, target, passes, error)
         class(kernel_t), intent(inout) :: kernel
         real(r8), intent(in) :: target
@@ -435,7 +436,7 @@ contains
             seconds = wall_seconds() - start
             if (seconds >= 0.25_r8*target) exit
             if (passes >= most) then
-                call error%raise(exit_check, 'the time does not grow with the passes: they are not made', 'calibrate', &
+                call error%raise(exit_check, 'the time does not grow with the passes: the compiler removed them', 'calibrate', &
                                  'do not use this configuration; try another compiler version')
                 return
             end if
@@ -444,7 +445,7 @@ contains
         passes = max(1_i8, nint(real(passes, r8)*target/seconds, i8))
     end subroutine calibrate
 
-    !> One measurement, for a person.
+    !> Print one measurement.
     subroutine print_summary(record)
         type(record_t), intent(in) :: record
         integer :: i
@@ -454,7 +455,7 @@ contains
                 '  working set   '//bytes_to_text(record%working_set)//' in '//to_text(record%arrays)//' array(s), '// &
                 to_text(size(record%cpus))//' thread(s)', &
                 '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &
-                ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; populated in '// &
+                ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; first touch '// &
                 to_text(1.0e3_r8*record%populate_seconds, 'f0.2')//' ms', &
                 '  time          '//to_text(1.0e3_r8*median(seconds), 'f0.3')//' ms median of '//to_text(size(seconds))// &
                 ' (from '//to_text(1.0e3_r8*minval(seconds), 'f0.3')//' to '//to_text(1.0e3_r8*maxval(seconds), 'f0.3')// &
@@ -466,7 +467,7 @@ contains
         write (output_unit, '(a)') '  check         '//outcome(record%validation)//': '//record%validation%method
     end subroutine print_summary
 
-    !> One point of a sweep, for a person.
+    !> Print one point of a sweep.
     subroutine print_line(kernel, session, record)
         class(kernel_t), intent(in) :: kernel
         type(session_t), intent(in) :: session

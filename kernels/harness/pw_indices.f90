@@ -1,5 +1,5 @@
 !> Patterns of indices for indirect access. Each is a permutation of 1..n in closed form: threads may store through it
-!> side by side, none meets another's element, and a check can form every index anew.
+!> concurrently without conflicts, and a check can recompute every index.
 module pw_indices
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i4, i8
@@ -46,15 +46,15 @@ contains
         call options%get('index-stride', self%stride)
     end subroutine read
 
-    !> Let the indices go over n elements.
+    !> Set the number of elements that the indices permute to n.
     subroutine begin(self, n, error)
         class(indices_t), intent(inout) :: self
         integer(i8), intent(in) :: n
         type(error_t), intent(inout) :: error
 
         self%n = n
-        if (n > most) call error%raise(exit_usage, 'an index of 4 bytes reaches no more than '//to_text(most)//' elements', &
-                                       'pw_indices', 'give a smaller --working-set')
+        if (n > most) call error%raise(exit_usage, 'indices of 4 bytes address at most '//to_text(most)//' elements', &
+                                       'pw_indices', 'choose a smaller --working-set')
     end subroutine begin
 
     !> Index number i, both from 1.
@@ -77,7 +77,7 @@ contains
         at = int(k + 1, i4)
     end function at
 
-    !> Whether indices that follow each other name different cache lines, of which none is named again soon.
+    !> Whether successive indices name different cache lines that are not reused soon.
     pure logical function lines_apart(self, elements_in_line)
         class(indices_t), intent(in) :: self
         integer(i8), intent(in) :: elements_in_line
@@ -85,7 +85,7 @@ contains
         lines_apart = self%pattern == 'random' .or. (self%pattern == 'strided' .and. self%stride >= elements_in_line)
     end function lines_apart
 
-    !> Where the permutation number `key` of 0..n-1 takes k: multiplications and shifts permute the numbers of as many
+    !> The image of k under permutation `key` of 0..n-1: multiplications and shifts permute the numbers of as many
     !> bits as n needs; a result of n or more is permuted again until it is below n (cycle walking: Black and Rogaway,
     !> Ciphers with arbitrary finite domains, 2002).
     pure integer(i8) function shuffled(k, n, key) result(mixed)

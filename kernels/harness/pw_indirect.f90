@@ -1,5 +1,5 @@
-!> What the kernels with indirect access share: arrays a, b of doubles and an index array c, of which the timed code
-!> addresses a, b or both through c. Each kernel says how with `indirect_t`.
+!> Shared code of the kernels with indirect access: arrays a, b of doubles and an index array c, of which the timed code
+!> addresses a, b or both through c. Each kernel selects this with `indirect_t`.
 module pw_indirect
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
     use pw_deviation, only: worse
@@ -22,7 +22,7 @@ module pw_indirect
     type, extends(kernel_t), public :: indirect_t
         logical :: gathers = .false.       !< b is read through c
         logical :: scatters = .false.      !< a is written through c
-        logical :: accumulates = .false.   !< a = a + scalar*b in place of a = b
+        logical :: accumulates = .false.   !< a = a + scalar*b instead of a = b
         type(indices_t), private :: indices
         integer(i8), private :: elements = 0, tuning = 0, passes = 0
         real(r8), pointer, contiguous, private :: a(:) => null(), b(:) => null()
@@ -59,14 +59,14 @@ contains
         call self%indices%declare(self%options)
         select case (self%configuration%prefetch)
         case ('software')
-            call self%options%add('prefetch-distance', option_count, '32', 'indices whose elements are prefetched ahead', &
+            call self%options%add('prefetch-distance', option_count, '32', 'prefetch distance in indices', &
                                   lowest=1_i8, ladder='1,2,4,8,16,32,64,128,256,512')
         case ('block')
-            call self%options%add('block-indices', option_count, '64', 'indices whose elements are loaded ahead', &
+            call self%options%add('block-indices', option_count, '64', 'indices per block whose elements are loaded before use', &
                                   lowest=1_i8, ladder='8,16,32,64,128,256,512,1024')
         case default
             call self%options%add('access', option_choice, 'scalar', 'element by element, or with the gather and scatter '// &
-                                  'instructions that the compiler takes', choices='scalar|vector')
+                                  'instructions that the compiler generates', choices='scalar|vector')
         end select
     end subroutine declare_options
 
@@ -86,7 +86,7 @@ contains
             self%tuning = merge(vector, 0_i8, word == 'vector')
         end select
         if (self%tuning > 2_i8**40) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
-            self%name, 'give a smaller --prefetch-distance or --block-indices')
+            self%name, 'choose a smaller --prefetch-distance or --block-indices')
     end subroutine read_options
 
     subroutine plan(self, bytes, wanted, error)
@@ -102,7 +102,8 @@ contains
         call self%indices%begin(wanted%elements, error)
     end subroutine plan
 
-    !> b gets small whole numbers, so that sums are exact; a a value that no result has, so that a store left out is seen.
+    !> b gets small whole numbers, so that sums are exact; a gets a value that no result has, so that a missing store is
+    !> detected.
     subroutine initialise(self, elements)
         class(indirect_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
@@ -132,7 +133,7 @@ contains
         b_value = real(1 + modulo(i, 1009_i8), r8)
     end function b_value
 
-    !> Each thread works through its share of the indices, and so of the arrays that are not addressed through them.
+    !> Each thread processes its share of the indices, and thus of the arrays that are not addressed through them.
     subroutine run(self, passes)
         class(indirect_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
@@ -153,7 +154,7 @@ contains
         self%passes = self%passes + passes
     end subroutine run
 
-    !> Every element of a against the one of b which the index, formed anew, brings to it.
+    !> Every element of a against the element of b given by the recomputed index.
     subroutine validate(self, outcome)
         class(indirect_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome

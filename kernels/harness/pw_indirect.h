@@ -4,18 +4,18 @@
 
 #include "pw_vector.h"
 
-/* The timed kernel, one implementation a variant: n indices c, from 1, into a or b or both; what is not addressed through
- * them has n elements. `tuning` is the number of indices that a prefetch runs ahead (software), the indices of a block
- * (block); otherwise indirect_vector where the compiler may take gather and scatter instructions. */
+/* The timed kernel, one implementation per variant: n indices c, from 1, into a or b or both; what is not addressed through
+ * them has n elements. `tuning` is the prefetch distance in indices (software), or the indices of a block
+ * (block); otherwise indirect_vector if the compiler may use gather and scatter instructions. */
 enum { indirect_vector = 1 };
 void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, int64_t tuning);
 
-/* What a kernel does with index number i, which says `at` (from 0). */
+/* The work of a kernel for index number i, whose value is `at` (from 0). */
 typedef void (*indirect_work)(double *a, const double *b, int64_t at, int64_t i);
-/* How it asks for the lines that an index names. */
+/* How it prefetches the lines that an index names. */
 typedef void (*indirect_ask)(const double *a, const double *b, int64_t at);
 
-/* One by one: the index is kept from the vectoriser, whose gather instructions are no part of what these variants show. */
+/* One by one: the index is kept from the vectoriser, because these variants must not contain its gather instructions. */
 PW_INLINE void indirect_plain(int64_t first, int64_t last, double *restrict a, const double *restrict b, const int32_t *c,
                               indirect_work work)
 {
@@ -26,7 +26,7 @@ PW_INLINE void indirect_plain(int64_t first, int64_t last, double *restrict a, c
     }
 }
 
-/* The lines of an index are asked for `distance` indices ahead. */
+/* The lines of an index are prefetched `distance` indices ahead. */
 PW_INLINE void indirect_software(int64_t n, double *restrict a, const double *restrict b, const int32_t *c, int64_t distance,
                                  indirect_work work, indirect_ask ask)
 {
@@ -38,7 +38,7 @@ PW_INLINE void indirect_software(int64_t n, double *restrict a, const double *re
     indirect_plain(i, n, a, b, c, work);
 }
 
-/* The lines of a block of indices are all loaded before the first of them is worked on. */
+/* The lines of a block of indices are all loaded before the first of them is processed. */
 PW_INLINE void indirect_block(int64_t n, double *restrict a, const double *restrict b, const int32_t *c, int64_t block,
                               indirect_work work, indirect_ask ask)
 {

@@ -1,8 +1,8 @@
-/* Independent multiply-adds, as many under way as registers hold: what the processor does at most.
+/* Independent multiply-adds, as many in flight as registers hold: the maximum of the processor.
  *
- * Each element takes PW_PEAK_STEPS of them in a pass; a group of vectors is loaded, worked on in registers, and stored. A
- * multiply-add of 4 cycles in 2 units (x86), or of 9 in 2 (A64FX), needs 8, or 18, under way. PW_BROKEN: the last group is
- * left out, for the test that the check finds this. */
+ * Each element undergoes PW_PEAK_STEPS of them per pass; a group of vectors is loaded, processed in registers, and stored. A
+ * multiply-add of 4 cycles in 2 units (x86), or of 9 in 2 (A64FX), needs 8, or 18, in flight. PW_BROKEN: skip the last
+ * group, for the test that validation detects it. */
 #ifndef PAGEWISE_PEAK_H
 #define PAGEWISE_PEAK_H
 
@@ -15,8 +15,8 @@
 #define PW_PEAK_OPAQUE(u, name) x##u = name##_hide(x##u);
 #define PW_PEAK_PUT(u, name) name##_store(x + i + u * lanes, x##u);
 
-/* Opaque from time to time: what stays in registers is neither made vectors of, where scalars are asked for, nor computed
- * in another way. */
+/* Opaque at intervals: the compiler neither vectorises the values in registers, if scalars are requested, nor computes them
+ * differently. */
 #define PW_DEFINE_PEAK(name, T, width_attribute)                                                                                \
     static width_attribute int32_t name##_peak(struct pw_peak_call *call)                                                       \
     {                                                                                                                           \

@@ -1,4 +1,4 @@
-/* What is asked of the loop of independent multiply-adds; pw_peak.f90 has the same type. */
+/* A call of the loop of independent multiply-adds; pw_peak.f90 declares the same type. */
 #ifndef PAGEWISE_PEAK_CALL_H
 #define PAGEWISE_PEAK_CALL_H
 
@@ -11,14 +11,14 @@ enum { PW_PEAK_FP64 = 1, PW_PEAK_FP32 };
 enum {
     PW_PEAK_STEPS = 256, /* multiply-adds of each element in a pass */
     PW_PEAK_OK = 0,
-    PW_PEAK_NONE = 1 /* this build has no such vectors */
+    PW_PEAK_NONE = 1 /* this build does not support such vectors */
 };
 
 struct pw_peak_call {
     int64_t passes, elements;
     void *x;
     double factor, summand; /* x = x*factor + summand; the summand changes its sign after every pass */
-    int32_t type, simd;     /* simd: out, where it was `compiler`, the width that the build's flags ask for */
+    int32_t type, simd;     /* simd: output, if it was `compiler`: the width that the build's flags select */
 };
 
 int32_t pw_peak_run(struct pw_peak_call *call);

@@ -1,4 +1,4 @@
-!> What timed code takes for granted of the processor, checked before it runs.
+!> Properties of the processor that timed code relies on, checked before it runs.
 module pw_processor
     use, intrinsic :: iso_c_binding, only: c_int64_t
     use pw_error, only: error_t, exit_system
@@ -26,8 +26,8 @@ module pw_processor
 
 contains
 
-    !> Exit code 4 where vectors have another length than the build is for, and would give wrong results; or where the
-    !> processor may not zero lines, and the stores would not be those that the build is named after.
+    !> Exit code 4 if the vector length differs from the build's, which would give wrong results; or if the
+    !> processor may not zero lines, so that the stores would not be those of the build's name.
     subroutine processor_check(configuration, error)
         type(configuration_t), intent(in) :: configuration
         type(error_t), intent(inout) :: error
@@ -38,11 +38,11 @@ contains
         zeroed = pw_zero_bytes()
         if (built > 0 .and. built /= given) then
             call error%raise(exit_system, 'this build is for SVE vectors of '//to_text(built)// &
-                ' bits, and this process has '//to_text(given), 'processor_check', &
-                'run it where vectors have that length, or build without -msve-vector-bits')
+                ' bits, but this process has '//to_text(given), 'processor_check', &
+                'run it on a processor with that length, or build without -msve-vector-bits')
         else if (configuration%stores == 'zfill' .and. zeroed == 0) then
             call error%raise(exit_system, 'stores=zfill: the system forbids DC ZVA (DCZID_EL0.DZP)', 'processor_check', &
-                'take a build with stores=regular or stores=nontemporal')
+                'use a build with stores=regular or stores=nontemporal')
         end if
     end subroutine processor_check
 

@@ -1,4 +1,4 @@
-!> What the main programs of kernels, mini-apps and tools share: the command line's own questions, and how they fail.
+!> Shared code of the main programs of kernels, mini-apps and tools: common options, and how they fail.
 module pw_program
     use, intrinsic :: iso_fortran_env, only: output_unit
     use pw_error, only: error_t, exit_check, exit_usage, report_error
@@ -10,7 +10,7 @@ module pw_program
     private
 
     interface
-        !> What the executable was built as; its object file is linked with the program.
+        !> The build configuration of the executable; its object file is linked with the program.
         function pagewise_built_configuration() result(built)
             import :: configuration_t
             type(configuration_t) :: built
@@ -21,8 +21,8 @@ module pw_program
 
 contains
 
-    !> Parse the command line for the options declared. Where it asks for help, version or a list of options, `answered`: there
-    !> is nothing else to do. `quiet`: another rank gives the answer. Error: exit_usage.
+    !> Parse the command line for the declared options. `answered` if it requests help, version or a list of options: then
+    !> there is nothing else to do. `quiet`: another rank prints the answer. Error: exit_usage.
     subroutine read_command_line(options, program, configuration, answered, error, quiet)
         type(options_t), intent(inout) :: options
         character(*), intent(in) :: program
@@ -48,8 +48,8 @@ contains
         end if
     end subroutine read_command_line
 
-    !> Say what failed, and append it to the record file `record` where there is one, so that whoever reads records learns why
-    !> one is missing. Wrong usage is not recorded; a result that failed its check has its record already.
+    !> Report what failed, and append it to the record file `record` if there is one, so that readers of records see why
+    !> one is missing. Wrong usage is not recorded; a result that failed its check already has a record.
     subroutine report_failure(program, record, configuration, options, error)
         character(*), intent(in) :: program
         character(:), allocatable, intent(in) :: record

@@ -1,6 +1,7 @@
-!> The driver of kernels that work in registers: each element of an array is loaded, takes many operations, and is stored.
+!> The driver of kernels that work in registers: each element of an array is loaded, undergoes many operations, and is
+!> stored.
 !>
-!> A pass may be taken back by the next one; what is checked is an odd number of them.
+!> A pass may be undone by the next one; the check requires an odd number of passes.
 module pw_registers
     use, intrinsic :: iso_c_binding, only: c_int32_t, c_ptr
     use pw_deviation, only: worse
@@ -16,9 +17,9 @@ module pw_registers
     !> Elements of the smallest array: whole groups of 10 and of 20 vectors of every width up to 512 bits.
     integer(i8), parameter, public :: register_grain = 320
 
-    !> Facts of such a kernel, which read_options sets.
+    !> Properties of such a kernel, set by read_options.
     type, extends(kernel_t), abstract, public :: registers_t
-        integer(c_int32_t) :: type = 1                  !< of the elements, a place in element_types
+        integer(c_int32_t) :: type = 1                  !< of the elements, an index into element_types
         integer(i8) :: threads = 1
         integer :: flops = 0                            !< per element and pass
         real(r8) :: tolerance = 0.0_r8                  !< relative, of an element
@@ -36,14 +37,14 @@ module pw_registers
     end type registers_t
 
     abstract interface
-        !> What element i (from 1) is at first: a number that the type holds.
+        !> The initial value of element i (from 1): a number that the type represents.
         pure real(r8) function initial(self, i)
             import :: i8, r8, registers_t
             class(registers_t), intent(in) :: self
             integer(i8), intent(in) :: i
         end function initial
 
-        !> What an odd number of passes makes of x; not 0.
+        !> The result of an odd number of passes on x; not 0.
         pure real(r8) function expected(self, x)
             import :: r8, registers_t
             class(registers_t), intent(in) :: self
@@ -61,7 +62,7 @@ module pw_registers
 
 contains
 
-    !> The working set only feeds the registers: at least a piece a thread.
+    !> The working set only feeds the registers: at least one piece per thread.
     subroutine plan(self, bytes, wanted, error)
         class(registers_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -87,7 +88,7 @@ contains
         status = pw_elements_put(self%type, self%memory(1)%address, 0_i8, elements, [(self%initial(i), i=1, elements)])
     end subroutine initialise
 
-    !> Each thread has at least a piece.
+    !> Each thread has at least one piece.
     subroutine run(self, passes)
         class(registers_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
@@ -100,8 +101,8 @@ contains
         self%passes = self%passes + passes
     end subroutine run
 
-    !> Every element against its closed form. After an even number of passes another one is made: many operations take back
-    !> every second one, and work left undone would not be seen.
+    !> Every element against its closed form. After an even number of passes one more is made: many operations undo
+    !> every second one, and skipped work would not be detected.
     subroutine validate(self, outcome)
         class(registers_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome

@@ -1,4 +1,4 @@
-!> What of a list of words, types or widths of vectors, a build has: for options whose choices are those.
+!> The words of a list, types or SIMD widths, that a build supports: for options with these choices.
 module pw_simd
     use, intrinsic :: iso_c_binding, only: c_int32_t
     implicit none
@@ -8,18 +8,18 @@ module pw_simd
     character(8), parameter, public :: simd_names(6) = ['compiler', 'scalar  ', '128     ', '256     ', '512     ', 'vla     ']
 
     abstract interface
-        !> What a call without work returns for the word at this place: 0 where the build has it.
+        !> The result of a call without work for the word at this position: 0 if the build supports it.
         integer(c_int32_t) function status(place)
             import :: c_int32_t
             integer(c_int32_t), intent(in) :: place
         end function status
     end interface
 
-    public :: place_of, words_had
+    public :: place_of, words_available
 
 contains
 
-    !> Place of a word in a list that has it. (gfortran 12's findloc does not find a shorter character.)
+    !> Position of a word in a list that contains it. (gfortran 12's findloc does not find a shorter character.)
     pure integer(c_int32_t) function place_of(word, words) result(place)
         character(*), intent(in) :: word, words(:)
 
@@ -28,18 +28,18 @@ contains
         end do
     end function place_of
 
-    !> The words that this build has, separated by '|'.
-    function words_had(words, had) result(list)
+    !> The words that this build supports, separated by '|'.
+    function words_available(words, status_of) result(list)
         character(*), intent(in) :: words(:)
-        procedure(status) :: had
+        procedure(status) :: status_of
         character(:), allocatable :: list
         integer(c_int32_t) :: i
 
         list = ''
         do i = 1, int(size(words), c_int32_t)
-            if (had(i) == 0) list = list//'|'//trim(words(i))
+            if (status_of(i) == 0) list = list//'|'//trim(words(i))
         end do
         list = list(2:)
-    end function words_had
+    end function words_available
 
 end module pw_simd

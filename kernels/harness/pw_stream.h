@@ -1,14 +1,14 @@
-/* The timed code of a streaming kernel: loops over arrays of any type, made from one expression.
+/* The timed code of a streaming kernel: loops over arrays of any type, generated from one expression.
  *
  * A kernel defines, and then includes this file:
- *   PW_ARRAYS             how many of the arrays a, b, c, d it has
+ *   PW_ARRAYS             the number of the arrays a, b, c, d that it uses
  *   PW_READS              which of them it reads: PW_A | PW_B ...
- *   PW_ELEMENT(a, b, c, d, s)   what is stored in a(i), or with PW_REDUCES added to the sum; for scalars and vectors alike
+ *   PW_ELEMENT(a, b, c, d, s)   the value stored in a(i) or, with PW_REDUCES, added to the sum; for scalars and vectors
  *   PW_REDUCES            it returns a sum and stores nothing
- *   PW_FLIPS              the scalar changes its sign after every pass, so that a does not grow
- *   PW_BROKEN             the last element is left out: for the test that the check finds this
- * The build's variant comes as PW_PREFETCH_..., PW_STORES_... . In the plain variant, the loop over fp64 is the Fortran
- * compiler's: pw_loop in kernel_hardware_regular.f90. All others are explicit vectors: compilers drop or garble
+ *   PW_FLIPS              the sign of the scalar changes after every pass, so that a does not grow
+ *   PW_BROKEN             skip the last element: for the test that validation detects it
+ * The macros PW_PREFETCH_..., PW_STORES_... set the build's variant. In the plain variant, the loop over fp64 is the Fortran
+ * compiler's: pw_loop in kernel_hardware_regular.f90. All others are explicit vector code: compilers drop or break
  * non-temporal stores and prefetches in Fortran. */
 #ifndef PAGEWISE_STREAM_H
 #define PAGEWISE_STREAM_H
@@ -43,22 +43,23 @@ enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
 #define PW_LEFT_OUT 0
 #endif
 
-/* Between passes: what was stored must be there, and nothing read may be kept. */
+/* Between passes: all stores must be done, and no loaded value may be kept. */
 #define PW_PASS_ENDS()                                                                                                          \
     do {                                                                                                                        \
         if (PW_PAST_CACHES) pw_stream_fence();                                                                                  \
         __asm__ volatile("" ::: "memory");                                                                                      \
     } while (0)
 
-/* Vectors of a group: sums take more where there are 32 registers, since two additions a cycle of latency 4 leave 8 sums
- * nothing to spare. */
+/* Vectors of a group: sums use more if there are 32 registers, because two additions per cycle of latency 4 leave 8 sums
+ * no slack. */
 #if defined(PW_REDUCES) && (defined(__AVX512VL__) || defined(__aarch64__))
 #define PW_VECTORS(unroll) (2 * (unroll))
 #else
 #define PW_VECTORS(unroll) (unroll)
 #endif
 
-/* The vector is needed: passes before the last one make their sum in full, though only the last one's is put together. Clang
+/* The vector is needed: passes before the last compute their sums completely, although only those of the last are combined.
+   Clang
  * has no register for vectors of 64 bits. */
 #if defined(__x86_64__)
 #define PW_KEEP(v, lanes)                                                                                                       \
@@ -84,7 +85,7 @@ enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
 #define PW_NEXT(s) (s)
 #endif
 
-/* Each line of the inputs that lies `ahead` bytes ahead, and of a where it is written through the caches. */
+/* Each line of the inputs that lies `ahead` bytes ahead, and of a if it is written by regular stores. */
 PW_INLINE void pw_ask(int64_t ahead, const char *a, const char *b, const char *c, const char *d)
 {
 #if defined(PW_PREFETCH_SOFTWARE)
@@ -110,7 +111,7 @@ PW_INLINE void pw_bring(const char *line, int by_prefetch)
         pw_preload(line);
 }
 
-/* Bring bytes first to last of each input into the cache: one array after the other, since several streams at once load
+/* Load bytes first to last of each input into the cache: one array after the other, since several streams at once load
  * worse (Hager et al. 2005, section 3.2), or all at once (fused). */
 PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, int fused, int by_prefetch)
 {
@@ -144,11 +145,11 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
     a[k] = (T)PW_ELEMENT(PW_TAKE(T, PW_A, a, k), PW_TAKE(T, PW_B, b, k), PW_TAKE(T, PW_C, c, k), PW_TAKE(T, PW_D, d, k), s)
 #endif
 
-/* The type of one element where a vector has only one. */
+/* The type of one element if a vector has only one. */
 #define PW_ONE_OR(one, vector, bytes) __typeof__(__builtin_choose_expr((bytes) == sizeof(one), *(one *)0, *(vector *)0))
 
 /* The function `name` for elements of T in vectors of `bytes` bytes: whole groups of vectors between a scalar head, up to
- * a line of a, and a scalar tail. Sums run in so many vectors, to cover the latency of the addition. */
+ * a line of a, and a scalar tail. Sums use this many vectors, to hide the latency of the addition. */
 #define PW_DEFINE_STREAM(name, T, bytes, unroll, width_attribute)                                                                       \
     typedef T name##_one __attribute__((may_alias));                                                                            \
     typedef T name##_many __attribute__((vector_size(bytes), may_alias));                                                       \
@@ -184,7 +185,7 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
             for (int u = 0; u < vectors; u++) sum[u] = (name##_vector){0};                                                      \
             T rest = 0;                                                                                                         \
             int64_t i = head;                                                                                                   \
-            struct pw_zeroing zero = pw_zero_begin(a + head, PW_ZEROES ? n - head : 0, sizeof(T), call->zero_ahead);            \
+            struct pw_zeroing zero = pw_zero_begin(a + head, PW_ZEROES ? n - head : 0, sizeof(T), call->zero_distance);            \
             for (int64_t k = 0; k < head; k++) PW_SCALAR_WORK(T, k);                                                            \
             for (int64_t first = head; first < n; first += block) {                                                             \
                 const int64_t end = first + block < n ? first + block : n;                                                      \
@@ -231,8 +232,8 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
 #define PW_BRING(first, end, size) (void)0
 #endif
 
-/* Clang addresses all arrays by one index. Intel's processors then split each instruction that computes from memory, and
- * keep stores off the third address unit: 1.2 times the time of an update in L1. A pointer it knows nothing of stays one. */
+/* Clang addresses all arrays by one index. Intel's processors then split each instruction with a memory operand, and
+ * keep stores off the third address unit: 1.2 times the time of an update in L1. An opaque pointer stays a pointer. */
 #if defined(__clang__)
 #define PW_BASE(pointer, used)                                                                                                  \
     do {                                                                                                                        \
@@ -242,7 +243,7 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
 #define PW_BASE(pointer, used) (void)0
 #endif
 
-/* Every width for a type, and what runs the one that is asked for. */
+/* Every width for a type, and the selection of the requested one. */
 #define PW_DEFINE_WIDTHS(name, T)                                                                                               \
     PW_IF_SCALAR(PW_DEFINE_STREAM(name##_8, T, 8, 8, ))                                                                         \
     PW_DEFINE_STREAM(name##_16, T, 16, 8, )                                                                                     \
@@ -260,7 +261,7 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
     }
 
 PW_DEFINE_WIDTHS(pw_fp64, double)
-/* Sums of int64 come in all widths too: they add without the clock's drop for wide floating-point arithmetic. */
+/* Sums of int64 support all widths too: they add without the clock reduction of wide floating-point arithmetic. */
 #if defined(PW_REDUCES)
 PW_DEFINE_WIDTHS(pw_int64, int64_t)
 #else
@@ -270,7 +271,7 @@ PW_DEFINE_STREAM(pw_fp32, float, PW_VECTOR_BYTES, 8, )
 PW_DEFINE_STREAM(pw_int32, int32_t, PW_VECTOR_BYTES, 8, )
 PW_DEFINE_STREAM(pw_int16, int16_t, PW_VECTOR_BYTES, 8, )
 PW_DEFINE_STREAM(pw_int8, int8_t, PW_VECTOR_BYTES, 8, )
-/* Sums of 16-bit floats need a wider sum: a reduction has none of them. */
+/* Sums of 16-bit floats need a wider sum: reductions do not support them. */
 #if defined(PW_HAS_FP16) && !defined(PW_REDUCES)
 PW_DEFINE_STREAM(pw_fp16, pw_half, PW_VECTOR_BYTES, 2, )
 #endif
@@ -291,7 +292,7 @@ PW_NO_VECTORS static void pw_fp64_scalar(struct pw_stream_call *call)
     (void)b, (void)c, (void)d;
     for (int64_t pass = 0; pass < call->passes; pass++) {
         double rest = 0;
-        struct pw_zeroing zero = pw_zero_begin(a, PW_ZEROES ? n : 0, sizeof *a, call->zero_ahead);
+        struct pw_zeroing zero = pw_zero_begin(a, PW_ZEROES ? n : 0, sizeof *a, call->zero_distance);
         for (int64_t first = 0; first < n; first += block) {
             const int64_t end = first + block < n ? first + block : n;
             PW_BRING(first, end, sizeof(double));
@@ -322,7 +323,7 @@ PW_NO_VECTORS static void pw_fp64_scalar(struct pw_stream_call *call)
 }
 
 #if defined(PW_FORTRAN_LOOP)
-/* The Fortran compiler's loop: the arrays that the kernel has, and the scalar. */
+/* The Fortran compiler's loop: the arrays of the kernel, and the scalar. */
 #if defined(PW_REDUCES) && PW_ARRAYS == 1
 double pw_loop(int64_t n, const double *a);
 #define PW_LOOP(s) call->sum = pw_loop(n, array[0])

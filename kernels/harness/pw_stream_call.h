@@ -1,4 +1,4 @@
-/* What a driver asks of a streaming kernel's timed code; pw_streams.f90 has the same type. */
+/* A call of a streaming kernel's timed code; pw_streams.f90 declares the same type. */
 #ifndef PAGEWISE_STREAM_CALL_H
 #define PAGEWISE_STREAM_CALL_H
 
@@ -9,23 +9,23 @@
 /* Types of the elements, in the order of --type. */
 enum { PW_FP64 = 1, PW_FP32, PW_FP16, PW_BF16, PW_INT64, PW_INT32, PW_INT16, PW_INT8 };
 
-/* What a call returns: done, or what this build does not have. */
+/* Results of a call: done, or what this build does not support. */
 enum { PW_STREAM_OK = 0, PW_STREAM_NO_TYPE = 1, PW_STREAM_NO_SIMD = 2 };
 
 struct pw_stream_call {
     int64_t passes, elements;
-    void *array[4];    /* a, b, c, d: of those that the kernel has, the first of the elements */
-    int64_t distance;  /* prefetch=software: bytes that are asked for ahead */
-    int64_t block;     /* prefetch=block: bytes of each input that are loaded ahead */
-    int64_t zero_ahead; /* stores=zfill: bytes of a that are zeroed ahead */
+    void *array[4];    /* a, b, c, d: the first element of those that the kernel uses */
+    int64_t distance;  /* prefetch=software: distance in bytes */
+    int64_t block;     /* prefetch=block: bytes of each input that are loaded before use */
+    int64_t zero_distance; /* stores=zfill: distance in bytes of the zeroed part of a */
     double scalar;
-    double sum;        /* out, of a reduction: that of the last pass */
+    double sum;        /* output of a reduction: the sum of the last pass */
     int32_t type, simd;
     int32_t fused, by_prefetch;    /* prefetch=block: all inputs in one loop; by prefetch instructions */
 };
 
-/* 16-bit floats, where the compiler computes with them. bf16 only where the processor converts it: clang otherwise calls
- * a helper that libgcc has from 13 on. */
+/* 16-bit floats, if the compiler supports them. bf16 only if the processor converts it: clang otherwise calls
+ * a helper that exists in libgcc since 13. */
 #if defined(__FLT16_MAX__)
 #define PW_HAS_FP16
 __extension__ typedef _Float16 pw_half;
@@ -33,7 +33,8 @@ __extension__ typedef _Float16 pw_half;
 #if defined(__BFLT16_MAX__) || (defined(__clang__) && __clang_major__ >= 17 && (defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16)))
 #define PW_HAS_BF16
 __extension__ typedef __bf16 pw_brain;
-/* A double as an element: bf16 by way of float, which the processor converts; from double another such helper does. */
+/* A double as an element: bf16 through float, which the processor converts; the conversion from double would need another
+   such helper. */
 #define PW_NARROWED(T, value) ((T)_Generic((T)0, pw_brain: (float)(value), default: (value)))
 #else
 #define PW_NARROWED(T, value) ((T)(value))

@@ -1,4 +1,4 @@
-!> Threads and their static share of an array, the same for first touch, initialisation and the timed loop.
+!> Threads and their static shares of an array, the same for first touch, initialisation and the timed loop.
 module pw_threads
     !$ use omp_lib, only: omp_get_num_procs, omp_get_num_threads, omp_get_thread_num, omp_set_dynamic, omp_set_num_threads
     use pw_error, only: error_t, exit_usage
@@ -12,7 +12,7 @@ module pw_threads
 
 contains
 
-    !> Start `threads` threads; `cpus` and `numa_nodes` say where each runs.
+    !> Start `threads` threads; `cpus` and `numa_nodes` return where each runs.
     subroutine threads_begin(threads, cpus, numa_nodes, error)
         integer(i8), intent(in) :: threads
         integer(i4), allocatable, intent(out) :: cpus(:), numa_nodes(:)
@@ -32,12 +32,12 @@ contains
         !$omp end single
         call placement(cpus(thread + 1), numa_nodes(thread + 1))
         !$omp end parallel
-        if (team < threads) call error%raise(exit_usage, to_text(threads)//' threads asked for, '//to_text(team)//' had', &
-            'threads_begin', 'ask for fewer, or use a build with OpenMP (variant +openmp)')
+        if (team < threads) call error%raise(exit_usage, to_text(threads)//' threads requested, '//to_text(team)//' started', &
+            'threads_begin', 'request fewer, or use a build with OpenMP (variant +openmp)')
     end subroutine threads_begin
 
     !> Numbers of threads for a sweep, separated by ',': powers of two up to the CPUs that the program may run on.
-    !> OpenMP is asked: the set of the calling thread is one CPU where libgomp has bound it (OMP_PROC_BIND).
+    !> The number comes from OpenMP: if libgomp has bound the calling thread (OMP_PROC_BIND), its CPU set is a single CPU.
     function threads_ladder() result(numbers)
         character(:), allocatable :: numbers
         integer(i8) :: threads, cpus
@@ -59,8 +59,8 @@ contains
         !$ thread_number = omp_get_thread_num()
     end function thread_number
 
-    !> The calling thread's share of 1..n as first:last, in whole pieces of `grain` but for the end; empty shares
-    !> have last < first. To be called inside a parallel region.
+    !> The calling thread's share of 1..n as first:last, in whole pieces of `grain` except at the end; empty shares
+    !> have last < first. Call it inside a parallel region.
     subroutine thread_share(n, grain, first, last)
         integer(i8), intent(in) :: n, grain
         integer(i8), intent(out) :: first, last

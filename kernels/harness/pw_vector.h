@@ -1,7 +1,7 @@
-/* Explicit vectors, streaming stores and prefetches, the same for GCC and Clang.
+/* Explicit vectors, non-temporal stores and prefetches, for both GCC and Clang.
  *
- * The width follows the instruction set but stays at 256 bits on x86 unless PW_VECTOR_BITS asks for more, as the compilers
- * are told for the loops that they vectorise themselves (-mprefer-vector-width in the toolchain). At 64 bits, simd=scalar, a
+ * The width follows the instruction set but stays at 256 bits on x86 unless PW_VECTOR_BITS requests more, as for
+ * loops that the compilers vectorise (-mprefer-vector-width in the toolchain). At 64 bits, simd=scalar, a
  * vector is one double. */
 #ifndef PAGEWISE_VECTOR_H
 #define PAGEWISE_VECTOR_H
@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 #if defined(__x86_64__) && !defined(__clang__)
-#include <immintrin.h> /* clang has builtins for what is needed here, and reads this for long */
+#include <immintrin.h> /* clang has builtins for all that is needed here, and takes long to read this header */
 #endif
 
-/* SVE vectors of a width that the build's flags fix (-msve-vector-bits); where they do not, explicit vectors are NEON's. */
+/* SVE vectors of a width that the build's flags fix (-msve-vector-bits); otherwise explicit vectors are NEON's. */
 #if defined(__ARM_FEATURE_SVE_BITS) && __ARM_FEATURE_SVE_BITS == 512
 #define PW_SVE_BYTES 64
 #elif defined(__ARM_FEATURE_SVE_BITS) && __ARM_FEATURE_SVE_BITS == 256
@@ -39,7 +39,7 @@
 #define PW_VECTOR_BYTES 16
 #endif
 
-/* The widths that the instruction set has. */
+/* The widths that the instruction set supports. */
 #if defined(__AVX__) || (defined(PW_SVE_BYTES) && PW_SVE_BYTES == 32)
 #define PW_HAS_256
 #endif
@@ -47,7 +47,7 @@
 #define PW_HAS_512
 #endif
 
-/* Bytes of a cache line: the unit of prefetch distances. Fortran has it as line_bytes of pw_line. */
+/* Bytes of a cache line: the unit of prefetch distances. In Fortran it is line_bytes of pw_line. */
 #ifndef PW_LINE_BYTES
 #error "PW_LINE_BYTES comes from CMake (PAGEWISE_LINE_BYTES)"
 #endif
@@ -75,7 +75,7 @@ PW_INLINE pw_vector pw_load(const double *p)
     return *(const pw_unaligned *)p;
 }
 
-/* Store through the caches. */
+/* Regular store. */
 PW_INLINE void pw_store(double *p, pw_vector v)
 {
     *(pw_unaligned *)p = v;
@@ -90,7 +90,7 @@ PW_INLINE void pw_stream_pair(double *p, pw_pair v)
 }
 #endif
 
-/* Store past the caches: a double, or a vector, to which p is aligned. Ends with pw_stream_fence before others may read. */
+/* Non-temporal store of a double or a vector, to which p is aligned. Call pw_stream_fence before other threads read. */
 PW_INLINE void pw_stream_double(double *p, double v)
 {
 #if defined(__clang__)
@@ -100,7 +100,7 @@ PW_INLINE void pw_stream_double(double *p, double v)
     __builtin_memcpy(&bits, &v, sizeof bits);
     _mm_stream_si64((long long *)p, bits);
 #else
-    *p = v; /* aarch64 stores pairs past the caches, and no single words */
+    *p = v; /* aarch64 has non-temporal stores of pairs, not of single words */
 #endif
 }
 
@@ -121,11 +121,11 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
 #elif defined(__aarch64__)
     pw_stream_pair(p, v);
 #else
-#error "no non-temporal store known for this processor: build with stores=regular"
+#error "non-temporal stores are not supported for this processor: build with stores=regular"
 #endif
 }
 
-/* The same for vectors of any type V, aligned and of so many bytes; a statement. */
+/* The same for vectors of any type V, aligned and of this many bytes; a statement. */
 #if defined(__clang__)
 #define PW_STREAM_BYTES(V, bytes, p, v) __builtin_nontemporal_store((v), (V *)(p))
 #elif defined(__x86_64__)
@@ -154,7 +154,7 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
 #define PW_STREAM_64(p, v) pw_stream(p, (pw_vector)(v))
 #endif
 
-/* Streaming stores are ordered before what follows. */
+/* Order non-temporal stores before everything that follows. */
 PW_INLINE void pw_stream_fence(void)
 {
 #if defined(__x86_64__)
@@ -164,7 +164,7 @@ PW_INLINE void pw_stream_fence(void)
 #endif
 }
 
-/* Ask for the line of p, to be read, or to be written. */
+/* Prefetch the line of p, for reading or for writing. */
 PW_INLINE void pw_prefetch_read(const void *p)
 {
     __builtin_prefetch(p, 0, 3);
@@ -175,7 +175,7 @@ PW_INLINE void pw_prefetch_write(const void *p)
     __builtin_prefetch(p, 1, 3);
 }
 
-/* Read the word at p and forget it: brings its line into the first-level cache. */
+/* Read the word at p and discard it: loads its line into the first-level cache. */
 PW_INLINE void pw_preload(const void *p)
 {
     (void)*(const volatile int64_t *)p;

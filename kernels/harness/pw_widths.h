@@ -1,4 +1,4 @@
-/* Widths of vectors that a kernel is told, and what loops of a certain width take. */
+/* SIMD widths selected at run time, and the pragmas of loops of a certain width. */
 #ifndef PAGEWISE_WIDTHS_H
 #define PAGEWISE_WIDTHS_H
 
@@ -17,7 +17,7 @@
 #define PW_SCALAR_LOOP
 #endif
 
-/* In a build without vectors what takes them otherwise takes single elements. */
+/* In a build without vectors, code for vectors processes single elements. */
 #if PW_VECTOR_BYTES == 8
 #define PW_IF_SCALAR(...) __VA_ARGS__
 #else
@@ -44,8 +44,8 @@
 #define PW_BUILD_SIMD PW_SIMD_128
 #endif
 
-/* The compiler must have v in a register here, and knows nothing of its value from here on: it neither leaves out, nor
- * regroups, nor folds what is computed before and after. */
+/* The compiler must hold v in a register here, and cannot assume its value from here on: it neither omits, nor
+ * regroups, nor folds computations before and after. */
 #if defined(__x86_64__)
 #define PW_IN_VECTOR "+v"
 #elif defined(__aarch64__)
@@ -54,7 +54,7 @@
 #define PW_IN_VECTOR "+m"
 #endif
 #if defined(__clang__) && defined(PW_SVE_BYTES)
-/* Clang has vectors of SVE in registers as the processor's own types alone. */
+/* Clang holds SVE vectors in registers only as the processor's own types. */
 #include <arm_sve.h>
 typedef int8_t pw_sve_vector __attribute__((vector_size(PW_SVE_BYTES)));
 #define PW_OPAQUE(v)                                       \

@@ -1,6 +1,6 @@
-/* Lines of an array that are written whole, allocated in the cache and zeroed beforehand instead of read from memory:
- * stores=zfill, by DC ZVA of aarch64. What the instruction zeroes is as long as the processor says (DCZID_EL0), which need
- * not be a cache line; pieces that are not written whole are left alone.
+/* Lines of an array that are written completely: allocated in the cache and zeroed in advance instead of read from memory:
+ * stores=zfill, by DC ZVA of aarch64. The processor defines the size that the instruction zeroes (DCZID_EL0), which need
+ * not be a cache line; pieces that are not written completely are not zeroed.
  *
  * Source: A64FX micro-architecture guide (Fujitsu, 2021), fast stores (zfill); Arm ARM, DC ZVA. */
 #ifndef PAGEWISE_ZERO_H
@@ -10,18 +10,18 @@
 #include "pw_vector.h"
 
 #if defined(PW_STORES_ZFILL) && !defined(__aarch64__)
-#error "stores=zfill is an instruction of aarch64: build with stores=regular or nontemporal"
+#error "stores=zfill needs aarch64 (DC ZVA): build with stores=regular or nontemporal"
 #endif
 
-/* What is still to be zeroed of an array in a pass: from `next` on, up to `end`. */
+/* The part of an array still to be zeroed in a pass: from `next` up to `end`. */
 struct pw_zeroing {
     char *next, *end;
     int64_t ahead;
-    int64_t bytes; /* that one instruction zeroes; 0: none */
+    int64_t bytes; /* zeroed by one instruction; 0: none */
 };
 
 /* Begin with n elements of `size` bytes each, all of which the pass writes in ascending order; `ahead` bytes of them are
- * zeroed before they are. */
+ * zeroed before they are written. */
 PW_INLINE struct pw_zeroing pw_zero_begin(void *first, int64_t n, size_t size, int64_t ahead)
 {
     struct pw_zeroing zero = {0};
@@ -38,8 +38,9 @@ PW_INLINE struct pw_zeroing pw_zero_begin(void *first, int64_t n, size_t size, i
     return zero;
 }
 
-/* Zero what starts before `position`, up to which is written next, and what starts `ahead` bytes beyond. What was begun to
- * be written is never zeroed: it started before an earlier position. */
+/* Zero the pieces that start before `position`, the end of the next write, or up to `ahead` bytes beyond it. Pieces already
+   partly
+ * written are never zeroed: they started before an earlier position. */
 PW_INLINE void pw_zero_until(struct pw_zeroing *zero, void *position)
 {
 #if defined(PW_STORES_ZFILL)
@@ -51,7 +52,7 @@ PW_INLINE void pw_zero_until(struct pw_zeroing *zero, void *position)
 #endif
 }
 
-/* What lies before `position` has been written without: it must not be zeroed any more. */
+/* Everything before `position` has been written without zeroing: it must not be zeroed any more. */
 PW_INLINE void pw_zero_skip(struct pw_zeroing *zero, void *position)
 {
 #if defined(PW_STORES_ZFILL)

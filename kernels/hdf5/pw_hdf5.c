@@ -20,21 +20,21 @@
 struct pw_hdf5 {
     hid_t id;
     char *path;
-    char *temporary; /* NULL: the file is read */
+    char *temporary; /* NULL: the file is opened for reading */
     int descriptor;
     int cause;   /* errno of the first system call that was refused; 0 */
-    bool ending; /* what HDF5 still wants to write is of no use */
+    bool ending; /* HDF5's remaining writes are ignored */
     haddr_t size;
     struct sigaction before;
 };
 
-/* ---- HDF5's way to the file -------------------------------------------------------------------------------------------
+/* ---- HDF5's file driver -------------------------------------------------------------------------------------------
 
-   HDF5 1.10 cannot close a file whose last writes are refused: it keeps an object that is half closed, and crashes later, in
-   the next call or at exit. So it writes through this driver: a refused write is an error once, and from then on all writes
-   seem to succeed, so that HDF5 can close; the file is thrown away. The driver also keeps errno, which HDF5 gives as part of
-   a sentence, and the descriptor, so that the file is flushed to the disk by the one that wrote it; and it takes no locks,
-   which some file systems refuse: nobody else knows the temporary name. */
+   HDF5 1.10 cannot close a file whose last writes are refused: it keeps a half-closed object, and crashes later, in
+   the next call or at exit. It therefore writes through this driver: a refused write is an error once, and from then on all
+   writes appear to succeed, so that HDF5 can close; the file is discarded. The driver also keeps errno, which HDF5 returns
+   as part of a sentence, and the descriptor, so that the writing process flushes the file to the disk; and it takes no
+   locks, which some file systems refuse: no other process uses the temporary name. */
 
 struct stream {
     H5FD_t head;
@@ -46,10 +46,10 @@ static H5FD_t *stream_open(const char *name, unsigned flags, hid_t access, haddr
 {
     (void)name;
     (void)limit;
-    struct pw_hdf5 *const *told = H5Pget_driver_info(access);
+    struct pw_hdf5 *const *info = H5Pget_driver_info(access);
     struct stat status;
-    if (told == NULL) return NULL;
-    struct pw_hdf5 *file = *told;
+    if (info == NULL) return NULL;
+    struct pw_hdf5 *file = *info;
     if (((flags & H5F_ACC_TRUNC) != 0 && ftruncate(file->descriptor, 0) != 0) || fstat(file->descriptor, &status) != 0) {
         file->cause = errno;
         return NULL;
@@ -128,7 +128,7 @@ static herr_t stream_read(H5FD_t *head, H5FD_mem_t type, hid_t transfer, haddr_t
         from += (haddr_t)n;
         size -= (size_t)n;
     }
-    /* Beyond its end a file reads as nulls. */
+    /* Beyond its end a file reads as zeros. */
     memset(at, 0, size);
     return 0;
 }
@@ -169,7 +169,7 @@ static herr_t stream_truncate(H5FD_t *head, hid_t transfer, hbool_t closing)
 static const H5FD_class_t stream_class = {
 #ifdef H5FD_CLASS_VERSION
     .version = H5FD_CLASS_VERSION,
-    .value = 600, /* from 512 on they are free */
+    .value = 600, /* from 512 on they are available */
 #endif
     .name = "pagewise",
     .maxaddr = HADDR_MAX,
@@ -190,8 +190,8 @@ static const H5FD_class_t stream_class = {
 
 /* ---- Failures ----------------------------------------------------------------------------------------------------------*/
 
-static void say(char text[PW_HDF5_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(char text[PW_HDF5_TEXT], const char *format, ...)
+static void set_text(char text[PW_HDF5_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void set_text(char text[PW_HDF5_TEXT], const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -199,7 +199,7 @@ static void say(char text[PW_HDF5_TEXT], const char *format, ...)
     va_end(arguments);
 }
 
-/* The folder of a file, as text for people. */
+/* The folder of a file, for messages. */
 static void folder_of(const char *path, char *folder, size_t length)
 {
     const char *slash = strrchr(path, '/');
@@ -210,7 +210,7 @@ static void folder_of(const char *path, char *folder, size_t length)
     }
 }
 
-/* What the user can do about an errno. */
+/* The remedy for an errno. */
 static void advise(const struct pw_hdf5 *file, int cause, char remedy[PW_HDF5_TEXT])
 {
     char folder[PW_HDF5_TEXT / 2];
@@ -218,31 +218,31 @@ static void advise(const struct pw_hdf5 *file, int cause, char remedy[PW_HDF5_TE
     switch (cause) {
     case ENOSPC:
     case EDQUOT:
-        say(remedy, "free room in '%s', or have the files written elsewhere (--output); those written before are whole", folder);
+        set_text(remedy, "free space in '%s', or choose another folder (--output); files written before are complete", folder);
         break;
     case EFBIG:
-        say(remedy, "raise the limit on the size of a file (ulimit -f), or take a file system that holds larger ones");
+        set_text(remedy, "raise the limit on the size of a file (ulimit -f), or use a file system that allows larger files");
         break;
     case ENOENT:
     case ENOTDIR:
         if (file->temporary != NULL) {
-            say(remedy, "create the folder '%s', or name another (--output)", folder);
+            set_text(remedy, "create the folder '%s', or choose another (--output)", folder);
         } else {
-            say(remedy, "name a file that exists");
+            set_text(remedy, "name an existing file");
         }
         break;
     case EACCES:
     case EPERM:
     case EROFS:
-        say(remedy, file->temporary != NULL ? "name a folder that may be written to (--output)" : "name a file that may be read");
+        set_text(remedy, file->temporary != NULL ? "choose a writable folder (--output)" : "name a readable file");
         break;
     default:
-        say(remedy, file->temporary != NULL ? "look after the file system, or have the files written elsewhere (--output)"
-                                            : "take another checkpoint");
+        set_text(remedy, file->temporary != NULL ? "repair the file system, or choose another folder (--output)"
+                                            : "use another checkpoint");
     }
 }
 
-/* HDF5's reasons: of the call, and the innermost. */
+/* HDF5's reasons: that of the call, and the innermost. */
 struct reasons {
     char first[200];
     char last[400];
@@ -251,7 +251,7 @@ struct reasons {
 static herr_t note_reason(unsigned n, const H5E_error2_t *reason, void *to)
 {
     struct reasons *reasons = to;
-    const char *text = reason->desc != NULL ? reason->desc : "no reason";
+    const char *text = reason->desc != NULL ? reason->desc : "unknown reason";
     if (n == 0) snprintf(reasons->first, sizeof reasons->first, "%s", text);
     snprintf(reasons->last, sizeof reasons->last, "%s", text);
     for (char *c = reasons->last; *c != '\0'; c++) {
@@ -260,10 +260,10 @@ static herr_t note_reason(unsigned n, const H5E_error2_t *reason, void *to)
     return 0;
 }
 
-/* A call of HDF5 that failed just now; `what` is the object in the file that it was about. */
+/* Report a call of HDF5 that just failed; `what` is the object in the file that it concerned. */
 static int32_t fail(struct pw_hdf5 *file, const char *what, struct pw_hdf5_failure *failure)
 {
-    struct reasons reasons = {"no reason", "no reason"};
+    struct reasons reasons = {"unknown reason", "unknown reason"};
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, note_reason, &reasons);
     char object[200] = "";
     if (what[0] != '\0') snprintf(object, sizeof object, "'%s' of ", what);
@@ -274,31 +274,31 @@ static int32_t fail(struct pw_hdf5 *file, const char *what, struct pw_hdf5_failu
     } else if (strstr(reasons.last, "truncated file") != NULL) {
         cause = "it is truncated";
     } else if (strstr(reasons.last, "signature") != NULL) {
-        cause = "it is no HDF5 file, or its beginning is damaged";
+        cause = "it is not an HDF5 file, or its beginning is damaged";
     }
     failure->code = PW_HDF5_SYSTEM;
-    say(failure->message, "cannot %s %s'%s': %s%sHDF5: %s: %s%s", verb, object, file->path, cause != NULL ? cause : "",
+    set_text(failure->message, "cannot %s %s'%s': %s%sHDF5: %s: %s%s", verb, object, file->path, cause != NULL ? cause : "",
         cause != NULL ? " (" : "", reasons.first, reasons.last, cause != NULL ? ")" : "");
     advise(file, file->cause, failure->remedy);
     return failure->code;
 }
 
-/* A system call on the file that failed just now. */
+/* Report a system call on the file that just failed. */
 static int32_t fail_system(struct pw_hdf5 *file, const char *call, struct pw_hdf5_failure *failure)
 {
     if (file->cause == 0) file->cause = errno;
     failure->code = PW_HDF5_SYSTEM;
-    say(failure->message, "cannot %s '%s': %s (%s)", file->temporary != NULL ? "write" : "read", file->path,
+    set_text(failure->message, "cannot %s '%s': %s (%s)", file->temporary != NULL ? "write" : "read", file->path,
         strerror(file->cause), call);
     advise(file, file->cause, failure->remedy);
     return failure->code;
 }
 
-/* Something in the file is not as the caller expects it. */
+/* Report content of the file that differs from what the caller expects. */
 static int32_t fail_content(struct pw_hdf5 *file, const char *name, const char *how, struct pw_hdf5_failure *failure)
 {
     failure->code = PW_HDF5_SYSTEM;
-    say(failure->message, "cannot read '%s' of '%s': %s", name, file->path, how);
+    set_text(failure->message, "cannot read '%s' of '%s': %s", name, file->path, how);
     advise(file, 0, failure->remedy);
     return failure->code;
 }
@@ -328,7 +328,7 @@ static void release(struct pw_hdf5 **file)
     *file = NULL;
 }
 
-/* The structure of a file to write or to read, with its names; NULL where there is no memory. */
+/* The structure of a file to write or to read, with its names; NULL if memory is exhausted. */
 static struct pw_hdf5 *begin(const char *path, bool writing, struct pw_hdf5_failure *failure)
 {
     struct pw_hdf5 *file = calloc(1, sizeof *file);
@@ -338,7 +338,7 @@ static struct pw_hdf5 *begin(const char *path, bool writing, struct pw_hdf5_fail
         file->path = joined(path, "");
         if (writing && file->path != NULL) file->temporary = joined(path, ".part");
         if (file->path != NULL && (!writing || file->temporary != NULL)) {
-            /* A write beyond the limit of a file's size is an error, not the end of the program. */
+            /* A write beyond the file size limit is an error and must not end the program. */
             struct sigaction ignore = {.sa_handler = SIG_IGN};
             if (writing) sigaction(SIGXFSZ, &ignore, &file->before);
             return file;
@@ -347,21 +347,21 @@ static struct pw_hdf5 *begin(const char *path, bool writing, struct pw_hdf5_fail
         free(file);
     }
     failure->code = PW_HDF5_SYSTEM;
-    say(failure->message, "no memory to open '%s'", path);
-    say(failure->remedy, "take less memory for the blocks");
+    set_text(failure->message, "cannot allocate memory to open '%s'", path);
+    set_text(failure->remedy, "use less memory for the blocks");
     return NULL;
 }
 
-/* Hand the opened descriptor to HDF5. */
+/* Pass the opened descriptor to HDF5. */
 static int32_t attach(struct pw_hdf5 *file, struct pw_hdf5_failure *failure)
 {
     static hid_t driver = H5I_INVALID_HID;
-    /* All files are closed by their users: nothing is left to do at exit. */
+    /* All files are closed by their users, so nothing remains to do at exit. */
     if (driver < 0) H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (driver < 0) driver = H5FDregister(&stream_class);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
-    /* The format of HDF5 1.8: its metadata have checksums. No times, so that equal contents are equal files. */
+    /* The format of HDF5 1.8: its metadata have checksums. No times, so that equal contents give equal files. */
     if (driver < 0 || access < 0 || creation < 0 || H5Pset_obj_track_times(creation, 0) < 0 ||
         H5Pset_driver(access, driver, &file) < 0 ||
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ||
@@ -384,10 +384,10 @@ int32_t pw_hdf5_create(const char *path, struct pw_hdf5 **file, struct pw_hdf5_f
     if (*file == NULL) return failure->code;
     struct stat status;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        /* The rename would put the file into the place of a device or a pipe. */
+        /* The rename would replace a device or a pipe. */
         failure->code = PW_HDF5_SYSTEM;
-        say(failure->message, "cannot write '%s': there is something by that name that is no file", path);
-        say(failure->remedy, "name a file, not a folder or a device");
+        set_text(failure->message, "cannot write '%s': the name exists and is not a file", path);
+        set_text(failure->remedy, "name a file, not a folder or a device");
     } else {
         (*file)->descriptor = open((*file)->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         if ((*file)->descriptor < 0) {
@@ -411,11 +411,11 @@ int32_t pw_hdf5_open(const char *path, struct pw_hdf5 **file, struct pw_hdf5_fai
         fail_system(*file, "open", failure);
     } else if (!S_ISREG(status.st_mode)) {
         failure->code = PW_HDF5_SYSTEM;
-        say(failure->message, "cannot read '%s': it is no file", path);
-        say(failure->remedy, "name a file, not a folder or a device");
+        set_text(failure->message, "cannot read '%s': it is not a file", path);
+        set_text(failure->remedy, "name a file, not a folder or a device");
     } else if (status.st_size == 0) {
         failure->code = PW_HDF5_SYSTEM;
-        say(failure->message, "cannot read '%s': it is empty", path);
+        set_text(failure->message, "cannot read '%s': it is empty", path);
         advise(*file, 0, failure->remedy);
     } else if (attach(*file, failure) == PW_HDF5_OK) {
         return PW_HDF5_OK;
@@ -436,7 +436,7 @@ void pw_hdf5_discard(struct pw_hdf5 **file)
     release(file);
 }
 
-/* Make the new name last. A file system that cannot flush a folder says EINVAL. */
+/* Make the new name permanent. A file system that cannot flush a folder returns EINVAL. */
 static int flush_folder(const char *path)
 {
     char folder[4096];
@@ -466,7 +466,7 @@ int32_t pw_hdf5_commit(struct pw_hdf5 **file, struct pw_hdf5_failure *failure)
     if (closed < 0) {
         fail(own, "", failure);
     } else if (own->cause != 0) {
-        /* HDF5 may have thought that an error could be passed over. */
+        /* HDF5 may have ignored an error. */
         fail_system(own, "write", failure);
     } else if (fsync(own->descriptor) != 0) {
         fail_system(own, "fsync", failure);
@@ -501,14 +501,14 @@ int32_t pw_hdf5_reserve(struct pw_hdf5 *file, struct pw_hdf5_failure *failure)
     folder_of(file->path, folder, sizeof folder);
     struct statvfs room;
     long long left = -1;
-    /* What it got before it was refused counts as free. */
+    /* Space it received before the refusal counts as free. */
     struct stat got = {0};
     if (fstat(file->descriptor, &got) == 0 && fstatvfs(file->descriptor, &room) == 0) {
         left = (long long)room.f_bavail * (long long)room.f_frsize + (long long)got.st_blocks * 512;
     }
     fail_system(file, "fallocate", failure);
     size_t length = strlen(failure->message);
-    snprintf(failure->message + length, sizeof failure->message - length, "; it takes %.1f MiB, and '%s' has %.1f MiB free",
+    snprintf(failure->message + length, sizeof failure->message - length, "; it needs %.1f MiB, but '%s' has %.1f MiB free",
              (double)file->size / 1048576.0, folder, (double)left / 1048576.0);
     return failure->code;
 }
@@ -567,8 +567,8 @@ static void close_all(hid_t dataset, hid_t space, hid_t memory, hid_t type)
     if (dataset >= 0) H5Dclose(dataset);
 }
 
-/* A new dataset: its room is taken at once, nothing is written to it yet, and it does not tell when it was made. Below 0: it
-   could not be made, or there is no such type; `failure` says why. */
+/* A new dataset: its space is reserved at once, nothing is written to it yet, and it stores no creation time. Below 0: it
+   could not be created, or the type does not exist; `failure` describes why. */
 static hid_t new_dataset(struct pw_hdf5 *file, const char *name, hid_t type, int32_t rank, const int64_t *shape,
                          struct pw_hdf5_failure *failure)
 {
@@ -597,7 +597,7 @@ int32_t pw_hdf5_define(struct pw_hdf5 *file, const char *name, int32_t kind, int
     return failure->code;
 }
 
-/* The rows of a dataset that are meant, as a selection in the file and its counterpart in memory. */
+/* The selected rows of a dataset, as a selection in the file and its counterpart in memory. */
 struct rows {
     hid_t dataset, space, memory, type;
 };
@@ -611,13 +611,13 @@ static int32_t choose_rows(struct pw_hdf5 *file, const char *name, int32_t kind,
     if (rows->dataset < 0) return fail(file, name, failure);
     rows->space = H5Dget_space(rows->dataset);
     int rank = H5Sget_simple_extent_ndims(rows->space);
-    if (rank < 1 || rank > PW_HDF5_RANK) return fail_content(file, name, "it has another shape", failure);
+    if (rank < 1 || rank > PW_HDF5_RANK) return fail_content(file, name, "its shape differs from the expected one", failure);
     hsize_t extent[PW_HDF5_RANK], start[PW_HDF5_RANK] = {0};
     if (H5Sget_simple_extent_dims(rows->space, extent, NULL) < 0) return fail(file, name, failure);
     hsize_t values = 1;
     for (int i = 1; i < rank; i++) values *= extent[i];
     if (first < 0 || n < 0 || (hsize_t)first + (hsize_t)n > extent[0] || values != (hsize_t)row_values) {
-        return fail_content(file, name, "it has another shape", failure);
+        return fail_content(file, name, "its shape differs from the expected one", failure);
     }
     start[0] = (hsize_t)first;
     extent[0] = (hsize_t)n;
@@ -670,7 +670,7 @@ int32_t pw_hdf5_shape(struct pw_hdf5 *file, const char *name, int32_t *rank, int
     hsize_t extent[PW_HDF5_RANK];
     int n = H5Sget_simple_extent_ndims(space);
     if (n > PW_HDF5_RANK) {
-        fail_content(file, name, "it has another shape", failure);
+        fail_content(file, name, "its shape differs from the expected one", failure);
     } else if (n < 0 || H5Sget_simple_extent_dims(space, extent, NULL) < 0) {
         fail(file, name, failure);
     } else {
@@ -683,7 +683,7 @@ int32_t pw_hdf5_shape(struct pw_hdf5 *file, const char *name, int32_t *rank, int
 
 /* ---- Tables -----------------------------------------------------------------------------------------------------------*/
 
-/* The record that has this member alone, of a column's values in memory. */
+/* The record type with only this member, of a column's values in memory. */
 static hid_t member_type(const char *name, int32_t kind, int32_t length)
 {
     hid_t value = memory_type(kind, length);
@@ -697,10 +697,10 @@ static hid_t member_type(const char *name, int32_t kind, int32_t length)
     return record;
 }
 
-/* The record that a row is in the file. */
+/* The record type of a row in the file. */
 static hid_t row_type(const struct pw_hdf5_column *columns, int32_t n_columns)
 {
-    /* A compound type can grow after it was made, but starts with one byte at least. */
+    /* A compound type can grow after it was made, but starts with at least one byte. */
     hid_t record = H5Tcreate(H5T_COMPOUND, 1);
     size_t size = 0;
     for (int32_t c = 0; c < n_columns && record >= 0; c++) {
@@ -723,7 +723,7 @@ int32_t pw_hdf5_write_table(struct pw_hdf5 *file, const char *name, int64_t n,
     failure->code = PW_HDF5_OK;
     hid_t record = row_type(columns, n_columns);
     hid_t dataset = new_dataset(file, name, record, 1, &n, failure);
-    /* By columns: what a record in memory does not have stays in the file as it is. */
+    /* By columns: members missing in memory stay unchanged in the file. */
     for (int32_t c = 0; c < n_columns && n > 0 && failure->code == PW_HDF5_OK; c++) {
         hid_t member = member_type(columns[c].name, columns[c].kind, columns[c].length);
         if (member < 0 || H5Dwrite(dataset, member, H5S_ALL, H5S_ALL, H5P_DEFAULT, columns[c].values) < 0) {
@@ -741,7 +741,7 @@ int32_t pw_hdf5_read_column(struct pw_hdf5 *file, const char *name, const char *
     int32_t rank;
     int64_t shape[PW_HDF5_RANK];
     if (pw_hdf5_shape(file, name, &rank, shape, failure) != PW_HDF5_OK) return failure->code;
-    if (rank != 1 || shape[0] != n) return fail_content(file, name, "it has another shape", failure);
+    if (rank != 1 || shape[0] != n) return fail_content(file, name, "its shape differs from the expected one", failure);
     if (n == 0) return PW_HDF5_OK;
     hid_t dataset = H5Dopen2(file->id, name, H5P_DEFAULT);
     hid_t member = member_type(column, kind, length);
@@ -752,7 +752,7 @@ int32_t pw_hdf5_read_column(struct pw_hdf5 *file, const char *name, const char *
     return failure->code;
 }
 
-/* The length of the texts of a type; 0 where it is none of fixed length. */
+/* The length of the texts of a type; 0 if it is not a text of fixed length. */
 static int32_t text_length(hid_t type)
 {
     if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) > 0) return 0;
@@ -769,7 +769,7 @@ int32_t pw_hdf5_column_length(struct pw_hdf5 *file, const char *name, const char
     hid_t record = H5Dget_type(dataset);
     int member = H5Tget_class(record) == H5T_COMPOUND ? H5Tget_member_index(record, column) : -1;
     if (member < 0) {
-        fail_content(file, name, "it is no table of the members that are expected", failure);
+        fail_content(file, name, "it is not a table with the expected members", failure);
     } else {
         hid_t value = H5Tget_member_type(record, (unsigned)member);
         *length = text_length(value);
@@ -833,7 +833,7 @@ int32_t pw_hdf5_read_attribute(struct pw_hdf5 *file, const char *object, const c
     if (pw_hdf5_attribute_size(file, object, name, &stored, &stored_length, failure) != PW_HDF5_OK) {
         return failure->code;
     }
-    if (stored != n) return fail_content(file, name, "it has another number of values", failure);
+    if (stored != n) return fail_content(file, name, "its number of values differs from the expected one", failure);
     hid_t attribute = H5Aopen_by_name(file->id, object, name, H5P_DEFAULT, H5P_DEFAULT);
     hid_t type = memory_type(kind, length);
     if (attribute < 0 || type < 0 || H5Aread(attribute, type, values) < 0) fail(file, name, failure);
@@ -844,7 +844,7 @@ int32_t pw_hdf5_read_attribute(struct pw_hdf5 *file, const char *object, const c
 
 /* ---- Checksum ---------------------------------------------------------------------------------------------------------*/
 
-/* Eight bytes at a time, by tables of what each of them does to the remainder (M. E. Kounavis, F. L. Berry, A systematic
+/* Eight bytes at a time, by tables of the effect of each byte on the remainder (M. E. Kounavis, F. L. Berry, A systematic
    approach to building high performance software-based CRC generators, ISCC 2005). */
 static void fill_tables(uint32_t table[8][256])
 {

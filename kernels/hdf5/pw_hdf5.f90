@@ -1,7 +1,7 @@
-!> Files by HDF5, from Fortran: rows of datasets, tables of named values, attributes (pw_hdf5.h tells what each call does).
+!> HDF5 files from Fortran: rows of datasets, tables of named values, attributes (pw_hdf5.h describes each call).
 !>
-!> The first failure stays in `error`, and calls that are made after it do nothing: a caller looks at the end. Shapes are
-!> Fortran's, so that the rows of a dataset are what has one last index.
+!> The first failure stays in `error`, and later calls do nothing: a caller checks at the end. Shapes are
+!> Fortran's, so that a row of a dataset is everything with the same last index.
 module pw_hdf5
     use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int32_t, c_int64_t, c_loc, c_null_char, c_null_ptr, c_ptr
     use pw_error, only: error_t
@@ -56,7 +56,7 @@ module pw_hdf5
         generic :: get => get_real, get_integer, get_text, get_reals, get_integers, get_texts
     end type file_t
 
-    !> A table to be written, column by column; the values live on until it is written.
+    !> A table to be written, column by column; the values must exist until it is written.
     type, public :: table_t
         private
         integer :: n_columns = 0
@@ -243,7 +243,7 @@ module pw_hdf5
 
 contains
 
-    !> Begin to write the file `path`. Whatever comes, `commit` ends it.
+    !> Begin to write the file `path`. In any case end it with `commit`.
     subroutine create(self, path, error)
         class(file_t), intent(inout) :: self
         character(*), intent(in) :: path
@@ -283,7 +283,7 @@ contains
                            int(shape(size(shape):1:-1), c_int64_t), failure), failure, error)
     end subroutine define
 
-    !> Have the file system set aside the room of all that is defined.
+    !> Make the file system reserve the space of all that is defined.
     subroutine reserve(self, error)
         class(file_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -293,7 +293,7 @@ contains
         call note(c_reserve(self%handle, failure), failure, error)
     end subroutine reserve
 
-    !> Hand all that was written to the operating system.
+    !> Pass all that was written to the operating system.
     subroutine flush_file(self, error)
         class(file_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -303,7 +303,7 @@ contains
         call note(c_flush(self%handle, failure), failure, error)
     end subroutine flush_file
 
-    !> End a file that was written: it is on the disk under its own name, or there is an error and nothing is left of it.
+    !> End a file that was written: it is on the disk under its final name, or there is an error and the file is removed.
     subroutine commit(self, error)
         class(file_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -316,21 +316,21 @@ contains
         end if
     end subroutine commit
 
-    !> Give up a file that is being written.
+    !> Discard a file that is being written.
     subroutine discard(self)
         class(file_t), intent(inout) :: self
 
         if (c_associated(self%handle)) call c_discard(self%handle)
     end subroutine discard
 
-    !> End a file that was read.
+    !> Close a file that was read.
     subroutine close_file(self)
         class(file_t), intent(inout) :: self
 
         if (c_associated(self%handle)) call c_close(self%handle)
     end subroutine close_file
 
-    !> Whether there is a dataset of that name.
+    !> Whether a dataset of that name exists.
     logical function has(self, name)
         class(file_t), intent(in) :: self
         character(*), intent(in) :: name
@@ -452,7 +452,7 @@ contains
                               int(row_values, i8), values, failure), failure, error)
     end subroutine read_any
 
-    !> Columns for a table: (rows) of reals, integers or texts; all columns of a table have as many rows.
+    !> Columns for a table: (rows) of reals, integers or texts; all columns of a table have the same number of rows.
     subroutine add_reals(self, name, values)
         class(table_t), intent(inout) :: self
         character(*), intent(in) :: name
@@ -566,7 +566,7 @@ contains
                                 failure), failure, error)
     end subroutine read_any_column
 
-    !> The length of the texts in a column; 0 where it has none.
+    !> The length of the texts in a column; 0 if it has none.
     integer function column_text_length(self, name, column, error) result(length)
         class(file_t), intent(in) :: self
         character(*), intent(in) :: name, column
@@ -598,7 +598,7 @@ contains
         call put_any(self, object, name, kind_integer, 0, 0, c_loc(value), error)
     end subroutine put_integer
 
-    !> A text of no characters becomes one blank: HDF5 has none of length 0.
+    !> An empty text becomes one blank: HDF5 does not support length 0.
     subroutine put_text(self, object, name, value, error)
         class(file_t), intent(inout) :: self
         character(*), intent(in) :: object, name, value
@@ -650,7 +650,7 @@ contains
                                     int(n, i8), values, failure), failure, error)
     end subroutine put_any
 
-    !> Whether there is such an attribute.
+    !> Whether such an attribute exists.
     logical function has_attribute(self, object, name)
         class(file_t), intent(in) :: self
         character(*), intent(in) :: object, name
@@ -658,7 +658,7 @@ contains
         has_attribute = c_has_attribute(self%handle, object//c_null_char, name//c_null_char) /= 0
     end function has_attribute
 
-    !> How many values an attribute has, and how long its texts are (0 where it has none).
+    !> The number of values of an attribute, and the length of its texts (0 if it has none).
     subroutine attribute_size(self, object, name, n, length, error)
         class(file_t), intent(in) :: self
         character(*), intent(in) :: object, name
@@ -759,7 +759,7 @@ contains
         checksum = iand(int(c_checksum(c_loc(values), 8_i8*n), i8), int(z'ffffffff', i8))
     end function checksum
 
-    !> Take over a failure.
+    !> Convert a failure to an error.
     subroutine note(code, failure, error)
         integer(c_int32_t), intent(in) :: code
         type(failure_t), intent(in) :: failure

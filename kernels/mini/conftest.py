@@ -1,4 +1,4 @@
-"""What the Python tests of all mini-apps have in common: the builds whose programs they run."""
+"""Shared by the Python tests of all mini-apps: the builds whose programs they run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for `build` runs with each compiler's; with all but the first it is long."""
+    """A test that uses `build` runs with each compiler's; with all except the first it is long."""
     if "build" in metafunc.fixturenames:
         params = [
             pytest.param(folder, id=folder.parts[-3], marks=pytest.mark.long if i > 0 else ())
@@ -29,7 +29,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def builds(test: Path) -> list[Path]:
-    """The build folders of the mini-app whose test this is: <APP>_BUILD, or those of the test presets."""
+    """The build folders of this test's mini-app: <APP>_BUILD, or those of the test presets."""
     app = test.relative_to(ROOT / "kernels" / "mini").parts[0]
     named = os.environ.get(f"{app.upper()}_BUILD")
     if named is not None:
@@ -40,7 +40,7 @@ def builds(test: Path) -> list[Path]:
 def _there(program: Path) -> Path:
     """The program, or the end of the test: a failure in CI, skipped with the reason elsewhere."""
     if not program.exists():
-        reason = f"{program} is not built: tests/kernels does that, or name a build folder by <APP>_BUILD"
+        reason = f"{program} is not built: run tests/kernels, or set <APP>_BUILD to a build folder"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
@@ -49,12 +49,12 @@ def _there(program: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def in_build(build: Path) -> Callable[[str], Path]:
-    """Finds a program in the folder of the test's build."""
+    """Return a function that locates a program in the folder of the test's build."""
     return lambda name: _there(build / name)
 
 
 @pytest.fixture(scope="module")
 def in_any_build(request: pytest.FixtureRequest) -> Callable[[str], Path]:
-    """Finds a program whose compiler does not matter, in the first build."""
+    """Return a function that locates a program in the first build, if its compiler does not matter."""
     folder = next(iter(builds(request.path)), ROOT / ".pagewise" / "build")
     return lambda name: _there(folder / name)

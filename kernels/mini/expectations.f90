@@ -1,4 +1,4 @@
-!> What tests of mini-apps share: expectations, counted and printed.
+!> Shared by the tests of mini-apps: expectations, counted and printed.
 module mini_expectations
     implicit none
     private
@@ -10,7 +10,7 @@ module mini_expectations
 
 contains
 
-    !> Count and print what does not hold.
+    !> Count and print failed expectations.
     subroutine expect(ok, what)
         logical, intent(in) :: ok
         character(*), intent(in) :: what

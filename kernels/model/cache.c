@@ -32,7 +32,7 @@ static uint32_t set_of(const struct pw_cache *cache, uint32_t level, uint64_t li
     return (uint32_t)(set % cache->array[level].sets);
 }
 
-/* Put a line into a level that does not have it, and pass on what that pushes out, from level to level. */
+/* Insert a line into a level that does not contain it, and pass evicted lines from level to level. */
 static void put(struct pw_cache *cache, uint32_t level, uint64_t line, bool modified)
 {
     for (;;) {

@@ -1,4 +1,4 @@
-/* The data caches that one core sees: write-back, write-allocate, LRU; no prefetch, no other core. */
+/* The data caches of one core: write-back, write-allocate, LRU; no prefetch, no other core. */
 #ifndef PAGEWISE_CACHE_H
 #define PAGEWISE_CACHE_H
 
@@ -15,8 +15,8 @@ struct pw_cache {
 bool pw_cache_open(struct pw_cache *cache, const struct pw_geometry *geometry);
 void pw_cache_close(struct pw_cache *cache);
 
-/* Access the line of this number (address / its size). Returns the level that had it, from 0; n_levels if memory had. All
-   levels before that missed it, and now have it, but for victim caches. */
+/* Access the line of this number (address / its size). Returns the level that contained it, from 0; n_levels for memory. All
+   levels before that missed it, and now contain it, except for victim caches. */
 uint32_t pw_cache_access(struct pw_cache *cache, uint64_t line, bool store);
 
 #endif

@@ -27,7 +27,7 @@ static bool is_power_of_two(uint64_t value)
     return value != 0 && (value & (value - 1)) == 0;
 }
 
-/* Unsigned numbers from words; false where one is none, or beyond 2^40. */
+/* Unsigned numbers from words; false if one is not a number, or beyond 2^40. */
 static bool numbers(struct reader *reader, char words[][word_length + 1], int count, uint64_t *values)
 {
     for (int i = 0; i < count; i++) {
@@ -39,7 +39,7 @@ static bool numbers(struct reader *reader, char words[][word_length + 1], int co
     return true;
 }
 
-/* The place of `word` among `names`; -1 if it is none of them. */
+/* The index of `word` in `names`; -1 if it is not among them. */
 static int choice(const char *word, const char *const *names, int count)
 {
     for (int i = 0; i < count; i++)
@@ -51,8 +51,8 @@ static bool read_pages(struct reader *reader, char words[][word_length + 1], str
 {
     if (!numbers(reader, words, PW_PAGE_CLASSES, geometry->page)) return false;
     if (!is_power_of_two(geometry->page[PW_BASE]) || !is_power_of_two(geometry->page[PW_HUGE]))
-        return fail(reader, "a page size is no power of two");
-    if (geometry->page[PW_BASE] >= geometry->page[PW_HUGE]) return fail(reader, "huge pages are not larger than base pages");
+        return fail(reader, "a page size must be a power of two");
+    if (geometry->page[PW_BASE] >= geometry->page[PW_HUGE]) return fail(reader, "huge pages must be larger than base pages");
     return true;
 }
 
@@ -62,11 +62,11 @@ static bool read_tlb(struct reader *reader, char words[][word_length + 1], struc
     uint64_t value[3];
     if (!numbers(reader, words, 3, value)) return false;
     const int replacement = choice(words[3], replacements, 2), held = choice(words[4], classes, 3);
-    if (replacement < 0) return fail(reader, "'%s' is not lru or fifo", words[3]);
-    if (held < 0) return fail(reader, "'%s' is not base, huge or both", words[4]);
+    if (replacement < 0) return fail(reader, "'%s' must be lru or fifo", words[3]);
+    if (held < 0) return fail(reader, "'%s' must be base, huge or both", words[4]);
     if (value[0] < 1 || value[0] > PW_MOST_LEVELS) return fail(reader, "TLBs have levels 1 to %d", PW_MOST_LEVELS);
     if (value[2] == 0 || value[1] == 0 || value[1] % value[2] != 0 || value[1] > 1 << 20)
-        return fail(reader, "the entries are not a multiple of the ways");
+        return fail(reader, "the entries must be a multiple of the ways");
     const uint32_t level = (uint32_t)value[0] - 1;
     const bool holds[PW_PAGE_CLASSES] = {held != 1, held != 0};
     for (uint32_t i = 0; i < geometry->n_tlbs[level]; i++)
@@ -88,14 +88,14 @@ static bool read_cache(struct reader *reader, char words[][word_length + 1], str
     uint64_t value[4];
     if (!numbers(reader, words, 4, value)) return false;
     const int inclusion = choice(words[4], inclusions, 3);
-    if (inclusion < 0) return fail(reader, "'%s' is not none, inclusive or victim", words[4]);
+    if (inclusion < 0) return fail(reader, "'%s' must be none, inclusive or victim", words[4]);
     if (value[0] != geometry->n_cache_levels + 1 || value[0] > PW_MOST_LEVELS)
         return fail(reader, "caches have levels 1 to %d, in this order", PW_MOST_LEVELS);
-    if (value[0] == 1 && inclusion != PW_NONE) return fail(reader, "the first cache can only be 'none'");
-    if (!is_power_of_two(value[3]) || value[3] < 8) return fail(reader, "the line is no power of two");
-    if (geometry->line != 0 && value[3] != geometry->line) return fail(reader, "all caches must have lines of one size");
+    if (value[0] == 1 && inclusion != PW_NONE) return fail(reader, "the first cache must be 'none'");
+    if (!is_power_of_two(value[3]) || value[3] < 8) return fail(reader, "the line size must be a power of two, at least 8");
+    if (geometry->line != 0 && value[3] != geometry->line) return fail(reader, "all caches must have the same line size");
     if (value[2] == 0 || value[1] == 0 || value[1] % (value[2] * value[3]) != 0 || value[1] / value[3] > 1 << 26)
-        return fail(reader, "the bytes are not a multiple of ways x line");
+        return fail(reader, "the bytes must be a multiple of ways x line");
     struct pw_cache_geometry *cache = &geometry->cache[geometry->n_cache_levels++];
     geometry->line = value[3];
     cache->bytes = value[1];
@@ -108,12 +108,12 @@ static bool read_hash(struct reader *reader, char words[][word_length + 1], stru
 {
     uint64_t value[4];
     if (!numbers(reader, words, 4, value)) return false;
-    if (value[0] < 1 || value[0] > geometry->n_cache_levels) return fail(reader, "there is no such cache level");
+    if (value[0] < 1 || value[0] > geometry->n_cache_levels) return fail(reader, "the cache level does not exist");
     struct pw_cache_geometry *cache = &geometry->cache[value[0] - 1];
     if (cache->n_hashes == PW_MOST_HASHES) return fail(reader, "more than %d hash lines", PW_MOST_HASHES);
     if (!is_power_of_two(cache->bytes / cache->ways / geometry->line))
         return fail(reader, "a hash needs a power of two of sets");
-    if (value[2] < 1 || value[1] + value[2] > 64 || value[3] > 32) return fail(reader, "the bits are outside an address");
+    if (value[2] < 1 || value[1] + value[2] > 64 || value[3] > 32) return fail(reader, "the bits are outside of an address");
     cache->hash[cache->n_hashes++] = (struct pw_hash_geometry){(uint32_t)value[1], (uint32_t)value[2], (uint32_t)value[3]};
     return true;
 }
@@ -128,10 +128,10 @@ static bool read_name(struct reader *reader, char words[][word_length + 1], stru
 static bool check(struct reader *reader, const struct pw_geometry *geometry)
 {
     reader->line = 0;
-    if (geometry->name[0] == '\0') return fail(reader, "there is no 'geometry' line");
-    if (geometry->page[PW_BASE] == 0) return fail(reader, "there is no 'pages' line");
-    if (geometry->n_tlb_levels == 0) return fail(reader, "there is no TLB");
-    if (geometry->n_cache_levels == 0) return fail(reader, "there is no cache");
+    if (geometry->name[0] == '\0') return fail(reader, "the 'geometry' line is missing");
+    if (geometry->page[PW_BASE] == 0) return fail(reader, "the 'pages' line is missing");
+    if (geometry->n_tlb_levels == 0) return fail(reader, "no TLB is given");
+    if (geometry->n_cache_levels == 0) return fail(reader, "no cache is given");
     for (uint32_t level = 0; level < geometry->n_tlb_levels; level++)
         if (geometry->n_tlbs[level] == 0) return fail(reader, "TLB level %u is missing", level + 1);
     if (geometry->line > geometry->page[PW_BASE]) return fail(reader, "the line is longer than a page");
@@ -154,7 +154,7 @@ bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *faul
         reader.line++;
         while (*(text += strspn(text, " \t\r")) != '\n' && *text != '\0') {
             const size_t length = strcspn(text, " \t\r\n");
-            if (count == most_words || length > word_length) return fail(&reader, "too many words, or too long ones");
+            if (count == most_words || length > word_length) return fail(&reader, "too many or too long words");
             memcpy(words[count], text, length);
             words[count++][length] = '\0';
             text += length;
@@ -163,7 +163,7 @@ bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *faul
         if (count == 0) continue;
         const char *const names[] = {kinds[0].word, kinds[1].word, kinds[2].word, kinds[3].word, kinds[4].word};
         const int kind = choice(words[0], names, 5);
-        if (kind < 0) return fail(&reader, "'%s' is unknown", words[0]);
+        if (kind < 0) return fail(&reader, "unknown keyword '%s'", words[0]);
         if (count - 1 != kinds[kind].arguments)
             return fail(&reader, "'%s' takes %d values, not %d", words[0], kinds[kind].arguments, count - 1);
         if (!kinds[kind].read(&reader, words + 1, geometry)) return false;

@@ -1,4 +1,4 @@
-/* The TLBs and data caches of a micro-architecture, read from a list of lines that the runner writes from its geometry
+/* The TLBs and data caches of a micro-architecture, read from lines that the runner writes from its geometry
    file (docs/simulation.md):
 
        geometry NAME
@@ -8,9 +8,9 @@
        hash LEVEL LOWEST WIDTH SHIFT
 
    BASE and HUGE are the page sizes in bytes, powers of two. A TLB level has one array for both page sizes or one for each.
-   `inclusive` caches throw out of the levels before them what they lose themselves; `victim` ones hold what the level before
-   them threw out, and nothing else. Each `hash` line XORs WIDTH bits of the address from LOWEST on, shifted left by SHIFT, into
-   the set number of that cache. */
+   `inclusive` caches evict from the levels before them the lines that they evict themselves; `victim` caches contain the
+   lines that the level before them evicted, and nothing else. Each `hash` line XORs WIDTH bits of the address from LOWEST
+   on, shifted left by SHIFT, into the set number of that cache. */
 #ifndef PAGEWISE_GEOMETRY_H
 #define PAGEWISE_GEOMETRY_H
 
@@ -48,7 +48,7 @@ struct pw_geometry {
     struct pw_cache_geometry cache[PW_MOST_LEVELS];
 };
 
-/* Read a geometry from text. On false `fault` (of PW_GEOMETRY_TEXT + 1 characters) says what is wrong, with the line. */
+/* Read a geometry from text. On false `fault` (of PW_GEOMETRY_TEXT + 1 characters) describes the fault, with the line. */
 bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *fault);
 
 #endif

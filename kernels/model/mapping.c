@@ -10,7 +10,7 @@
 
 static const uint64_t extent_bytes = UINT64_C(1) << PW_EXTENT_SHIFT;
 
-/* The interface of PAGEMAP_SCAN: Linux 6.7, Documentation/admin-guide/mm/pagemap.rst; older headers lack it. */
+/* The interface of PAGEMAP_SCAN: Linux 6.7, Documentation/admin-guide/mm/pagemap.rst; missing in older headers. */
 struct scan {
     uint64_t size, flags, start, end, walk_end, ranges, n_ranges, max_pages;
     uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
@@ -21,7 +21,7 @@ struct scan_range {
 static const uint64_t category_huge = 1 << 6;
 #define SCAN_PAGEMAP _IOWR('f', 16, struct scan)
 
-/* The share of `start` .. `end` that is on huge pages, in bytes; -1 if the kernel cannot tell. */
+/* The share of `start` .. `end` that is on huge pages, in bytes; -1 if the kernel does not report it. */
 static int64_t scan_huge(int pagemap, uint64_t start, uint64_t end)
 {
     struct scan_range range = {.start = 0};
@@ -119,7 +119,7 @@ size_t pw_maps_data(FILE *maps, const char *program, uint64_t (*bss)(const char 
         if (file && first[0] == '\0') memcpy(first, path, sizeof path);
         const bool own = file && strcmp(path, program != NULL ? program : first) == 0;
         struct pw_stretch stretch = {start, end};
-        /* What lies behind a library's .bss may be one mapping with it. */
+        /* Memory after a library's .bss may share its mapping. */
         if (!file && start == library_bss.start) stretch.start = library_bss.end < end ? library_bss.end : end;
         if (writable && (own || !file) && stretch.start < end) data[count++] = stretch;
         if (file && writable && !own) library_bss = (struct pw_stretch){end, end + bss(path)};

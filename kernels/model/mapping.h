@@ -1,5 +1,5 @@
-/* Which page an address of the program lies on in the modelled machine: by default that machine's huge page where the
-   program's memory really lies on a huge page of this one, its base page elsewhere (docs/simulation.md). */
+/* The page of an address of the program in the simulated machine: by default that machine's huge page if the
+   program's memory really is on a huge page of this machine, otherwise its base page (docs/simulation.md). */
 #ifndef PAGEWISE_MAPPING_H
 #define PAGEWISE_MAPPING_H
 
@@ -7,27 +7,27 @@
 
 #include <stdio.h>
 
-/* What is asked about at a time: 2 MiB, for huge pages are at least this large and aligned to it; or the smallest page of any
+/* The extent of one query: 2 MiB, because huge pages are at least this large and aligned to it; or the smallest page of any
    machine, for mappings. */
 enum { PW_EXTENT_SHIFT = 21, PW_SMALLEST_SHIFT = 12, PW_MAPPING_SLOTS = 4096 };
 
 enum pw_mapping_rule {
-    PW_OBSERVED, /* as it really lies */
+    PW_OBSERVED, /* as observed */
     PW_ALL_BASE, /* all on base pages */
     PW_ALL_HUGE, /* all on huge pages: heap, stack, static data and code alike */
-    PW_FJMPG     /* heap, stack and the program's static data on huge pages, as Fujitsu's libmpg has them; all else on base pages */
+    PW_FJMPG     /* heap, stack and the program's static data on huge pages, as with Fujitsu's libmpg; all else on base pages */
 };
 
 struct pw_mapping {
     enum pw_mapping_rule rule;
-    unsigned shift; /* of the extents that are asked about */
-    /* Whether the extent of memory from `start` lies on a huge page; for PW_OBSERVED and PW_FJMPG. */
+    unsigned shift; /* log2 of the extent of a query */
+    /* Whether the extent of memory from `start` is on a huge page; for PW_OBSERVED and PW_FJMPG. */
     bool (*is_huge)(void *context, uint64_t start);
     void *context;
-    uint64_t slot[PW_MAPPING_SLOTS]; /* what was answered: (extent + 1) * 2 + class; 0 is none */
+    uint64_t slot[PW_MAPPING_SLOTS]; /* cached answers: (extent + 1) * 2 + class; 0 is none */
 };
 
-/* The rule, with what it asks. */
+/* The rule, and its query. */
 void pw_mapping_set(struct pw_mapping *mapping, enum pw_mapping_rule rule, bool (*is_huge)(void *, uint64_t), void *context);
 
 static inline enum pw_page_class pw_mapping_class(struct pw_mapping *mapping, uint64_t address)
@@ -42,7 +42,7 @@ static inline enum pw_page_class pw_mapping_class(struct pw_mapping *mapping, ui
     return (enum pw_page_class)(*slot & 1);
 }
 
-/* Ask again: the program has changed its memory. */
+/* Discard the answers: the program has changed its memory. */
 void pw_mapping_forget(struct pw_mapping *mapping);
 
 /* Memory from start to end. */
@@ -50,12 +50,12 @@ struct pw_stretch {
     uint64_t start, end;
 };
 
-/* How the pages of this process are observed. */
+/* The observation of this process's pages. */
 struct pw_observer {
-    int pagemap;      /* /proc/self/pagemap, if it tells of huge pages (Linux 6.7), else -1 */
-    uint64_t unclear; /* extents in mappings that lie on huge pages in part, where smaps does not tell which: taken as base */
-    const char *program;     /* its file; NULL: the one that is mapped first */
-    struct pw_stretch *data; /* what libmpg would put on huge pages; read when it is asked for */
+    int pagemap;      /* /proc/self/pagemap, if it reports huge pages (Linux 6.7), else -1 */
+    uint64_t unclear; /* extents in mappings partly on huge pages, if smaps does not show which: counted as base */
+    const char *program;     /* its file; NULL: the first mapped file */
+    struct pw_stretch *data; /* what libmpg would put on huge pages; read on first use */
     size_t n_data;
     bool current;
 };
@@ -70,15 +70,15 @@ void pw_observer_forget(struct pw_observer *observer);
 bool pw_observer_is_huge(void *observer, uint64_t start);
 bool pw_observer_is_data(void *observer, uint64_t start);
 
-/* The answer of the text of smaps: 1, 0, or -1 where only a part of the mapping is on huge pages. */
+/* The answer from the text of smaps: 1, 0, or -1 if only a part of the mapping is on huge pages. */
 int pw_smaps_is_huge(FILE *smaps, uint64_t start);
 
-/* The data of the program in the text of maps: what is mapped without a file (heap, stack, .bss), and what is mapped writable
-   from the program's file, or from the first one if that is NULL. Not the data of shared libraries, nor their .bss, which follows
-   their writable mapping: `bss` tells its bytes in memory. In order; returns how many of the most `most`. */
+/* The data of the program in the text of maps: mappings without a file (heap, stack, .bss), and writable mappings
+   of the program's file, or of the first file if that is NULL. Not the data of shared libraries, nor their .bss, which
+   follows their writable mapping: `bss` returns its bytes in memory. In order; returns their number, at most `most`. */
 size_t pw_maps_data(FILE *maps, const char *program, uint64_t (*bss)(const char *file), struct pw_stretch *data, size_t most);
 
-/* Bytes of whole pages that an ELF file of 64 bits has in memory beyond those that are mapped from it; 0 for any other file. */
+/* Bytes of whole pages of a 64-bit ELF file in memory that are not mapped from it; 0 for any other file. */
 uint64_t pw_elf_bss(const char *file);
 
 #endif

@@ -6,9 +6,9 @@
 #include "mapping.h"
 #include "tlb.h"
 
-/* What is counted. A REFILL is a miss of that level that was then filled. The names follow Arm's common events. */
+/* The counts. A REFILL is a miss of that level that was then filled. The names follow Arm's common events. */
 enum pw_count {
-    PW_INSTRUCTIONS, /* whoever feeds the model adds them */
+    PW_INSTRUCTIONS, /* added by the caller */
     PW_LOADS,
     PW_STORES,
     PW_HUGE_ACCESSES, /* of the look-ups below, those on huge pages */
@@ -29,23 +29,23 @@ struct pw_model {
     struct pw_cache cache;
     struct pw_mapping mapping;
     unsigned page_shift[PW_PAGE_CLASSES], line_shift;
-    uint64_t last_line; /* accessed just before, plus one; an access to it again changes nothing */
+    uint64_t last_line; /* the previous access, plus one; another access to it changes nothing */
     bool last_store;
     uint64_t count[PW_COUNTS];
 };
 
-/* An empty machine; NULL without memory. The mapping takes all pages as base pages until told otherwise. */
+/* An empty machine; NULL if memory is exhausted. The mapping treats all pages as base pages until set otherwise. */
 struct pw_model *pw_model_open(const struct pw_geometry *geometry);
 void pw_model_close(struct pw_model *model);
 
 /* The program accesses `bytes` bytes at an address. Counts look-ups and misses, not LOADS and STORES: an instruction's access may
-   arrive in pieces. Returns what it missed. */
+   arrive in pieces. Returns its misses. */
 uint32_t pw_model_access(struct pw_model *model, uint64_t address, uint32_t bytes, bool store);
 
 /* The counts up to now. */
 void pw_model_counts(const struct pw_model *model, uint64_t counts[PW_COUNTS]);
 
-/* The name of a count; NULL if the geometry has no such level. */
+/* The name of a count; NULL if the geometry does not have the level. */
 const char *pw_model_name(const struct pw_model *model, enum pw_count count);
 
 #endif

@@ -1,10 +1,10 @@
-/* The plug-in for QEMU's user-mode emulation that feeds the model with what a program accesses between its marks
+/* The plug-in for QEMU's user-mode emulation that passes a program's memory accesses between its marks to the simulator
    (kernels/region/marks.h), and writes the counts as JSON when it ends.
 
        qemu-x86_64 -plugin libpagewise-model.so,geometry=FILE,out=FILE[,pages=observed|base|huge|fjmpg][,whole=on] PROGRAM ...
 
-   `geometry` is a list of lines (geometry.h); `pages` says which pages the program lies on; `whole` models the program from
-   its start to its end, marks or not. One thread is modelled: the first that passes a mark. */
+   `geometry` is a list of lines (geometry.h); `pages` selects the pages of the program; `whole` simulates the program from
+   its start to its end, with or without marks. One thread is simulated: the first that passes a mark. */
 #define _GNU_SOURCE
 #include "../region/marks.h"
 #include "model.h"
@@ -21,11 +21,11 @@
 
 enum { most_regions = 64, most_depth = 16, most_name = 63, most_sites = 40 };
 
-/* An instruction that accesses memory, as it was translated once. */
+/* An instruction that accesses memory, as translated. */
 struct site {
     struct site *next;
     const char *symbol;
-    qemu_plugin_meminfo_t info; /* of its last access, and what that means */
+    qemu_plugin_meminfo_t info; /* of its last access, and its decoded form */
     uint32_t bytes;
     bool store;
     enum { plain, begins, ends } kind;
@@ -43,11 +43,11 @@ static struct {
     struct pw_observer observer;
     const char *out, *pages;
     bool whole, active;
-    int64_t vcpu; /* that is modelled; -1: none yet */
-    uint64_t elsewhere; /* accesses of other threads meanwhile */
+    int64_t vcpu; /* of the simulated thread; -1: none yet */
+    uint64_t elsewhere; /* concurrent accesses of other threads */
     uint64_t unseen, unseen_before;
     struct site *sites;
-    /* The piece that came last: a wide access arrives in several. */
+    /* The last piece: a wide access arrives in several. */
     const struct site *last;
     uint64_t last_end, last_block;
     bool last_store;
@@ -63,10 +63,10 @@ static struct {
 /* Of the interface, see tracer.h. */
 __attribute__((visibility("default"))) const int qemu_plugin_version = 1;
 
-/* Instructions of all blocks that were entered, in all threads; and those among them whose accesses QEMU does not show. */
+/* Instructions of all entered blocks, in all threads; and those among them whose accesses QEMU does not report. */
 static uint64_t executed, executed_unseen;
 
-/* The tracer cannot end the program as a program would: what is wrong goes to its error output, where the runner reads it. */
+/* A plug-in cannot end the program normally: the error goes to standard error, where the runner reads it. */
 __attribute__((noreturn, format(printf, 1, 2))) static void stop(const char *format, ...)
 {
     va_list arguments;
@@ -84,14 +84,14 @@ static void read_counts(uint64_t counts[PW_COUNTS])
     counts[PW_INSTRUCTIONS] = executed;
 }
 
-/* Read the program's memory, which is this process's own; nothing breaks where it is not. */
+/* Read the program's memory, which is this process's own; reading fails safely if it is not mapped. */
 static bool peek(uint64_t address, void *value, size_t bytes)
 {
     struct iovec here = {value, bytes}, there = {(void *)(uintptr_t)address, bytes};
     return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
 
-/* The program's memory may lie otherwise now. */
+/* The program's memory may be on other pages now. */
 static void ask_again(void)
 {
     if (the.observer.program == NULL) the.observer.program = realpath(qemu_plugin_path_to_binary(), NULL);
@@ -112,14 +112,14 @@ static void begin(unsigned vcpu, uint64_t address)
 {
     struct pw_mark mark;
     if (!peek(address - offsetof(struct pw_mark, name), &mark, sizeof mark))
-        stop("the program's addresses are not those of the process that emulates it; leave out qemu's -B and -R");
+        stop("the program's addresses differ from those of the emulating process; remove qemu's -B and -R");
     if (mark.magic != PW_MARK_MAGIC) return;
     if (the.vcpu < 0) the.vcpu = vcpu;
     if (vcpu != the.vcpu) return;
     char name[most_name + 1] = "";
     const size_t length = mark.length < 0 ? 0 : mark.length > most_name ? most_name : (size_t)mark.length;
-    if (length > 0 && !peek((uint64_t)(uintptr_t)mark.name, name, length)) stop("a region's name cannot be read");
-    if (the.depth == most_depth) stop("regions are nested more than %d deep", most_depth);
+    if (length > 0 && !peek((uint64_t)(uintptr_t)mark.name, name, length)) stop("cannot read a region's name");
+    if (the.depth == most_depth) stop("regions are nested more than %d levels deep", most_depth);
     if (the.depth == 0) {
         ask_again();
         the.unseen_before = executed_unseen;
@@ -190,8 +190,8 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
     site->refills += (missed & PW_MISSED_CACHE) != 0;
 }
 
-/* SVE's loads and stores, but for those of whole registers (LDR, STR) and prefetches: QEMU 7.2 and before make these accesses
-   behind a plug-in's back. Encodings: Arm ARM for A-profile (DDI 0487), C4.1, SVE: bits 31..25 of the four groups of memory
+/* SVE's loads and stores, except those of whole registers (LDR, STR) and prefetches: QEMU up to 7.2 does not report these
+   accesses to plug-ins. Encodings: Arm ARM for A-profile (DDI 0487), C4.1, SVE: bits 31..25 of the four groups of memory
    instructions are 1xx0010. */
 static bool is_unseen(const struct qemu_plugin_insn *instruction)
 {
@@ -226,7 +226,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
     }
 }
 
-/* User-mode QEMU takes most advice as heard and does nothing; huge pages are what this is about. */
+/* User-mode QEMU accepts most advice without effect, but huge pages must take effect here. */
 static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t address, uint64_t bytes, uint64_t advice,
                        uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
 {
@@ -350,7 +350,7 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *data)
     if (fclose(out) != 0) stop("cannot write %s: %s", the.out, strerror(errno));
 }
 
-/* The text of a file; stops where it cannot be read. */
+/* The text of a file; stops if it cannot be read. */
 static char *text_of(const char *name)
 {
     enum { most = 1 << 16 };
@@ -363,7 +363,7 @@ static char *text_of(const char *name)
     return text;
 }
 
-/* System calls that change what lies behind addresses. Returns false for a target whose numbers are not known here. */
+/* System calls that change the memory behind addresses. Returns false for a target whose call numbers are unknown here. */
 static bool know_syscalls(const char *target)
 {
     /* mmap, munmap, mremap, brk, madvise */
@@ -385,7 +385,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     the.pages = rules[0];
     for (int i = 0; i < argc; i++) {
         const char *value = strchr(argv[i], '=');
-        if (value == NULL) stop("'%s' has no value", argv[i]);
+        if (value == NULL) stop("'%s' needs a value", argv[i]);
         const size_t length = (size_t)(value++ - argv[i]);
         if (strncmp(argv[i], "geometry", length) == 0)
             geometry_file = value;
@@ -396,11 +396,11 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
         else if (strncmp(argv[i], "whole", length) == 0)
             the.whole = strcmp(value, "on") == 0;
         else
-            stop("'%s' is unknown", argv[i]);
+            stop("unknown argument '%s'", argv[i]);
     }
-    if (geometry_file == NULL || the.out == NULL) stop("geometry=FILE and out=FILE are needed");
+    if (geometry_file == NULL || the.out == NULL) stop("geometry=FILE and out=FILE are required");
     if (info->system_emulation || !know_syscalls(info->target_name))
-        stop("only user-mode emulation of x86_64 and aarch64 is known, not %s", info->target_name);
+        stop("only user-mode emulation of x86_64 and aarch64 is supported, not %s", info->target_name);
     struct pw_geometry geometry;
     char fault[PW_GEOMETRY_TEXT + 1], *text = text_of(geometry_file);
     if (!pw_geometry_read(text, &geometry, fault)) stop("%s: %s", geometry_file, fault);
@@ -409,7 +409,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     if (the.model == NULL) stop("out of memory");
     int rule = 0;
     while (rule < 4 && strcmp(the.pages, rules[rule]) != 0) rule++;
-    if (rule == 4) stop("pages=%s is not observed, base, huge or fjmpg", the.pages);
+    if (rule == 4) stop("pages=%s must be observed, base, huge or fjmpg", the.pages);
     pw_observer_open(&the.observer);
     pw_mapping_set(&the.model->mapping, (enum pw_mapping_rule)rule, asks[rule], &the.observer);
     if (the.whole) {

@@ -1,9 +1,9 @@
-/* Feeds the model with a trace and prints the counts: to check the model by other means.
+/* Simulates a trace and prints the counts, to check the simulator independently.
 
        pw-model-replay GEOMETRY < TRACE
 
-   A line of the trace is an access, "r ADDRESS BYTES" or "w ADDRESS BYTES", or "h ADDRESS": the 2 MiB around the address lie on a
-   huge page from here on. Addresses are hexadecimal. */
+   A line of the trace is an access, "r ADDRESS BYTES" or "w ADDRESS BYTES", or "h ADDRESS": the 2 MiB around the address
+   are on a huge page from here on. Addresses are hexadecimal. */
 #include "model.h"
 
 #include <inttypes.h>
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
             model->count[kind == 'w' ? PW_STORES : PW_LOADS]++;
             pw_model_access(model, address, bytes, kind == 'w');
         } else {
-            fprintf(stderr, "pw-model-replay: error: '%c %" PRIx64 "' is no line of a trace\n", kind, address);
+            fprintf(stderr, "pw-model-replay: error: '%c %" PRIx64 "' is not a line of a trace\n", kind, address);
             return 2;
         }
     }

@@ -1,5 +1,5 @@
-/* A set-associative array of keys with a mark each (dirty), replaced by true LRU or FIFO: what TLBs and caches are made of.
-   A set's entries stand in the order of their last use (LRU) or of their arrival (FIFO), the latest first. */
+/* A set-associative array of keys, each with a mark (dirty), with true LRU or FIFO replacement: the basis of TLBs and
+   caches. A set's entries are in the order of their last use (LRU) or of their insertion (FIFO), the latest first. */
 #ifndef PAGEWISE_SETS_H
 #define PAGEWISE_SETS_H
 
@@ -15,13 +15,13 @@ struct pw_sets {
     uint64_t *entries; /* [sets][ways]: 0 is free, else (key + 1) * 2 + mark */
 };
 
-/* What an insertion pushed out. */
+/* The result of an insertion: the evicted entry. */
 struct pw_evicted {
     bool any, marked;
     uint64_t key;
 };
 
-/* `ways` entries in each of `sets` sets, all free; false without memory. */
+/* `ways` entries in each of `sets` sets, all free; false if memory is exhausted. */
 bool pw_sets_open(struct pw_sets *array, uint32_t sets, uint32_t ways, enum pw_replacement replacement);
 void pw_sets_close(struct pw_sets *array);
 
@@ -30,7 +30,7 @@ static inline uint64_t *pw_sets_of(const struct pw_sets *array, uint32_t set)
     return array->entries + (uint64_t)set * array->ways;
 }
 
-/* Look the key up and mark it if wanted; a hit makes it the latest under LRU. False: it is not there. */
+/* Look up the key and mark it if requested; a hit makes it the latest under LRU. False: it is missing. */
 static inline bool pw_sets_touch(const struct pw_sets *array, uint32_t set, uint64_t key, bool mark)
 {
     uint64_t *entry = pw_sets_of(array, set);
@@ -52,7 +52,7 @@ static inline bool pw_sets_touch(const struct pw_sets *array, uint32_t set, uint
     return false;
 }
 
-/* Put in a key that is not there, as the latest. */
+/* Insert a missing key as the latest. */
 static inline struct pw_evicted pw_sets_insert(const struct pw_sets *array, uint32_t set, uint64_t key, bool mark)
 {
     uint64_t *entry = pw_sets_of(array, set);
@@ -62,10 +62,10 @@ static inline struct pw_evicted pw_sets_insert(const struct pw_sets *array, uint
     return (struct pw_evicted){.any = last != 0, .marked = last & 1, .key = (last >> 1) - 1};
 }
 
-/* Take a key out, if it is there; `any` says whether it was. */
+/* Remove a key, if present; `any` returns whether it was. */
 struct pw_evicted pw_sets_remove(const struct pw_sets *array, uint32_t set, uint64_t key);
 
-/* Whether the key is there; changes nothing but its mark. */
+/* Whether the key is present; changes only its mark. */
 bool pw_sets_mark(const struct pw_sets *array, uint32_t set, uint64_t key);
 
 #endif

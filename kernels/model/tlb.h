@@ -7,14 +7,14 @@
 struct pw_tlb {
     uint32_t n_levels;
     struct pw_sets array[PW_MOST_LEVELS][PW_PAGE_CLASSES];
-    struct pw_sets *holds[PW_MOST_LEVELS][PW_PAGE_CLASSES]; /* NULL: this level has no entries for such pages */
+    struct pw_sets *holds[PW_MOST_LEVELS][PW_PAGE_CLASSES]; /* NULL: no entries for such pages */
 };
 
 bool pw_tlb_open(struct pw_tlb *tlb, const struct pw_geometry *geometry);
 void pw_tlb_close(struct pw_tlb *tlb);
 
-/* Translate an access to the page of this number (address / its size). Returns the level that had it, from 0; n_levels after a
-   page walk. Bits of *refilled: the levels that missed and now have it. */
+/* Translate an access to the page of this number (address / its size). Returns the level that contained it, from 0;
+   n_levels after a page walk. Bits of *refilled: the levels that missed and now contain it. */
 uint32_t pw_tlb_access(struct pw_tlb *tlb, enum pw_page_class class, uint64_t page, uint32_t *refilled);
 
 #endif

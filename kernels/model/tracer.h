@@ -1,5 +1,5 @@
-/* What we use of version 1 of QEMU's interface for TCG plug-ins (https://www.qemu.org/docs/v7.2/devel/tcg-plugins.html), which
-   QEMU 6.0 to 8.2 offer; declared here because Debian has no package with its header. */
+/* The parts of version 1 of QEMU's interface for TCG plug-ins (https://www.qemu.org/docs/v7.2/devel/tcg-plugins.html) used
+   here, which QEMU 6.0 to 8.2 provide; declared here because Debian has no package with the header. */
 #ifndef PAGEWISE_TRACER_H
 #define PAGEWISE_TRACER_H
 

@@ -1,4 +1,4 @@
-/* Mappings of each policy. Nothing is touched here: the pages are placed by who writes them first. */
+/* Mappings of each policy. Nothing is touched here: the first touch places the pages. */
 #define _GNU_SOURCE
 #include "machine.h"
 #include "system.h"
@@ -10,19 +10,19 @@
 #include <sys/mman.h>
 
 #ifndef MAP_HUGE_SHIFT
-#define MAP_HUGE_SHIFT 26 /* linux/mman.h: the page size's logarithm stands above this bit of the flags */
+#define MAP_HUGE_SHIFT 26 /* linux/mman.h: the logarithm of the page size is stored above this bit of the flags */
 #endif
 
 static int32_t refused(struct pw_pages_failure *failure, const struct pw_pages_array *array, const char *call)
 {
     pw_pages_fail(failure, PW_PAGES_SYSTEM, "array %s: the system refused %lld KiB of memory (%s: %s)", array->name,
                   (long long)(array->bytes + 1023) / 1024, call, strerror(errno));
-    pw_pages_remedy(failure, "take a smaller working set, or raise the limits (ulimit -v, vm.overcommit_memory, "
+    pw_pages_remedy(failure, "choose a smaller working set, or raise the limits (ulimit -v, vm.overcommit_memory, "
                              "vm.max_map_count, the job's memory)");
     return failure->code;
 }
 
-/* The command that gives the pool this many pages. */
+/* The command that reserves this many pages in the hugetlb pool. */
 static void command_of(const struct pw_machine_pool *pool, int64_t pages, char *command, size_t length)
 {
     if (pool->page_size == pw_machine_pool_page_size())
@@ -31,7 +31,7 @@ static void command_of(const struct pw_machine_pool *pool, int64_t pages, char *
         snprintf(command, length, "echo %lld > %s", (long long)pages, pool->path);
 }
 
-/* `needed` pages are not in the pool, or the kernel would not give them. */
+/* The pool has fewer than `needed` pages available, or the kernel refuses them. */
 static int32_t pool_short(struct pw_pages_failure *failure, const struct pw_machine_pool *pool, const char *who,
                           int64_t needed)
 {
@@ -40,19 +40,19 @@ static int32_t pool_short(struct pw_pages_failure *failure, const struct pw_mach
     long long kib = pool->page_size / 1024;
     if (missing > 0) {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
-                      "policy hugetlbfs: %s %lld huge pages of %lld KiB, and %lld of them are missing: of the pool's "
-                      "%lld pages %lld are available",
-                      who, (long long)needed, kib, missing, (long long)pool->total, (long long)pool->available);
+                      "policy hugetlbfs: %s %lld huge pages of %lld KiB, and %lld of them are missing: %lld of "
+                      "%lld pages in the hugetlb pool are available",
+                      who, (long long)needed, kib, missing, (long long)pool->available, (long long)pool->total);
         char command[192];
         command_of(pool, persistent + missing, command, sizeof command);
-        pw_pages_remedy(failure, "as root: %s; or pagewise compare --reserve-hugepages, which gives them back afterwards",
+        pw_pages_remedy(failure, "as root: %s; or pagewise compare --reserve-hugepages, which releases them afterwards",
                         command);
     } else {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
-                      "policy hugetlbfs: %s %lld huge pages of %lld KiB, and the kernel refuses them although %lld of "
-                      "the pool's %lld pages are available",
+                      "policy hugetlbfs: %s %lld huge pages of %lld KiB, but the kernel refuses them although %lld of "
+                      "%lld pages in the hugetlb pool are available",
                       who, (long long)needed, kib, (long long)pool->available, (long long)pool->total);
-        pw_pages_remedy(failure, "look at what bounds this process: its cpuset or NUMA policy (numactl --show; pools per "
+        pw_pages_remedy(failure, "check the limits of this process: its cpuset or NUMA policy (numactl --show; the pools per "
                                  "node are in /sys/devices/system/node/node*/hugepages), its hugetlb cgroup, ulimit -v");
     }
     return failure->code;
@@ -68,8 +68,8 @@ static int32_t require_pool(int64_t page_size, const int64_t *bytes, int32_t cou
     return pool_short(failure, &pool, count == 1 ? "the array needs" : "the arrays need", needed);
 }
 
-/* From the pool. Without MAP_NORESERVE, so that a short pool is told here and not by SIGBUS at the touch; without
-   MAP_FIXED, which would destroy an old mapping before it fails. Such mappings are never merged by the kernel. */
+/* From the hugetlb pool. Without MAP_NORESERVE, so that a short pool is an error here instead of SIGBUS at the first touch;
+   without MAP_FIXED, which destroys the old mapping before it fails. The kernel never merges such mappings. */
 static int32_t map_pool(struct pw_pages_array *array, struct pw_pages_failure *failure)
 {
     int64_t size = pw_pages_size(&array->policy);
@@ -91,8 +91,8 @@ static int32_t map_pool(struct pw_pages_array *array, struct pw_pages_failure *f
     return PW_PAGES_OK;
 }
 
-/* From libmpg, by way of malloc: its pages are its own affair, and the proof tells which they are. Whole aligned pages, so
-   that no page is another array's too. */
+/* From libmpg, through malloc: it chooses the pages, and page verification shows which they are. Whole aligned pages, so
+   that no two arrays share a page. */
 static int32_t map_fjmpg(struct pw_pages_array *array, struct pw_pages_failure *failure)
 {
     const int64_t least = 2 << 20, size = pw_pages_size(&array->policy);
@@ -107,7 +107,7 @@ static int32_t map_fjmpg(struct pw_pages_array *array, struct pw_pages_failure *
 }
 
 /* The static memory. It is part of every program that allocates, and costs nothing until it is touched; the code models
-   of x86-64 allow 2 GiB in all. Arrays are cut from it one after the other; it is whole again when none is left. */
+   of x86-64 allow 2 GiB in total. Arrays are cut from it one after the other; it is free again when none is left. */
 static char static_memory[1 << 30];
 static int64_t static_used;
 static int32_t static_arrays;
@@ -117,14 +117,14 @@ static char *static_start(void)
     return static_memory + (-(uintptr_t)static_memory % (uintptr_t)pw_system_base_page_size());
 }
 
-/* Of one array with its guards. */
+/* One array with its guards. */
 struct layout {
     int64_t alignment, length, whole;
 };
 
-/* A whole number of aligned huge pages between two inaccessible guards, which keep the kernel from merging neighbours, so
-   that an entry of smaps is an array's alone. All policies get the same layout: only the pages differ. In static memory,
-   where space is short, huge pages beyond 2 MiB count only for the policy that asks for them. */
+/* A whole number of aligned huge pages between two inaccessible guards. The guards keep the kernel from merging neighbours,
+   so that each entry of smaps belongs to one array. All policies get the same layout: only the pages differ. In static
+   memory, where space is short, huge pages beyond 2 MiB count only for the policy that requests them. */
 static struct layout layout_of(const struct pw_pages_policy *policy, int32_t allocation, int64_t bytes)
 {
     const int64_t small = 2 << 20;
@@ -142,24 +142,24 @@ static struct layout layout_of(const struct pw_pages_policy *policy, int32_t all
 
 static int32_t static_short(struct pw_pages_failure *failure, int64_t needed)
 {
-    pw_pages_fail(failure, PW_PAGES_USAGE, "the arrays need %lld MiB of static memory, and there are %lld",
+    pw_pages_fail(failure, PW_PAGES_USAGE, "the arrays need %lld MiB of static memory, but only %lld are available",
                   (long long)(needed >> 20) + 1, (long long)sizeof static_memory >> 20);
-    pw_pages_remedy(failure, "take a smaller working set, or dynamic arrays");
+    pw_pages_remedy(failure, "choose a smaller working set, or dynamic arrays (--allocation dynamic)");
     return failure->code;
 }
 
-/* A pool backs mappings that are made for it, and static memory is mapped when the program starts. */
+/* A hugetlb pool backs mappings that are made for it, but static memory is mapped when the program starts. */
 static int32_t static_pool(const struct pw_pages_policy *policy, struct pw_pages_failure *failure)
 {
     if (policy->kind >= PW_PAGES_FJMPG) {
-        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy fjmpg: what libmpg makes of a program's static memory is not known "
-                                                     "array by array");
-        pw_pages_remedy(failure, "take dynamic arrays (--allocation dynamic)");
+        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy fjmpg: the pages of static memory under libmpg cannot be verified "
+                                                     "per array");
+        pw_pages_remedy(failure, "choose dynamic arrays (--allocation dynamic)");
         return failure->code;
     }
-    pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy hugetlbfs: static arrays cannot lie on pages of a pool: only "
-                                                 "libhugetlbfs can remap them, for a program that is linked for it");
-    pw_pages_remedy(failure, "take dynamic arrays (--allocation dynamic), or transparent huge pages (--pages thp)");
+    pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy hugetlbfs: static arrays cannot use pages of the hugetlb pool: only "
+                                                 "libhugetlbfs can remap them, in a program that is linked for it");
+    pw_pages_remedy(failure, "choose dynamic arrays (--allocation dynamic), or transparent huge pages (--pages thp)");
     return failure->code;
 }
 
@@ -181,7 +181,7 @@ int32_t pw_pages_require(const struct pw_pages_policy *policy, int32_t allocatio
     return page_size == 0 ? pw_pages_begin(policy, failure) : require_pool(page_size, bytes, count, failure);
 }
 
-/* Address space for an array, not accessible; NULL: `failure` says why. */
+/* Inaccessible address space for an array; NULL: `failure` describes why. */
 static char *reserve(const struct pw_pages_array *array, int64_t whole, struct pw_pages_failure *failure)
 {
     if (array->allocation == PW_PAGES_DYNAMIC) {
@@ -213,10 +213,10 @@ static int release(int32_t allocation, char *mapping, int64_t whole)
     return 0;
 }
 
-/* At a first touch the kernel takes the largest size that is enabled and fits into the mapping, whatever is wanted. So
-   the memory is split into mappings that hold no larger page: each is as long as the next larger page, and begins one
-   wanted page behind a border of these. Neighbours of one kind are merged again; every other one is left out of core
-   dumps, which changes nothing else. Returns 0, or -1 with errno. */
+/* At a first touch the kernel uses the largest size that is enabled and fits into the mapping, whatever is requested. So
+   the memory is split into mappings that cannot hold a larger page: each is as long as the next larger page, and begins one
+   requested page after a boundary of these. Adjacent mappings with equal attributes are merged again, so every other one is
+   excluded from core dumps, which has no other effect. Returns 0, or -1 with errno. */
 static int split(char *start, int64_t length, int64_t page_size)
 {
     int64_t larger = pw_machine_thp_next(page_size);
@@ -227,7 +227,7 @@ static int split(char *start, int64_t length, int64_t page_size)
     return 0;
 }
 
-/* Of base or transparent huge pages. */
+/* On base or transparent huge pages. */
 static int32_t map_anonymous(struct pw_pages_array *array, struct pw_pages_failure *failure)
 {
     struct layout layout = layout_of(&array->policy, array->allocation, array->offset + array->bytes);
@@ -236,13 +236,13 @@ static int32_t map_anonymous(struct pw_pages_array *array, struct pw_pages_failu
     char *start = mapping + pw_system_base_page_size();
     start += -(uintptr_t)start % (uintptr_t)layout.alignment;
 
-    /* Advised before it becomes accessible: never for a moment may it be served by other pages. A kernel without
-       transparent huge pages knows neither advice (EINVAL), and policy none needs it then no more. */
+    /* Advised before it becomes accessible, so that no other pages ever serve it. A kernel without
+       transparent huge pages supports neither advice (EINVAL), and policy none does not need it then. */
     int advice = array->policy.kind == PW_PAGES_THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
     bool needless = array->policy.kind == PW_PAGES_NONE && pw_machine_thp_size() == 0;
     const char *call = NULL;
     if ((!needless && madvise(start, (size_t)layout.length, advice) != 0) ||
-        (pw_pages_is_multi_size(&array->policy) && split(start, layout.length, pw_pages_size(&array->policy)) != 0))
+        (pw_pages_is_mthp(&array->policy) && split(start, layout.length, pw_pages_size(&array->policy)) != 0))
         call = "madvise";
     else if (mprotect(start, (size_t)layout.length, PROT_READ | PROT_WRITE) != 0)
         call = "mprotect";
@@ -260,12 +260,12 @@ static int32_t map_anonymous(struct pw_pages_array *array, struct pw_pages_failu
 
 int32_t pw_pages_allocate(struct pw_pages_array *array, struct pw_pages_failure *failure)
 {
-    /* Half the address space: sums of sizes stay within 64 bits. */
+    /* Half the address space, so that sums of sizes stay within 64 bits. */
     const int64_t most = (int64_t)1 << 62;
     if (array->bytes <= 0 || array->offset < 0 || array->bytes > most || array->offset > most - array->bytes) {
         pw_pages_fail(failure, PW_PAGES_USAGE, "array %s: %lld bytes at offset %lld cannot be allocated", array->name,
                       (long long)array->bytes, (long long)array->offset);
-        pw_pages_remedy(failure, "ask for at least one byte at an offset of at least zero, and less than 4 EiB in all");
+        pw_pages_remedy(failure, "request at least one byte at an offset of at least zero, and less than 4 EiB in total");
         return failure->code;
     }
     if (array->policy.kind >= PW_PAGES_FJMPG && array->allocation == PW_PAGES_DYNAMIC) return map_fjmpg(array, failure);
@@ -280,7 +280,7 @@ int32_t pw_pages_free(struct pw_pages_array *array, struct pw_pages_failure *fai
         array->mapping = NULL;
     }
     if (array->mapping != NULL && release(array->allocation, array->mapping, array->mapping_bytes) != 0) {
-        pw_pages_fail(failure, PW_PAGES_SYSTEM, "array %s: its memory cannot be given back: %s", array->name,
+        pw_pages_fail(failure, PW_PAGES_SYSTEM, "array %s: its memory cannot be released: %s", array->name,
                       strerror(errno));
         pw_pages_remedy(failure, "raise vm.max_map_count");
         return failure->code;

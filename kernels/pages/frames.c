@@ -1,5 +1,5 @@
 /* Documentation/admin-guide/mm/pagemap.rst: pagemap gives the frame of a page, kpageflags the flags of a frame. A large
-   page is a head frame and the tail frames behind it, aligned to its size. */
+   page is a head frame followed by its tail frames, aligned to its size. */
 #define _GNU_SOURCE
 #include "frames.h"
 #include "system.h"
@@ -13,8 +13,8 @@ static const uint64_t present = UINT64_C(1) << 63;        /* of an entry of page
 static const uint64_t frame_mask = (UINT64_C(1) << 55) - 1; /* and the frame's number in it */
 static const uint64_t head = 1U << 15, tail = 1U << 16;   /* KPF_COMPOUND_HEAD, KPF_COMPOUND_TAIL */
 
-/* The flags of an aligned stretch of frames that is as long as the largest page, so that a page is never cut; and the
-   page that was found last. */
+/* The flags of an aligned stretch of frames that is as long as the largest page, so that a page is never cut; and the last
+   page found. */
 struct window {
     int file;
     uint64_t first, count;
@@ -33,7 +33,7 @@ static bool look_at(struct window *window, uint64_t frame)
     return read > (ssize_t)((frame - first) * sizeof *window->flags);
 }
 
-/* Find the page that holds `frame`: its first frame and their number, 1 for a base page. False: not allowed. */
+/* Find the page that holds `frame`: its first frame and its number of frames, 1 for a base page. False: not permitted. */
 static bool find_page(struct window *window, uint64_t frame)
 {
     if (frame - window->page < window->page_frames) return true;
@@ -49,8 +49,9 @@ static bool find_page(struct window *window, uint64_t frame)
     return true;
 }
 
-/* One page of the wanted size, given by the pagemap entries of its base pages. False: flags may not be read. */
-static bool count_page(const uint64_t *entries, uint64_t count, struct window *window, struct pw_frames *found)
+/* One page of the requested size, described by the pagemap entries of its base pages. False: reading the flags is not
+   permitted. */
+static bool count_page(const uint64_t *entries, uint64_t count, struct window *window, struct pw_frames *frames)
 {
     int64_t base = pw_system_base_page_size();
     uint64_t in_place = 0;
@@ -61,18 +62,18 @@ static bool count_page(const uint64_t *entries, uint64_t count, struct window *w
         bool same = window->page == (entries[0] & frame_mask);
         if (window->page_frames == count && same && frame == window->page + i) in_place++;
         int order = 63 - __builtin_clzll(window->page_frames);
-        if (order < PW_FRAMES_ORDERS) found->by_order[order] += base;
+        if (order < PW_FRAMES_ORDERS) frames->by_order[order] += base;
     }
-    if (in_place == count) found->whole_bytes += (int64_t)count * base;
+    if (in_place == count) frames->whole_bytes += (int64_t)count * base;
     return true;
 }
 
-bool pw_frames_count(uintptr_t start, uintptr_t end, int64_t page_size, int64_t largest, struct pw_frames *found)
+bool pw_frames_count(uintptr_t start, uintptr_t end, int64_t page_size, int64_t largest, struct pw_frames *frames)
 {
     int64_t base = pw_system_base_page_size();
     uint64_t count = (uint64_t)(page_size / base);
     struct window window = {.first = UINT64_MAX, .count = (uint64_t)(largest / base)};
-    *found = (struct pw_frames){0};
+    *frames = (struct pw_frames){0};
     int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     window.file = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
     window.flags = calloc(window.count, sizeof *window.flags);
@@ -81,7 +82,7 @@ bool pw_frames_count(uintptr_t start, uintptr_t end, int64_t page_size, int64_t 
     for (uintptr_t at = start; counted && at < end; at += (uintptr_t)page_size) {
         size_t bytes = count * sizeof *entries;
         counted = pread(map, entries, bytes, (off_t)(at / (uintptr_t)base * sizeof *entries)) == (ssize_t)bytes &&
-                  count_page(entries, count, &window, found);
+                  count_page(entries, count, &window, frames);
     }
     free(entries);
     free(window.flags);

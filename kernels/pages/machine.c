@@ -30,7 +30,7 @@ void pw_pages_remedy(struct pw_pages_failure *failure, const char *format, ...)
     va_end(values);
 }
 
-/* The first line of the file; false if it cannot be read. */
+/* Read the first line of the file; false if it cannot be read. */
 static bool read_line(const char *path, char *line, int length)
 {
     FILE *file = fopen(path, "re");
@@ -40,7 +40,7 @@ static bool read_line(const char *path, char *line, int length)
     return read;
 }
 
-/* The number which the file holds; 0 if it cannot be read. */
+/* The number in the file; 0 if it cannot be read. */
 static int64_t read_number(const char *path)
 {
     char line[64];
@@ -87,7 +87,7 @@ static void path_of(char path[128], const char *folder, int64_t page_size, const
     snprintf(path, 128, "%s/hugepages-%lldkB/%s", folder, (long long)(page_size / 1024), name);
 }
 
-/* The sizes in the names of the folder's folders (hugepages-64kB). */
+/* The sizes in the names of the subfolders (hugepages-64kB). */
 static int32_t sizes_in(const char *folder, int64_t sizes[PW_MACHINE_SIZES])
 {
     int32_t count = 0;
@@ -105,7 +105,7 @@ static int32_t sizes_in(const char *folder, int64_t sizes[PW_MACHINE_SIZES])
     return count;
 }
 
-/* Sizes that only files can have (8 KiB) stand there too, without a switch for memory like ours. */
+/* Sizes that only files can have (8 KiB) are listed too, without a switch for anonymous memory. */
 int32_t pw_machine_thp_sizes(int64_t sizes[PW_MACHINE_SIZES])
 {
     int32_t count = 0, all = sizes_in(thp_folder, sizes);
@@ -122,14 +122,14 @@ int32_t pw_machine_pool_sizes(int64_t sizes[PW_MACHINE_SIZES])
     return sizes_in(pool_folder, sizes);
 }
 
-/* Since Linux 6.8 each size has a switch of its own, which rules unless it says "inherit"
+/* Since Linux 6.8 each size has a switch, which applies unless it is set to "inherit"
    (Documentation/admin-guide/mm/transhuge.rst). */
-void pw_machine_thp_switch(int64_t page_size, struct pw_machine_switch *found)
+void pw_machine_thp_switch(int64_t page_size, struct pw_machine_switch *setting)
 {
-    path_of(found->path, thp_folder, page_size, "enabled");
-    if (chosen(found->path, found->value, sizeof found->value) && strcmp(found->value, "inherit") != 0) return;
-    snprintf(found->path, sizeof found->path, "%s/enabled", thp_folder);
-    if (!chosen(found->path, found->value, sizeof found->value)) found->value[0] = '\0';
+    path_of(setting->path, thp_folder, page_size, "enabled");
+    if (chosen(setting->path, setting->value, sizeof setting->value) && strcmp(setting->value, "inherit") != 0) return;
+    snprintf(setting->path, sizeof setting->path, "%s/enabled", thp_folder);
+    if (!chosen(setting->path, setting->value, sizeof setting->value)) setting->value[0] = '\0';
 }
 
 int64_t pw_machine_thp_next(int64_t page_size)
@@ -175,18 +175,18 @@ void pw_machine_pool(int64_t page_size, struct pw_machine_pool *pool)
     path_of(pool->path, pool_folder, page_size, "nr_hugepages");
 }
 
-static int is_fjmpg(struct dl_phdr_info *library, size_t size, void *found)
+static int is_fjmpg(struct dl_phdr_info *library, size_t size, void *loaded)
 {
     (void)size;
-    if (strstr(library->dlpi_name, "/libmpg.so") != NULL) *(bool *)found = true;
-    return *(bool *)found;
+    if (strstr(library->dlpi_name, "/libmpg.so") != NULL) *(bool *)loaded = true;
+    return *(bool *)loaded;
 }
 
 const char *pw_machine_fjmpg_type(void)
 {
-    bool found = false;
-    dl_iterate_phdr(is_fjmpg, &found);
-    if (!found) return NULL;
+    bool loaded = false;
+    dl_iterate_phdr(is_fjmpg, &loaded);
+    if (!loaded) return NULL;
     const char *type = getenv("XOS_MMM_L_HPAGE_TYPE");
-    return type == NULL ? "hugetlbfs" : type; /* its default */
+    return type == NULL ? "hugetlbfs" : type; /* libmpg's default */
 }

@@ -1,4 +1,4 @@
-/* What the running kernel says about its huge pages. Private to kernels/pages. */
+/* The huge pages of the running operating system. Private to kernels/pages. */
 #ifndef PAGEWISE_PAGES_MACHINE_H
 #define PAGEWISE_PAGES_MACHINE_H
 
@@ -9,41 +9,41 @@ int32_t pw_pages_fail(struct pw_pages_failure *failure, int32_t code, const char
     __attribute__((format(printf, 3, 4)));
 void pw_pages_remedy(struct pw_pages_failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The size of a transparent huge page that one page-table entry maps; 0: the kernel has none. */
+/* The size of a transparent huge page that one page-table entry maps; 0: not supported. */
 int64_t pw_machine_thp_size(void);
 
-/* The size of a huge page of the default pool; 0: the kernel has no hugetlbfs. */
+/* The size of a huge page of the default hugetlb pool; 0: the operating system does not support hugetlbfs. */
 int64_t pw_machine_pool_page_size(void);
 
-/* The sizes of transparent huge pages, and of the pools' pages, that this kernel offers: ascending, at most
-   PW_MACHINE_SIZES. Return how many. */
+/* The sizes of transparent huge pages, and of the hugetlb pools' pages, that the operating system offers: ascending, at most
+   PW_MACHINE_SIZES. Return their number. */
 enum { PW_MACHINE_SIZES = 24 };
 int32_t pw_machine_thp_sizes(int64_t sizes[PW_MACHINE_SIZES]);
 int32_t pw_machine_pool_sizes(int64_t sizes[PW_MACHINE_SIZES]);
 
-/* What decides whether an advised mapping gets transparent huge pages of this size, and how it is set. */
+/* The setting that decides whether an advised mapping gets transparent huge pages of this size, and where it is set. */
 struct pw_machine_switch {
     char path[128];
     char value[32];
 };
-void pw_machine_thp_switch(int64_t page_size, struct pw_machine_switch *found);
+void pw_machine_thp_switch(int64_t page_size, struct pw_machine_switch *setting);
 
-/* The smallest size of transparent huge pages above this one that an advised mapping gets; 0: none. */
+/* The smallest size of transparent huge pages above this one that an advised mapping can get; 0: none. */
 int64_t pw_machine_thp_next(int64_t page_size);
 
-/* What the kernel has counted of transparent huge pages of this size; `faulted` is -1 where it does not count. */
+/* The operating system's counts of transparent huge pages of this size; `faulted` is -1 if it does not count. */
 void pw_machine_thp_counts(int64_t page_size, struct pw_pages_counts *counts);
 
-/* The pool of pages of this size. The numbers are in pages. */
+/* The hugetlb pool of pages of this size. The numbers are in pages. */
 struct pw_machine_pool {
     int64_t page_size, total, surplus, overcommit;
-    int64_t available; /* free, and not promised to a mapping */
-    char path[128];    /* of the file that holds and sets `total` */
+    int64_t available; /* free and not reserved by a mapping */
+    char path[128];    /* the file that shows and sets `total` */
 };
 void pw_machine_pool(int64_t page_size, struct pw_machine_pool *pool);
 
-/* Whether the policy asks for transparent huge pages below the full size, which smaps does not show. */
-bool pw_pages_is_multi_size(const struct pw_pages_policy *policy);
+/* Whether the policy requests mTHP: transparent huge pages below the PMD size, which smaps does not show. */
+bool pw_pages_is_mthp(const struct pw_pages_policy *policy);
 
 /* `bytes` rounded up to a multiple of `size`. */
 static inline int64_t pw_round_up(int64_t bytes, int64_t size)
@@ -51,7 +51,7 @@ static inline int64_t pw_round_up(int64_t bytes, int64_t size)
     return (bytes + size - 1) / size * size;
 }
 
-/* The type that Fujitsu's libmpg was told for its pages (none, thp, hugetlbfs); NULL where it is not loaded. */
+/* The page type that Fujitsu's libmpg is set to (none, thp, hugetlbfs); NULL if it is not loaded. */
 const char *pw_machine_fjmpg_type(void);
 
 #endif

@@ -1,20 +1,21 @@
-/* Memory on pages of a chosen kind, and the proof of what it really lies on. Linux; the Fortran side is pw_pages. */
+/* Memory on pages of a chosen kind, and page verification: which pages it really is on. Linux; the Fortran side is
+   pw_pages. */
 #ifndef PAGEWISE_PAGES_H
 #define PAGEWISE_PAGES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A policy: its kind, and the page size where one was named. By name: thp, thp:64k, hugetlbfs:1g. */
+/* A policy: its kind, and the page size if one was named. By name: thp, thp:64k, hugetlbfs:1g. */
 enum { PW_PAGES_NONE = 0, PW_PAGES_THP = 1, PW_PAGES_HUGETLBFS = 2, PW_PAGES_FJMPG = 3 };
-/* fjmpg: by Fujitsu's libmpg, which the program is linked with, in each of its ways. */
+/* fjmpg: Fujitsu's libmpg, which the program is linked with, in each of its modes. */
 enum { PW_PAGES_FJMPG_THP = 4, PW_PAGES_FJMPG_NONE = 5 };
 struct pw_pages_policy {
     int32_t kind;
-    int64_t page_size; /* 0: the kind's own, see pw_pages_size */
+    int64_t page_size; /* 0: the default of the kind, see pw_pages_size */
 };
 
-/* Where an array's memory comes from: mapped for it, or part of a large array of the program (.bss). */
+/* The source of an array's memory: a separate mapping, or part of a large array of the program (.bss). */
 enum { PW_PAGES_DYNAMIC = 0, PW_PAGES_STATIC = 1 };
 
 /* Failures; the values are the exit codes of core. */
@@ -22,16 +23,16 @@ enum { PW_PAGES_OK = 0, PW_PAGES_USAGE = 2, PW_PAGES_UNAVAILABLE = 3, PW_PAGES_S
 
 enum { PW_PAGES_NAME = 31, PW_PAGES_TEXT = 1024 };
 
-/* What failed and what to do about it. Procedures that take one return its code. */
+/* What failed and what to do about it. Procedures with such an argument return its code. */
 struct pw_pages_failure {
     int32_t code;
     char message[PW_PAGES_TEXT];
     char remedy[PW_PAGES_TEXT];
 };
 
-/* What the kernel has counted so far, on the whole machine, of transparent huge pages of one size. */
+/* The operating system's counts so far, on the whole machine, of transparent huge pages of one size. */
 struct pw_pages_counts {
-    int64_t faulted; /* given at a first touch */
+    int64_t faulted; /* allocated at a first touch */
     int64_t lost;    /* refused at a first touch, or split afterwards */
 };
 
@@ -46,20 +47,20 @@ struct pw_pages_array {
     int64_t offset;
     char *mapping;
     int64_t mapping_bytes;
-    struct pw_pages_counts before; /* its allocation; of the policy's size */
+    struct pw_pages_counts before; /* before its allocation; of the policy's size */
 };
 
-/* The kernel's accounting of one array. */
+/* The operating system's accounting of one array. */
 struct pw_pages_account {
-    int64_t huge_bytes;         /* of the array's bytes, those on huge pages */
-    int64_t huge_page_size;     /* of the huge pages that back it; 0 where none does */
-    int64_t page_size_observed; /* of what backs the larger part of it; 0 where nothing is resident */
-    int32_t thp_eligible;       /* 1: the kernel would give it transparent huge pages of some size */
-    /* Where these numbers come from: smaps, kpageflags or thp_stats. */
+    int64_t huge_bytes;         /* the array's bytes on huge pages */
+    int64_t huge_page_size;     /* size of the huge pages that back it; 0 if none */
+    int64_t page_size_observed; /* page size of the larger part of it; 0 if nothing is resident */
+    int32_t thp_eligible;       /* 1: it is eligible for transparent huge pages of some size */
+    /* Source of these numbers: smaps, kpageflags or thp_stats. */
     char method[PW_PAGES_NAME + 1];
 };
 
-/* The names of the policies that can be asked for on this machine, separated by '|'. */
+/* The names of the policies that can be requested on this machine, separated by '|'. */
 void pw_pages_names(char *text, int32_t length);
 
 /* The policy called `name`. */
@@ -68,37 +69,37 @@ int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *poli
 /* The name of the policy; empty if there is no such policy. */
 void pw_pages_policy_name(const struct pw_pages_policy *policy, char name[PW_PAGES_NAME + 1]);
 
-/* What the pages of a policy are, whoever asks for them: PW_PAGES_NONE, PW_PAGES_THP or PW_PAGES_HUGETLBFS. */
+/* The kind of pages of a policy, whoever requests them: PW_PAGES_NONE, PW_PAGES_THP or PW_PAGES_HUGETLBFS. */
 int32_t pw_pages_nature(const struct pw_pages_policy *policy);
 
-/* The page size that a policy asks for; 0 where this machine has none. */
+/* The page size that a policy requests; 0 if this machine does not support it. */
 int64_t pw_pages_size(const struct pw_pages_policy *policy);
 
-/* Once per process, before the first allocation: set what holds for the whole process, and check that this machine
-   and process can have the policy at all. */
+/* Once per process, before the first allocation: make the settings that hold for the whole process, and check that machine
+   and process support the policy. */
 int32_t pw_pages_begin(const struct pw_pages_policy *policy, struct pw_pages_failure *failure);
 
-/* Check that the pool, or the static memory, has room for all of `count` arrays of these bytes (offsets included)
-   together, so that the remedy names the whole need. */
+/* Check that the hugetlb pool, or the static memory, has room for all `count` arrays of these sizes (offsets included)
+   together, so that the remedy covers them all. */
 int32_t pw_pages_require(const struct pw_pages_policy *policy, int32_t allocation, const int64_t *bytes, int32_t count,
                          struct pw_pages_failure *failure);
 
-/* Map array->bytes bytes, untouched. In: name, policy, allocation, bytes, offset; out: the rest. */
+/* Map array->bytes bytes, untouched. In: name, policy, allocation, bytes, offset; out: the other fields. */
 int32_t pw_pages_allocate(struct pw_pages_array *array, struct pw_pages_failure *failure);
 
-/* Unmap and clear; an array that was never allocated is left alone. */
+/* Unmap and clear; an array that was never allocated is left unchanged. */
 int32_t pw_pages_free(struct pw_pages_array *array, struct pw_pages_failure *failure);
 
-/* Account for `count` arrays. A page that only partly belongs to an array is counted against the policy: where the
-   kernel does not say which page it lacks, huge_bytes is the least that it can be under thp and hugetlbfs, and the most
-   under none. By smaps; it does not tell transparent huge pages below the full size from base pages, and these are read
-   from the flags of the page frames (root), else concluded from what the kernel counted since the allocation. */
+/* Account for `count` arrays. A page that only partly belongs to an array counts against the policy: if the
+   operating system does not report which page is missing, huge_bytes is the lower bound under thp and hugetlbfs, and the
+   upper bound under none. Reads smaps, which does not distinguish mTHP from base pages; these are read
+   from the flags of the page frames (root), else derived from the operating system's counts since the allocation. */
 int32_t pw_pages_account(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
                          struct pw_pages_account *accounts, struct pw_pages_failure *failure);
 
-/* After the first touch: fail if the arrays do not lie on the pages of the policy. Under thp of full size what is short
-   is collapsed into huge pages once, before the verdict. */
-int32_t pw_pages_confirm(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
+/* Page verification, after the first touch: fail if the arrays are not on the pages of the policy. Under thp of PMD size,
+   missing huge pages are collapsed once before the decision. */
+int32_t pw_pages_verify(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
                          struct pw_pages_failure *failure);
 
 #endif

@@ -1,4 +1,4 @@
-/* The policies: their names, and what each asks of the machine and of the process. */
+/* The policies: their names, and what each requires of the machine and of the process. */
 #define _GNU_SOURCE
 #include "machine.h"
 #include "system.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* Whether whoever started the process has switched its transparent huge pages off: /proc/PID/status says so since Linux 5.0. */
+/* Whether the parent has disabled transparent huge pages for this process: in /proc/PID/status since Linux 5.0. */
 static bool is_off_already(void)
 {
     char line[256];
@@ -22,9 +22,9 @@ static bool is_off_already(void)
     return enabled == 0;
 }
 
-/* MADV_NOHUGEPAGE refuses huge pages for the arrays; this does so for stack, heap and OpenMP's memory as well, which
-   THP "always" would otherwise serve, and for every size of multi-size THP. QEMU's user-mode emulation knows no such
-   call, and lets its own process be seen. */
+/* MADV_NOHUGEPAGE refuses huge pages for the arrays; this also refuses them for stack, heap and OpenMP's memory, which
+   THP "always" would otherwise serve, and for every mTHP size. QEMU's user-mode emulation does not support this
+   call, and shows the status of QEMU's process. */
 static int32_t begin_none(int64_t page_size, struct pw_pages_failure *failure)
 {
     (void)page_size;
@@ -41,7 +41,7 @@ static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
 {
     if (page_size == 0) {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy thp: this kernel has no transparent huge pages");
-        pw_pages_remedy(failure, "boot a kernel built with CONFIG_TRANSPARENT_HUGEPAGE, and see that /sys is mounted");
+        pw_pages_remedy(failure, "boot a kernel built with CONFIG_TRANSPARENT_HUGEPAGE, and check that /sys is mounted");
         return failure->code;
     }
     struct pw_machine_switch thp;
@@ -51,18 +51,18 @@ static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
                       "policy thp: transparent huge pages of %lld KiB are set to 'never' in %s",
                       (long long)page_size / 1024, thp.path);
         pw_pages_remedy(failure,
-                        "as root: echo madvise > %s; or pagewise compare --set-thp-sizes, which sets it back afterwards",
+                        "as root: echo madvise > %s; or pagewise compare --set-thp-sizes, which restores it afterwards",
                         thp.path);
         return failure->code;
     }
-    /* Inherited through fork and exec. 1: refused altogether; 3 (Linux 6.18): refused unless advised, which we do
+    /* Inherited through fork and exec. 1: always refused; 3 (Linux 6.18): refused unless advised, as the arrays are
        (PR_GET_THP_DISABLE(2const)). */
     if (prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1) {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
                       "policy thp: transparent huge pages are disabled for this process, by an ancestor's "
                       "prctl(PR_SET_THP_DISABLE)");
         pw_pages_remedy(failure, "start it from a shell or batch job that does not set PR_SET_THP_DISABLE "
-                                 "(THP_enabled in /proc/PID/status tells it of each ancestor)");
+                                 "(THP_enabled in /proc/PID/status shows it for each ancestor)");
         return failure->code;
     }
     return PW_PAGES_OK;
@@ -71,17 +71,17 @@ static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
 static int32_t begin_hugetlbfs(int64_t page_size, struct pw_pages_failure *failure)
 {
     if (page_size > 0) return PW_PAGES_OK;
-    pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy hugetlbfs: this kernel has no pools of huge pages");
-    pw_pages_remedy(failure, "boot a kernel built with CONFIG_HUGETLBFS, and see that /proc is mounted");
+    pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy hugetlbfs: this kernel does not support hugetlb pools");
+    pw_pages_remedy(failure, "boot a kernel built with CONFIG_HUGETLBFS, and check that /proc is mounted");
     return failure->code;
 }
 
-/* Fujitsu's libmpg backs what malloc gives; which pages it takes, it reads from the environment before main begins. */
+/* Fujitsu's libmpg backs what malloc returns; it reads the kind of pages from the environment before main begins. */
 static int32_t begin_fjmpg(const char *wanted, struct pw_pages_failure *failure)
 {
     const char *type = pw_machine_fjmpg_type();
     if (type != NULL && strcmp(type, wanted) == 0) return PW_PAGES_OK;
-    pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy fjmpg: %s%s", type == NULL ? "libmpg is not loaded" : "libmpg was told ",
+    pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy fjmpg: %s%s", type == NULL ? "libmpg is not loaded" : "libmpg uses ",
                   type == NULL ? "" : type);
     pw_pages_remedy(failure,
                     "load the configuration's module, or link with libmpg (hugepages=fjmpg) and set XOS_MMM_L_HPAGE_TYPE=%s "
@@ -113,8 +113,8 @@ static bool has_fjmpg(void)
     return pw_machine_fjmpg_type() != NULL;
 }
 
-/* One line a kind, in the order of PW_PAGES_NONE and so on: its name, its page size where none is named, all sizes that
-   may be named, what it asks for, what its pages are, and whether the program can have it at all. */
+/* One row per kind, in the order of PW_PAGES_NONE and so on: its name, its default page size, all sizes that
+   may be named, the preparation of the process, the kind of its pages, and whether the program supports it. */
 static const struct kind {
     const char *name;
     int64_t (*own_size)(void);
@@ -149,7 +149,7 @@ void pw_pages_policy_name(const struct pw_pages_policy *policy, char name[PW_PAG
     snprintf(name, PW_PAGES_NAME + 1, "%s:%lld%c", kind->name, (long long)count, units[unit]);
 }
 
-/* The `number`-th policy of this machine: each kind, followed by its sizes. False: there are no more. */
+/* The `number`-th policy of this machine: each kind, followed by its sizes. False: no more policies. */
 static bool nth_policy(int32_t number, struct pw_pages_policy *policy)
 {
     for (int32_t kind = 0; kind < KINDS; kind++) {
@@ -195,7 +195,7 @@ static void remedy_choose(struct pw_pages_failure *failure)
         pw_pages_policy_name(&policy, name);
         if (policy.page_size > 0) append(sizes, sizeof sizes, ", ", name);
     }
-    pw_pages_remedy(failure, "choose %s%s%s", names, sizes[0] == '\0' ? "" : "; of named sizes this machine has ", sizes);
+    pw_pages_remedy(failure, "choose %s%s%s", names, sizes[0] == '\0' ? "" : "; page sizes of this machine: ", sizes);
 }
 
 int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *policy, struct pw_pages_failure *failure)
@@ -206,7 +206,7 @@ int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *poli
         if (strcmp(one, name) == 0) return PW_PAGES_OK;
     }
     *policy = (struct pw_pages_policy){PW_PAGES_NONE, 0};
-    pw_pages_fail(failure, PW_PAGES_USAGE, "page policy '%.64s' does not exist", name);
+    pw_pages_fail(failure, PW_PAGES_USAGE, "unknown page policy '%.64s'", name);
     remedy_choose(failure);
     return failure->code;
 }
@@ -224,7 +224,7 @@ int64_t pw_pages_size(const struct pw_pages_policy *policy)
     return policy->page_size > 0 ? policy->page_size : kind->own_size();
 }
 
-bool pw_pages_is_multi_size(const struct pw_pages_policy *policy)
+bool pw_pages_is_mthp(const struct pw_pages_policy *policy)
 {
     return policy->kind == PW_PAGES_THP && policy->page_size > 0 && policy->page_size < pw_machine_thp_size();
 }
@@ -233,7 +233,7 @@ int32_t pw_pages_begin(const struct pw_pages_policy *policy, struct pw_pages_fai
 {
     const struct kind *kind = kind_of(policy);
     if (kind != NULL) return kind->begin(pw_pages_size(policy), failure);
-    pw_pages_fail(failure, PW_PAGES_USAGE, "page policy %d does not exist", policy->kind);
+    pw_pages_fail(failure, PW_PAGES_USAGE, "unknown page policy %d", policy->kind);
     remedy_choose(failure);
     return failure->code;
 }

@@ -1,7 +1,7 @@
-!> Memory on pages of a chosen kind and size, and the proof of what it really lies on.
+!> Memory on pages of a chosen kind and size, and page verification: which pages it really is on.
 !>
-!> The order of calls: `pages_begin` once, `pages_allocate` for each array, the first touch, `pages_confirm`,
-!> the measurement, `pages_prove`. Nothing falls back in silence: what cannot be had is an error with exit code 3.
+!> The order of calls: `pages_begin` once, `pages_allocate` for each array, the first touch, `pages_verify`,
+!> the measurement, `pages_observe`. Nothing falls back silently: an unavailable policy is an error with exit code 3.
 module pw_pages
     use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_null_char, c_null_ptr, c_ptr
     use pw_error, only: error_t
@@ -10,15 +10,15 @@ module pw_pages
     implicit none
     private
 
-    !> A page policy: its kind, and the page size where one was named.
+    !> A page policy: its kind, and the page size if one was named.
     type, bind(c), public :: pages_policy_t
         integer(c_int32_t) :: kind = 0
-        integer(c_int64_t) :: page_size = 0  !< 0: the kind's own [B]
+        integer(c_int64_t) :: page_size = 0  !< 0: the default of the kind [B]
     end type pages_policy_t
 
     type(pages_policy_t), parameter, public :: pages_none = pages_policy_t(0)       !< base pages; huge pages are refused
     type(pages_policy_t), parameter, public :: pages_thp = pages_policy_t(1)        !< transparent: aligned and advised
-    type(pages_policy_t), parameter, public :: pages_hugetlbfs = pages_policy_t(2)  !< from the reserved pool
+    type(pages_policy_t), parameter, public :: pages_hugetlbfs = pages_policy_t(2)  !< from the hugetlb pool
 
     integer, parameter :: name_length = 31   ! PW_PAGES_NAME
     integer, parameter :: text_length = 1024 ! PW_PAGES_TEXT
@@ -29,33 +29,33 @@ module pw_pages
         integer(i8) :: bytes = 0             !< the user's bytes
         integer(i8) :: offset = 0            !< of the start from the mapping's start [B]
         type(pages_policy_t) :: policy = pages_none
-        logical :: static = .false.          !< part of a large array of the program
+        logical :: static = .false.          !< part of a large array of the program (.bss)
         character(name_length) :: name = ''
         type(c_ptr), private :: mapping = c_null_ptr
         integer(i8), private :: mapping_bytes = 0
         integer(i8), private :: faulted_before = 0, lost_before = 0
     end type paged_array_t
 
-    !> The kernel's accounting of one array.
-    type, public :: array_proof_t
+    !> The operating system's accounting of one array.
+    type, public :: observed_array_t
         character(name_length) :: name = ''
         integer(i8) :: bytes = 0
-        integer(i8) :: huge_bytes = 0          !< of these, on huge pages
-        integer(i8) :: page_size_observed = 0  !< of what backs the larger part; 0 where nothing is resident [B]
-    end type array_proof_t
+        integer(i8) :: huge_bytes = 0          !< of `bytes`, those on huge pages
+        integer(i8) :: page_size_observed = 0  !< page size of the larger part; 0 if nothing is resident [B]
+    end type observed_array_t
 
-    !> The kernel's accounting of all arrays together.
-    type, public :: pages_proof_t
+    !> The operating system's accounting of all arrays together.
+    type, public :: observed_pages_t
         integer(i8) :: base_page_size = 0       !< [B]
         integer(i8) :: page_size_requested = 0  !< [B]
-        integer(i8) :: page_size_observed = 0   !< of what backs the larger part; 0 where nothing is resident [B]
-        real(r8) :: huge_coverage = 0.0_r8      !< the share of the arrays' bytes on huge pages
-        character(name_length) :: method = ''   !< where the numbers come from: smaps, kpageflags or thp_stats
-        type(array_proof_t), allocatable :: arrays(:)
-    end type pages_proof_t
+        integer(i8) :: page_size_observed = 0   !< page size of the larger part; 0 if nothing is resident [B]
+        real(r8) :: huge_coverage = 0.0_r8      !< share of the arrays' bytes on huge pages
+        character(name_length) :: method = ''   !< source of the numbers: smaps, kpageflags or thp_stats
+        type(observed_array_t), allocatable :: arrays(:)
+    end type observed_pages_t
 
     public :: pages_policy_names, pages_policy_from_name, pages_policy_name
-    public :: pages_begin, pages_require, pages_allocate, pages_confirm, pages_prove, pages_free
+    public :: pages_begin, pages_require, pages_allocate, pages_verify, pages_observe, pages_free
 
     ! The types of pages.h.
     type, bind(c) :: failure_t
@@ -143,18 +143,18 @@ module pw_pages
             type(failure_t), intent(inout) :: failure
         end function c_account
 
-        integer(c_int32_t) function c_confirm(arrays, count, policy, failure) bind(c, name='pw_pages_confirm')
+        integer(c_int32_t) function c_verify(arrays, count, policy, failure) bind(c, name='pw_pages_verify')
             import :: array_t, c_int32_t, failure_t, pages_policy_t
             type(array_t), intent(in) :: arrays(*)
             integer(c_int32_t), value :: count
             type(pages_policy_t), intent(in) :: policy
             type(failure_t), intent(inout) :: failure
-        end function c_confirm
+        end function c_verify
     end interface
 
 contains
 
-    !> The names of the policies that can be asked for on this machine, separated by '|'.
+    !> The names of the policies that can be requested on this machine, separated by '|'.
     function pages_policy_names() result(names)
         character(:), allocatable :: names
         character(kind=c_char) :: text(text_length)
@@ -163,7 +163,7 @@ contains
         names = from_c(text)
     end function pages_policy_names
 
-    !> The policy called `name`, such as none, thp:64k or hugetlbfs; exit code 2 if this machine has none of that name.
+    !> The policy called `name`, such as none, thp:64k or hugetlbfs; exit code 2 if this machine has no such policy.
     subroutine pages_policy_from_name(name, policy, error)
         character(*), intent(in) :: name
         type(pages_policy_t), intent(out) :: policy
@@ -184,8 +184,8 @@ contains
         name = from_c(text)
     end function pages_policy_name
 
-    !> Once per process, before the first allocation: set what `policy` means for the whole process, and check that
-    !> machine and process can have it. Exit code 3 if not, 2 if there is no such policy.
+    !> Once per process, before the first allocation: make the settings of `policy` for the whole process, and check that
+    !> machine and process support it. Exit code 3 if not, 2 if there is no such policy.
     subroutine pages_begin(policy, error)
         type(pages_policy_t), intent(in) :: policy
         type(error_t), intent(inout) :: error
@@ -194,10 +194,10 @@ contains
         if (c_begin(policy, failure) /= 0) call raise(error, failure, 'pages_begin')
     end subroutine pages_begin
 
-    !> Check that the pool has the pages for arrays of `bytes` [B], offsets included, all together, so that the remedy
-    !> names the whole need; without it, `pages_allocate` names that of the first array that finds too few. Exit code 3.
-    !> Policies without a pool always pass. With `static`, that static memory has room for them: exit code 2, or 3 where
-    !> static arrays cannot have the policy.
+    !> Check that the hugetlb pool has the pages for arrays of `bytes` [B], offsets included, together, so that the remedy
+    !> covers them all; otherwise `pages_allocate` names only the first array with too few pages. Exit code 3.
+    !> Policies without a pool always pass. With `static`, checks that static memory has room for them: exit code 2, or 3 if
+    !> static arrays do not support the policy.
     subroutine pages_require(policy, bytes, error, static)
         type(pages_policy_t), intent(in) :: policy
         integer(i8), intent(in) :: bytes(:)
@@ -209,10 +209,10 @@ contains
             call raise(error, failure, 'pages_require')
     end subroutine pages_require
 
-    !> Map `bytes` [B] for an array called `name`, untouched. Its start lies `offset` [B] behind an address that is
-    !> aligned to a huge page, under every policy alike. With `static` it is part of a large array of the program (.bss)
-    !> instead of a mapping of its own. Exit codes: 2 size or offset senseless, or more than static memory has; 3 the pool
-    !> has too few pages, or static arrays cannot have the policy; 4 the system refused the memory.
+    !> Map `bytes` [B] for an array called `name`, untouched. Its start is `offset` [B] after an address that is
+    !> aligned to a huge page, under every policy. With `static` it is part of a large array of the program (.bss)
+    !> instead of a separate mapping. Exit codes: 2 invalid size or offset, or too large for static memory; 3 the hugetlb
+    !> pool has too few pages, or static arrays do not support the policy; 4 the system refused the memory.
     subroutine pages_allocate(array, policy, name, bytes, offset, error, static)
         type(paged_array_t), intent(out) :: array
         type(pages_policy_t), intent(in) :: policy
@@ -241,53 +241,53 @@ contains
         array%lost_before = mapped%lost_before
     end subroutine pages_allocate
 
-    !> After the first touch: exit code 3 unless the arrays lie on the pages of `policy`. Under thp of full size, what is
-    !> short is collapsed into huge pages once before the verdict.
-    subroutine pages_confirm(arrays, policy, error)
+    !> Page verification, after the first touch: exit code 3 unless the arrays are on the pages of `policy`. Under thp of PMD
+    !> size, missing huge pages are collapsed once before the decision.
+    subroutine pages_verify(arrays, policy, error)
         type(paged_array_t), intent(in) :: arrays(:)
         type(pages_policy_t), intent(in) :: policy
         type(error_t), intent(inout) :: error
         type(failure_t) :: failure
 
-        if (c_confirm(to_c(arrays), int(size(arrays), c_int32_t), policy, failure) /= 0) &
-            call raise(error, failure, 'pages_confirm')
-    end subroutine pages_confirm
+        if (c_verify(to_c(arrays), int(size(arrays), c_int32_t), policy, failure) /= 0) &
+            call raise(error, failure, 'pages_verify')
+    end subroutine pages_verify
 
-    !> What the kernel's accounting says of the arrays now. Where it does not say which page of an array is no huge one,
-    !> the coverage is the least that it can be under thp and hugetlbfs, and the most under none.
-    subroutine pages_prove(arrays, policy, proof, error)
+    !> The observed pages of the arrays, by the operating system's accounting. If it does not report which page of an array
+    !> is not huge, the coverage is the lower bound under thp and hugetlbfs, and the upper bound under none.
+    subroutine pages_observe(arrays, policy, observed, error)
         type(paged_array_t), intent(in) :: arrays(:)
         type(pages_policy_t), intent(in) :: policy
-        type(pages_proof_t), intent(out) :: proof
+        type(observed_pages_t), intent(out) :: observed
         type(error_t), intent(inout) :: error
         type(account_t) :: accounts(size(arrays))
         type(failure_t) :: failure
         integer(i8) :: bytes, huge_bytes
 
-        proof%base_page_size = c_base_page_size()
-        proof%page_size_requested = c_size(policy)
-        allocate (proof%arrays(size(arrays)))
+        observed%base_page_size = c_base_page_size()
+        observed%page_size_requested = c_size(policy)
+        allocate (observed%arrays(size(arrays)))
         if (c_account(to_c(arrays), int(size(arrays), c_int32_t), policy, accounts, failure) /= 0) then
-            call raise(error, failure, 'pages_prove')
+            call raise(error, failure, 'pages_observe')
             return
         end if
-        if (size(arrays) > 0) proof%method = from_c(accounts(1)%method)
-        proof%arrays%name = arrays%name
-        proof%arrays%bytes = arrays%bytes
-        proof%arrays%huge_bytes = accounts%huge_bytes
-        proof%arrays%page_size_observed = accounts%page_size_observed
+        if (size(arrays) > 0) observed%method = from_c(accounts(1)%method)
+        observed%arrays%name = arrays%name
+        observed%arrays%bytes = arrays%bytes
+        observed%arrays%huge_bytes = accounts%huge_bytes
+        observed%arrays%page_size_observed = accounts%page_size_observed
 
         bytes = sum(arrays%bytes)
         huge_bytes = sum(accounts%huge_bytes)
-        if (bytes > 0) proof%huge_coverage = real(huge_bytes, r8)/real(bytes, r8)
+        if (bytes > 0) observed%huge_coverage = real(huge_bytes, r8)/real(bytes, r8)
         if (huge_bytes > bytes - huge_bytes) then
-            proof%page_size_observed = maxval(accounts%huge_page_size)
+            observed%page_size_observed = maxval(accounts%huge_page_size)
         else if (any(accounts%page_size_observed > 0)) then
-            proof%page_size_observed = minval(accounts%page_size_observed, mask=accounts%page_size_observed > 0)
+            observed%page_size_observed = minval(accounts%page_size_observed, mask=accounts%page_size_observed > 0)
         end if
-    end subroutine pages_prove
+    end subroutine pages_observe
 
-    !> Unmap the array and reset it; one that is not allocated is left alone. Exit code 4 if the system refuses.
+    !> Unmap the array and reset it; an array that is not allocated is left unchanged. Exit code 4 if the system refuses.
     subroutine pages_free(array, error)
         type(paged_array_t), intent(inout) :: array
         type(error_t), intent(inout) :: error

@@ -1,4 +1,4 @@
-/* Which source counts which event. */
+/* Selects the source that counts each event. */
 #define _GNU_SOURCE
 #include "counters.h"
 
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* In the order in which they are asked. Software events are asked of the kernel itself and not through PAPI, which counts
-   in user mode alone and so never sees a context switch. */
+/* In the order of preference. Software events are requested from the kernel and not through PAPI, which counts
+   only in user mode and so never sees a context switch. */
 static const pw_counter_source *const source[] = {
     &pw_perf_software_source, &pw_usage_source, &pw_papi_source, &pw_perf_hardware_source
 };
@@ -73,7 +73,7 @@ pw_software_event pw_software_event_of(const char *name)
     return pw_no_software_event;
 }
 
-/* Whether a comma-separated list has the word; an empty list has every word. */
+/* Whether a comma-separated list contains the word; an empty list contains every word. */
 static int listed(const char *list, const char *word)
 {
     if (list == NULL || *list == '\0') return 1;
@@ -85,7 +85,8 @@ static int listed(const char *list, const char *word)
     return 0;
 }
 
-/* Give the event to the first source that counts it beside those which it has; 0 with the reasons of all that know it. */
+/* Assign the event to the first source that can count it together with its other events; 0 with the reasons of all sources
+   that support it. */
 static int place(const char *name, char *reason, int32_t length)
 {
     const char *permitted = getenv("PAGEWISE_COUNTERS");
@@ -106,7 +107,7 @@ static int place(const char *name, char *reason, int32_t length)
         if (why[0] == '\0' || written >= length) continue;
         written += snprintf(reason + written, (size_t)(length - written), "%s%s", written > 0 ? "; " : "", why);
     }
-    if (reason[0] == '\0') snprintf(reason, (size_t)length, "no source that PAGEWISE_COUNTERS permits counts it");
+    if (reason[0] == '\0') snprintf(reason, (size_t)length, "no source in PAGEWISE_COUNTERS counts it");
     return 0;
 }
 
@@ -122,7 +123,7 @@ int32_t pw_counters_choose(const char *events)
         if (n_refused == pw_most_events) break;
         char *reason = refusal[n_refused];
         if (n_events == pw_most_events)
-            snprintf(reason, pw_reason_length, "%d events are counted already, the most at once", pw_most_events);
+            snprintf(reason, pw_reason_length, "at most %d events can be counted at once", pw_most_events);
         else if (strlen(name) >= pw_event_length)
             snprintf(reason, pw_reason_length, "its name has more than %d characters", pw_event_length - 1);
         else if (place(name, reason, pw_reason_length))

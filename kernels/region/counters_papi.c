@@ -29,7 +29,7 @@ static void start_library(void)
     if (status_of_start != PAPI_VER_CURRENT) return;
     int status = PAPI_thread_init((unsigned long (*)(void))pthread_self);
     if (status == PAPI_OK) status = PAPI_multiplex_init();
-    /* Without multiplexing all but PAGEWISE_MULTIPLEX works. */
+    /* If multiplexing fails, only PAGEWISE_MULTIPLEX is affected. */
     if (status != PAPI_OK && status != PAPI_ENOSUPP && status != PAPI_ECMP) status_of_start = status;
 }
 
@@ -46,7 +46,7 @@ static void close_sets(void *of)
     if (getpid() != (pid_t)syscall(SYS_gettid)) PAPI_unregister_thread();
 }
 
-/* A further event set, for the component of the event. */
+/* Another event set, for the component of the event. */
 static int add_set(papi_sets *c, int code, int32_t multiplex)
 {
     int s = c->n_sets;
@@ -58,12 +58,12 @@ static int add_set(papi_sets *c, int code, int32_t multiplex)
     int component = PAPI_get_event_component(code);
     if (component < 0) return component;
     status = PAPI_assign_eventset_component(c->set[s], component);
-    /* Where it is refused (PAPI 7.0 does so on a machine without hardware counters), events that do not fit are. */
+    /* If it is refused (by PAPI 7.0 on a machine without hardware counters), events that do not fit are refused too. */
     if (status == PAPI_OK) PAPI_set_multiplex(c->set[s]);
     return status;
 }
 
-/* Add the event to the first set that takes it, or to a further one. */
+/* Add the event to the first set that takes it, or to a new one. */
 static int add_event(papi_sets *c, const char *name, int32_t multiplex)
 {
     int code, status = PAPI_event_name_to_code(name, &code);
@@ -86,15 +86,15 @@ static void *open_sets(char (*events)[pw_event_length], int32_t n_events, int32_
 {
     pthread_once(&once, start_library);
     if (status_of_start != PAPI_VER_CURRENT) {
-        snprintf(reason, (size_t)length, "PAPI does not start: %s",
-                 status_of_start < 0 ? PAPI_strerror(status_of_start) : "other version");
+        snprintf(reason, (size_t)length, "PAPI failed to start: %s",
+                 status_of_start < 0 ? PAPI_strerror(status_of_start) : "version differs from the headers");
         return NULL;
     }
     papi_sets *c = calloc(1, sizeof *c);
     int status = PAPI_register_thread();
     if (c == NULL || status != PAPI_OK) {
         free(c);
-        snprintf(reason, (size_t)length, "PAPI does not take this thread");
+        snprintf(reason, (size_t)length, "PAPI cannot register this thread");
         return NULL;
     }
     for (int32_t i = 0; i < n_events && status == PAPI_OK; i++) {
@@ -104,7 +104,7 @@ static void *open_sets(char (*events)[pw_event_length], int32_t n_events, int32_
     for (int32_t s = 0; s < c->n_sets && status == PAPI_OK; s++) {
         status = PAPI_start(c->set[s]);
         c->started[s] = status == PAPI_OK;
-        if (status != PAPI_OK) snprintf(reason, (size_t)length, "PAPI does not start counting: %s", PAPI_strerror(status));
+        if (status != PAPI_OK) snprintf(reason, (size_t)length, "PAPI failed to start counting: %s", PAPI_strerror(status));
     }
     if (status == PAPI_OK) return c;
     close_sets(c);

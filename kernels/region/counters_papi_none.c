@@ -1,4 +1,4 @@
-/* PAPI's place in a build without PAPI. */
+/* Stub for a build without PAPI. */
 #include "counters.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Events by the system call itself (perf_event_open(2)), for which no library is needed. */
+/* Events through the system call (perf_event_open(2)), without a library. */
 #define _GNU_SOURCE
 #include "counters.h"
 
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Events in groups that count together: one group, or one an event where they take turns. */
+/* Events in groups that count together: one group, or one per event if they are multiplexed. */
 typedef struct {
     int32_t n_events, n_groups;
     int32_t file[pw_most_events];
@@ -48,10 +48,10 @@ static int32_t read_set(void *of, int64_t *counts)
         uint64_t buffer[3 + pw_most_events]; /* events, time enabled, time running, values */
         ssize_t wanted = (ssize_t)sizeof buffer[0] * (3 + set->size[g]);
         if (read(set->file[set->leader[g]], buffer, sizeof buffer) < wanted) return 0;
-        if (buffer[2] == 0 && buffer[1] > 0) return 0; /* it never got a counter */
+        if (buffer[2] == 0 && buffer[1] > 0) return 0; /* it was never scheduled on a counter */
         for (int32_t i = 0; i < set->size[g]; i++) {
             uint64_t count = buffer[3 + i];
-            if (buffer[2] < buffer[1]) /* estimated from its share of the time */
+            if (buffer[2] < buffer[1]) /* scaled by its share of the time */
                 count = (uint64_t)((double)count * ((double)buffer[1] / (double)buffer[2]));
             counts[done++] = (int64_t)count;
         }
@@ -74,8 +74,8 @@ static int add_event(perf_set *set, uint32_t type, uint64_t config, int alone, i
     return 0;
 }
 
-/* Groups start when they are complete: Linux 6.18 lets events that join a running group, software events and clocks, stand
-   still until the thread is next scheduled. */
+/* Groups start when they are complete: in Linux 6.18, software events and clocks that join a running group do not
+   count until the thread is next scheduled. */
 static void start_set(const perf_set *set)
 {
     for (int32_t g = 0; g < set->n_groups; g++) ioctl(set->file[set->leader[g]], PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
@@ -102,7 +102,7 @@ static void *open_software(char (*events)[pw_event_length], int32_t n_events, in
     for (int32_t i = 0; i < n_events; i++) {
         pw_software_event event = pw_software_event_of(events[i]);
         int error = add_event(set, PERF_TYPE_SOFTWARE, config[event], 0, 0);
-        /* Without the right to count in the kernel, what happens there alone would be counted as 0. */
+        /* Without permission to count in the kernel, events that happen only there would count as 0. */
         int kernel_only = event == pw_context_switches || event == pw_cpu_migrations;
         if ((error == EACCES || error == EPERM) && !kernel_only) error = add_event(set, PERF_TYPE_SOFTWARE, config[event], 0, 1);
         if (error != 0) {
@@ -115,8 +115,8 @@ static void *open_software(char (*events)[pw_event_length], int32_t n_events, in
     return set;
 }
 
-/* The generic event of a name as libpfm or perf has it, or of a preset of PAPI; r and hexadecimal digits are a raw event of
-   the processor, as in perf. Returns 0 if there is none. */
+/* The generic event of a name of libpfm or perf, or of a PAPI preset; r and hexadecimal digits are a raw event of
+   the processor, as in perf. Returns 0 if unknown. */
 static int hardware_event(const char *name, uint32_t *type, uint64_t *config)
 {
     static const struct {
@@ -197,9 +197,9 @@ static void *open_hardware(char (*events)[pw_event_length], int32_t n_events, in
         int error = add_event(set, type, config, multiplex, 1);
         if (error != 0) {
             const char *why = strerror(error);
-            if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV) why = "this machine has no such counter";
+            if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV) why = "this machine does not support this event";
             if (error == EACCES || error == EPERM) why = "not permitted (/proc/sys/kernel/perf_event_paranoid)";
-            if (error == EINVAL && i > 0) why = "no counter is left beside the others (PAGEWISE_MULTIPLEX=1 lets them take turns)";
+            if (error == EINVAL && i > 0) why = "no free counter is left (PAGEWISE_MULTIPLEX=1 multiplexes events)";
             snprintf(reason, (size_t)length, "perf_event: %s", why);
             close_set(set);
             return NULL;
@@ -208,7 +208,7 @@ static void *open_hardware(char (*events)[pw_event_length], int32_t n_events, in
     start_set(set);
     int64_t counts[pw_most_events];
     if (read_set(set, counts)) return set;
-    snprintf(reason, (size_t)length, "perf_event: no counter is free (PAGEWISE_MULTIPLEX=1 lets events take turns)");
+    snprintf(reason, (size_t)length, "perf_event: no counter is free (PAGEWISE_MULTIPLEX=1 multiplexes events)");
     close_set(set);
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* Software events where perf_event_open is refused, as in many containers: what getrusage(2) tells of the calling thread,
+/* Software events if perf_event_open is refused, as in many containers: getrusage(2) of the calling thread,
    its clock, and, for migrations, /proc/thread-self/sched. */
 #define _GNU_SOURCE
 #include "counters.h"
@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 typedef struct {
-    int32_t n_events, file; /* file: /proc/thread-self/sched where it is needed, or -1 */
+    int32_t n_events, file; /* file: /proc/thread-self/sched if needed, or -1 */
     pw_software_event event[pw_most_events];
 } usage_set;
 
-/* nr_migrations of the thread; -1 where the kernel does not tell. */
+/* nr_migrations of the thread; -1 if unknown. */
 static int64_t migrations(int32_t file)
 {
     char text[4096];
@@ -76,7 +76,7 @@ static void *open_set(char (*events)[pw_event_length], int32_t n_events, int32_t
             set->file = open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC);
     }
     if (read_set(set, counts)) return set;
-    snprintf(reason, (size_t)length, "getrusage does not tell it");
+    snprintf(reason, (size_t)length, "getrusage does not report it");
     close_set(set);
     return NULL;
 }

@@ -1,4 +1,4 @@
-!> Whether the compiler finalises the objects of a block once each, at its end and wherever it is left early; run by configure.
+!> Whether the compiler finalises the objects of a block once each, at its end and at every early exit; run by configure.
 !> Exit code 0: yes; 1: some too early; 2: some too late or never; 3: some more than once; 4: some of these.
 module scopes
     implicit none
@@ -33,7 +33,7 @@ contains
         ended = ended + 1
     end subroutine finish
 
-    !> So many objects are open now.
+    !> The number of objects now open.
     subroutine expect(open_now)
         integer, intent(in) :: open_now
 

@@ -3,11 +3,11 @@
 
 #include <stddef.h>
 
-/* One a thread: a store of another thread must not come between length and name. Used, though the compiler does not see who
-   reads the magic number. */
+/* One per thread: a store of another thread must not come between length and name. Marked used, because the compiler does
+   not see the reader of the magic number. */
 __attribute__((used)) static _Thread_local struct pw_mark mark = {.magic = PW_MARK_MAGIC};
 
-/* noinline: a tracer finds the functions by their symbols. */
+/* noinline: a tracer locates the functions by their symbols. */
 __attribute__((noinline)) void pw_mark_begin(const char *name, int32_t length)
 {
     mark.length = length;

@@ -1,5 +1,5 @@
-/* Marks for a tracer that runs the program, such as kernels/model: they tell it where a region begins and ends. Without
-   one they cost two or three stores. */
+/* Marks for a tracer that runs the program, such as kernels/model: they show where a region begins and ends. Without
+   a tracer they cost two or three stores. */
 #ifndef PAGEWISE_MARKS_H
 #define PAGEWISE_MARKS_H
 
@@ -7,8 +7,8 @@
 
 #define PW_MARK_MAGIC UINT64_C(0x70772d6d61726b31)
 
-/* What the marks store to. A tracer knows a mark by a store to `name` in the function of this file, with the magic number
-   before it. */
+/* The target of the marks' stores. A tracer recognises a mark by a store to `name` in the function of this file, with the
+   magic number before it. */
 struct pw_mark {
     uint64_t magic;
     const char *volatile name; /* NULL at the end of a region */

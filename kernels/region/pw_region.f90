@@ -1,12 +1,12 @@
-!> Measured regions: named, nestable stretches of code with their calls, seconds and event counts, thread by thread.
+!> Measured regions: named, nestable stretches of code with their calls, seconds and event counts per thread.
 !>
 !> `region_begin` and `region_end` take a name, or the handle that `region_handle` looked up once. A region that begins inside
-!> others has the path of their names, 'step/hydro/eos', also where the others were begun before the thread was forked.
-!> What counts is chosen by the environment; see region.h, and docs/regions.md. An object that ends its region by itself is
+!> others has the path of their names, 'step/hydro/eos', even if the others were begun before the thread was forked.
+!> The environment selects the events; see region.h, and docs/regions.md. An object that ends its region automatically is
 !> in pw_region_scope.
 !>
-!> Regions that do not nest are faults. The first one is raised by the procedure that finds it, where it is given `error`,
-!> and otherwise by `regions_collect`.
+!> Regions that do not nest are faults. The procedure that detects the first fault raises it if it is given `error`;
+!> otherwise `regions_collect` does.
 module pw_region
     !$ use omp_lib, only: omp_get_thread_num
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int32_t, c_int64_t, c_null_char, c_null_ptr, c_ptr
@@ -27,7 +27,7 @@ module pw_region
         procedure :: begin_by_handle, begin_by_name
     end interface region_begin
 
-    !> End it; `seconds` is the time of this passage.
+    !> End it; `seconds` is the time of this call.
     interface region_end
         procedure :: end_by_handle, end_by_name
     end interface region_end
@@ -45,7 +45,7 @@ module pw_region
         integer(c_int32_t) :: threads, counted
     end type total_t
 
-    !> A region of the team (see `region_begin_team`) with its owner's own sums.
+    !> A region of the team (see `region_begin_team`) with the sums of its owner.
     type, public :: region_t
         character(:), allocatable :: name
         integer(i8) :: calls = 0
@@ -140,12 +140,12 @@ module pw_region
             type(total_t), intent(out) :: total
         end subroutine c_total
 
-        !> Forget all sums and faults, outside of parallel regions: what a sweep does at each point.
+        !> Reset all sums and faults, outside of parallel regions: done at each point of a sweep.
         subroutine regions_reset() bind(c, name='pw_regions_reset')
         end subroutine regions_reset
 
-        !> What an empty region costs the calling thread now [s]: `pair` is what the region around it sees, `inside` what the
-        !> empty one itself does.
+        !> The present cost of an empty region to the calling thread [s]: `pair` is the cost to the enclosing region,
+        !> `inside` that to the empty region itself.
         subroutine regions_cost(pair, inside) bind(c, name='pw_regions_cost')
             import :: c_double
             real(c_double), intent(out) :: pair, inside
@@ -157,16 +157,16 @@ module pw_region
 
 contains
 
-    !> Start the counters where no region did yet: so that the first region does not pay for it.
+    !> Start the counters unless a region did, so that their start does not count in the first region.
     subroutine regions_open()
         integer(c_int32_t) :: n_events
 
         n_events = c_open(c_null_ptr)
     end subroutine regions_open
 
-    !> Look a name up once: the handle, or -1 with a fault kept where the name is empty, has '/' or more than 63 characters, or
-    !> where there are too many. Any thread may call this. `counted` false: of time alone, for passages that are too short for
-    !> reading counters; a name is one or the other, as it was looked up first.
+    !> Look a name up once: the handle, or -1 with a fault recorded if the name is empty, has '/' or more than 63
+    !> characters, or there are too many. Any thread may call this. `counted` false: time only, for calls that are too short
+    !> for reading counters; the first look-up of a name decides.
     integer(i4) function region_handle(name, counted) result(handle)
         character(*), intent(in) :: name
         logical, intent(in), optional :: counted
@@ -214,7 +214,7 @@ contains
         if (present(seconds)) seconds = 1.0e-9_r8*nanoseconds
     end subroutine end_by_name
 
-    !> Begin a region outside of parallel regions which counts on all threads that its parallel regions will have. Its time is
+    !> Begin a region, outside of parallel regions, that counts on all threads of the parallel regions inside it. Its time is
     !> that of the calling thread: the others begin before it and end after it.
     subroutine region_begin_team(handle, error)
         integer(i4), intent(in) :: handle
@@ -228,7 +228,7 @@ contains
         if (status /= 0) call region_fault(error)
     end subroutine region_begin_team
 
-    !> End it; `seconds` is the time of this passage.
+    !> End it; `seconds` is the time of this call.
     subroutine region_end_team(handle, seconds, error)
         integer(i4), intent(in) :: handle
         real(r8), intent(out), optional :: seconds
@@ -245,7 +245,7 @@ contains
         if (present(seconds)) seconds = 1.0e-9_r8*nanoseconds
     end subroutine region_end_team
 
-    !> Raise the first fault that is kept, if there is one and `error` is there to take it.
+    !> Raise the first recorded fault, if any, if `error` is present.
     subroutine region_fault(error)
         type(error_t), intent(inout), optional :: error
         character(kind=c_char) :: text(text_length)
@@ -253,11 +253,11 @@ contains
         if (.not. present(error)) return
         if (c_take_fault(text, int(text_length, c_int32_t)) == 0) return
         call error%raise(exit_check, from_c(text), 'pw_region', &
-                         'let every region end where it began, inside the region that it began in')
+                         'end every region inside the region in which it began')
     end subroutine region_fault
 
-    !> The sums of all threads, outside of parallel regions: each path after the one that it lies in. Exit code 1 where regions
-    !> did not nest, or where one is open still.
+    !> The sums of all threads, outside of parallel regions: each path after the one that contains it. Exit code 1 if regions
+    !> did not nest, or if one is still open.
     subroutine regions_collect(regions, error)
         type(region_record_t), allocatable, intent(out) :: regions(:)
         type(error_t), intent(inout) :: error
@@ -284,7 +284,7 @@ contains
         call region_fault(error)
     end subroutine regions_collect
 
-    !> What was counted in the region with this path, or why nothing was.
+    !> The counts of the region with this path, or why there are none.
     function regions_counters(regions, path) result(counted)
         type(region_record_t), intent(in) :: regions(:)
         character(*), intent(in) :: path

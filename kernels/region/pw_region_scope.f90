@@ -6,8 +6,8 @@
 !>         ...
 !>     end block
 !>
-!> This module is built only where configure has seen that the compiler finalises the objects of a block once, at its end and
-!> wherever it is left early; elsewhere programs that use it do not compile, and `region_begin` and `region_end` serve. There
+!> This module is built only if configure verified that the compiler finalises the objects of a block once, at its end and
+!> at every early exit. Otherwise programs that use it do not compile; use `region_begin` and `region_end`. There
 !> is no constructor: an assignment finalises its left side, and with some compilers its right side too, which would end the
 !> region where it begins.
 module pw_region_scope
@@ -21,7 +21,7 @@ module pw_region_scope
     type, public :: region_scope_t
         private
         integer(i4) :: handle = -1
-        integer(c_int64_t) :: token = 0   ! of the passage, 0 when it has ended
+        integer(c_int64_t) :: token = 0   ! of the call, 0 when it has ended
     contains
         procedure, private :: begin_by_handle, begin_by_name
         generic :: begin => begin_by_handle, begin_by_name
@@ -44,7 +44,7 @@ module pw_region_scope
 
 contains
 
-    !> Begin the region; one that the object is in already ends first.
+    !> Begin the region; a region that the object has already begun ends first.
     subroutine begin_by_handle(self, handle, error)
         class(region_scope_t), intent(inout) :: self
         integer(i4), intent(in) :: handle
@@ -64,7 +64,7 @@ contains
         call self%begin_by_handle(region_handle(name), error)
     end subroutine begin_by_name
 
-    !> End the region before the block does; nothing is left for the end of the block then.
+    !> End the region before the block does; the end of the block then has no effect.
     subroutine end_passage(self, error)
         class(region_scope_t), intent(inout) :: self
         type(error_t), intent(inout), optional :: error

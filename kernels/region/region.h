@@ -1,14 +1,14 @@
-/* Measured regions: named, nestable stretches of code with their calls, seconds and event counts, thread by thread.
+/* Measured regions: named, nestable stretches of code with their calls, seconds and event counts per thread.
 
-   Every thread has a stack of open regions and sums of its own. A region that begins inside others has the path of their
-   names, 'step/hydro/eos'; one that an OpenMP thread begins first of all goes below those which the initial thread had open
-   when it forked. Sums are merged when they are asked for, outside of parallel regions.
+   Every thread has its own stack of open regions and its own sums. A region that begins inside others has the path of their
+   names, 'step/hydro/eos'; the first one of an OpenMP thread goes below those that the initial thread had open
+   when it forked. Sums are merged on request, outside of parallel regions.
 
-   What counts is chosen once, by the environment:
-     PAGEWISE_EVENTS     comma-separated list of events; by default page faults, context switches, task clock
-     PAGEWISE_COUNTERS   sources that may count, of papi, perf_event, getrusage; none: time alone
-     PAGEWISE_MULTIPLEX  1: more events than counters, which take turns; counts are then estimates
-   That nothing can be counted is never an error. docs/regions.md tells more. */
+   The environment selects once what is counted:
+     PAGEWISE_EVENTS     comma-separated list of events; default: page faults, context switches, task clock
+     PAGEWISE_COUNTERS   permitted sources, of papi, perf_event, getrusage; none: time only
+     PAGEWISE_MULTIPLEX  1: multiplex more events than counters; counts are then estimates
+   It is never an error if nothing can be counted. More in docs/regions.md. */
 #ifndef PAGEWISE_REGION_H
 #define PAGEWISE_REGION_H
 
@@ -24,42 +24,43 @@ extern "C" {
 enum {
     PW_REGION_NAME = 64,    /* characters of a name, with the null character */
     PW_REGION_PATH = 512,   /* of a path */
-    PW_REGION_EVENTS = 32,  /* most events counted at once */
-    PW_REGION_DEPTH = 64,   /* most regions inside each other */
-    PW_REGION_PATHS = 1024  /* most paths and most names */
+    PW_REGION_EVENTS = 32,  /* maximum number of events counted at once */
+    PW_REGION_DEPTH = 64,   /* maximum depth of nested regions */
+    PW_REGION_PATHS = 1024  /* maximum number of paths, and of names */
 };
 
-/* Look a name up once, for use where looking up would cost: a handle, or -1 with a fault kept (no name, one with '/', too
-   long, or too many). Any thread may call this. */
+/* Look a name up once, for code in which each look-up would cost too much: a handle, or -1 with a fault recorded (no name,
+   one with '/', too long, or too many). Any thread may call this. */
 int32_t pw_region_handle(const char *name);
 
-/* The same for a region of time alone, whose passages are too short for reading counters. A name is one or the other, as it
-   was looked up first. */
+/* The same for a region of time only, whose calls are too short for reading counters. The first look-up of a name
+   decides. */
 int32_t pw_region_handle_uncounted(const char *name);
 
-/* Begin and end the region. Both return 0, or -1 with a fault kept: an end where another region is the innermost, which
-   then ends too, unmeasured; an end of what is not open, which changes nothing. A region that begins directly inside itself
-   is one region, with a call more. */
+/* Begin and end the region. Both return 0, or -1 with a fault recorded: an end while another region is the innermost, which
+   then ends too, unmeasured; an end of a region that is not open, which changes nothing. A region that begins directly
+   inside itself is one region, with one more call. */
 int32_t pw_region_begin(int32_t handle);
 int32_t pw_region_end(int32_t handle);
 
-/* The same by name: begin looks the name up each time. */
+/* The same by name: begin looks up the name each time. */
 int32_t pw_region_begin_named(const char *name);
 int32_t pw_region_end_named(const char *name);
 
-/* The same for what ends by itself, such as an object: `enter` returns a token, 0 after a fault, and `leave` takes it. */
+/* The same for something that ends automatically, such as an object: `enter` returns a token, 0 after a fault, and `leave`
+   takes it. */
 int64_t pw_region_enter(int32_t handle);
 int32_t pw_region_leave(int32_t handle, int64_t token);
 
-/* End the region, with the nanoseconds of this passage. */
+/* End the region, with the nanoseconds of this call. */
 int32_t pw_region_end_timed(int32_t handle, int64_t *nanoseconds);
 int32_t pw_region_end_named_timed(const char *name, int64_t *nanoseconds);
 
-/* End a region whose time another thread took: what pw_region_end_team does on the other threads of a team. */
+/* End a region whose time another thread measured: what pw_region_end_team does on the other threads of a team. */
 int32_t pw_region_end_after(int32_t handle, int64_t nanoseconds);
 
 /* Begin the region outside of parallel regions on the calling thread and count on all threads of its team until it ends.
-   Its time is that of the calling thread. (Where the compiler has OpenMP switched on; otherwise as begin and end.) */
+   Its time is that of the calling thread. (With OpenMP enabled; otherwise the same as begin and end.) */
 static inline int32_t pw_region_begin_team(int32_t handle)
 {
 #ifdef _OPENMP
@@ -80,26 +81,27 @@ static inline int32_t pw_region_end_team(int32_t handle)
     return status;
 }
 
-/* Start the counters, unless a region did: returns how many events count. `events`: instead of PAGEWISE_EVENTS, or NULL. */
+/* Start the counters, unless a region did: returns the number of events that count. `events`: instead of PAGEWISE_EVENTS,
+   or NULL. */
 int32_t pw_regions_open(const char *events);
 
 /* The first fault since the last reset, at most `length` characters; returns 0 and an empty text if there was none. It is
-   kept no longer then. */
+   then discarded. */
 int32_t pw_regions_take_fault(char *text, int32_t length);
 
 /* Name of event i (from 0). */
 void pw_regions_event(int32_t i, char *name, int32_t length);
 
-/* Who counts: papi, perf_event, software, the first of these that counts an event; or empty. */
+/* The source: the first of papi, perf_event, software that counts an event; or empty. */
 void pw_regions_source(char *name, int32_t length);
 
-/* What cannot be counted: event i (from 0) of those asked for and refused, with the reason. Returns 0 if there is no such. */
+/* Event i (from 0) of those requested and refused, with the reason. Returns 0 if there is none. */
 int32_t pw_regions_refused(int32_t i, char *name, char *reason, int32_t length);
 
-/* Why nothing is counted; empty where something is. */
+/* Why nothing is counted; empty if something is. */
 void pw_regions_unavailable(char *reason, int32_t length);
 
-/* The counts of the calling thread so far, one an event. Returns 0 if they could not be read. */
+/* The counts of the calling thread so far, one per event. Returns 0 if they could not be read. */
 int32_t pw_regions_counts(int64_t *counts);
 
 /* Sums of one path. */
@@ -108,27 +110,28 @@ typedef struct {
     char path[PW_REGION_PATH];
     int64_t calls;                    /* of all threads */
     double seconds;                   /* of the thread with the most */
-    double seconds_mean;              /* of the threads that came here */
-    double seconds_exclusive;         /* their mean without what regions inside took on the same thread */
+    double seconds_mean;              /* mean of the threads that entered it */
+    double seconds_exclusive;         /* their mean without the regions inside on the same thread */
     int64_t counts[PW_REGION_EVENTS]; /* of all threads */
-    int32_t threads;                  /* that came here */
+    int32_t threads;                  /* that entered it */
     int32_t counted;                  /* 0 if counters were not read, or could not be */
 } pw_region_total;
 
-/* Merge the threads' sums, outside of parallel regions: the number of paths, each after the one that it lies in. A region
-   that is still open is a fault, and the passage is missing. */
+/* Merge the threads' sums, outside of parallel regions: the number of paths, each after the one that contains it. A region
+   that is still open is a fault, and its last call is missing. */
 int32_t pw_regions_merge(void);
 
-/* Path i (from 0) of those merged last. */
+/* Path i (from 0) of the last merge. */
 void pw_regions_total(int32_t i, pw_region_total *total);
 
-/* Forget all sums and faults; regions that are open stay so and count anew from here. */
+/* Reset all sums and faults; open regions stay open and count from here. */
 void pw_regions_reset(void);
 
-/* What a begin and its end cost the calling thread now [s]: `pair` in a region around them, `inside` in their own region. */
+/* The present cost of a begin and its end to the calling thread [s]: `pair` in an enclosing region, `inside` in their own
+   region. */
 void pw_regions_cost(double *pair, double *inside);
 
-/* Merge, and print a table of all regions to standard output. */
+/* Merge and print a table of all regions to standard output. */
 void pw_regions_print(void);
 
 #ifdef __cplusplus

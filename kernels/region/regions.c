@@ -1,5 +1,5 @@
-/* Regions: names, paths, each thread's stack and sums. A thread writes its own and nothing else; what is shared, names and
-   paths, only grows, under a lock, and threads keep what they looked up. */
+/* Regions: names, paths, each thread's stack and sums. A thread writes only its own; shared data, names and
+   paths, only grow, under a lock, and threads cache their look-ups. */
 #define _GNU_SOURCE
 #include "counters.h"
 #include "marks.h"
@@ -21,14 +21,14 @@ typedef struct {
 } path_of;
 
 typedef struct {
-    int64_t calls, nanoseconds, inside; /* inside: of regions within, on this thread */
+    int64_t calls, nanoseconds, inside; /* inside: of nested regions, on this thread */
     int32_t counted;
     int64_t counts[pw_most_events];
 } sums;
 
-/* A passage that has begun. Another thread may read path and level: that of a thread which forked meanwhile. */
+/* A call that has begun. Another thread may read path and level: a thread that was forked in it. */
 typedef struct {
-    int32_t handle, path, level, again; /* again: how often it began inside itself */
+    int32_t handle, path, level, again; /* again: number of times that it began inside itself */
     int64_t serial, start, inside;
     int32_t counted;
     int64_t counts[pw_most_events];
@@ -45,7 +45,7 @@ typedef struct {
 
 typedef struct thread {
     struct thread *next;
-    int32_t taken, depth; /* taken: 0 when its thread has ended, and another may go on with the sums */
+    int32_t taken, depth; /* taken: 0 when its thread has ended, and another may continue the sums */
     int64_t serial;
     pw_counters *counters;
     passage stack[PW_REGION_DEPTH];
@@ -72,7 +72,7 @@ static int32_t n_merged;
 
 static _Thread_local thread *own;
 
-/* OpenMP's, where the program has OpenMP: how many parallel regions enclose the caller. */
+/* OpenMP's, if the program uses OpenMP: the number of parallel regions around the caller. */
 extern int omp_get_level(void) __attribute__((weak));
 
 static inline int32_t level_now(void)
@@ -80,7 +80,7 @@ static inline int32_t level_now(void)
     return omp_get_level != NULL ? omp_get_level() : 0;
 }
 
-/* Names are only added: a handle that a thread has stays good while others look names up. */
+/* Names are only added: a thread's handle stays valid while others look up names. */
 static inline int is_handle(int32_t handle)
 {
     return handle >= 0 && handle < __atomic_load_n(&n_names, __ATOMIC_ACQUIRE);
@@ -93,8 +93,8 @@ static inline int64_t clock_now(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Keep the first fault. Returns -1. */
-static int32_t __attribute__((format(printf, 1, 2))) keep_fault(const char *format, ...)
+/* Record the first fault. Returns -1. */
+static int32_t __attribute__((format(printf, 1, 2))) record_fault(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -109,8 +109,8 @@ static int32_t __attribute__((format(printf, 1, 2))) keep_fault(const char *form
 static void leave_thread(void *of)
 {
     thread *t = of;
-    own = NULL; /* a region in a destructor that comes later begins anew */
-    if (t->depth > 0) keep_fault("region '%s' has not ended when its thread did", name[t->stack[t->depth - 1].handle]);
+    own = NULL; /* a region in a later destructor starts with new state */
+    if (t->depth > 0) record_fault("region '%s' was still open when its thread ended", name[t->stack[t->depth - 1].handle]);
     t->depth = 0;
     pw_counters_close(t->counters);
     t->counters = NULL;
@@ -144,7 +144,7 @@ static thread *enter_thread(void)
     if (t != NULL) t->taken = 1;
     pthread_mutex_unlock(&lock);
     if (t == NULL) {
-        keep_fault("no memory for the regions of a thread");
+        record_fault("cannot allocate memory for the regions of a thread");
         return NULL;
     }
     t->counters = pw_counters_open();
@@ -170,7 +170,7 @@ static int32_t look_up_name(const char *wanted, int32_t time_alone)
 {
     size_t length = strlen(wanted);
     if (length == 0 || length >= PW_REGION_NAME || strchr(wanted, '/') != NULL)
-        return keep_fault("'%.80s' cannot be a region's name: it takes 1 to %d characters without '/'", wanted, PW_REGION_NAME - 1);
+        return record_fault("'%.80s' is not a valid region name: use 1 to %d characters without '/'", wanted, PW_REGION_NAME - 1);
     int32_t handle = -1;
     pthread_mutex_lock(&lock);
     for (int32_t i = 1; i < n_names && handle < 0; i++)
@@ -183,7 +183,7 @@ static int32_t look_up_name(const char *wanted, int32_t time_alone)
         __atomic_store_n(&n_names, n_names + 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);
-    return handle >= 0 ? handle : keep_fault("region '%s' is one too many: there are %d names", wanted, PW_REGION_PATHS - 1);
+    return handle >= 0 ? handle : record_fault("no room for region '%s': at most %d names", wanted, PW_REGION_PATHS - 1);
 }
 
 int32_t pw_region_handle(const char *wanted)
@@ -196,7 +196,7 @@ int32_t pw_region_handle_uncounted(const char *wanted)
     return look_up_name(wanted, 1);
 }
 
-/* The handle of a name that this thread may have looked up before. */
+/* The handle of a name, from this thread's cache if possible. */
 static int32_t handle_of(const char *wanted)
 {
     thread *t = here();
@@ -213,19 +213,19 @@ static int32_t handle_of(const char *wanted)
     return handle;
 }
 
-/* The path of a region inside another path. -1 where there are too many. */
+/* The path of a region inside another path. -1 if there are too many. */
 static int32_t look_up_path(int32_t parent, int32_t handle)
 {
-    int32_t found = unknown_path;
+    int32_t match = unknown_path;
     pthread_mutex_lock(&lock);
-    for (int32_t i = 0; i < n_paths && found < 0; i++)
-        if (path[i].parent == parent && path[i].handle == handle) found = i;
-    if (found < 0 && n_paths < PW_REGION_PATHS) {
+    for (int32_t i = 0; i < n_paths && match < 0; i++)
+        if (path[i].parent == parent && path[i].handle == handle) match = i;
+    if (match < 0 && n_paths < PW_REGION_PATHS) {
         path[n_paths] = (path_of){handle, parent};
-        found = n_paths++;
+        match = n_paths++;
     }
     pthread_mutex_unlock(&lock);
-    return found;
+    return match;
 }
 
 static inline int32_t path_inside(thread *t, int32_t parent, int32_t handle)
@@ -236,7 +236,7 @@ static inline int32_t path_inside(thread *t, int32_t parent, int32_t handle)
     return known->path;
 }
 
-/* Where a thread's outermost region lies: in what the initial thread had begun before it forked this one. */
+/* The parent of a thread's outermost region: the region that the initial thread had open when it forked this one. */
 static int32_t forked_in(const thread *t, int32_t level)
 {
     const thread *master = __atomic_load_n(&initial, __ATOMIC_ACQUIRE);
@@ -274,13 +274,13 @@ int64_t pw_region_enter(int32_t handle)
         return token_of(outer);
     }
     if (t->depth == PW_REGION_DEPTH) {
-        keep_fault("region '%s' begins inside %d others, the most", name[handle], PW_REGION_DEPTH);
+        record_fault("region '%s' is nested too deeply: at most %d levels are possible", name[handle], PW_REGION_DEPTH);
         return 0;
     }
     int32_t level = level_now();
     int32_t at = path_inside(t, outer != NULL ? outer->path : forked_in(t, level), handle);
     if (at < 0 || (t->sum[at] == NULL && new_sums(t, at) == NULL)) {
-        keep_fault("region '%s' begins on one path too many: there are %d", name[handle], PW_REGION_PATHS);
+        record_fault("no room for another path of region '%s': at most %d are possible", name[handle], PW_REGION_PATHS);
         return 0;
     }
     passage *p = &t->stack[t->depth];
@@ -297,7 +297,7 @@ int64_t pw_region_enter(int32_t handle)
     return token_of(p);
 }
 
-/* End the innermost region. `nanoseconds`: of the passage, taken by another thread, or -1. */
+/* End the innermost region. `nanoseconds`: of the call, measured by another thread, or -1. */
 static int64_t end_innermost(thread *t, int64_t nanoseconds)
 {
     int64_t now = clock_now(), counts[pw_most_events];
@@ -323,16 +323,17 @@ static int64_t end_innermost(thread *t, int64_t nanoseconds)
     return nanoseconds;
 }
 
-/* Make the region the innermost one. 0 if it is; otherwise a fault is kept, and what is open inside it is given up. */
+/* Make the region the innermost one. 0 if it already is; otherwise a fault is recorded, and regions open inside it are
+   abandoned. */
 static int32_t unwind(thread *t, int32_t handle)
 {
     if (t->depth > 0 && t->stack[t->depth - 1].handle == handle) return 0;
-    if (t->depth == 0) return keep_fault("region '%s' ends, but no region is open on this thread", name[handle]);
+    if (t->depth == 0) return record_fault("region '%s' ends, but no region is open on this thread", name[handle]);
     const char *innermost = name[t->stack[t->depth - 1].handle];
     int32_t d = t->depth - 1;
     while (d >= 0 && t->stack[d].handle != handle) d--;
-    if (d < 0) return keep_fault("region '%s' ends inside region '%s', but has not begun", name[handle], innermost);
-    keep_fault("region '%s' ends inside region '%s', which has not ended", name[handle], innermost);
+    if (d < 0) return record_fault("region '%s' ends inside region '%s', but has not begun", name[handle], innermost);
+    record_fault("region '%s' ends inside region '%s', which is still open", name[handle], innermost);
     for (int32_t inner = t->depth - 1; inner > d; inner--) pw_mark_end();
     __atomic_store_n(&t->depth, d + 1, __ATOMIC_RELEASE);
     return -1;
@@ -392,7 +393,7 @@ int32_t pw_region_leave(int32_t handle, int64_t token)
     int open = 0;
     for (int32_t d = 0; d < t->depth && !open; d++)
         open = t->stack[d].serial == token >> 20 && t->stack[d].again >= (token & 0xfffff);
-    if (!open) return keep_fault("region '%s' ends with its object, but has ended before, or on another thread", name[handle]);
+    if (!open) return record_fault("region '%s' ends with its object, but has ended or began on another thread", name[handle]);
     return pw_region_end(handle);
 }
 
@@ -509,7 +510,7 @@ int32_t pw_regions_merge(void)
     n_merged = 0;
     if (merged != NULL) merge_inside(unknown_path);
     pthread_mutex_unlock(&lock);
-    if (open != NULL) keep_fault("region '%s' has not ended", open);
+    if (open != NULL) record_fault("region '%s' is still open", open);
     return n_merged;
 }
 

@@ -1,4 +1,4 @@
-!> Every pattern of indices names each element once; the random ones leave few where they were.
+!> Every pattern of indices names each element once; the random ones leave few elements in place.
 program test_pw_indices
     use pw_error, only: error_t
     use pw_indices, only: indices_t
@@ -22,7 +22,7 @@ program test_pw_indices
         end do
     end do
     call indices%begin(2_i8**31, error)
-    call expect(error%failed(), 'more elements than 4 bytes can name', 2_i8**31)
+    call expect(error%failed(), 'more elements than 4 bytes can address', 2_i8**31)
 
 contains
 
@@ -48,7 +48,7 @@ contains
         if (name == 'blocked') call expect(pages == 0, name//': an index left its page', n)
         if (n < 4096) return
         if (name == 'random') call expect(pages > n*3/4, name//': too many stay in their page', n)
-        if (name /= 'sequential') call expect(kept < n/100, name//': too many stay where they were', n)
+        if (name /= 'sequential') call expect(kept < n/100, name//': too many stay in place', n)
         if (name == 'strided') call expect(indices%at(3_i8) - indices%at(2_i8) == 16, name//': another stride', n)
     end subroutine look_at
 

@@ -1,4 +1,4 @@
-/* The last byte is left out: the check must find it. */
+/* Skips the last byte: validation must detect it. */
 #include "alignment.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* In C, for Fortran arrays have no addresses inside an element. A block of 128 bytes at a time, so that every width has
- * two vectors or more under way; the barrier behind it keeps compilers from making a call of memcpy or other widths of it. */
+/* In C, because Fortran arrays have no addresses inside an element. Processes blocks of 128 bytes, so that every width has
+ * at least two vectors in flight; the barrier after it keeps compilers from generating a call of memcpy or other widths. */
 #include "alignment.h"
 
 enum { block = 128 };

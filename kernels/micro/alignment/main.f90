@@ -24,7 +24,7 @@ module alignment
         private
         integer(i8) :: access = copy, bits = 0, load_offset = 0, store_offset = 0
         integer(i8) :: words = 0, passes = 0, total = 0
-        integer(i8), pointer, contiguous :: a(:) => null(), b(:) => null()             ! with a line to spare
+        integer(i8), pointer, contiguous :: a(:) => null(), b(:) => null()             ! with one extra line
         integer(c_int8_t), pointer, contiguous :: a_bytes(:) => null(), b_bytes(:) => null()
     contains
         procedure :: declare_options
@@ -56,11 +56,11 @@ contains
                               ladder=offsets)
         call self%options%add('store-offset', option_count, '0', 'bytes from a cache line to the first store', &
                               ladder=offsets)
-        call self%options%add('access', option_choice, 'copy', 'what is done', choices='copy|load|store')
+        call self%options%add('access', option_choice, 'copy', 'kind of access', choices='copy|load|store')
         call self%options%add('vector-bits', option_choice, to_text(widest()), 'width of a load or store', choices='128|256|512')
     end subroutine declare_options
 
-    !> The width of the vectors that a build uses: 256 bits as far as it has them.
+    !> The width of the vectors that a build uses: 256 bits if supported.
     integer function widest()
         integer, parameter :: widths(3) = [256, 512, 128]
         integer(i8) :: total
@@ -88,15 +88,15 @@ contains
         read (word, *) self%bits
         none = 0
         if (max(self%load_offset, self%store_offset) >= line_bytes) then
-            call error%raise(exit_usage, 'an offset is below a cache line', 'alignment', &
-                             'give one of 0 to '//to_text(line_bytes - 1))
+            call error%raise(exit_usage, 'an offset must be below a cache line', 'alignment', &
+                             'choose one of 0 to '//to_text(line_bytes - 1))
         else if (pw_alignment(self%access, self%bits, 0_i8, none, none, 0_i8, self%total) == 0) then
-            call error%raise(exit_usage, 'this build has no vectors of '//word//' bits', 'alignment', &
-                             'give a smaller --vector-bits, or build for a processor that has them')
+            call error%raise(exit_usage, 'this build does not support vectors of '//word//' bits', 'alignment', &
+                             'choose a smaller --vector-bits, or build for a processor that has them')
         end if
     end subroutine read_options
 
-    !> Whole blocks and a line to spare, of what the access works on.
+    !> Whole blocks and one extra line, for the arrays of the access.
     subroutine plan(self, bytes, wanted, error)
         class(alignment_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -115,7 +115,7 @@ contains
         allocate (wanted%bytes(arrays), source=wanted%elements*word_bytes + line_bytes)
     end subroutine plan
 
-    !> b has bytes that differ from their neighbours; both names are of one array where there is one.
+    !> The bytes of b differ from their neighbours; a and b are the same array if there is only one.
     subroutine initialise(self, elements)
         class(alignment_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
@@ -136,32 +136,32 @@ contains
         end do
     end subroutine initialise
 
-    !> A pass stores its number, copies, or leaves the exclusive or of what it loaded in `total`.
+    !> A pass stores its number, copies, or leaves the exclusive or of its loads in `total`.
     subroutine run(self, passes)
         class(alignment_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass, found, total, done
+        integer(i8) :: first, last, pass, partial, total, done
 
         total = 0
         associate (a => self%a_bytes, b => self%b_bytes)
-            !$omp parallel private(first, last, pass, found, done) reduction(ieor: total)
+            !$omp parallel private(first, last, pass, partial, done) reduction(ieor: total)
             call thread_share(self%words, block_words, first, last)
-            found = 0
+            partial = 0
             first = (first - 1)*word_bytes + 1
             if (last*word_bytes >= first) then
                 do pass = 1, passes
                     done = pw_alignment(self%access, self%bits, last*word_bytes - first + 1, a(first + self%store_offset), &
-                                        b(first + self%load_offset), self%passes + pass, found)
+                                        b(first + self%load_offset), self%passes + pass, partial)
                 end do
             end if
-            total = ieor(total, found)
+            total = ieor(total, partial)
             !$omp end parallel
         end associate
         self%passes = self%passes + passes
         self%total = total
     end subroutine run
 
-    !> Word after word, each put together from the two aligned words that it lies in.
+    !> Word by word, each combined from the two aligned words that contain it.
     subroutine validate(self, outcome)
         class(alignment_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -180,12 +180,12 @@ contains
             end select
         end do
         if (self%access == load .and. total /= self%total) wrong = wrong + 1
-        outcome%method = 'every word put together from aligned ones: wrong words'
+        outcome%method = 'every word, combined from aligned ones: number of wrong words'
         outcome%error = real(wrong, r8)
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> The word that starts `offset` bytes behind word i, on a little-endian machine.
+    !> The word that starts `offset` bytes after word i, on a little-endian machine.
     pure integer(i8) function word_at(words, i, offset)
         integer(i8), intent(in) :: words(:), i, offset
         integer(i8) :: k
@@ -197,7 +197,7 @@ contains
         if (shift > 0) word_at = ior(shiftr(words(k), shift), shiftl(words(k + 1), 64 - shift))
     end function word_at
 
-    !> A copy or store first reads the line that it stores to (write-allocate).
+    !> A copy or store first reads the destination line (write-allocate).
     function traffic(self, passes) result(moved)
         class(alignment_t), intent(in) :: self
         integer(i8), intent(in) :: passes

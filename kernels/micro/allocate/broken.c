@@ -1,4 +1,4 @@
-/* Leaves the last block of a pass out: the check must find it. */
+/* Skips the last block of a pass: validation must detect it. */
 #include "heap.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What glibc does with freed memory; see mallopt(3). */
+/* How glibc treats freed memory; see mallopt(3). */
 #include "heap.h"
 
 #if defined(__linux__)
@@ -9,8 +9,8 @@ int32_t pw_heap_reuse(int64_t way)
 {
     if (way == pw_heap_glibc) return 0;
 #if defined(__GLIBC__)
-    /* Any of these calls ends the moving of the threshold. Mappings go back at free; so does the end of the heap, from
-       the threshold on. */
+    /* Each of these calls stops glibc's dynamic adjustment of the threshold. Mappings are released at free; so is the end
+       of the heap, from the threshold on. */
     enum { threshold = 128 * 1024, never = -1 };
     if (way == pw_heap_return) {
         int done = mallopt(M_MMAP_MAX, 65536) & mallopt(M_MMAP_THRESHOLD, threshold);

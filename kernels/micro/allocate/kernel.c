@@ -1,4 +1,4 @@
-/* The addresses go through memory that the compiler does not know, so that it cannot leave the pair out. */
+/* The addresses go through memory that is opaque to the compiler, so that it cannot remove the pair. */
 #include "heap.h"
 
 #include <stdlib.h>

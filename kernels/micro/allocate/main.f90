@@ -62,17 +62,17 @@ contains
     subroutine declare_options(self)
         class(allocate_t), intent(inout) :: self
 
-        call self%options%add('block', option_bytes, '1MiB', 'bytes of a block', lowest=8_i8, &
+        call self%options%add('block', option_bytes, '1MiB', 'size of a block in bytes', lowest=8_i8, &
                               ladder='4KiB,16KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB,8MiB,16MiB,32MiB,64MiB')
         call self%options%add('live', option_count, '4', 'blocks that each thread allocates before it frees them', lowest=1_i8, &
                               ladder='1,2,4,8,16,32,64')
-        call self%options%add('touch', option_choice, 'pages', 'write into every page of a block, or into its first word', &
+        call self%options%add('touch', option_choice, 'pages', 'write to every page of a block, or to its first word', &
                               choices='pages|word')
-        call self%options%add('reuse', option_choice, 'glibc', 'what becomes of freed blocks: by the rule of the C library, '// &
+        call self%options%add('reuse', option_choice, 'glibc', 'treatment of freed blocks: default of the C library, '// &
                               'returned to the system at once, or kept', choices='glibc|return|keep')
     end subroutine declare_options
 
-    !> How freed blocks are reused cannot be set back to the rule of the C library, whose threshold moves.
+    !> The reuse of freed blocks cannot be reset to the default of the C library, whose threshold is dynamic.
     subroutine read_options(self, error)
         class(allocate_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -87,13 +87,13 @@ contains
         call self%options%get('reuse', word)
         way = findloc(ways == word, .true., dim=1)
         if (way == 1 .and. self%way /= 1) call error%raise(exit_usage, "--reuse glibc cannot follow '"// &
-            trim(ways(self%way))//"' in one process", 'allocate', 'put glibc first')
+            trim(ways(self%way))//"' in one process", 'allocate', 'sweep glibc first')
         self%way = way
-        if (pw_heap_reuse(int(way, i8)) /= 0) call error%raise(exit_system, 'this C library cannot be told to '//word// &
-            ' freed blocks', 'allocate', 'take --reuse glibc')
+        if (pw_heap_reuse(int(way, i8)) /= 0) call error%raise(exit_system, 'this C library has no setting to '//word// &
+            ' freed blocks', 'allocate', 'use --reuse glibc')
     end subroutine read_options
 
-    !> The working set is the table of the blocks' addresses: the blocks come from the heap.
+    !> The working set is the table of the blocks' addresses: the blocks are on the heap.
     subroutine plan(self, bytes, wanted, error)
         class(allocate_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -104,8 +104,8 @@ contains
         wanted%element_bytes = address_bytes
         allocate (wanted%name(1), source=[character(16) :: 'addresses'])
         allocate (wanted%bytes(1), source=wanted%elements*address_bytes)
-        if (wanted%bytes(1) > bytes) call error%raise(exit_usage, 'the working set does not hold the addresses of '// &
-            to_text(wanted%elements)//' blocks', 'allocate', 'give a larger --working-set, or fewer blocks')
+        if (wanted%bytes(1) > bytes) call error%raise(exit_usage, 'the working set is too small for the addresses of '// &
+            to_text(wanted%elements)//' blocks', 'allocate', 'choose a larger --working-set, or fewer blocks')
     end subroutine plan
 
     subroutine initialise(self, elements)
@@ -138,18 +138,18 @@ contains
         self%passes = self%passes + passes
     end subroutine run
 
-    !> The numbers read back from the blocks: two blocks in one place would hold one number.
+    !> The numbers read back from the blocks: two blocks at the same address would hold the same number.
     subroutine validate(self, outcome)
         class(allocate_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
 
         outcome%method = 'the sum of the numbers read back from the blocks'
-        if (self%out_of_memory) outcome%method = 'malloc had no memory left'
+        if (self%out_of_memory) outcome%method = 'malloc ran out of memory'
         outcome%error = abs(real(self%total - self%passes*self%threads*(self%live*(self%live + 1)/2), r8))
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> A word a block, written and read, or a byte a page; no convention of the caches says what the system moves.
+    !> One word per block, written and read, or one byte per page; no cache convention describes what the system moves.
     function traffic(self, passes) result(moved)
         class(allocate_t), intent(in) :: self
         integer(i8), intent(in) :: passes

@@ -1,4 +1,5 @@
-/* Each operation in every type and width. What it makes is opaque to the compiler, so that each is carried out as written. */
+/* Each operation in every type and width. Results are opaque to the compiler, so that each operation is executed as
+   written. */
 #include "arithmetic.h"
 
 #include "pw_group.h"
@@ -21,7 +22,7 @@ enum { left_out = 0 };
 #define PUT(u, STEP) *(VL *)(p + i + u * lanes) = x[u];
 #define APPLY(u, STEP) x[u] = STEP(x[u]); HIDE(x[u]);
 
-/* Over the array, group after group: `chains` vectors are loaded, take all their steps, and are stored. */
+/* Over the array, group by group: `chains` vectors are loaded, undergo all their steps, and are stored. */
 #define OVER(chains, GROUP, STEP)                                                                                               \
     do {                                                                                                                        \
         for (int64_t pass = 0; pass < call->passes; pass++, s = call->flips ? -s : s) {                                         \
@@ -38,8 +39,9 @@ enum { left_out = 0 };
         }                                                                                                                       \
         return arithmetic_ok;                                                                                                   \
     } while (0)
-/* One chain to its end before the next is begun: all passes on a vector, for in one pass the processor would have begun with
- * the vectors behind it. */
+/* One chain to its end before the next begins: all passes on one vector, because in a single pass the processor would
+   already start
+ * the following vectors. */
 #define ONE_BY_ONE(STEP)                                                                                                        \
     do {                                                                                                                        \
         for (int64_t i = 0; i + lanes + left_out <= call->elements; i += lanes) {                                               \
@@ -71,7 +73,7 @@ enum { left_out = 0 };
 #define PASTED_(a, b, c) a##_##b##c
 #define PASTED(a, b, c) PASTED_(a, b, c)
 
-/* The instances: kernel_type.h defines the function NAME for vectors V of LANES numbers T, and takes these names back. */
+/* The instances: kernel_type.h defines the function NAME for vectors V of LANES numbers T, and undefines these names. */
 #define T double
 #define B int64_t
 #define BITS 64

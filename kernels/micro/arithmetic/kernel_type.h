@@ -1,4 +1,4 @@
-/* Every width of one type: see kernel.c. No guard: it is included once a type. */
+/* Every width of one type: see kernel.c. No guard: it is included once per type. */
 #define BYTES 0
 #include "kernel_width.h"
 #define BYTES 16

@@ -1,4 +1,5 @@
-/* One type in one width, BYTES of vectors or 0 for none: see kernel.c. No guard: it is included once each. */
+/* One type in one width: vectors of BYTES bytes, or 0 for none; see kernel.c. No guard: it is included once per type and
+   width. */
 #define FN PASTED(TYPE, , BYTES)
 #define V PASTED(TYPE, vector, BYTES)
 #define VL PASTED(TYPE, memory, BYTES)
@@ -18,7 +19,7 @@ typedef T VL __attribute__((vector_size(BYTES), aligned(BITS / 8), may_alias));
 #define EVERY(s) ((s) - (V){0})
 #endif
 
-/* Operations that scalars have in C, and vectors by the processor's own names. */
+/* Operations: for scalars in C, for vectors by the processor's intrinsics. */
 #if BYTES == 0
 #define MIN(x) ((x) < a ? (x) : a)
 #define MAX(x) ((x) > a ? (x) : a)
@@ -33,7 +34,7 @@ typedef T VL __attribute__((vector_size(BYTES), aligned(BITS / 8), may_alias));
 #else
 #define ABS(x) ((x) < 0 ? -(x) : (x))
 #endif
-/* The way back is hidden: GCC makes a rounding of both. */
+/* The way back is hidden, because GCC fuses both into a rounding. */
 #define THERE_AND_BACK(x, through, constraint)                                                                                  \
     __extension__({                                                                                                             \
         through there = (through)(x);                                                                                           \

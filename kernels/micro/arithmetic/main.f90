@@ -10,7 +10,7 @@ module arithmetic
     use pw_options, only: option_choice
     use pw_record, only: metric_t
     use pw_registers, only: registers_t
-    use pw_simd, only: place_of, simd_names, words_had
+    use pw_simd, only: place_of, simd_names, words_available
     implicit none
     private
 
@@ -20,7 +20,7 @@ module arithmetic
     integer, parameter :: add = 1, sub = 2, mul = 3, div = 4, root = 5, fma = 6, min_of = 7, max_of = 8, abs_of = 9, sign_of = 10, &
         to_fp32 = 11, to_int64 = 12, to_int32 = 13
     integer(i8), parameter :: steps = 63                  ! as in arithmetic.h
-    real(r8), parameter :: dividend = 720720.0_r8         ! of 1 to 16 a multiple
+    real(r8), parameter :: dividend = 720720.0_r8         ! a multiple of 1 to 16
 
     !> struct arithmetic_call.
     type, bind(c) :: call_t
@@ -57,13 +57,13 @@ contains
         class(arithmetic_t), intent(inout) :: self
 
         associate (options => self%options)
-            call options%add('operation', option_choice, 'fma', 'what is done; a conversion goes there and back', &
-                             choices=words_had(operations, any_operation))
+            call options%add('operation', option_choice, 'fma', 'operation; a conversion includes the way back', &
+                             choices=words_available(operations, any_operation))
             call options%add('type', option_choice, 'fp64', 'type of the numbers', choices='fp64|fp32|int64|int32')
-            call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits: as the build''s flags ask for, '// &
-                             'none, or so many', choices=words_had(simd_names, width_status))
-            call options%add('measure', option_choice, 'throughput', 'many operations at a time that do not depend on each '// &
-                             'other, or each of what the one before made', choices='throughput|latency')
+            call options%add('simd', option_choice, 'compiler', 'SIMD width in bits: the build''s, '// &
+                             'none, or this width', choices=words_available(simd_names, width_status))
+            call options%add('measure', option_choice, 'throughput', 'independent operations, or each '// &
+                             'operation on the previous result', choices='throughput|latency')
         end associate
     end subroutine declare_options
 
@@ -117,9 +117,9 @@ contains
             self%request%a = -1.0_r8
         end select
         if (pw_arithmetic_run(self%request) /= 0) then
-            call error%raise(exit_usage, 'there is no '//operation//' of '//type_name//' by --simd '//width//' here', &
-                             'arithmetic', 'take another width, or another type: whole numbers have no sqrt, fma, '// &
-                             'sign and conversions')
+            call error%raise(exit_usage, 'no '//operation//' of '//type_name//' with --simd '//width, &
+                             'arithmetic', 'choose another width, or another type: integers have no sqrt, fma, '// &
+                             'sign or conversions')
             return
         end if
         self%lanes = max(1_i8, width_bytes(self%request%simd)/element_bytes(self%type))
@@ -132,7 +132,7 @@ contains
             self%tolerance = 16*merge(epsilon(1.0_r8), real(epsilon(1.0_r4), r8), element_bytes(self%type) == 8)
     end subroutine read_options
 
-    !> What element i is at first: so that the operation changes it, and that results are exact but for roots and quotients.
+    !> The initial value of element i: the operation changes it, and results are exact except for roots and quotients.
     pure real(r8) function initial(self, i)
         class(arithmetic_t), intent(in) :: self
         integer(i8), intent(in) :: i
@@ -152,7 +152,7 @@ contains
         end select
     end function initial
 
-    !> What x becomes by an odd number of steps, or by a pass whose summand was positive behind pairs of passes.
+    !> The result of an odd number of steps on x, or of a pass with a positive summand after pairs of passes.
     pure real(r8) function expected(self, x)
         class(arithmetic_t), intent(in) :: self
         real(r8), intent(in) :: x
@@ -202,7 +202,7 @@ contains
         status = pw_arithmetic_run(request)
     end subroutine work
 
-    !> Results of all threads; a conversion there and back makes two.
+    !> Results of all threads; a conversion and its reverse count as two.
     pure real(r8) function results(self, passes)
         class(arithmetic_t), intent(in) :: self
         integer(i8), intent(in) :: passes

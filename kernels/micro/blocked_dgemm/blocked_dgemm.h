@@ -4,21 +4,21 @@
 
 #include <stdint.h>
 
-/* As numbered in main.f90. */
+/* Numbered as in main.f90. */
 enum {
-    pw_gemm_dot = 1, /* an element of c after the other: along a row of a, each element is a column further on */
-    pw_gemm_axpy,    /* a column of a times an element of b, over and over */
-    pw_gemm_blocked, /* blocks for caches and tiles for registers, read where they lie: many pages a block */
-    pw_gemm_packed   /* the same blocks, first copied together: few pages a block */
+    pw_gemm_dot = 1, /* one element of c after the other: successive elements of a row of a are in successive columns */
+    pw_gemm_axpy,    /* a column of a times an element of b, repeatedly */
+    pw_gemm_blocked, /* blocks for caches and tiles for registers, read in place: many pages per block */
+    pw_gemm_packed   /* the same blocks, first copied to contiguous memory: few pages per block */
 };
 
-/* One thread's work: the columns of b and c that it has. */
+/* One thread's work: its columns of b and c. */
 struct pw_gemm_call {
     int64_t passes, way;
     int64_t n, columns;         /* of a: rows and columns; of b and c */
     int64_t stride;             /* elements from column to column of a, b and c */
     int64_t rows, depth, width; /* of blocks: rows and columns of a, columns of b */
-    double alpha;               /* changes its sign after every pass */
+    double alpha;               /* its sign changes after every pass */
     const double *a, *b;
     double *c;
     double *block, *panel; /* packed: rows x depth of a, depth x width of b, both in whole tiles */

@@ -1,4 +1,4 @@
-/* The last column of c is left as it was: the check must find it. */
+/* Leaves the last column of c unchanged: validation must detect it. */
 #define pw_blocked_dgemm pw_whole_dgemm
 #include "kernel.c"
 #undef pw_blocked_dgemm

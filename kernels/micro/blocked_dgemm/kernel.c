@@ -1,18 +1,18 @@
-/* Matrix multiplication by blocks: three loops over blocks, two over tiles, one in registers.
+/* Blocked matrix multiplication: three loops over blocks, two over tiles, one in registers.
  *
  * Source: K. Goto, R. van de Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34 (2008): a sliver of b stays
  * in the first cache, a block of a in the second and, packed, within reach of the TLB; F. Van Zee, R. van de Geijn, BLIS,
  * ACM TOMS 41 (2015), for the loops. */
 #include "blocked_dgemm.h"
 
-/* Here the widest vectors pay, unless others are asked for: nothing waits for memory. */
+/* The widest vectors are best here, unless others are requested: nothing waits for memory. */
 #ifndef PW_VECTOR_BITS
 #define PW_VECTOR_BITS 512
 #endif
 #include "pw_widths.h"
 
-/* A tile of c fills most registers, of which there are 32 or 16. Of 16, ten sums, two vectors of a and a factor of b leave
- * three: where fewer are left compilers keep a sum in memory, and wait for it. */
+/* A tile of c fills most of the 32 or 16 registers. Of 16, ten sums, two vectors of a and a factor of b leave
+ * three: with fewer left, compilers keep a sum in memory and wait for it. */
 enum {
 #if defined(__AVX512VL__) || defined(__aarch64__)
     vectors = 3,
@@ -67,7 +67,7 @@ PW_WIDE PW_INLINE void tile(int64_t depth, double alpha, const double *a, int64_
     }
 }
 
-/* The same for a tile that the matrix cuts off, element by element. */
+/* The same for a partial tile at the edge of the matrix, element by element. */
 static void rest_of_tile(int64_t rows, int64_t columns, int64_t depth, double alpha, const double *a, int64_t a_step,
                          const double *b, int64_t b_row, int64_t b_column, double *c, int64_t c_step)
 {
@@ -81,7 +81,8 @@ static void rest_of_tile(int64_t rows, int64_t columns, int64_t depth, double al
     }
 }
 
-/* Copy rows x depth of a together, tile after tile, column after column, with zeros where the matrix ends. */
+/* Copy rows x depth of a to contiguous memory, tile after tile, column after column, padded with zeros at the edge of the
+   matrix. */
 static void pack_block(int64_t rows, int64_t depth, const double *a, int64_t stride, double *block)
 {
     for (int64_t i = 0; i < rows; i += tile_rows) {
@@ -96,7 +97,7 @@ static void pack_block(int64_t rows, int64_t depth, const double *a, int64_t str
     }
 }
 
-/* Copy depth x columns of b together, tile after tile, row after row. */
+/* Copy depth x columns of b to contiguous memory, tile after tile, row after row. */
 static void pack_panel(int64_t depth, int64_t columns, const double *b, int64_t stride, double *panel)
 {
     for (int64_t j = 0; j < columns; j += tile_columns, panel += depth * tile_columns) {
@@ -108,8 +109,9 @@ static void pack_panel(int64_t depth, int64_t columns, const double *b, int64_t 
     }
 }
 
-/* rows x columns of c plus alpha times a block of a times a panel of b, both packed. A tile that the matrix cuts off is
- * computed aside as a whole. */
+/* rows x columns of c plus alpha times a block of a times a panel of b, both packed. A partial tile at the edge of the
+   matrix is
+ * computed completely in a buffer. */
 static void by_packed_tiles(int64_t rows, int64_t columns, int64_t depth, double alpha, const double *block,
                             const double *panel, double *c, int64_t stride)
 {
@@ -129,7 +131,7 @@ static void by_packed_tiles(int64_t rows, int64_t columns, int64_t depth, double
     }
 }
 
-/* The same with a and b as they lie in their matrices. */
+/* The same with a and b in place. */
 static void by_tiles(int64_t rows, int64_t columns, int64_t depth, double alpha, const double *a, const double *b, double *c,
                      int64_t stride)
 {

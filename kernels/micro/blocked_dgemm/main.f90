@@ -1,4 +1,4 @@
-!> Matrix multiplication without a library: what blocks, packing and pages do for it.
+!> Matrix multiplication without a library: the effect of blocking, packing and pages.
 module blocked_dgemm
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t, c_loc, c_null_ptr, c_ptr
     use pw_error, only: error_t, exit_usage
@@ -22,7 +22,7 @@ module blocked_dgemm
 
     type, extends(gemm_t), public :: blocked_dgemm_t
         private
-        integer(i8) :: way = 0, rows = 0, depth = 0, width = 0      ! of blocks, as asked for
+        integer(i8) :: way = 0, rows = 0, depth = 0, width = 0      ! of blocks, as requested
         integer(i8) :: tile_rows = 0, tile_columns = 0
     contains
         procedure :: declare_options
@@ -46,14 +46,14 @@ module blocked_dgemm
 
 contains
 
-    !> Blocks as they fit caches of 32 KiB, 512 KiB or more, and a share of the last.
+    !> Blocks that fit caches of 32 KiB, 512 KiB or more, and a share of the last.
     subroutine declare_options(self)
         class(blocked_dgemm_t), intent(inout) :: self
 
         call declare_gemm_options(self)
         call self%options%add('blocking', option_choice, 'packed', 'loops over dot products or over columns (axpy), or '// &
-                              'blocks, where they lie or packed', choices='dot|axpy|blocked|packed')
-        call self%options%add('block-rows', option_count, '192', 'rows of a block of a, which the second cache holds', &
+                              'blocks, in place or packed', choices='dot|axpy|blocked|packed')
+        call self%options%add('block-rows', option_count, '192', 'rows of a block of a, for the second-level cache', &
                               lowest=1_i8, ladder='24,48,96,192,384,768')
         call self%options%add('block-depth', option_count, '256', 'columns of that block, rows of the panel of b', &
                               lowest=1_i8, ladder='32,64,128,256,512,1024')
@@ -74,7 +74,7 @@ contains
         call self%options%get('block-depth', self%depth)
         call self%options%get('block-width', self%width)
         if (max(self%rows, self%depth, self%width) > 2_i8**24) call error%raise(exit_usage, &
-            'no cache holds such a block', 'blocked_dgemm', 'give smaller --block-rows, --block-depth and --block-width')
+            'the block is larger than any cache', 'blocked_dgemm', 'choose smaller --block-rows, --block-depth and --block-width')
         call pw_gemm_tile(self%tile_rows, self%tile_columns)
         self%rows = rounded(self%rows, self%tile_rows)
         self%width = rounded(self%width, self%tile_columns)
@@ -102,7 +102,7 @@ contains
         panel_words = rounded(min(self%width, rounded(n, self%tile_columns))*min(self%depth, n), line)
     end function panel_words
 
-    !> What is packed lies on pages of the same policy as the matrices.
+    !> The packed blocks are on pages of the same policy as the matrices.
     subroutine buffers(self, n, name, bytes)
         class(blocked_dgemm_t), intent(in) :: self
         integer(i8), intent(in) :: n
@@ -155,7 +155,7 @@ program main
     type(blocked_dgemm_t) :: kernel
 
     kernel%name = 'blocked_dgemm'
-    kernel%summary = 'matrix multiplication by plain loops and by blocks, without a library'
+    kernel%summary = 'matrix multiplication by plain and blocked loops, without a library'
     kernel%default_working_set = '32MiB'
     call run_kernel(kernel)
 end program main

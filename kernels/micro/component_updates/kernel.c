@@ -27,7 +27,7 @@ static void pw_pass(const struct pw_bundle_call *call, double s)
 }
 #endif
 
-/* The scalar changes its sign after every pass, so that v does not grow. */
+/* The sign of the scalar changes after every pass, so that v does not grow. */
 void pw_bundle_run(struct pw_bundle_call *call)
 {
     double s = call->scalar;

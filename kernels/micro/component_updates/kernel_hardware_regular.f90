@@ -1,7 +1,7 @@
-!> Updates of six components as the compiler makes them; the hardware prefetches.
+!> Updates of six components as compiled from the plain loop; hardware prefetch only.
 !>
-!> What is stored comes as arrays of their own: GCC takes columns of one array, of a length that it does not know, to depend
-!> on each other, and leaves the loop scalar.
+!> The outputs are passed as separate arrays: GCC assumes that columns of one array of unknown length depend
+!> on each other, and does not vectorise the loop.
 subroutine pw_loop(n, stride, a, b, c, d, e, f, t, s) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

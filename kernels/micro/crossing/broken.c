@@ -1,4 +1,4 @@
-/* The last place is left out: the check must find it. */
+/* Skips the last place: validation must detect it. */
 #include "crossing.h"
 #include "pw_simd.h"
 

@@ -1,10 +1,11 @@
-/* In C, for Fortran arrays have no addresses inside an element. Four accesses in a row, so that the loop costs little. */
+/* In C, because Fortran arrays have no addresses inside an element. Four accesses per iteration, to keep the loop overhead
+   small. */
 #include "crossing.h"
 #include "pw_widths.h"
 
 enum { apart = 4096 };
 
-/* What was added up is opaque, so that each access is made. */
+/* The sum is opaque, so that every access is executed. */
 #define KEEP(v) __asm__ volatile("" : "+r"(v)::"memory")
 #define KEEP_VECTOR(v)                   \
     do {                                 \

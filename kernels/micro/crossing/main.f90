@@ -10,7 +10,7 @@ module crossing
     use pw_line, only: line_bytes
     use pw_options, only: option_choice
     use pw_record, only: metric_t, traffic_t, validation_t
-    use pw_simd, only: place_of, simd_names, words_had
+    use pw_simd, only: place_of, simd_names, words_available
     use pw_text, only: bytes_to_text
     use pw_threads, only: thread_number
     implicit none
@@ -56,14 +56,14 @@ contains
         class(crossing_t), intent(inout) :: self
         character(:), allocatable :: widths
 
-        widths = words_had(simd_names, width_status)
+        widths = words_available(simd_names, width_status)
         associate (options => self%options)
-            call options%add('across', option_choice, 'page', 'what the middle of each access lies on: nothing, a boundary '// &
+            call options%add('across', option_choice, 'page', 'boundary in the middle of each access: nothing, a boundary '// &
                              'of cache lines, or one of 4 KiB', choices='nothing|line|page')
-            call options%add('access', option_choice, 'load', 'what is done: loads, stores, or one load after the other of '// &
-                             'what was just stored', choices='load|store|forward')
+            call options%add('access', option_choice, 'load', 'kind of access: loads, stores, or successive loads of '// &
+                             'the value just stored', choices='load|store|forward')
             call options%add('simd', option_choice, widths(index(widths, '|', back=.true.) + 1:), &
-                             'width of an access: 8 bytes, or so many bits', choices=widths)
+                             'width of an access: 8 bytes, or this number of bits', choices=widths)
         end associate
     end subroutine declare_options
 
@@ -99,7 +99,7 @@ contains
         if (word == 'page') self%start = apart - bits/16
     end subroutine read_options
 
-    !> The places, and the 4 KiB behind the last boundary; each thread its own.
+    !> The places, and the 4 KiB after the last boundary, for each thread.
     subroutine plan(self, bytes, wanted, error)
         class(crossing_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -107,8 +107,8 @@ contains
         type(error_t), intent(inout) :: error
 
         self%places = (bytes/(apart*self%threads) - 1)/together*together
-        if (self%places < together) call error%raise(exit_usage, 'a thread takes four boundaries and 20 KiB', 'crossing', &
-            'give a --working-set of '//bytes_to_text((together + 1)*apart*self%threads)//' or more')
+        if (self%places < together) call error%raise(exit_usage, 'a thread needs four boundaries and 20 KiB', 'crossing', &
+            'choose a --working-set of '//bytes_to_text((together + 1)*apart*self%threads)//' or more')
         wanted%element_bytes = word_bytes
         wanted%elements = (self%places + 1)*apart/word_bytes*self%threads
         allocate (wanted%name(1), source=[character(16) :: 'a'])
@@ -157,7 +157,7 @@ contains
         self%passes = self%passes + passes
     end subroutine run
 
-    !> The words at each place, put together from the aligned ones that they lie in; and all others, as they were.
+    !> The words at each place, combined from the aligned words that contain them; and all others, which must be unchanged.
     subroutine validate(self, outcome)
         class(crossing_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -184,12 +184,12 @@ contains
             if (self%total(thread) /= self%passes*rounds*sum) wrong = wrong + 1
             wrong = wrong + count(self%a(:, thread) /= expected)
         end do
-        outcome%method = 'sums and every word, put together from aligned ones: wrong words'
+        outcome%method = 'sums and every word, combined from aligned ones: number of wrong words'
         outcome%error = real(wrong, r8)
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> The word `offset` bytes behind the start, on a little-endian machine.
+    !> The word `offset` bytes after the start, on a little-endian machine.
     pure integer(i8) function word_at(words, offset)
         integer(i8), intent(in) :: words(:), offset
         integer(i8) :: k
@@ -201,7 +201,7 @@ contains
         if (shift > 0) word_at = ior(shiftr(words(k), shift), shiftl(words(k + 1), 64 - shift))
     end function word_at
 
-    !> Make it `value`.
+    !> Set it to `value`.
     pure subroutine put_word(words, offset, value)
         integer(i8), intent(inout) :: words(:)
         integer(i8), intent(in) :: offset, value

@@ -1,4 +1,4 @@
-/* The last transform is left out: the check must find it. */
+/* Skips the last transform: validation must detect it. */
 #include "fftw_interface.h"
 
 #include <stdint.h>

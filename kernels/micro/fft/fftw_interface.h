@@ -1,5 +1,5 @@
-/* What is used of FFTW's interface, version 3, as its manual has it and MKL, ArmPL and AMD's FFTW have it too. Declared here, so
- * that the objects are compiled where no library is, and linked with any. */
+/* The parts of FFTW's interface, version 3, used here, as in its manual and in MKL, ArmPL and AMD's FFTW. Declared here, so
+ * that the objects compile without a library and link with any. */
 #ifndef PAGEWISE_FFTW_INTERFACE_H
 #define PAGEWISE_FFTW_INTERFACE_H
 

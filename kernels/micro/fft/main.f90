@@ -1,7 +1,7 @@
 !> Complex Fourier transforms in one dimension through FFTW's interface.
 module fft
     use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int64_t, c_loc, c_null_ptr, c_ptr
-    use pw_computed_by, only: prove_library
+    use pw_computed_by, only: verify_library
     use pw_deviation, only: worse, worst_of
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
@@ -45,7 +45,7 @@ module fft
             type(c_ptr), intent(in), value :: plan
         end subroutine pw_fft_forget
 
-        !> Timed code: `count` transforms of n numbers each, which follow each other.
+        !> Timed code: `count` consecutive transforms of n numbers each.
         subroutine pw_fft_run(plan, passes, count, n, in, out) bind(c)
             import :: c_int64_t, c_ptr
             type(c_ptr), intent(in), value :: plan, in, out
@@ -58,10 +58,10 @@ contains
     subroutine declare_options(self)
         class(fft_t), intent(inout) :: self
 
-        call self%options%add('length', option_count, '1048576', 'numbers of a transform', lowest=2_i8, &
+        call self%options%add('length', option_count, '1048576', 'length of a transform', lowest=2_i8, &
                               ladder='1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,1048576')
-        call self%options%add('planning', option_choice, 'measure', 'how the library finds its way: by rules, by trying, or '// &
-                              'by trying much', choices='estimate|measure|patient')
+        call self%options%add('planning', option_choice, 'measure', 'how the library plans: by rules, by measuring, or '// &
+                              'by measuring many', choices='estimate|measure|patient')
     end subroutine declare_options
 
     subroutine read_options(self, error)
@@ -73,13 +73,13 @@ contains
         call self%options%get('planning', word)
         self%effort = place_of(word, efforts)
         if (self%n > longest) then
-            call error%raise(exit_usage, 'a transform is longer than 2**30 numbers', 'fft', 'give a smaller --length')
+            call error%raise(exit_usage, 'a transform is longer than 2**30 numbers', 'fft', 'choose a smaller --length')
             return
         end if
-        call prove_library(self%configuration, 'fftw_execute_dft', error)
+        call verify_library(self%configuration, 'fftw_execute_dft', error)
     end subroutine read_options
 
-    !> As many transforms as the working set holds, from one array into the other.
+    !> As many transforms as fit into the working set, from one array into the other.
     subroutine plan(self, bytes, wanted, error)
         class(fft_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -88,8 +88,8 @@ contains
 
         self%count = bytes/(2*element_bytes*self%n)
         if (self%count < 1) then
-            call error%raise(exit_usage, 'the working set does not hold a transform', 'fft', &
-                             'give a --working-set of 32 bytes for each number of --length, or a smaller --length')
+            call error%raise(exit_usage, 'the working set is too small for a transform', 'fft', &
+                             'choose a --working-set of 32 bytes for each number of --length, or a smaller --length')
             return
         end if
         wanted%elements = self%n*self%count
@@ -98,7 +98,7 @@ contains
         allocate (wanted%bytes(2), source=wanted%elements*element_bytes)
     end subroutine plan
 
-    !> The library plans, and overwrites both arrays by that; then come the values.
+    !> Planning overwrites both arrays; then the values are set.
     subroutine initialise(self, elements)
         class(fft_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
@@ -121,7 +121,7 @@ contains
         !$omp end parallel
     end subroutine initialise
 
-    !> Number j of transform i: real and imaginary part between -1 and 1, of no pattern.
+    !> Number j of transform i: real and imaginary part between -1 and 1, without a pattern.
     pure complex(r8) function input(j, i)
         integer(i8), intent(in) :: j, i
         integer(i8) :: mix
@@ -136,7 +136,7 @@ contains
         integer(i8), intent(in) :: passes
         integer(i8) :: first, last
 
-        if (.not. c_associated(self%made)) return      ! the check tells
+        if (.not. c_associated(self%made)) return      ! validation reports this
         !$omp parallel private(first, last)
         call thread_share(self%count, 1_i8, first, last)
         if (last >= first) call pw_fft_run(self%made, passes, last - first + 1, self%n, c_loc(self%x(1, first)), &
@@ -144,7 +144,7 @@ contains
         !$omp end parallel
     end subroutine run
 
-    !> Of the first, the middle and the last transform some of the numbers by the sum that defines them; and some of the
+    !> Some numbers of the first, the middle and the last transform, by the defining sum; and some of the
     !> input from all of the output by the inverse sum. The error of a transform grows with the logarithm of its length.
     subroutine validate(self, outcome)
         class(fft_t), intent(inout) :: self
@@ -180,12 +180,12 @@ contains
             end do
         end do
         if (.not. c_associated(self%made)) outcome%error = huge(1.0_r8)
-        outcome%method = 'some numbers of three transforms by their defining sum, and back, largest relative difference'
+        outcome%method = 'some numbers of three transforms and of their input by the defining sums, largest relative difference'
         outcome%tolerance = 1.0e-13_r8*real(self%n, r8)**0.25_r8*log(real(self%n, r8))
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> The source names input and output once a transform; the output's lines are read before they are written.
+    !> The source names input and output once per transform; the output's lines are read before they are written.
     function traffic(self, passes) result(moved)
         class(fft_t), intent(in) :: self
         integer(i8), intent(in) :: passes

@@ -1,8 +1,8 @@
-/* The last row of every call is left out: the check must find it. */
+/* Skips the last row of every call: validation must detect it. */
 #define PW_BROKEN
 #include "kernel.c"
 
-/* In place of kernel.f90's. */
+/* Instead of kernel.f90's. */
 void pw_chains_source(int64_t fmas, int64_t rows, int64_t distance, const double *c, double *y)
 {
     (void)fp64_scalar_chains(chains_source, fmas, rows + 1, distance, c, y + distance * chains_row);

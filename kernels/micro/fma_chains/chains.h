@@ -1,4 +1,4 @@
-/* Chains of dependent multiply-adds over rows of eight numbers. */
+/* FMA dependency chains over rows of eight numbers. */
 #ifndef PAGEWISE_CHAINS_H
 #define PAGEWISE_CHAINS_H
 
@@ -7,11 +7,11 @@
 /* Numbers of a row, and the longest chain. */
 enum { chains_row = 8, chains_longest = 9 };
 
-/* order: as the source has the rows, or several rows at once, which only rows that do not depend on each other allow. */
+/* order: rows in source order, or several rows at once, which requires independent rows. */
 enum { chains_source = 1, chains_interleaved = 2 };
 
 /* y(i,j) = c(0) + x*(c(1) + x*(... + x*c(fmas))), where x = y(i,j-distance), for j = 0 to rows-1 and i = 0 to 7. `y` is the
- * row 0, and rows before it are there. Returns 0, or 1 where the build has no vectors of the width `simd`. */
+ * row 0, and the rows before it exist. Returns 0, or 1 if the build has no vectors of the width `simd`. */
 int32_t pw_chains(int32_t simd, int32_t order, int64_t fmas, int64_t rows, int64_t distance, const double *c, double *y);
 
 #endif

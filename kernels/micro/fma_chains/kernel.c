@@ -1,4 +1,4 @@
-/* The widths that are told; the compiler's own loops are in kernel.f90. */
+/* The explicit widths; the compiled loops are in kernel.f90. */
 #include "chains.h"
 #include "pw_peak.h"
 
@@ -11,7 +11,7 @@ enum { left_out = 1 };
 enum { left_out = 0 };
 #endif
 
-/* Chains under way in `interleaved`: as many as a multiply-add of 4 cycles in two units takes, where there are registers
+/* Chains in flight in `interleaved`: as many as a multiply-add of 4 cycles in two units needs, if there are registers
  * for an argument and a sum each. */
 #if defined(__AVX512VL__) || defined(__aarch64__)
 enum { together = 8 };
@@ -19,7 +19,7 @@ enum { together = 8 };
 enum { together = 4 };
 #endif
 
-/* Written out: over an array of vectors GCC leaves the loop in the code, and the array in memory. */
+/* Written out, because GCC keeps a loop over an array of vectors, and the array in memory. */
 #define EACH_CHAIN(DO, name, f)                                                                                                 \
     DO(name, 0, f) DO(name, 1, f) DO(name, 2, f) DO(name, 3, f) DO(name, 4, f) DO(name, 5, f) DO(name, 6, f) DO(name, 7, f)
 #define TAKE(name, k, f) if (k < n) from[k] = name##_load(x + k * lanes), sum[k] = name##_every(c[fmas]);
@@ -30,7 +30,7 @@ enum { together = 4 };
     }
 #define STEP(name, f) if (f < fmas) { EACH_CHAIN(ADVANCE, name, f) }
 
-/* The work on n vectors, as one chain each, step by step for all. Sums are opaque in between: scalars stay such. */
+/* The work on n vectors, one chain each, step by step for all. Sums are opaque in between, so that scalars stay scalar. */
 #define DEFINE_CHAINS(name, width_attribute)                                                                                    \
     PW_INLINE width_attribute void name##_rows(int n, int fmas, const double *c, const double *x, double *y)                    \
     {                                                                                                                           \

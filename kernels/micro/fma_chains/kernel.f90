@@ -1,6 +1,6 @@
-!> Chains of multiply-adds as the compiler makes them. Rows depend on those `distance` before them: the compiler does not
-!> know how far that is and keeps their order. Within a row nothing does, which the directive tells. `y` begins with the row
-!> that the first one depends on.
+!> FMA dependency chains as compiled. Rows depend on those `distance` before them: the compiler does not
+!> know how far that is and keeps their order. Within a row there is no dependency, as the directive states. `y` begins with
+!> the row that the first row depends on.
 subroutine pw_chains_source(fmas, rows, distance, c, y) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none
@@ -86,7 +86,7 @@ subroutine pw_chains_source(fmas, rows, distance, c, y) bind(c)
     end select
 end subroutine pw_chains_source
 
-!> The same where no row depends on another, x being other memory than y: the compiler may take several rows at once.
+!> The same with independent rows, because x and y are different memory: the compiler may process several rows at once.
 subroutine pw_chains_interleaved(fmas, rows, c, x, y) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

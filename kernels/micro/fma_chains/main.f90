@@ -1,4 +1,4 @@
-!> Chains of dependent multiply-adds: y(i,j) = c0 + x*(c1 + x*(...)), x = y(i,j-m).
+!> FMA dependency chains: y(i,j) = c0 + x*(c1 + x*(...)), x = y(i,j-m).
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), verification of out-of-order execution.
 module fma_chains
@@ -11,7 +11,7 @@ module fma_chains
     use pw_options, only: option_choice, option_count
     use pw_peak, only: peak_flop_per_s
     use pw_record, only: metric_t, traffic_t, validation_t
-    use pw_simd, only: place_of, simd_names, words_had
+    use pw_simd, only: place_of, simd_names, words_available
     use pw_threads, only: thread_number
     use pw_text, only: to_text
     implicit none
@@ -22,7 +22,7 @@ module fma_chains
     integer(i8), parameter :: fewest_rows = 63, page_rows = 64   ! 64 rows are 4 KiB
     character(11), parameter :: orders(2) = ['source     ', 'interleaved']   ! as in chains.h
     real(r8), parameter :: untouched = -1.0e9_r8
-    !> Each row's numbers stay between 0 and 1, and each coefficient counts.
+    !> Each row's numbers stay between 0 and 1, and each coefficient matters.
     real(r8), parameter :: c(0:longest) = &
         [0.75_r8, -0.5_r8, 0.25_r8, -0.125_r8, 0.125_r8, -0.0625_r8, 0.0625_r8, -0.0625_r8, 0.0625_r8, -0.0625_r8]
 
@@ -30,7 +30,7 @@ module fma_chains
         private
         integer(i8) :: fmas = longest, distance = 0, rows = 0, threads = 1
         integer(c_int32_t) :: simd = 1, order = 1
-        real(r8), pointer, contiguous :: y(:, :, :) => null()   ! number, row, thread: the rows to be read, then the others
+        real(r8), pointer, contiguous :: y(:, :, :) => null()   ! number, row, thread: first the rows to be read
     contains
         procedure :: declare_options
         procedure :: read_options
@@ -61,13 +61,13 @@ contains
 
         associate (options => self%options)
             call options%add('fmas', option_count, '9', 'multiply-adds of a chain, 1 to 9', lowest=1_i8, ladder='1,2,3,4,5,6,7,8,9')
-            call options%add('distance', option_count, '0', 'rows from one that is read to the one made of it: 1 makes all '// &
-                             'rows one chain, 0 makes none depend on another', ladder='0,1,2,3,4,6,8,12,16,24,32')
-            call options%add('order', option_choice, 'source', 'row after row, as where the compiler knows nothing of the '// &
-                             'distance, or several rows at once, as where it knows them to be independent', &
+            call options%add('distance', option_count, '0', 'rows from an input row to its result: 1 makes all '// &
+                             'rows one chain, 0 makes all independent', ladder='0,1,2,3,4,6,8,12,16,24,32')
+            call options%add('order', option_choice, 'source', 'row after row, as if the compiler does not know the '// &
+                             'distance, or several rows at once, as if it knows them to be independent', &
                              choices='source|interleaved')
-            call options%add('simd', option_choice, 'compiler', 'width of the vectors in bits: as the build makes it, none, or '// &
-                             'so many', choices=words_had(simd_names, width_status))
+            call options%add('simd', option_choice, 'compiler', 'SIMD width in bits: the build''s, none, or '// &
+                             'this width', choices=words_available(simd_names, width_status))
         end associate
     end subroutine declare_options
 
@@ -92,15 +92,15 @@ contains
         self%simd = place_of(word, simd_names)
         if (self%fmas > longest) then
             call error%raise(exit_usage, 'a chain has at most '//to_text(longest)//' multiply-adds', 'fma_chains', &
-                             'give such a --fmas')
+                             'choose a smaller --fmas')
         else if (self%order == 2 .and. self%distance > 0) then
             call error%raise(exit_usage, 'rows that depend on each other cannot be interleaved', 'fma_chains', &
-                             'take --distance 0, or --order source')
+                             'use --distance 0, or --order source')
         end if
     end subroutine read_options
 
-    !> Each thread has rows that are read and as many that are written. Their number is one less than a multiple of those of
-    !> 4 KiB: the processor compares the low 12 bits of addresses, and no load shall look like that of a store before it.
+    !> Each thread has rows to read and the same number to write. Their number is one less than a multiple of the rows in
+    !> 4 KiB: the processor compares the low 12 bits of addresses, and no load may match an earlier store.
     subroutine plan(self, bytes, wanted, error)
         class(fma_chains_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -110,8 +110,8 @@ contains
 
         row_bytes = 2*width*8
         self%rows = max(fewest_rows, (bytes/(self%threads*row_bytes) + 1)/page_rows*page_rows - 1)
-        if (self%distance > self%rows) call error%raise(exit_usage, 'there are '//to_text(self%rows)//' rows', 'fma_chains', &
-                                                        'give a smaller --distance, or a larger --working-set')
+        if (self%distance > self%rows) call error%raise(exit_usage, 'at most '//to_text(self%rows)//' rows exist', 'fma_chains', &
+                                                        'choose a smaller --distance, or a larger --working-set')
         wanted%element_bytes = 8
         wanted%elements = self%rows*width*self%threads
         allocate (wanted%name(1), source=[character(16) :: 'y'])
@@ -135,7 +135,7 @@ contains
         self%y(:, self%rows + 1:, :) = untouched
     end subroutine initialise
 
-    !> Rows from one that is written to the one that it is made of.
+    !> Rows from a result to its input.
     pure integer(i8) function back(self)
         class(fma_chains_t), intent(in) :: self
 
@@ -158,7 +158,7 @@ contains
         end associate
     end subroutine run
 
-    !> Each number again from the one that it is made of, as a sum of powers.
+    !> Each number recomputed from its input, as a sum of powers.
     subroutine validate(self, outcome)
         class(fma_chains_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -173,7 +173,7 @@ contains
                 end do
             end do
         end do
-        outcome%method = 'each number against a sum of powers of the one it is made of, largest absolute difference'
+        outcome%method = 'each number against a sum of powers of its input, largest absolute difference'
         outcome%tolerance = 16*epsilon(1.0_r8)
         outcome%passed = outcome%error <= outcome%tolerance
 
@@ -203,7 +203,7 @@ contains
         moved%flops = real(2*self%fmas, r8)*numbers
     end function traffic
 
-    !> By cycle of a core; the peak is that of the same width, or of the build's where the compiler chose.
+    !> Per cycle of a core; the peak is that of the same width, or of the build's if the compiler chose it.
     function metrics(self, passes, seconds) result(figures)
         class(fma_chains_t), intent(in) :: self
         integer(i8), intent(in) :: passes
@@ -230,7 +230,7 @@ program main
     type(fma_chains_t) :: kernel
 
     kernel%name = 'fma_chains'
-    kernel%summary = 'chains of dependent multiply-adds, by their length and distance'
+    kernel%summary = 'FMA dependency chains, by their length and distance'
     kernel%default_working_set = '16KiB'
     call run_kernel(kernel)
 end program main

@@ -1,4 +1,4 @@
-!> a(i) = b(c(i)); the driver is shared, pw_indirect.
+!> a(i) = b(c(i)); the shared driver is pw_indirect.
 program main
     use pw_harness, only: run_kernel
     use pw_indirect, only: indirect_t

@@ -1,4 +1,4 @@
-/* The last index is left out: the check must find it. */
+/* Skips the last index: validation must detect it. */
 #include "gather_scatter.h"
 
 void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, int64_t tuning)

@@ -1,4 +1,4 @@
-!> a(c(i)) = b(c(i)) one by one, or as the compiler vectorises it; out-of-order execution alone overlaps the misses.
+!> a(c(i)) = b(c(i)) element by element, or vectorised by the compiler; only out-of-order execution overlaps the misses.
 subroutine pw_indirect_run(n, a, b, c, tuning) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t
     implicit none

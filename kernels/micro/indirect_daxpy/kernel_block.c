@@ -1,4 +1,4 @@
-/* The lines that a block of indices names are loaded before the first of them is worked on, so that their misses overlap. */
+/* The lines that a block of indices names are loaded before the first of them is processed, so that their misses overlap. */
 #include "indirect_daxpy.h"
 
 PW_INLINE void preload(const double *a, const double *b, int64_t at)

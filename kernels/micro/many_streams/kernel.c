@@ -1,4 +1,4 @@
-/* a(i) = b_1(i) + ... + b_n(i), or the sum of all of them; a loop for each n. */
+/* a(i) = b_1(i) + ... + b_n(i), or the sum over all of them; one loop per n. */
 #include "pw_bundle.h"
 
 PW_INLINE void pw_add_streams(pw_vector *total, const double *const *in, const int streams, int64_t i)

@@ -31,7 +31,7 @@ contains
         end do
         call self%options%add('streams', option_count, '16', 'input streams, up to '//to_text(most_streams), lowest=1_i8, &
                               ladder=ladder)
-        call self%options%add('result', option_choice, 'array', 'a(i) is stored, or all is summed up and nothing stored', &
+        call self%options%add('result', option_choice, 'array', 'store a(i), or sum up all and store nothing', &
                               choices='array|sum')
         call self%bundle_t%declare_options()
     end subroutine declare_options
@@ -45,7 +45,7 @@ contains
         call self%options%get('streams', streams)
         if (streams > most_streams) then
             call error%raise(exit_usage, to_text(streams)//' streams', 'many_streams', &
-                             'give --streams of at most '//to_text(most_streams))
+                             'choose --streams of at most '//to_text(most_streams))
             return
         end if
         call self%options%get('result', word)

@@ -1,4 +1,4 @@
-/* The last row is left out: the check must find it. */
+/* Skips the last row: validation must detect it. */
 #include "masked_rows.h"
 
 int32_t pw_masked_rows(int32_t simd, int64_t length, int64_t rows, int64_t leading, double *y, const double *x)

@@ -1,4 +1,4 @@
-/* Rows by masked vectors, and without vectors; the compiler's own loops are in kernel.f90. */
+/* Rows by masked vectors, and without vectors; the compiled loops are in kernel.f90. */
 #include "masked_rows.h"
 #include "pw_widths.h"
 
@@ -10,7 +10,7 @@
 
 void pw_masked_rows_plain(int64_t length, int64_t rows, int64_t leading, double *y, const double *x);
 
-/* Element after element; opaque, so that it remains so. */
+/* Element by element; opaque, so that it stays scalar. */
 static void scalar_rows(int64_t length, int64_t rows, int64_t leading, double *y, const double *x)
 {
     for (int64_t j = 0; j < rows; j++, y += leading, x += leading)
@@ -37,7 +37,7 @@ PW_INLINE void masked_256(__m256i mask, double *y, const double *x)
     _mm256_maskstore_pd(y, mask, _mm256_add_pd(_mm256_maskload_pd(y, mask), _mm256_maskload_pd(x, mask)));
 }
 
-/* A row is one masked vector; or a whole one and behind it a masked one. */
+/* A row is one masked vector; or a whole one followed by a masked one. */
 static void rows_256(int64_t length, int64_t rows, int64_t leading, double *y, const double *x)
 {
     const int64_t masked = length > 4 ? length - 4 : length;
@@ -53,7 +53,7 @@ static void rows_256(int64_t length, int64_t rows, int64_t leading, double *y, c
 #endif
 
 #if defined(__ARM_FEATURE_SVE)
-/* As many vectors as a row takes, the last one masked. */
+/* As many vectors as a row needs, the last one masked. */
 static void rows_vla(int64_t length, int64_t rows, int64_t leading, double *y, const double *x)
 {
     for (int64_t j = 0; j < rows; j++, y += leading, x += leading)

@@ -1,5 +1,6 @@
-!> Rows of a length that the compiler knows, in arrays whose rows are `leading` numbers apart: it decides on vectors. `rows_of`
-!> is put in line at each call; it takes all that it needs as arguments, for of what lies in the host flang-22 makes no vectors.
+!> Rows of a length known to the compiler, in arrays whose rows are `leading` numbers apart: it decides on vectors. `rows_of`
+!> is inlined at each call; everything is passed as arguments, because flang-22 does not vectorise accesses to host
+!> variables.
 subroutine pw_masked_rows_plain(length, rows, leading, y, x) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

@@ -1,4 +1,4 @@
-!> Sums over short rows: y(i,j) = y(i,j) + x(i,j), a masked vector a row.
+!> Sums over short rows: y(i,j) = y(i,j) + x(i,j), one masked vector per row.
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), store fetch interlock of stores whose mask is 0.
 module masked_rows
@@ -10,12 +10,12 @@ module masked_rows
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count
     use pw_record, only: metric_t, traffic_t, validation_t
-    use pw_simd, only: place_of, simd_names, words_had
+    use pw_simd, only: place_of, simd_names, words_available
     use pw_threads, only: thread_share
     implicit none
     private
 
-    integer(i8), parameter :: longest = 8, grain = 8    ! grain: rows; whole lines whatever their length
+    integer(i8), parameter :: longest = 8, grain = 8    ! grain: rows; whole lines for every length
 
     type, extends(kernel_t), public :: masked_rows_t
         private
@@ -50,11 +50,11 @@ contains
         class(masked_rows_t), intent(inout) :: self
 
         associate (options => self%options)
-            call options%add('row-length', option_count, '6', 'numbers of a row, 1 to 8', lowest=1_i8, ladder='1,2,3,4,5,6,7,8')
-            call options%add('rows', option_choice, 'dense', 'each row behind the one before it, or padded to a start at '// &
+            call options%add('row-length', option_count, '6', 'numbers per row, 1 to 8', lowest=1_i8, ladder='1,2,3,4,5,6,7,8')
+            call options%add('rows', option_choice, 'dense', 'rows contiguous, or padded to start at '// &
                              'every eighth number', choices='dense|padded')
-            call options%add('simd', option_choice, 'compiler', 'as the compiler makes it, number after number, or masked '// &
-                             'vectors of so many bits', choices=words_had(simd_names, width_status))
+            call options%add('simd', option_choice, 'compiler', 'as compiled, number by number, or masked '// &
+                             'vectors of this number of bits', choices=words_available(simd_names, width_status))
         end associate
     end subroutine declare_options
 
@@ -78,7 +78,7 @@ contains
         call self%options%get('simd', word)
         self%simd = place_of(word, simd_names)
         if (self%length > longest) &
-            call error%raise(exit_usage, 'a row has at most 8 numbers', 'masked_rows', 'give a --row-length of 1 to 8')
+            call error%raise(exit_usage, 'a row has at most 8 numbers', 'masked_rows', 'choose a --row-length of 1 to 8')
     end subroutine read_options
 
     subroutine plan(self, bytes, wanted, error)
@@ -96,7 +96,7 @@ contains
         allocate (wanted%bytes(2), source=self%rows*self%leading*8)
     end subroutine plan
 
-    !> Whole numbers, so that sums are exact; what pads the rows too.
+    !> Whole numbers, so that sums are exact; the padding too.
     subroutine initialise(self, elements)
         class(masked_rows_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
@@ -149,7 +149,7 @@ contains
         self%passes = self%passes + passes
     end subroutine run
 
-    !> Every number against its closed form; those that pad rows are as they were.
+    !> Every number against its closed form; the padding must be unchanged.
     subroutine validate(self, outcome)
         class(masked_rows_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -164,7 +164,7 @@ contains
                 outcome%error = worse(outcome%error, abs(self%y(i, j) - expected))
             end do
         end do
-        outcome%method = 'every number, padding too, against its closed form, largest absolute difference'
+        outcome%method = 'every number, with the padding, against its closed form, largest absolute difference'
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
@@ -201,7 +201,7 @@ program main
     type(masked_rows_t) :: kernel
 
     kernel%name = 'masked_rows'
-    kernel%summary = 'sums over rows of one to eight numbers, a masked vector a row'
+    kernel%summary = 'sums over rows of one to eight numbers, one masked vector per row'
     kernel%default_working_set = '16KiB'
     call run_kernel(kernel)
 end program main

@@ -1,4 +1,4 @@
-/* The last result is left out: the check must find it. */
+/* Skips the last result: validation must detect it. */
 #include "math_functions.h"
 
 #include <math.h>

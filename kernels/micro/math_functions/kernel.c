@@ -1,5 +1,6 @@
-/* Loops in C, and with PW_MATH_VECTORS explicit vectors. No math.h: there GCC is told of a vector library under -ffast-math
- * only, which would change the arithmetic too; so it is told here. LLVM knows from its option -fveclib. */
+/* Loops in C, and with PW_MATH_VECTORS explicit vectors. No math.h, because it declares the vector library to GCC only
+   under -ffast-math,
+ * which would also change the arithmetic; so it is declared here. LLVM uses its option -fveclib. */
 #include "math_functions.h"
 #include "pw_vector.h"
 
@@ -28,7 +29,7 @@ KNOWN_AS_VECTOR float powf(float, float);
 void pw_math_fortran_fp64(int32_t function, int64_t n, const double *x, const double *z, double *y);
 void pw_math_fortran_fp32(int32_t function, int64_t n, const float *x, const float *z, float *y);
 
-/* LLVM would make four calls of vectors at a time and keep what they take and give on the stack, which takes 5 % longer. */
+/* LLVM would interleave four vector calls and keep their arguments and results on the stack, which takes 5 % longer. */
 #if defined(__clang__)
 #define CALL_AFTER_CALL _Pragma("clang loop interleave(disable)")
 #else
@@ -64,7 +65,7 @@ static int32_t c_fp32(int32_t function, int64_t n, const float *restrict x, cons
 }
 
 #if defined(VECTOR_CALLS)
-/* The names of the vector ABI for 256 bits (AVX2), which libmvec has, and SLEEF in libsleefgnuabi. */
+/* The names of the vector ABI for 256 bits (AVX2), of libmvec, and of SLEEF in libsleefgnuabi. */
 typedef double vector_fp64 __attribute__((vector_size(32)));
 typedef float vector_fp32 __attribute__((vector_size(32)));
 typedef double memory_fp64 __attribute__((vector_size(32), aligned(8), may_alias));

@@ -1,7 +1,7 @@
-!> Functions of arrays in Fortran; kernel_functions.inc is the same for both types. gfortran knows the vector functions of the C
-!> library from a file of the latter's, flang from -fveclib. Fortran has no cube root; that of the C library is called one by
-!> one. gfortran 12 makes vectors of it where the interface has `omp declare simd` and the loop `omp simd`; flang-22 stops at the
-!> one, and at the other with such an index.
+!> Functions of arrays in Fortran; kernel_functions.inc is the same for both types. gfortran reads the vector functions of
+!> the C library from a file of that library, flang takes them from -fveclib. Fortran has no cube root; that of the C
+!> library is called element by element. gfortran 12 vectorises it if the interface has `omp declare simd` and the loop `omp
+!> simd`; flang-22 rejects the former, and the latter with such an index.
 subroutine pw_math_fortran_fp64(function, n, x, z, y) bind(c)
     use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t, c_real => c_double
     implicit none

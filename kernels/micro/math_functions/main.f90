@@ -1,4 +1,4 @@
-!> Mathematical functions of many arguments at once, their time and their error.
+!> Mathematical functions of many arguments at once, with time and error.
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), performance of basic kernels.
 module math_functions
@@ -20,7 +20,7 @@ module math_functions
     character(4), parameter :: functions(9) = ['exp ', 'log ', 'sin ', 'cos ', 'tan ', 'pow ', 'sqrt', 'cbrt', 'erf ']
     character(7), parameter :: calls(3) = ['fortran', 'c      ', 'direct ']
     integer(i8), parameter :: grain = 16, chunk = 1024
-    !> What libraries promise of their vector functions: 4 units in the last place.
+    !> The error bound that libraries document for their vector functions: 4 units in the last place.
     real(r8), parameter :: tolerance = 4.0_r8
 
     type, extends(kernel_t), public :: math_functions_t
@@ -74,11 +74,11 @@ contains
         class(math_functions_t), intent(inout) :: self
 
         associate (options => self%options)
-            call options%add('function', option_choice, 'exp', 'which function', &
+            call options%add('function', option_choice, 'exp', 'function', &
                              choices='exp|log|sin|cos|tan|pow|sqrt|cbrt|erf')
             call options%add('type', option_choice, 'fp64', 'type of the numbers', choices='fp64|fp32')
-            call options%add('call', option_choice, 'fortran', 'a loop in Fortran or C, as the compiler makes calls of it, or '// &
-                             'explicit vectors of the library''s own functions', choices='fortran|c|direct')
+            call options%add('call', option_choice, 'fortran', 'a compiled loop in Fortran or C, or '// &
+                             'explicit calls of the library''s vector functions', choices='fortran|c|direct')
             call options%add('error-samples', option_count, '50000', 'arguments whose results are compared with quad precision', &
                              lowest=grain)
         end associate
@@ -98,8 +98,8 @@ contains
         call self%options%get('call', call_name)
         self%call = place_of(call_name, calls)
         if (pw_math(self%function, self%type, self%call, 0_i8, c_null_ptr, c_null_ptr, c_null_ptr) /= 0) &
-            call error%raise(exit_usage, 'this build has no '//name//' of '//type_name//' by --call '//call_name, &
-                             'math_functions', 'take --call fortran or c, or a build with mathlib=libmvec or sleef')
+            call error%raise(exit_usage, 'this build has no '//name//' of '//type_name//' with --call '//call_name, &
+                             'math_functions', 'use --call fortran or c, or a build with mathlib=libmvec or sleef')
     end subroutine read_options
 
     subroutine plan(self, bytes, wanted, error)
@@ -116,7 +116,7 @@ contains
         allocate (wanted%bytes(3), source=wanted%elements*wanted%element_bytes)
     end subroutine plan
 
-    !> The arguments; and the error of others, before anything is timed.
+    !> The arguments; and the error of the samples, before anything is timed.
     subroutine initialise(self, elements)
         class(math_functions_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
@@ -145,7 +145,7 @@ contains
         !$omp parallel private(first, last, pass, status, x, z, y)
         call thread_share(self%elements, grain, first, last)
         if (last >= first) then
-            ! Once, and not every pass: with LLVM they take as long as a hundred values of exp.
+            ! Once instead of in every pass: with LLVM they take as long as a hundred values of exp.
             x = element_at(self%memory(1)%address, self%type, first)
             z = element_at(self%memory(2)%address, self%type, first)
             y = element_at(self%memory(3)%address, self%type, first)
@@ -163,7 +163,7 @@ contains
 
         outcome%error = max(self%largest, pw_math_error(self%function, self%type, self%elements, self%memory(1)%address, &
                                                         self%memory(2)%address, self%memory(3)%address))
-        outcome%method = 'every result, and that of '//to_text(self%samples)//' arguments more, against the C library''s with '// &
+        outcome%method = 'every result, and those of '//to_text(self%samples)//' samples, against the C library''s with '// &
                          to_text(int(pw_math_reference_bits(), i8))//' bits, largest error in units in the last place'
         outcome%tolerance = tolerance
         outcome%passed = outcome%error <= outcome%tolerance

@@ -1,6 +1,7 @@
-/* Arguments, and results to compare with: by the C library in quad precision, whose own errors, at most some units in the
- * 113th bit, are nothing in the 53rd. On x86-64 and POWER these functions end in f128 (glibc 2.26 and later); elsewhere long
- * double is quad. Both compilers reach them: no Fortran or C runtime of a compiler has a part in it. */
+/* Arguments, and reference results of the C library in quad precision, whose own errors, at most some units in the
+ * 113th bit, are negligible in the 53rd. On x86-64 and POWER these functions end in f128 (glibc 2.26 and later); elsewhere
+ long
+ * double is quad. Both compilers can call them without any compiler runtime. */
 #include "math_functions.h"
 
 #include <features.h>
@@ -46,7 +47,8 @@ static quad reference(int32_t function, quad x, quad z)
     }
 }
 
-/* Ranges whose results are normal numbers of the type, most of all such; of sin, cos and tan what codes ask for. `whole`: x
+/* Ranges whose results are normal numbers of the type, covering most of them; for sin, cos and tan the ranges that codes
+   use. `whole`: x
  * is the exponential of a number in the range. */
 static const struct range {
     double low, high;
@@ -56,7 +58,7 @@ static const struct range {
     {{-85, 85, 0}, {-85, 85, 1}, {-100, 100, 0}, {-100, 100, 0}, {-100, 100, 0}, {-5, 5, 1}, {-85, 85, 1}, {-85, 85, 1}, {-4, 4, 0}},
 };
 
-/* The fractional part of i times an irrational number: evenly spread, and i says which. */
+/* The fractional part of i times an irrational number: evenly spread and determined by i. */
 static double spread(int64_t i, double irrational)
 {
     const double product = (double)i * irrational;
@@ -83,12 +85,12 @@ double pw_math_error(int32_t function, int32_t type, int64_t n, const void *x, c
     const int digits = type == math_fp64 ? DBL_MANT_DIG : FLT_MANT_DIG;
     double largest = 0;
     for (int64_t k = 0; k < n; k++) {
-        quad exact, found;
+        quad exact, computed;
         if (type == math_fp64)
-            exact = reference(function, ((const double *)x)[k], ((const double *)z)[k]), found = ((const double *)y)[k];
+            exact = reference(function, ((const double *)x)[k], ((const double *)z)[k]), computed = ((const double *)y)[k];
         else
-            exact = reference(function, ((const float *)x)[k], ((const float *)z)[k]), found = ((const float *)y)[k];
-        const double error = fabs((double)(found - exact)) / ldexp(1.0, ilogb((double)exact) + 1 - digits);
+            exact = reference(function, ((const float *)x)[k], ((const float *)z)[k]), computed = ((const float *)y)[k];
+        const double error = fabs((double)(computed - exact)) / ldexp(1.0, ilogb((double)exact) + 1 - digits);
         if (!(error <= largest)) largest = isnan(error) ? HUGE_VAL : error;
     }
     return largest;

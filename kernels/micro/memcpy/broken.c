@@ -1,4 +1,4 @@
-/* Copies that leave the last element of each block out: the check must find it. */
+/* Copies that skip the last element of each block: validation must detect it. */
 #include "copy.h"
 
 int64_t pw_copy(int64_t way, int64_t copies, int64_t n, int64_t place, int64_t stride, int64_t places, double *target,

@@ -1,11 +1,11 @@
-/* One block after the other, each in the way that was asked for. */
+/* One block after the other, each by the requested method. */
 #include "copy.h"
 
 #include <string.h>
 
 void pw_copy_plain(int64_t n, double *target, const double *source);
 
-/* Whole lines by vectors. The empty instruction keeps the compiler from making a call of memcpy of it. */
+/* Whole lines by vectors. The empty instruction keeps the compiler from replacing it by a call of memcpy. */
 static void by_vectors(int64_t n, double *target, const double *source)
 {
     struct pw_zeroing zero = pw_zero_begin(target, n, sizeof *target, 0);

@@ -1,4 +1,4 @@
-!> The plain loop, as the compiler makes of it what it likes.
+!> The plain loop, which the compiler may transform freely.
 subroutine pw_copy_plain(n, target, source) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

@@ -1,7 +1,7 @@
 !> Copying blocks of memory: memcpy of the C library against loops.
 !>
-!> Source: A64FX micro-architecture guide, memory copy: memcpy and Fortran loops over size, with the caches cleaned
-!> between copies and not.
+!> Source: A64FX micro-architecture guide, memory copy: memcpy and Fortran loops over size, with and without
+!> cleaning the caches between copies.
 module memcpy
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
     use pw_error, only: error_t, exit_usage
@@ -70,8 +70,8 @@ contains
         call self%options%add('block', option_bytes, '1MiB', 'bytes of a copy, whole cache lines', lowest=line_bytes, &
                               ladder='64,128,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,'// &
                               '2MiB,4MiB,8MiB,16MiB,32MiB,64MiB')
-        call self%options%add('cache', option_choice, 'warm', 'the same block over and over, or blocks all over the working '// &
-                              'set, each seen again after all others', choices='warm|cold')
+        call self%options%add('cache', option_choice, 'warm', 'the same block repeatedly, or blocks across the working '// &
+                              'set, each reused after all others', choices='warm|cold')
     end subroutine declare_options
 
     subroutine read_options(self, error)
@@ -86,11 +86,11 @@ contains
         self%cold = word == 'cold'
         call self%options%get('block', block)
         self%n = block/element_bytes
-        if (modulo(block, line_bytes) /= 0) call error%raise(exit_usage, '--block takes whole cache lines', 'memcpy', &
-            'give a multiple of '//to_text(line_bytes)//' bytes')
+        if (modulo(block, line_bytes) /= 0) call error%raise(exit_usage, '--block must be whole cache lines', 'memcpy', &
+            'choose a multiple of '//to_text(line_bytes)//' bytes')
     end subroutine read_options
 
-    !> One block a side, or as many, a power of two, as the working set holds.
+    !> One block per side, or the largest power of two that fits into the working set.
     subroutine plan(self, bytes, wanted, error)
         class(memcpy_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -99,8 +99,8 @@ contains
 
         self%places = 1
         if (2*self%n > bytes/element_bytes) then
-            call error%raise(exit_usage, 'the working set does not hold a block and its copy', 'memcpy', &
-                             'give a --working-set of at least twice the --block')
+            call error%raise(exit_usage, 'the working set is too small for a block and its copy', 'memcpy', &
+                             'choose a --working-set of at least twice the --block')
             return
         end if
         do while (self%cold .and. 4*self%places*self%n <= bytes/element_bytes)
@@ -112,8 +112,8 @@ contains
         allocate (wanted%bytes(2), source=wanted%elements*element_bytes)
     end subroutine plan
 
-    !> The copy gets a value that the source does not have. Blocks follow each other at the golden section of the circle,
-    !> an odd number of places on: far apart, so that no prefetcher sees a stream, and all of them before one comes again.
+    !> The copy gets a value that the source does not have. Successive blocks are a golden section of the ring apart,
+    !> an odd number of places: far apart, so that no prefetcher detects a stream, and all are used before one is reused.
     subroutine initialise(self, elements)
         class(memcpy_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
@@ -144,7 +144,7 @@ contains
         self%copies = self%copies + passes
     end subroutine run
 
-    !> Every element of the blocks that were copied against its closed form; those of the others must be as they were.
+    !> Every element of the blocks that were copied against its closed form; those of the others must be unchanged.
     subroutine validate(self, outcome)
         class(memcpy_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -162,12 +162,12 @@ contains
         do i = 1, size(self%target, kind=i8)
             if (self%target(i) < 0.0_r8) untouched = untouched + 1
         end do
-        outcome%method = 'elements that are no copy, and elements that should be none'
+        outcome%method = 'number of wrong elements in copied blocks and of changed elements in others'
         outcome%error = real(wrong + abs(untouched - (self%places - copied)*self%n), r8)
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> A load and a store an element; a store through the caches first reads its line (write-allocate).
+    !> One load and one store per element; a regular store first reads its line (write-allocate).
     function traffic(self, passes) result(moved)
         class(memcpy_t), intent(in) :: self
         integer(i8), intent(in) :: passes

@@ -1,4 +1,4 @@
-/* Which ways of copying this processor has. */
+/* The copy methods that this processor supports. */
 #include "copy.h"
 
 int32_t pw_copy_has_string_move(void)

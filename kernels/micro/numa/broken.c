@@ -1,4 +1,4 @@
-/* A hop less, and a line less, than asked for: the check must find it. */
+/* One hop and one line fewer than requested: validation must detect it. */
 #include "nodes.h"
 
 pw_node_line *pw_node_chase(int64_t hops, pw_node_line *start)

@@ -1,4 +1,4 @@
-/* Latency by loads that wait for each other, bandwidth by loads that do not. */
+/* Latency from dependent loads, bandwidth from independent loads. */
 #include "nodes.h"
 
 pw_node_line *pw_node_chase(int64_t hops, pw_node_line *start)

@@ -1,8 +1,8 @@
-/* Making and checking the lines.
+/* Sets up and checks the lines.
  *
  * The line after number i is number (multiplier * i + increment) mod n: with n a power of two, a multiplier of 1 mod 4
- * and an odd increment this is one cycle through all of them (Hull and Dobell, Random number generators, 1962). So the
- * lines are written one after the other, at any latency, and the place after many hops follows from powers of the map. */
+ * and an odd increment this is one cycle through all of them (Hull and Dobell, Random number generators, 1962). The
+ * lines are therefore written in order, at any latency, and the position after many hops follows from powers of the map. */
 #include "nodes.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 !> Latency and bandwidth between NUMA nodes: CPUs of one, memory of another.
 !>
 !> Source: A64FX micro-architecture guide, ccNUMA connection; Hager et al., Optimizing performance on modern HPC systems
-!> (2005), section 4, for what a page on the wrong node costs.
+!> (2005), section 4, for the cost of a page on the wrong node.
 module numa
     use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int32_t, c_int64_t, c_ptr
     use pw_error, only: error_t, exit_system, exit_usage
@@ -117,11 +117,11 @@ contains
         class(numa_t), intent(inout) :: self
 
         call pw_node_begin()
-        call self%options%add('access', option_choice, 'latency', 'loads that wait for each other, or the sum of all words', &
+        call self%options%add('access', option_choice, 'latency', 'dependent loads, or the sum of all words', &
                               choices='latency|bandwidth')
         call self%options%add('memory-node', option_count, first_of(nodes(1)), 'NUMA node of the memory', ladder=nodes(1))
         call self%options%add('cpu-node', option_count, first_of(nodes(0)), 'NUMA node of the threads', ladder=nodes(0))
-        call self%options%add('hops', option_count, '131072', 'latency: loads of a pass', lowest=1_i8)
+        call self%options%add('hops', option_count, '131072', 'latency: loads per pass', lowest=1_i8)
     end subroutine declare_options
 
     function first_of(list) result(node)
@@ -131,7 +131,7 @@ contains
         node = list(:index(list//',', ',') - 1)
     end function first_of
 
-    !> The threads go to their node here, before the harness maps and touches the memory.
+    !> The threads are bound to their node here, before the harness maps and touches the memory.
     subroutine read_options(self, error)
         class(numa_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -144,7 +144,7 @@ contains
         call self%options%get('hops', self%hops)
         call self%options%get('threads', threads)
         if (self%chase .and. threads > 1) call error%raise(exit_usage, 'latency is measured with one thread', 'numa', &
-            'leave --threads at 1, or ask for --access bandwidth')
+            'use --threads 1, or --access bandwidth')
         call self%options%get('memory-node', self%memory_node)
         call demand(self%memory_node, 'memory', nodes(1), error)
         call self%options%get('cpu-node', self%cpu_node)
@@ -154,8 +154,8 @@ contains
         !$omp parallel num_threads(int(threads)) reduction(max: status)
         status = abs(pw_node_go(self%cpu_node, self%memory_node))
         !$omp end parallel
-        if (status /= 0) call error%raise(exit_system, 'the threads cannot go to CPUs of node '//to_text(self%cpu_node)// &
-            ' and place memory on node '//to_text(self%memory_node)//' (errno '//to_text(status)//')', 'numa', &
+        if (status /= 0) call error%raise(exit_system, 'cannot bind the threads to CPUs of node '//to_text(self%cpu_node)// &
+            ' and memory to node '//to_text(self%memory_node)//' (errno '//to_text(status)//')', 'numa', &
             'allow the CPUs of that node (taskset, cpuset) and set_mempolicy (in a container: --cap-add SYS_NICE)')
     end subroutine read_options
 
@@ -164,11 +164,11 @@ contains
         character(*), intent(in) :: what, list
         type(error_t), intent(inout) :: error
 
-        if (index(','//list//',', ','//to_text(node)//',') == 0) call error%raise(exit_usage, 'there is no NUMA node '// &
-            to_text(node)//' with '//what//' here', 'numa', 'take one of '//list)
+        if (index(','//list//',', ','//to_text(node)//',') == 0) call error%raise(exit_usage, 'no NUMA node '// &
+            to_text(node)//' with '//what, 'numa', 'choose one of '//list)
     end subroutine demand
 
-    !> A power of two of lines, which their cycle needs.
+    !> A power of two of lines, as the cycle requires.
     subroutine plan(self, bytes, wanted, error)
         class(numa_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -227,8 +227,8 @@ contains
         self%done = self%done + passes
     end subroutine add_up
 
-    !> Where the chase stands against where so many hops end; the low bits of all sums against those added up line by line.
-    !> Then the place of the memory, by the system's own word.
+    !> The end of the chase against the computed end of its hops; the low bits of all sums against those computed line by
+    !> line. Then the node of the memory, as the operating system reports it.
     subroutine validate(self, outcome)
         class(numa_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -237,7 +237,7 @@ contains
 
         call c_f_pointer(self%memory(1)%address, line, [self%lines])
         if (self%chase) then
-            outcome%method = 'the line where the chase stands against the number of hops'
+            outcome%method = 'the last line of the chase against the number of hops'
             deviation = pw_node_deviation(self%lines, line, self%done, self%at)
         else
             outcome%method = 'the low 31 bits of all sums against those of a sum line by line'
@@ -246,12 +246,12 @@ contains
         end if
         misplaced = pw_node_misplaced(self%memory(1)%address, self%memory(1)%bytes, self%memory_node)
         outcome%method = outcome%method//', and base pages that are not on node '//to_text(self%memory_node)//' (move_pages)'
-        if (misplaced < 0) outcome%method = 'the system does not say on which node pages are (move_pages)'
+        if (misplaced < 0) outcome%method = 'the operating system does not report the node of pages (move_pages)'
         outcome%error = real(deviation + abs(misplaced), r8)
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> A hop's word, or all words; the hardware moves lines.
+    !> One word per hop, or all words; the hardware moves lines.
     function traffic(self, passes) result(moved)
         class(numa_t), intent(in) :: self
         integer(i8), intent(in) :: passes

@@ -1,4 +1,4 @@
-/* NUMA nodes by the kernel's own calls, so that nothing needs libnuma. */
+/* NUMA nodes by system calls, without libnuma. */
 #define _GNU_SOURCE
 #include "nodes.h"
 
@@ -14,7 +14,7 @@ enum { bind_policy = 2 }; /* MPOL_BIND, linux/mempolicy.h */
 
 static unsigned long allowed[most_cpus / word_bits];
 
-/* Read a list of the kernel such as "0-3,8" into a set; false where there is no such file. */
+/* Read a list in the kernel's format, such as "0-3,8", into a set; false if the file does not exist. */
 static bool read_list(const char *path, unsigned long *set, long bits)
 {
     FILE *file = fopen(path, "re");
@@ -72,7 +72,7 @@ int32_t pw_node_go(int64_t cpu_node, int64_t memory_node)
         if (!any) return -1;
         if (syscall(SYS_sched_setaffinity, 0, sizeof cpus, cpus) != 0) return errno;
     }
-    /* Containers forbid the call; with one node it has nothing to say. */
+    /* Containers forbid the call, which is unnecessary with one node. */
     if (only_one_node()) return 0;
     unsigned long nodes[most_nodes / word_bits] = {0};
     nodes[memory_node / word_bits] = 1UL << (memory_node % word_bits);

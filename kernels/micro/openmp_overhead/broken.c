@@ -1,3 +1,3 @@
-/* Barriers, mutual exclusion, sharing of work and the last round are left out: the check must find each. */
+/* Without barriers, mutual exclusion, work sharing and the last round: validation must detect each. */
 #define PW_BROKEN
 #include "kernel.c"

@@ -1,4 +1,4 @@
-/* The constructs. What is in them is the same everywhere: a piece of work, which the reference does without.
+/* The constructs. Their body is always the same: a piece of work, which the reference executes without the construct.
  *
  * Source: J. M. Bull, Measuring synchronisation and scheduling overheads in OpenMP (EWOMP 1999); J. M. Bull, F. Reid,
  * N. McDonnell, A microbenchmark suite for OpenMP tasks (IWOMP 2012). */
@@ -8,7 +8,7 @@
 #include <sched.h>
 
 #if defined(PW_BROKEN)
-/* What must make threads wait for each other, or share the work, is left out; and the last round. */
+/* Without synchronisation of threads, work sharing, and the last round. */
 #define WAITING(directive)
 #define NOWAIT nowait
 enum { left_out = 1 };
@@ -32,8 +32,9 @@ static struct overhead_thread *own_of(const struct overhead_call *call)
     return call->team + omp_get_thread_num();
 }
 
-/* A chain of shifts and multiplications, whose result tells apart which pieces were done and how often. Not inlined, and each
- * waits for the one before: it takes the same time wherever it stands. */
+/* A chain of shifts and multiplications, whose result identifies the pieces that were done and how often. Not inlined, and
+   each
+ * step waits for the previous one: it takes the same time everywhere. */
 __attribute__((noinline)) static void work(const struct overhead_call *call, int64_t piece)
 {
     struct overhead_thread *own = own_of(call);
@@ -50,7 +51,7 @@ static int64_t piece_of(int64_t round)
     return round % overhead_rounds;
 }
 
-/* Before a barrier, in a pass that looks: one thread after the other is late. */
+/* Before a barrier, in a checking pass: each thread in turn is late. */
 static void arrive(const struct overhead_call *call, int64_t round)
 {
     struct overhead_thread *own = own_of(call);
@@ -63,7 +64,7 @@ static void arrive(const struct overhead_call *call, int64_t round)
     __atomic_store_n(&own->phase, own->phase + 1, __ATOMIC_RELEASE);
 }
 
-/* Behind a barrier: all have come as far. */
+/* After a barrier: all have reached this round. */
 static void depart(const struct overhead_call *call)
 {
     struct overhead_thread *own = own_of(call);
@@ -73,7 +74,7 @@ static void depart(const struct overhead_call *call)
     }
 }
 
-/* Work where no other thread may be; in a pass that looks, what another does meanwhile would be lost. */
+/* Work under mutual exclusion; in a checking pass, a concurrent update would be lost. */
 static void alone(const struct overhead_call *call, int64_t piece)
 {
     if (!call->looks) {
@@ -104,7 +105,7 @@ static void parallel_for(const struct overhead_call *call, int64_t rounds)
     }
 }
 
-/* A loop by each schedule, with a chunk and without. */
+/* A loop with each schedule, with and without a chunk. */
 #define DEFINE_LOOP(name, ...)                                                                                                  \
     static void name(const struct overhead_call *call, int64_t rounds)                                                          \
     {                                                                                                                           \
@@ -282,7 +283,7 @@ void pw_overhead_run(const struct overhead_call *call)
     }
 }
 
-/* How many pieces of work a thread does in a round. */
+/* The pieces of work of a thread per round. */
 static int64_t pieces(const struct overhead_call *call)
 {
     switch (call->construct) {

@@ -1,4 +1,4 @@
-!> What OpenMP's constructs cost: the time of each with a little work inside, less that of the work.
+!> OpenMP overhead: the time of each construct with a little work inside, minus that of the work.
 !>
 !> Source: J. M. Bull, Measuring synchronisation and scheduling overheads in OpenMP (EWOMP 1999); J. M. Bull, F. Reid,
 !> N. McDonnell, A microbenchmark suite for OpenMP tasks (IWOMP 2012).
@@ -19,9 +19,9 @@ module openmp_overhead
     character(13), parameter :: constructs(15) = [character(13) :: 'parallel', 'parallel_for', 'for_static', 'for_dynamic', &
         'for_guided', 'barrier', 'single', 'critical', 'lock', 'ordered', 'atomic', 'reduction', 'task', 'task_from_one', &
         'taskwait']
-    !> Those that one thread after the other does: a round of all takes as many times as there are threads.
+    !> Those that threads execute one after the other: a round takes as many times as there are threads.
     character(13), parameter :: in_turn(4) = [character(13) :: 'critical', 'lock', 'ordered', 'atomic']
-    integer(i8), parameter :: rounds = 64, line = 256     ! of a pass; bytes of a thread's own: as in overhead.h
+    integer(i8), parameter :: rounds = 64, line = 256     ! per pass; bytes per thread: as in overhead.h
     integer, parameter :: windows = 15
     real(r8), parameter :: window_seconds = 2.0e-4_r8
 
@@ -81,13 +81,13 @@ contains
             words = words//'|'//trim(constructs(i))
         end do
         associate (options => self%options)
-            call options%add('construct', option_choice, 'parallel', 'what is measured', choices=words)
-            call options%add('work', option_count, '64', 'steps of a piece of work in a construct, of some five cycles each', &
+            call options%add('construct', option_choice, 'parallel', 'measured construct', choices=words)
+            call options%add('work', option_count, '64', 'steps per piece of work in a construct, of about five cycles each', &
                              lowest=0_i8, ladder='0,16,64,256,1024')
-            call options%add('iterations', option_count, '16', 'loops: pieces of work of each thread', lowest=1_i8, &
+            call options%add('iterations', option_count, '16', 'loops: pieces of work per thread', lowest=1_i8, &
                              ladder='1,4,16,64,256')
-            call options%add('chunk', option_count, '0', 'for_static, for_dynamic, for_guided: chunk of the schedule; 0: none '// &
-                             'is named', lowest=0_i8, ladder='1,2,4,8,16')
+            call options%add('chunk', option_count, '0', 'for_static, for_dynamic, for_guided: chunk of the schedule; 0: '// &
+                             'unspecified', lowest=0_i8, ladder='1,2,4,8,16')
         end associate
     end subroutine declare_options
 
@@ -105,11 +105,11 @@ contains
         call self%options%get('iterations', self%request%iterations)
         call self%options%get('chunk', self%request%chunk)
         if (self%request%chunk > 0 .and. index(word, 'for_') /= 1) &
-            call error%raise(exit_usage, '--chunk '//to_text(self%request%chunk)//' is of no use for '//word, 'openmp_overhead', &
-                             'take --construct for_static, for_dynamic or for_guided')
+            call error%raise(exit_usage, '--chunk '//to_text(self%request%chunk)//' has no effect on '//word, 'openmp_overhead', &
+                             'use --construct for_static, for_dynamic or for_guided')
     end subroutine read_options
 
-    !> Lines for what the threads count, and as many for what is done aside.
+    !> Lines for the threads' counts, and the same number for untimed passes.
     subroutine plan(self, bytes, wanted, error)
         class(openmp_overhead_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -120,11 +120,12 @@ contains
         wanted%element_bytes = line
         allocate (wanted%name(2), source=['counts          ', 'counts aside    '])
         allocate (wanted%bytes(2), source=wanted%elements*line)
-        if (sum(wanted%bytes) > bytes) call error%raise(exit_usage, 'the working set does not hold the counts of '// &
-            to_text(self%request%threads)//' threads', 'openmp_overhead', 'give --working-set '//to_text(sum(wanted%bytes)))
+        if (sum(wanted%bytes) > bytes) call error%raise(exit_usage, 'the working set is too small for the counts of '// &
+            to_text(self%request%threads)//' threads', 'openmp_overhead', 'choose --working-set '//to_text(sum(wanted%bytes)))
     end subroutine plan
 
-    !> Fresh memory is zero. A pass aside, which starts the threads: how many passes are timed follows from the first one.
+    !> Fresh memory is zero. An untimed pass starts the threads, because the number of timed passes follows from the first
+    !> one.
     subroutine initialise(self, elements)
         class(openmp_overhead_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
@@ -146,7 +147,7 @@ contains
         self%passes = self%passes + passes
     end subroutine run
 
-    !> What was timed, and a pass more in which threads come late and look at the order.
+    !> The timed passes, and one more in which threads are late and check the order.
     subroutine validate(self, outcome)
         class(openmp_overhead_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -164,15 +165,15 @@ contains
         case ('reduction')
             outcome%method = outcome%method//'; the sum of all reductions'
         case ('barrier', 'single', 'for_static', 'for_dynamic', 'for_guided')
-            outcome%method = outcome%method//'; whether a thread went on before a late one came'
+            outcome%method = outcome%method//'; number of threads that continued before a late one'
         case ('taskwait')
-            outcome%method = outcome%method//'; whether a thread went on before its task was done'
+            outcome%method = outcome%method//'; number of threads that continued before their task was done'
         end select
         outcome%error = real(pw_overhead_deviation(self%request, self%passes, looked), r8)
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> Nothing is moved.
+    !> No data is moved.
     function traffic(self, passes) result(moved)
         class(openmp_overhead_t), intent(in) :: self
         integer(i8), intent(in) :: passes
@@ -183,7 +184,7 @@ contains
         moved = traffic_t()
     end function traffic
 
-    !> The work's own time is taken right behind the timed passes: clocks follow the load.
+    !> The time of the work is measured directly after the timed passes, because clock frequencies follow the load.
     function metrics(self, passes, seconds) result(figures)
         class(openmp_overhead_t), intent(in) :: self
         integer(i8), intent(in) :: passes
@@ -198,7 +199,7 @@ contains
                    metric_t('work_ns', 1.0e9_r8*its_work)]
     end function metrics
 
-    !> Seconds of the work in a construct without the construct: the middle one of some windows, most of them not interrupted.
+    !> Seconds of a construct's work without the construct: the median of some windows, most of them not interrupted.
     real(r8) function work_seconds(self)
         class(openmp_overhead_t), intent(in) :: self
         type(call_t) :: request
@@ -227,7 +228,7 @@ program main
     type(openmp_overhead_t) :: kernel
 
     kernel%name = 'openmp_overhead'
-    kernel%summary = 'what constructs of OpenMP cost'
+    kernel%summary = 'overhead of OpenMP constructs'
     kernel%default_working_set = '1MiB'
     call run_kernel(kernel)
 end program main

@@ -1,4 +1,4 @@
-/* One construct of OpenMP over and over, with a little work inside; main.f90 has the same type and the same numbers. */
+/* One OpenMP construct, repeated, with a little work inside; main.f90 declares the same type and the same numbers. */
 #ifndef PAGEWISE_OVERHEAD_H
 #define PAGEWISE_OVERHEAD_H
 
@@ -11,44 +11,45 @@ enum {
     overhead_reduction, overhead_task, overhead_task_from_one, overhead_taskwait
 };
 
-enum { overhead_rounds = 64 }; /* of a pass; the work of round j is that of j modulo this */
+enum { overhead_rounds = 64 }; /* per pass; the work of round j is that of j modulo this */
 
-/* What a thread did, in lines of its own. */
+/* The counts of a thread, in its own cache lines. */
 struct overhead_thread {
     uint64_t sum;   /* of the results of its work */
     int64_t count;  /* pieces of work */
-    int64_t phase;  /* rounds that it came to, in a pass that looks at the order */
-    int64_t errors; /* found by looking */
+    int64_t phase;  /* rounds that it reached, in a checking pass */
+    int64_t errors; /* detected in a checking pass */
     int64_t unused[28];
 };
 
-/* What all threads write: behind the threads' lines. */
+/* Written by all threads: after the threads' lines. */
 struct overhead_shared {
     double atomic;    /* added to by atomic */
     double reduction; /* sum of all reductions */
-    int64_t guarded;  /* counted under critical, a lock or ordered, in a pass that looks */
+    int64_t guarded;  /* counted under critical, a lock or ordered, in a checking pass */
     int64_t unused[29];
 };
 
 struct overhead_call {
     int64_t passes, threads;
-    int64_t iterations; /* of a loop, a thread */
-    int64_t chunk;      /* of the schedule; 0: none is given */
+    int64_t iterations; /* of a loop, per thread */
+    int64_t chunk;      /* of the schedule; 0: unspecified */
     int64_t steps;      /* of a piece of work */
-    uint64_t zero;      /* 0, which the compiler does not know */
+    uint64_t zero;      /* 0, unknown to the compiler */
     struct overhead_thread *team; /* threads + 1 lines: the last one is shared */
     int32_t construct;
-    int32_t looks; /* whether threads come late and look at what the others did: outside of what is timed */
+    int32_t looks; /* whether threads are late and check the work of the others: never in timed passes */
 };
 
 /* `passes` passes of the construct by all threads. */
 void pw_overhead_run(const struct overhead_call *call);
 
-/* Seconds that one thread takes for the work of a round without the construct, all threads working at once; mean of `rounds`. */
+/* Seconds of one thread for the work of a round without the construct, while all threads work; mean over `rounds`. */
 double pw_overhead_reference(const struct overhead_call *call, int64_t rounds);
 
-/* How much of what `call->team` counted is not what so many passes must give, `looked` of them with a look at the order; 0: all
- * is right. Computed serially. */
+/* The number of counts of `call->team` that differ from those expected of this number of passes, `looked` of them checking;
+   0: all
+ * are right. Computed serially. */
 int64_t pw_overhead_deviation(const struct overhead_call *call, int64_t passes, int64_t looked);
 
 #endif

@@ -1,11 +1,12 @@
-/* What the constructs must have done, computed by one thread: every piece of work as often as rounds and threads say. */
+/* The expected work of the constructs, computed by one thread: every piece of work as often as rounds and threads require.
+   */
 #include "overhead.h"
 
 #include <stdlib.h>
 
 enum kind { all_do = 1, is_loop = 2, by_any = 4, once = 8, no_work = 16 };
 
-/* all_do: each thread does the work of every round; by_any: as often as if, by whichever thread; once: one thread does. */
+/* all_do: each thread does the work of every round; by_any: the same amount, by any thread; once: only one thread does. */
 static int kind_of(int32_t construct)
 {
     switch (construct) {
@@ -22,7 +23,7 @@ static int kind_of(int32_t construct)
     }
 }
 
-/* How many pieces of a loop's n are a thread's by a static schedule: blocks as even as can be, or chunks in turn. */
+/* The number of a loop's n pieces of one thread under a static schedule: blocks as even as possible, or chunks in turn. */
 static int64_t static_share(const struct overhead_call *call, int64_t n, int64_t thread)
 {
     int64_t share = 0;
@@ -42,9 +43,9 @@ static uint64_t result_of(int64_t piece, int64_t steps)
     return x;
 }
 
-static int64_t apart(double found, double wanted)
+static int64_t apart(double actual, double wanted)
 {
-    return (int64_t)(found > wanted ? found - wanted : wanted - found);
+    return (int64_t)(actual > wanted ? actual - wanted : wanted - actual);
 }
 
 int64_t pw_overhead_deviation(const struct overhead_call *call, int64_t passes, int64_t looked)

@@ -1,4 +1,4 @@
-/* A touch that leaves the last page out: the check must find it. */
+/* A touch that skips the last page: validation must detect it. */
 #include "place.h"
 
 void pw_place_touch(char *start, int64_t page, int64_t first, int64_t last)

@@ -1,4 +1,4 @@
-/* First touch: one store a base page, whatever pages the policy has the kernel place. */
+/* First touch: one store per base page, whatever pages the policy makes the kernel place. */
 #include "place.h"
 
 void pw_place_touch(char *start, int64_t page, int64_t first, int64_t last)

@@ -1,6 +1,6 @@
-!> What pages cost: every pass maps the memory anew, places its pages, and has given the mapping before it back.
+!> Cost of pages: every pass releases the previous mapping, maps the memory again, and places its pages.
 !>
-!> Source: the FLASH huge-page studies (2022, 2023), whose programs populate their arrays once a run, and the A64FX
+!> Source: the FLASH huge-page studies (2022, 2023), whose programs touch their arrays first once per run, and the A64FX
 !> micro-architecture guide, large pages: placing at the first access (demand) or when mapped (prepage).
 module page_faults_kernel
     use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t, c_ptr
@@ -8,7 +8,7 @@ module page_faults_kernel
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice
-    use pw_pages, only: paged_array_t, pages_allocate, pages_free, pages_proof_t, pages_prove
+    use pw_pages, only: paged_array_t, pages_allocate, pages_free, observed_pages_t, pages_observe
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_system, only: base_page_size, page_faults
     use pw_text, only: to_text
@@ -24,9 +24,9 @@ module page_faults_kernel
         private
         character(:), allocatable :: populate
         integer(i8) :: page = 0, pages = 0, threads = 1, passes = 0, faults = 0
-        integer(i8) :: wanted_page = 0      !< page size that the policy asks for [B]
+        integer(i8) :: wanted_page = 0      !< page size that the policy requests [B]
         real(r8) :: populate_seconds = 0.0_r8
-        type(error_t) :: error              !< of a pass that could not be made
+        type(error_t) :: error              !< of a failed pass
     contains
         procedure :: declare_options
         procedure :: read_options
@@ -73,15 +73,15 @@ contains
         type(page_faults_t) :: kernel
 
         kernel%name = 'page_faults'
-        kernel%summary = 'cost of mapping memory, placing its pages and giving it back'
+        kernel%summary = 'cost of mapping memory, placing its pages and releasing it'
         kernel%default_working_set = '64MiB'
     end function new_page_faults
 
     subroutine declare_options(self)
         class(page_faults_t), intent(inout) :: self
 
-        call self%options%add('populate', option_choice, 'touch', 'who places the pages: the first store into each, or, before '// &
-                              'these, the system when advised (MADV_POPULATE_WRITE) or when it maps (MAP_POPULATE)', &
+        call self%options%add('populate', option_choice, 'touch', 'how pages are placed: by the first store, or, before '// &
+                              'that, on advice (MADV_POPULATE_WRITE) or on mapping (MAP_POPULATE)', &
                               choices='touch|advise|map')
     end subroutine declare_options
 
@@ -96,11 +96,11 @@ contains
         call self%options%get('allocation', allocation)
         if (self%populate /= 'map') return
         if (index(pages, 'thp') == 1) then
-            call error%raise(exit_usage, 'pages that are placed when they are mapped cannot be advised to be huge', &
-                             'page_faults', 'take --populate advise or touch with --pages '//pages)
+            call error%raise(exit_usage, 'pages placed on mapping cannot be advised to be huge', &
+                             'page_faults', 'use --populate advise or touch with --pages '//pages)
         else if (allocation == 'static') then
-            call error%raise(exit_usage, 'static memory was mapped when the program started', 'page_faults', &
-                             'take --populate advise or touch with --allocation static')
+            call error%raise(exit_usage, '--populate map: static memory was mapped when the program started', 'page_faults', &
+                             'use --populate advise or touch with --allocation static')
         end if
     end subroutine read_options
 
@@ -113,7 +113,7 @@ contains
         self%page = base_page_size()
         self%pages = bytes/self%page
         if (self%pages < 1) then
-            call error%raise(exit_usage, 'the working set holds no page', 'page_faults', 'give at least --working-set '// &
+            call error%raise(exit_usage, 'the working set is below a page', 'page_faults', 'choose at least --working-set '// &
                              to_text(self%page))
             return
         end if
@@ -126,7 +126,7 @@ contains
     subroutine initialise(self, elements)
         class(page_faults_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
-        type(pages_proof_t) :: proof
+        type(observed_pages_t) :: observed
 
         associate (unused => elements)
         end associate
@@ -134,11 +134,11 @@ contains
         self%faults = 0
         self%populate_seconds = 0.0_r8
         self%error = error_t()
-        call pages_prove(self%memory, self%memory(1)%policy, proof, self%error)
-        self%wanted_page = proof%page_size_requested
+        call pages_observe(self%memory, self%memory(1)%policy, observed, self%error)
+        self%wanted_page = observed%page_size_requested
     end subroutine initialise
 
-    !> The last mapping stays, so that the harness proves a mapping of the timed passes; faults are counted over all.
+    !> The last mapping stays, so that the harness verifies the pages of a timed mapping; faults are counted over all passes.
     subroutine run(self, passes)
         class(page_faults_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
@@ -188,12 +188,12 @@ contains
             end if
         end associate
         self%populate_seconds = self%populate_seconds + wall_seconds() - start
-        if (status /= 0) call self%error%raise(1, 'the system does not place the pages so (errno '//to_text(status)//')', &
+        if (status /= 0) call self%error%raise(1, 'the system refuses to place the pages (errno '//to_text(status)//')', &
                                                'page_faults', '')
     end subroutine place
 
-    !> The numbers in the pages of the last mapping; and whether all passes together took as many faults as they have pages of
-    !> the size that was asked for: more, or fewer, came from passes on others.
+    !> The numbers in the pages of the last mapping; and whether all passes together took as many faults as pages of
+    !> the requested size: a different number means passes on other pages.
     subroutine validate(self, outcome)
         class(page_faults_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -207,12 +207,12 @@ contains
         tolerated = tolerated_share*wanted + real(2*self%passes*self%threads, r8)
         outcome%error = real(pw_place_wrong(self%memory(1)%address, self%page, 0_i8, self%pages), r8) &
             + max(0.0_r8, abs(real(self%faults, r8) - wanted) - tolerated)
-        outcome%method = 'pages without their number, and page faults too many or too few for pages of '// &
+        outcome%method = 'pages without their number, and excess or missing page faults for pages of '// &
                          to_text(self%wanted_page/1024)//' KiB in every pass'
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> A word a page by the source; the system clears the whole of it.
+    !> One word per page in the source; the operating system clears the whole page.
     function traffic(self, passes) result(moved)
         class(page_faults_t), intent(in) :: self
         integer(i8), intent(in) :: passes

@@ -1,4 +1,4 @@
-/* The kernel's other ways to place pages, and the check. */
+/* The other ways to make the operating system place pages, and the check. */
 #define _GNU_SOURCE
 #include "place.h"
 

@@ -9,7 +9,7 @@ module peak_flops
     use pw_peak, only: peak_call_t, peak_steps, pw_peak_run
     use pw_record, only: metric_t, traffic_t
     use pw_registers, only: registers_t
-    use pw_simd, only: place_of, simd_names, words_had
+    use pw_simd, only: place_of, simd_names, words_available
     implicit none
     private
 
@@ -31,8 +31,8 @@ contains
         class(peak_flops_t), intent(inout) :: self
 
         call self%options%add('type', option_choice, 'fp64', 'type of the numbers', choices='fp64|fp32')
-        call self%options%add('simd', option_choice, 'compiler', 'width of the vectors in bits: as the build''s flags ask for, '// &
-                              'none, so many, or what the processor has (vla)', choices=words_had(simd_names, width_status))
+        call self%options%add('simd', option_choice, 'compiler', 'SIMD width in bits: the build''s, '// &
+                              'none, this width, or the processor''s (vla)', choices=words_available(simd_names, width_status))
     end subroutine declare_options
 
     integer(c_int32_t) function width_status(place)
@@ -58,7 +58,7 @@ contains
         self%flops = 2*int(peak_steps)
     end subroutine read_options
 
-    !> Small whole numbers, so that all results are exact: a pass adds or takes away as much as it has steps.
+    !> Small whole numbers, so that all results are exact: a pass adds or subtracts its number of steps.
     pure real(r8) function initial(self, i)
         class(peak_flops_t), intent(in) :: self
         integer(i8), intent(in) :: i
@@ -77,7 +77,7 @@ contains
         expected = x + real(peak_steps, r8)
     end function expected
 
-    !> Every second pass takes back what the one before it did.
+    !> Every second pass undoes the previous one.
     subroutine work(self, before, passes, n, x)
         class(peak_flops_t), intent(in) :: self
         integer(i8), intent(in) :: before, passes, n
@@ -119,7 +119,7 @@ program main
     type(peak_flops_t) :: kernel
 
     kernel%name = 'peak_flops'
-    kernel%summary = 'independent multiply-adds in registers, the most arithmetic of a core'
+    kernel%summary = 'independent multiply-adds in registers, the maximum arithmetic of a core'
     kernel%default_working_set = '8KiB'
     call run_kernel(kernel)
 end program main

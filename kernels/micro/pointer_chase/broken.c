@@ -1,4 +1,4 @@
-/* A chase that makes one hop less than it was asked for: the check must find it. */
+/* A chase with one hop fewer than requested: validation must detect it. */
 #include "chase.h"
 
 void pw_chase(int64_t hops, int64_t chains, pw_link **at)

@@ -1,4 +1,4 @@
-/* Making the cycle of pointer_chase. */
+/* Sets up the cycle of pointer_chase. */
 #include "chase.h"
 
 /* splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014). */
@@ -18,7 +18,7 @@ static int64_t below(uint64_t *state, int64_t n)
     return (int64_t)(((wide)next_random(state) * (uint64_t)n) >> 64);
 }
 
-/* The numbers from..from+n-1 in random order (Fisher and Yates), the first `kept` of them in their places. */
+/* The numbers from..from+n-1 in random order (Fisher and Yates), the first `kept` of them in place. */
 static void shuffled(uint64_t *state, int64_t from, int64_t n, int64_t kept, int64_t *number)
 {
     for (int64_t i = 0; i < n; i++) number[i] = from + i;

@@ -12,18 +12,18 @@ typedef struct pw_link {
     char rest[PW_LINE_BYTES - 16];
 } pw_link;
 
-/* Follow `hops` links of each of `chains` chains side by side; at[] holds where they start, then where they end. */
+/* Follow `hops` links of each of `chains` chains concurrently; at[] holds their starts, then their ends. */
 void pw_chase(int64_t hops, int64_t chains, pw_link **at);
 
-/* Join the first n lines of `line` in one cycle that starts at the first line. step > 0: every step-th line, then again
- * from the second line on, and so on. Otherwise in random order that follows from `seed` alone, but all of `local` lines
- * that lie together before the next such group. `order` is scratch space for n + n / local + 1 numbers. */
+/* Link the first n lines of `line` to one cycle that starts at the first line. step > 0: every step-th line, then again
+ * from the second line on, and so on. Otherwise in random order determined by `seed`, but all of `local` adjacent lines
+ * before the next such group. `order` is scratch space for n + n / local + 1 numbers. */
 void pw_chase_join(int64_t n, pw_link *line, int64_t step, int64_t local, int64_t seed, int64_t *order);
 
 /* Spread the starts of `chains` chains evenly along the cycle of n lines in this order. */
 void pw_chase_start(int64_t n, pw_link *line, const int64_t *order, int64_t chains, pw_link **at);
 
-/* The place, along the cycle, of a line. */
+/* The position of a line along the cycle. */
 int64_t pw_chase_place(const pw_link *link);
 
 #endif

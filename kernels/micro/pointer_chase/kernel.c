@@ -1,5 +1,5 @@
-/* In C, since Fortran has no load of an address through an address: the index that it would use costs a cycle more.
- * A function for each number of chains, so that each chain keeps its place in a register. */
+/* In C, because Fortran cannot load an address through an address: the index that it would use costs one more cycle.
+ * One function per number of chains, so that each chain keeps its position in a register. */
 #include "chase.h"
 
 #define CHAINS_1(X) X(0)

@@ -1,4 +1,4 @@
-!> Latency of loads that depend on each other: a cycle through all cache lines of the working set.
+!> Latency of dependent loads: a cycle through all cache lines of the working set.
 !>
 !> Source: McVoy and Staelin, lmbench: portable tools for performance analysis (1996).
 module pointer_chase
@@ -33,7 +33,7 @@ module pointer_chase
     public :: new_chase
 
     interface
-        !> The timed kernel; see chase.h, as for the others.
+        !> The timed kernel; see chase.h, also for the others.
         subroutine pw_chase(hops, chains, at) bind(c)
             import :: c_int64_t, c_ptr
             integer(c_int64_t), intent(in), value :: hops, chains
@@ -67,23 +67,23 @@ contains
         type(chase_t) :: kernel
 
         kernel%name = 'pointer_chase'
-        kernel%summary = 'latency of loads that depend on each other, along a cycle of cache lines'
+        kernel%summary = 'latency of dependent loads along a cycle of cache lines'
         kernel%default_working_set = '128MiB'
     end function new_chase
 
     subroutine declare_options(self)
         class(chase_t), intent(inout) :: self
 
-        call self%options%add('order', option_choice, 'random', 'of the lines along the cycle', &
+        call self%options%add('order', option_choice, 'random', 'order of the lines along the cycle', &
                               choices='random|page-local|sequential|strided')
-        call self%options%add('locality', option_bytes, '4KiB', 'page-local: all lines of such a piece before the next', &
+        call self%options%add('locality', option_bytes, '4KiB', 'page-local: block whose lines all precede the next block', &
                               lowest=line_bytes, ladder='4KiB,16KiB,64KiB,256KiB,1MiB,2MiB')
         call self%options%add('stride', option_bytes, '256', 'strided: distance of the lines', lowest=line_bytes, &
                               ladder='64,128,256,512,1KiB,2KiB,4KiB,8KiB,16KiB')
-        call self%options%add('chains', option_count, '1', 'loads in flight: chains followed side by side, at most 16', &
+        call self%options%add('chains', option_count, '1', 'loads in flight: concurrent chains, at most 16', &
                               lowest=1_i8, ladder='1,2,3,4,6,8,10,12,14,16')
-        call self%options%add('hops', option_count, '262144', 'loads of a pass, all chains together', lowest=16_i8)
-        call self%options%add('seed', option_count, '1', 'chooses the order of the lines')
+        call self%options%add('hops', option_count, '262144', 'loads per pass, over all chains', lowest=16_i8)
+        call self%options%add('seed', option_count, '1', 'seed of the random order of the lines')
     end subroutine declare_options
 
     subroutine read_options(self, error)
@@ -107,9 +107,9 @@ contains
         call self%options%get('threads', threads)
         if (threads > 1) then
             call error%raise(exit_usage, 'pointer_chase follows its chains with one thread', 'pointer_chase', &
-                             'leave --threads at 1 and give --chains')
+                             'use --threads 1 and --chains')
         else if (self%chains > most_chains) then
-            call error%raise(exit_usage, 'at most 16 chains are followed', 'pointer_chase', 'give fewer --chains')
+            call error%raise(exit_usage, 'at most 16 chains are supported', 'pointer_chase', 'choose fewer --chains')
         end if
     end subroutine read_options
 
@@ -151,7 +151,7 @@ contains
         self%done = self%done + self%hops*passes
     end subroutine run
 
-    !> Where each chain stands against where so many steps along one cycle of all lines end.
+    !> The end of each chain against the computed end of its steps along one cycle of all lines.
     subroutine validate(self, outcome)
         class(chase_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -162,12 +162,12 @@ contains
             start = self%lines*(chain - 1)/self%chains
             missed = max(missed, abs(pw_chase_place(self%at(chain)) - modulo(start + self%done, self%lines)))
         end do
-        outcome%method = 'the place of each chain along the cycle against the number of hops, difference in lines'
+        outcome%method = 'the position of each chain along the cycle against the number of hops, difference in lines'
         outcome%error = real(missed, r8)
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> A word a hop, as the source names it; the hardware moves its line.
+    !> One word per hop, as the source names it; the hardware moves its line.
     function traffic(self, passes) result(moved)
         class(chase_t), intent(in) :: self
         integer(i8), intent(in) :: passes

@@ -1,4 +1,4 @@
-/* Updates without those of one lane: the check must find it. */
+/* Updates without those of one lane: validation must detect it. */
 #include "random_access.h"
 
 void pw_random_access(int64_t steps, int64_t *state, int64_t *table, int64_t mask, int64_t tuning)

@@ -1,4 +1,4 @@
-!> The updates in the order in which they come.
+!> The updates in their original order.
 subroutine pw_random_access(steps, state, table, mask, tuning) bind(c)
     use, intrinsic :: iso_c_binding, only: c_int64_t
     implicit none

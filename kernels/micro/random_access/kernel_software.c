@@ -1,5 +1,5 @@
-/* The word of each update is prefetched `tuning` updates ahead; the next step's values are made a step early, so that
- * the prefetches run on across the end of a step. */
+/* The word of each update is prefetched `tuning` updates ahead; the next step's values are computed one step early, so that
+ * the prefetches continue across the end of a step. */
 #include "random_access.h"
 
 #include <string.h>

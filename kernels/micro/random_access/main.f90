@@ -1,6 +1,6 @@
 !> Read-modify-write at pseudo-random places of a table.
 !>
-!> Source: HPC Challenge RandomAccess (Luszczek, Dongarra et al., 2005), whose sequence and rules it follows.
+!> Source: HPC Challenge RandomAccess (Luszczek, Dongarra et al., 2005), with its sequence and rules.
 module random_access
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int64_t
     use pw_error, only: error_t, exit_usage
@@ -15,7 +15,7 @@ module random_access
 
     integer, parameter :: lanes = 128                ! as in random_access.h
     integer(i8), parameter :: polynomial = 7, word_bytes = 8
-    real(r8), parameter :: tolerated_with_threads = 0.01_r8   ! share of wrong words which the HPCC rules allow to races
+    real(r8), parameter :: tolerated_with_threads = 0.01_r8   ! share of wrong words that the HPCC rules allow for races
 
     type, extends(kernel_t), public :: random_access_t
         private
@@ -56,13 +56,13 @@ contains
     subroutine declare_options(self)
         class(random_access_t), intent(inout) :: self
 
-        call self%options%add('updates', option_count, '1048576', 'updates of a pass, all threads together', lowest=128_i8)
+        call self%options%add('updates', option_count, '1048576', 'updates per pass, over all threads', lowest=128_i8)
         select case (self%configuration%prefetch)
         case ('software')
-            call self%options%add('prefetch-distance', option_count, '32', 'cache lines (one an update) prefetched ahead, '// &
+            call self%options%add('prefetch-distance', option_count, '32', 'prefetch distance in lines (one per update), '// &
                                   'at most 128', lowest=1_i8, ladder='1,2,4,8,16,32,64,128')
         case ('block')
-            call self%options%add('block-size', option_bytes, '4KiB', 'bytes of the lines (one an update) read ahead, '// &
+            call self%options%add('block-size', option_bytes, '4KiB', 'bytes of the lines (one per update) read in advance, '// &
                                   'at most 8 KiB', lowest=line_bytes, ladder='64,128,256,512,1KiB,2KiB,4KiB,8KiB')
         end select
     end subroutine declare_options
@@ -76,7 +76,7 @@ contains
         call self%options%get('updates', self%updates)
         self%updates = self%updates/(lanes*self%threads)*lanes*self%threads
         if (self%updates == 0) then
-            call error%raise(exit_usage, 'too few --updates for the threads', 'random_access', 'give at least 128 a thread')
+            call error%raise(exit_usage, 'too few --updates for the threads', 'random_access', 'choose at least 128 per thread')
             return
         end if
         select case (self%configuration%prefetch)
@@ -87,11 +87,11 @@ contains
             call self%options%get('block-size', value)
             self%tuning = value/line_bytes
         end select
-        if (self%tuning > lanes) call error%raise(exit_usage, 'no more than 128 updates are known ahead', 'random_access', &
-            'give a --prefetch-distance of at most 128 or a --block-size of at most 8KiB')
+        if (self%tuning > lanes) call error%raise(exit_usage, 'at most 128 updates are known in advance', 'random_access', &
+            'choose a --prefetch-distance of at most 128 or a --block-size of at most 8KiB')
     end subroutine read_options
 
-    !> One table; its words are a power of two, at most the working set.
+    !> One table; its number of words is a power of two, at most the working set.
     subroutine plan(self, bytes, wanted, error)
         class(random_access_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -106,7 +106,7 @@ contains
         allocate (wanted%bytes(1), source=wanted%elements*word_bytes)
     end subroutine plan
 
-    !> Each word gets its own place.
+    !> Each word is set to its position.
     subroutine initialise(self, elements)
         class(random_access_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
@@ -125,7 +125,7 @@ contains
         end associate
     end subroutine initialise
 
-    !> Every pass makes the same updates, so that a second one undoes a first.
+    !> Every pass makes the same updates, so that a second pass undoes the first.
     subroutine run(self, passes)
         class(random_access_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
@@ -179,9 +179,8 @@ contains
         end do
     end function product_mod
 
-    !> The sequence once more, value after value: after an odd number of passes it takes the table back to its initial
-    !> state. An even number is made odd by another pass, since there the initial state would also be that of work left
-    !> undone.
+    !> The sequence again, value by value: after an odd number of passes it restores the table's initial
+    !> state. An even number is made odd by another pass, because otherwise skipped work would also leave the initial state.
     subroutine validate(self, outcome)
         class(random_access_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -198,13 +197,13 @@ contains
         do i = 1, self%words
             if (self%table(i) /= i - 1) wrong = wrong + 1
         end do
-        outcome%method = 'the updates undone one by one by a second algorithm, share of words that stay wrong'
+        outcome%method = 'the updates undone by a second algorithm, share of words that stay wrong'
         outcome%error = real(wrong, r8)/real(self%words, r8)
         if (self%threads > 1) outcome%tolerance = tolerated_with_threads
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> A word is read and written an update; its line is read for the load already, so write-allocate adds nothing.
+    !> Each update reads and writes one word; the load already reads its line, so write-allocate adds nothing.
     function traffic(self, passes) result(moved)
         class(random_access_t), intent(in) :: self
         integer(i8), intent(in) :: passes

@@ -1,4 +1,4 @@
-!> a(c(i)) = b(i); the driver is shared, pw_indirect.
+!> a(c(i)) = b(i); the shared driver is pw_indirect.
 program main
     use pw_harness, only: run_kernel
     use pw_indirect, only: indirect_t

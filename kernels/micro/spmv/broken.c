@@ -1,4 +1,4 @@
-/* The last entry of each row is left out: the check must find it. */
+/* Skips the last entry of each row: validation must detect it. */
 #include "spmv.h"
 
 void pw_spmv_crs(int64_t first, int64_t last, const int64_t *start, const int32_t *column, const double *value, const double *x,

@@ -1,4 +1,4 @@
-!> The products as the compiler makes them; the hardware prefetches. See spmv.h.
+!> The products as compiled from the plain loop; hardware prefetch only. See spmv.h.
 subroutine pw_spmv_crs(first, last, start, column, value, x, y, tuning) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t
     implicit none

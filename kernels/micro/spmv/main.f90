@@ -1,7 +1,7 @@
 !> Sparse matrix-vector product, y = A*x, in the formats CRS and SELL-C-sigma.
 !>
 !> Source: Kreutzer, Hager, Wellein, Fehske and Bishop, SIAM J. Sci. Comput. 36 (2014), C401: the format SELL-C-sigma,
-!> of which CRS is the chunk of one row.
+!> of which CRS is the case of chunks of one row.
 module spmv
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
     use pw_deviation, only: worse
@@ -15,15 +15,15 @@ module spmv
     implicit none
     private
 
-    integer(i8), parameter :: most_ahead = 1024     ! entries behind the last, for prefetches to name columns
+    integer(i8), parameter :: max_distance = 1024     ! entries after the last, so that prefetches read valid columns
 
     type, extends(kernel_t), public :: spmv_t
         private
         type(matrix_t) :: matrix
         logical :: sell = .false.
         integer(i8) :: chunk = 1, sigma = 1, tuning = 0
-        integer(i8) :: entries = 0, stored = 0      !< of the matrix, and with those that fill chunks up
-        integer(i8), allocatable :: length(:)       !< entries of each row, filled up to whole chunks by rows without any
+        integer(i8) :: entries = 0, stored = 0      !< of the matrix, and including the padding of chunks
+        integer(i8), allocatable :: length(:)       !< entries of each row, padded to whole chunks by empty rows
         integer(i4), allocatable :: sorted(:)       !< the rows (from 0) in the order in which they are stored
         integer(i8), allocatable :: offset(:)       !< first entry of each chunk, from 0, and the end of the last
         integer(i8), pointer, contiguous :: start(:) => null()
@@ -80,19 +80,19 @@ contains
             call options%add('matrix', option_choice, 'laplace', '7-point Laplacian of a cube; random columns near the '// &
                              'diagonal; random columns', choices='laplace|band|random')
             call options%add('format', option_choice, 'crs', 'storage: by rows, or by chunks of rows', choices='crs|sell')
-            call options%add('chunk', option_choice, '8', 'rows of a chunk of sell', choices='8|16|32|64|128')
+            call options%add('chunk', option_choice, '8', 'rows per chunk of sell', choices='8|16|32|64|128')
             call options%add('sigma', option_count, '256', 'rows among which sell sorts by length; 1 does not sort', &
                              lowest=1_i8, ladder='1,8,32,64,128,256,512,1024,4096')
-            call options%add('row-entries', option_count, '16', 'mean entries of a row of band and random, at most 512', &
+            call options%add('row-entries', option_count, '16', 'mean entries per row of band and random, at most 512', &
                              lowest=1_i8, ladder='2,4,8,16,32,64,128,256')
             call options%add('reach', option_count, '1024', 'farthest column from the diagonal of band', lowest=1_i8, &
                              ladder='16,64,256,1024,4096,16384,65536,262144')
             select case (self%configuration%prefetch)
             case ('software')
-                call options%add('prefetch-distance', option_count, '64', 'entries whose x is prefetched ahead, at most 1024', &
+                call options%add('prefetch-distance', option_count, '64', 'prefetch distance in entries, at most 1024', &
                                  lowest=1_i8, ladder='8,16,32,64,128,256,512,1024')
             case ('block')
-                call options%add('block-entries', option_count, '64', 'entries whose x is loaded ahead', lowest=1_i8, &
+                call options%add('block-entries', option_count, '64', 'entries per block whose x is preloaded', lowest=1_i8, &
                                  ladder='16,32,64,128,256,512,1024')
             end select
         end associate
@@ -129,13 +129,13 @@ contains
             case ('block')
                 call options%get('block-entries', self%tuning)
             end select
-            if (self%tuning > most_ahead .or. matrix%entries > longest_row/2) call error%raise(exit_usage, &
-                'no more than 1024 entries are looked ahead, and a row has no more than 512', 'spmv', &
-                'give a smaller --prefetch-distance, --block-entries or --row-entries')
+            if (self%tuning > max_distance .or. matrix%entries > longest_row/2) call error%raise(exit_usage, &
+                'the distance is at most 1024 entries, and a row has at most 512', 'spmv', &
+                'choose a smaller --prefetch-distance, --block-entries or --row-entries')
         end associate
     end subroutine read_options
 
-    !> The matrix with as many rows as fit, with both vectors.
+    !> The largest matrix that fits together with both vectors.
     subroutine plan(self, bytes, wanted, error)
         class(spmv_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -149,18 +149,18 @@ contains
         do while (taken > bytes .and. rows > 0)
             call self%matrix%resize(rows)
             call lay_out(self)
-            wanted%bytes = [8_i8*size(self%offset), 4_i8*size(self%sorted), 4*(self%stored + most_ahead), &
+            wanted%bytes = [8_i8*size(self%offset), 4_i8*size(self%sorted), 4*(self%stored + max_distance), &
                             8*self%stored, 8*self%matrix%rows, 8_i8*size(self%sorted)]
             taken = sum(wanted%bytes)
             rows = min(self%matrix%rows - 1, int(real(self%matrix%rows, r8)*real(bytes, r8)/real(taken, r8), i8))
         end do
-        if (taken > bytes) call error%raise(exit_usage, 'the working set holds no matrix', 'spmv', 'give a larger one')
+        if (taken > bytes) call error%raise(exit_usage, 'no matrix fits into the working set', 'spmv', 'choose a larger one')
         wanted%elements = self%entries
         wanted%element_bytes = 12
         wanted%name = [character(16) :: 'start', 'order', 'column', 'value', 'x', 'y']
     end subroutine plan
 
-    !> Sort the rows of each window of sigma rows by falling length, and find where each chunk begins.
+    !> Sort the rows of each window of sigma rows by decreasing length, and compute the start of each chunk.
     subroutine lay_out(self)
         class(spmv_t), intent(inout) :: self
         integer(i8) :: i, c, chunks, places(0:longest_row), first, last, at
@@ -179,7 +179,7 @@ contains
             do i = first, last
                 if (self%length(i) > 0) places(:self%length(i) - 1) = places(:self%length(i) - 1) + 1
             end do
-            do i = first, last      ! places(l): rows longer than l, those placed already included
+            do i = first, last      ! places(l): rows longer than l, including those already placed
                 at = places(self%length(i))
                 places(self%length(i)) = at + 1
                 self%sorted(first + at) = int(i, i4)
@@ -192,7 +192,7 @@ contains
         self%stored = self%offset(chunks)
     end subroutine lay_out
 
-    !> Whole numbers all, so that sums are exact in any order. Where a chunk is filled up, the value is 0. y gets a value
+    !> All values are whole numbers, so that sums are exact in any order. The padding of a chunk is 0. y gets a value
     !> that no result has.
     subroutine initialise(self, elements)
         class(spmv_t), intent(inout) :: self
@@ -202,7 +202,7 @@ contains
         associate (unused => elements, stored => self%stored, padded => size(self%sorted, kind=i8))
             call c_f_pointer(self%memory(1)%address, self%start, [size(self%offset)])
             call c_f_pointer(self%memory(2)%address, self%order, [padded])
-            call c_f_pointer(self%memory(3)%address, self%column, [stored + most_ahead])
+            call c_f_pointer(self%memory(3)%address, self%column, [stored + max_distance])
             call c_f_pointer(self%memory(4)%address, self%value, [stored])
             call c_f_pointer(self%memory(5)%address, self%x, [self%matrix%rows])
             call c_f_pointer(self%memory(6)%address, self%y, [padded])
@@ -242,7 +242,7 @@ contains
         x_value = 1 + modulo(j, 13_i8)
     end function x_value
 
-    !> Each thread makes its passes over its own rows: A and x are only read, so nothing waits.
+    !> Each thread passes over its own rows: A and x are only read, so no thread waits.
     subroutine run(self, passes)
         class(spmv_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
@@ -263,7 +263,7 @@ contains
         !$omp end parallel
     end subroutine run
 
-    !> Every row once more, from the formulas of the matrix in whole numbers, without what is stored.
+    !> Every row recomputed from the formulas of the matrix in whole numbers, without the stored entries.
     subroutine validate(self, outcome)
         class(spmv_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -284,8 +284,8 @@ contains
         outcome%passed = error <= outcome%tolerance
     end subroutine validate
 
-    !> Each stored entry (12 bytes), start (8), order (4, sell) and x (8) is loaded once, and y stored; the line of y is read
-    !> before that (write-allocate). Entries that fill chunks up are moved but no work.
+    !> Each stored entry (12 bytes), start (8), order (4, sell) and x (8) is loaded once, and y is stored; the line of y is
+    !> read before that (write-allocate). Padding entries are moved but do no work.
     function traffic(self, passes) result(moved)
         class(spmv_t), intent(in) :: self
         integer(i8), intent(in) :: passes

@@ -1,4 +1,4 @@
-!> Sparse matrices by formula: how many entries a row has, in which columns, and their values, which are whole numbers.
+!> Sparse matrices by formula: the number of entries of each row, their columns, and their values, which are whole numbers.
 module spmv_matrix
     use pw_kinds, only: i8
     implicit none
@@ -24,7 +24,7 @@ module spmv_matrix
 
 contains
 
-    !> Take the largest number of rows, at most `rows`, that the kind of matrix can have.
+    !> Use the largest number of rows, at most `rows`, that the kind of matrix allows.
     pure subroutine resize(self, rows)
         class(matrix_t), intent(inout) :: self
         integer(i8), intent(in) :: rows
@@ -70,7 +70,7 @@ contains
                                          modulo(i/m, m) < m - 1, i/m**2 < m - 1])
             end associate
         else
-            ! One in each of as many equal parts of the window as there are entries.
+            ! One in each of equal parts of the window, one part per entry.
             call window(self, i, low, width)
             do k = 0, length - 1
                 columns(k + 1) = low + k*(width/length) + modulo(mixed(i*longest_row + k), width/length)

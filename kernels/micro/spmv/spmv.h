@@ -1,4 +1,4 @@
-/* y = A*x. The entries of A lie in `value` and `column` (columns count from 0), in one of two formats. */
+/* y = A*x. The entries of A are in `value` and `column` (columns count from 0), in one of two formats. */
 #ifndef PAGEWISE_SPMV_H
 #define PAGEWISE_SPMV_H
 
@@ -8,12 +8,12 @@
 void pw_spmv_crs(int64_t first, int64_t last, const int64_t *start, const int32_t *column, const double *value, const double *x,
                  double *y, int64_t tuning);
 
-/* SELL-C-sigma: chunks of `chunk` rows (8, 16, 32), filled up to their longest, lie from start[c] on, the first entries of
- * their rows side by side, then the second ones. Row r of chunk c is row order[c*chunk + r] of A. Chunks first..last-1. */
+/* SELL-C-sigma: chunks of `chunk` rows (8, 16, 32), padded to their longest row, from start[c] on, the first entries of
+ * their rows adjacent, then the second ones. Row r of chunk c is row order[c*chunk + r] of A. Chunks first..last-1. */
 void pw_spmv_sell(int64_t first, int64_t last, int64_t chunk, const int64_t *start, const int32_t *order, const int32_t *column,
                   const double *value, const double *x, double *y, int64_t tuning);
 
-/* `tuning`: how many entries ahead the x of an entry is asked for (software), with as many entries more behind the last in
+/* `tuning`: the prefetch distance in entries (software), with as many additional entries after the last in
  * `column`; the entries of a block (block). */
 
 enum { lanes = 8 }; /* rows of a chunk at once */
@@ -29,7 +29,7 @@ PW_INLINE double spmv_row(int64_t from, int64_t to, const int32_t *column, const
     return total;
 }
 
-/* The same for `lanes` rows, whose entries lie side by side, `chunk` before the next ones. */
+/* The same for `lanes` rows, whose entries are adjacent, `chunk` before the next ones. */
 PW_INLINE void spmv_lanes(int64_t from, int64_t to, int64_t chunk, const int32_t *order, const int32_t *column,
                           const double *value, const double *x, double *y, int64_t distance)
 {

@@ -1,4 +1,4 @@
-/* Takes the point itself for the one below: the check must find it. */
+/* Uses the point itself instead of the one below: validation must detect it. */
 #include "stencil.h"
 
 void pw_stencil7(int64_t nx, int64_t ny, int64_t planes, int64_t rows, int64_t tuning, const double *h, const double *u,

@@ -1,4 +1,4 @@
-!> The stencil as the compiler makes it; the hardware prefetches. See stencil.h.
+!> The stencil as compiled from the plain loop; hardware prefetch only. See stencil.h.
 subroutine pw_stencil7(nx, ny, planes, rows, tuning, h, u, rhs, unew) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

@@ -1,6 +1,6 @@
 !> A Jacobi sweep for the Poisson equation on a 3-d grid: the 7-point stencil.
 !>
-!> Source: A64FX micro-architecture guide, sector cache, case 2, whose loop and grid it takes.
+!> Source: A64FX micro-architecture guide, sector cache, case 2, whose loop and grid are used here.
 module stencil7
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t
     use pw_deviation, only: worse
@@ -61,10 +61,10 @@ contains
                               '--working-set, a cube of that size instead')
         call self%options%add('blocking', option_choice, 'none', 'whole planes, or blocks of their rows through all planes', &
                               choices='none|rows')
-        call self%options%add('block-rows', option_count, '32', 'rows of a block at most, with --blocking rows', lowest=1_i8, &
+        call self%options%add('block-rows', option_count, '32', 'maximum rows per block, with --blocking rows', lowest=1_i8, &
                               ladder='1,2,4,8,12,16,24,32,48,64,96,128,192,256')
         if (self%configuration%prefetch == 'software') call self%options%add('prefetch-distance', option_count, '16', &
-            'cache lines that are prefetched ahead', lowest=1_i8, ladder='1,2,4,8,12,16,24,32,48,64,96,128')
+            'prefetch distance in cache lines', lowest=1_i8, ladder='1,2,4,8,12,16,24,32,48,64,96,128')
     end subroutine declare_options
 
     subroutine read_options(self, error)
@@ -78,7 +78,7 @@ contains
         both = self%options%given('grid')
         both = both .and. self%cube
         if (both) call error%raise(exit_usage, &
-            '--grid and --working-set both name a size', 'stencil7', 'give one of them')
+            '--grid and --working-set exclude each other', 'stencil7', 'choose one of them')
         call self%options%get('grid', word)
         status = verify(word, '0123456789x')
         crosses = 0
@@ -93,8 +93,8 @@ contains
         if (status == 0) then
             if (product(real(self%grid, r8)) > real(most_points, r8) .or. any(self%grid < 3)) status = 1
         end if
-        if (status /= 0) call error%raise(exit_usage, '--grid takes three numbers of at least 3', 'stencil7', &
-                                          'give it as in --grid 452x52x322')
+        if (status /= 0) call error%raise(exit_usage, '--grid needs three numbers of at least 3', 'stencil7', &
+                                          'write it as in --grid 452x52x322')
         call self%options%get('blocking', word)
         self%rows = most_points
         if (word == 'rows') call self%options%get('block-rows', self%rows)
@@ -113,18 +113,18 @@ contains
         if (self%cube) self%grid = int((real(bytes/(3*element_bytes), r8) + 0.5_r8)**(1.0_r8/3.0_r8), i8)
         if (any(self%grid < 3)) then
             call error%raise(exit_usage, 'a grid needs 3 points in each direction', 'stencil7', &
-                             'give a --working-set of at least 648 bytes')
+                             'choose a --working-set of at least 648 bytes')
             return
         end if
         blocks = (self%grid(2) - 3)/min(self%rows, self%grid(2) - 2) + 1
-        self%rows = (self%grid(2) - 3)/blocks + 1       ! no small block is left over
+        self%rows = (self%grid(2) - 3)/blocks + 1       ! no small block remains
         wanted%elements = product(self%grid)
         wanted%element_bytes = element_bytes
         allocate (wanted%name(3), source=[character(16) :: 'u', 'rhs', 'unew'])
         allocate (wanted%bytes(3), source=wanted%elements*element_bytes)
     end subroutine plan
 
-    !> u is a cubic polynomial, rhs its Laplacian but for a known defect: whole numbers, so that the result is exact with
+    !> u is a cubic polynomial, rhs its Laplacian except for a known defect: whole numbers, so that the result is exact with
     !> and without fused multiply-add. unew gets a value that no result has.
     subroutine initialise(self, elements)
         class(stencil_t), intent(inout) :: self
@@ -164,7 +164,7 @@ contains
         defect = real(i + 2*j + 3*k, r8)
     end function defect
 
-    !> Each thread makes its passes over its own planes: u and rhs are only read, so nothing waits.
+    !> Each thread passes over its own planes: u and rhs are only read, so no thread waits.
     subroutine run(self, passes)
         class(stencil_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
@@ -183,7 +183,7 @@ contains
         end associate
     end subroutine run
 
-    !> Where rhs were the Laplacian of u, u would stay; the defect is what it loses. Edges stay untouched.
+    !> If rhs were the Laplacian of u, u would not change; the sweep subtracts the defect. Edges stay unchanged.
     subroutine validate(self, outcome)
         class(stencil_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -211,8 +211,8 @@ contains
         outcome%passed = error <= outcome%tolerance
     end subroutine validate
 
-    !> Each point of u that is a neighbour, of inner points or faces, and each inner one of rhs is loaded once, and one of
-    !> unew stored; a store through the caches first reads its line (write-allocate).
+    !> Each point of u that is a neighbour, of inner points or faces, and each inner point of rhs is loaded once, and one of
+    !> unew stored; a regular store first reads its line (write-allocate).
     function traffic(self, passes) result(moved)
         class(stencil_t), intent(in) :: self
         integer(i8), intent(in) :: passes

@@ -1,6 +1,6 @@
-!> total = total + a(i)*b(i) as the compiler makes it; the hardware prefetches.
+!> total = total + a(i)*b(i) as compiled from the plain loop; hardware prefetch only.
 !>
-!> In pieces, for an index of default kind: flang-22 refuses others under simd.
+!> In pieces, so that the index has default kind: flang-22 rejects others under simd.
 real(c_double) function pw_loop(n, a, b) bind(c) result(total)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

@@ -1,3 +1,3 @@
-/* The last element of every call is left out: the check must find it. */
+/* Skips the last element of every call: validation must detect it. */
 #define PW_BROKEN
 #include "kernel.c"

@@ -1,4 +1,4 @@
-!> a(i) = b(i) + s*c(i) as the compiler makes it; the hardware prefetches.
+!> a(i) = b(i) + s*c(i) as compiled from the plain loop; hardware prefetch only.
 subroutine pw_loop(n, a, b, c, s) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

@@ -8,7 +8,7 @@ module stream_update
 
 contains
 
-    !> The element that a pass makes of x = [a, b, c, d] and the scalar s.
+    !> The element that a pass computes from x = [a, b, c, d] and the scalar s.
     pure real(r8) function element(x, s)
         real(r8), intent(in) :: x(4), s
 

@@ -1,4 +1,4 @@
-/* The last line is left out: the check must find it. */
+/* Skips the last line: validation must detect it. */
 #include <stdint.h>
 
 void pw_strided_load(int64_t n, int64_t stride, int64_t line, const int64_t *a, int64_t *total);

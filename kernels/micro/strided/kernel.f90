@@ -1,5 +1,5 @@
-!> Accesses to the words of a that are `stride` apart, round after round, each a cache line further on, until every line
-!> (of `line` words) had its turn: their exclusive or.
+!> Accesses to the words of a that are `stride` apart, round by round, each one cache line later, until every line
+!> (of `line` words) was accessed: their exclusive or.
 subroutine pw_strided_load(n, stride, line, a, total) bind(c)
     use, intrinsic :: iso_c_binding, only: c_int64_t
     implicit none
@@ -18,7 +18,7 @@ subroutine pw_strided_load(n, stride, line, a, total) bind(c)
     second = 0
     do round = 1, min(max(stride - line, 0_c_int64_t) + 1, n), line
         pairs = (n - round)/stride + 1
-        ! Two at a time, for one chain of operations would take as long as two loads.
+        ! Two at a time, because one chain of operations would take as long as two loads.
         !dir$ novector
         !gcc$ novector
         do i = round, round + (pairs/2*2 - 1)*stride, 2*stride

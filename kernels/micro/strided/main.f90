@@ -15,7 +15,7 @@ module strided
     private
 
     integer(i8), parameter :: word_bytes = 8, line = line_bytes/word_bytes
-    integer(i8), parameter :: untouched = 2_i8**40   ! added to the values at the start; no pass has so high a number
+    integer(i8), parameter :: untouched = 2_i8**40   ! added to the initial values; pass numbers are smaller
 
     type, extends(kernel_t), public :: strided_t
         private
@@ -34,8 +34,8 @@ module strided
     end type strided_t
 
     interface
-        !> The exclusive or of the words 1, 1 + stride, ... of a; then of those a line further on; until each line, or with
-        !> a stride below a line each word that it names, had its turn.
+        !> The exclusive or of the words 1, 1 + stride, ... of a; then of those one line later; until each line, or with
+        !> a stride below a line each of its words, was accessed.
         subroutine pw_strided_load(n, stride, line, a, total) bind(c)
             import :: c_int64_t
             integer(c_int64_t), intent(in), value :: n, stride, line
@@ -60,7 +60,7 @@ contains
                               'bytes from one access to the next: a power of two within a cache line, or whole lines', &
                               lowest=word_bytes, ladder='8,16,32,64,128,256,512,1024,2048,4096,'// &
                               to_text(4096 + line_bytes)//',8192,16384,65536,262144')
-        call self%options%add('access', option_choice, 'load', 'what is done at each', choices='load|store')
+        call self%options%add('access', option_choice, 'load', 'kind of access', choices='load|store')
     end subroutine declare_options
 
     subroutine read_options(self, error)
@@ -74,8 +74,8 @@ contains
         call self%options%get('stride', bytes)
         self%stride = bytes/word_bytes
         if (modulo(bytes, line_bytes) /= 0 .and. (popcnt(bytes) /= 1 .or. bytes < word_bytes)) call error%raise(exit_usage, &
-            'a stride is a power of two within a cache line or whole lines', 'strided', &
-            'give a multiple of '//to_text(line_bytes)//' bytes')
+            '--stride must be a power of two within a cache line, or whole lines', 'strided', &
+            'choose a multiple of '//to_text(line_bytes)//' bytes')
     end subroutine read_options
 
     subroutine plan(self, bytes, wanted, error)
@@ -110,41 +110,41 @@ contains
         end associate
     end subroutine initialise
 
-    !> A pass stores its number, and leaves the exclusive or of what it loaded in `total`.
+    !> A pass stores its number, and leaves the exclusive or of its loads in `total`.
     subroutine run(self, passes)
         class(strided_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass, found, total
+        integer(i8) :: first, last, pass, partial, total
 
         total = 0
         associate (a => self%a)
-            !$omp parallel private(first, last, pass, found) reduction(ieor: total)
+            !$omp parallel private(first, last, pass, partial) reduction(ieor: total)
             call thread_share(self%words, line, first, last)
-            found = 0
+            partial = 0
             if (last >= first) then
                 do pass = 1, passes
                     if (self%loads) then
-                        call pw_strided_load(last - first + 1, self%stride, line, a(first), found)
+                        call pw_strided_load(last - first + 1, self%stride, line, a(first), partial)
                     else
                         call pw_strided_store(last - first + 1, self%stride, line, a(first), self%passes + pass)
                     end if
                 end do
             end if
-            total = ieor(total, found)
+            total = ieor(total, partial)
             !$omp end parallel
         end associate
         self%passes = self%passes + passes
         self%total = total
     end subroutine run
 
-    !> The words of a line that a pass visits are `step` apart.
+    !> The words of a line that a pass accesses are `step` apart.
     pure integer(i8) function step(self)
         class(strided_t), intent(in) :: self
 
         step = min(self%stride, line)
     end function step
 
-    !> The same words once more in the order of their places.
+    !> The same words again in the order of their addresses.
     subroutine validate(self, outcome)
         class(strided_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -161,12 +161,12 @@ contains
             end if
         end do
         if (self%loads .and. total /= self%total) wrong = wrong + 1
-        outcome%method = 'the same words in the order of their places, and those between them: wrong ones'
+        outcome%method = 'the same words in the order of their addresses, and those between them: number of wrong words'
         outcome%error = real(wrong, r8)
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> A word an access; the hardware moves its line, once for the accesses that are in it, and reads it before a store.
+    !> One word per access; the hardware moves its line, once for all accesses to it, and reads it before a store.
     function traffic(self, passes) result(moved)
         class(strided_t), intent(in) :: self
         integer(i8), intent(in) :: passes

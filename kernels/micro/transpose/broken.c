@@ -1,4 +1,4 @@
-/* The last column is left out: the check must find it. */
+/* Skips the last column: validation must detect it. */
 #include "transpose.h"
 
 void pw_transpose_naive(int64_t n, int64_t leading, int64_t first, int64_t last, const double *a, double *b, int64_t add)

@@ -1,11 +1,11 @@
-/* The transpose by tiles, whose pages and lines stay in the translation buffer and the caches: the matrix is halved along
- * its longer side until a tile is left (Frigo, Leiserson, Prokop and Ramachandran, Cache-oblivious algorithms, 1999),
- * and a tile is made of blocks of a cache line by a cache line, which are transposed in registers. */
+/* The tiled transpose, whose pages and lines stay in the TLB and the caches: the matrix is halved along
+ * its longer side until a tile remains (Frigo, Leiserson, Prokop and Ramachandran, Cache-oblivious algorithms, 1999),
+ * and a tile consists of blocks of a cache line by a cache line, which are transposed in registers. */
 #include "transpose.h"
 
 enum { tile = 64, line = pw_line_doubles, width = pw_vector_doubles };
 
-/* Elements of two vectors by number, counted through both. */
+/* Elements of two vectors by number, counted across both. */
 #if defined(__clang__) || __GNUC__ >= 12
 #define shuffle(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
 #else
@@ -13,7 +13,7 @@ typedef int64_t mask __attribute__((vector_size(PW_VECTOR_BYTES)));
 #define shuffle(x, y, ...) __builtin_shuffle(x, y, (mask){__VA_ARGS__})
 #endif
 
-/* Exchange what lies off the diagonal in the 2 x 2 blocks of vectors `distance` apart. */
+/* Exchange the off-diagonal elements in the 2 x 2 blocks of vectors `distance` apart. */
 #define exchange(distance, low, high)                 \
     for (int i = 0; i < width; i++)                   \
         if (!(i & distance)) {                        \
@@ -39,8 +39,9 @@ PW_INLINE void transpose_registers(pw_vector v[width])
 #endif
 }
 
-/* A line of each of some columns of b, from part of a line of as many columns of a as a line holds. Both vectors of a line
- * are stored in succession, so that a streaming store finds its line whole. */
+/* One line of each of some columns of b, from part of a line of the columns of a, as many as a line has elements. Both
+   vectors of a line
+ * are stored in succession, so that non-temporal stores fill a whole line. */
 PW_INLINE void transpose_strip(int64_t leading, const double *a, double *b, int64_t add)
 {
     pw_vector v[line / width][width];
@@ -55,7 +56,7 @@ PW_INLINE void transpose_strip(int64_t leading, const double *a, double *b, int6
         }
 }
 
-/* Rows row..row_end-1 of the columns column..column_end-1 of b; rows begin at a line. */
+/* Rows row..row_end-1 of the columns column..column_end-1 of b; rows begin at a cache line. */
 PW_INLINE void transpose_tile(int64_t row, int64_t row_end, int64_t column, int64_t column_end, int64_t leading,
                               const double *a, double *b, int64_t add)
 {

@@ -1,4 +1,4 @@
-/* The plain loops with streaming stores, of whole lines. */
+/* The plain loops with non-temporal stores of whole lines. */
 #include "transpose.h"
 
 void pw_transpose_naive(int64_t n, int64_t leading, int64_t first, int64_t last, const double *a, double *b, int64_t add)

@@ -1,4 +1,4 @@
-!> The transpose as the compiler makes it: stores along a column, loads a column apart.
+!> The transpose as compiled from plain loops: stores along a column, loads a column apart.
 subroutine pw_transpose_naive(n, leading, first, last, a, b, add) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

@@ -86,7 +86,7 @@ contains
         self%power = word == 'power'
     end subroutine read_options
 
-    !> Two square matrices, as large as fit.
+    !> The two largest square matrices that fit.
     subroutine plan(self, bytes, wanted, error)
         class(transpose_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -99,7 +99,7 @@ contains
         do while (self%n*leading_for(self, self%n) > words)
             self%n = self%n - 1
         end do
-        if (self%n < 1) call error%raise(exit_usage, 'the working set holds no matrix', 'transpose', 'give a larger one')
+        if (self%n < 1) call error%raise(exit_usage, 'no matrix fits into the working set', 'transpose', 'choose a larger one')
         self%leading = leading_for(self, self%n)
         wanted%elements = self%n*self%n
         wanted%element_bytes = element_bytes
@@ -118,7 +118,7 @@ contains
         end if
     end function leading_for
 
-    !> Every element of a has its own value, a whole number; so has b, which is that of no result.
+    !> Every element of a has its own value, a whole number; so does b, with values that no result has.
     subroutine initialise(self, elements)
         class(transpose_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
@@ -142,7 +142,7 @@ contains
         end associate
     end subroutine initialise
 
-    !> Each thread makes its passes over its own columns of b: a is only read, so nothing waits.
+    !> Each thread passes over its own columns of b: a is only read, so no thread waits.
     subroutine run(self, passes)
         class(transpose_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
@@ -163,7 +163,7 @@ contains
         self%passes = self%passes + passes
     end subroutine run
 
-    !> Every element against its closed form; with `add`, as many times a as there were passes.
+    !> Every element against its closed form; with `add`, a times the number of passes.
     subroutine validate(self, outcome)
         class(transpose_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -189,7 +189,7 @@ contains
         outcome%passed = error <= outcome%tolerance
     end subroutine validate
 
-    !> An element of a is loaded and one of b stored; `add` loads that too, so that write-allocate adds nothing to it.
+    !> One element of a is loaded and one of b stored; `add` also loads the latter, so that write-allocate adds nothing.
     function traffic(self, passes) result(moved)
         class(transpose_t), intent(in) :: self
         integer(i8), intent(in) :: passes

@@ -1,5 +1,5 @@
-/* b(i,j) = a(j,i), or b(i,j) = b(i,j) + a(j,i), columns `leading` elements apart. Stores go past the caches where the
- * variant says so. */
+/* b(i,j) = a(j,i), or b(i,j) = b(i,j) + a(j,i), columns `leading` elements apart. Stores are non-temporal in the
+ * variants of that name. */
 #ifndef PAGEWISE_TRANSPOSE_H
 #define PAGEWISE_TRANSPOSE_H
 
@@ -16,7 +16,7 @@
 void pw_transpose_naive(int64_t n, int64_t leading, int64_t first, int64_t last, const double *a, double *b, int64_t add);
 void pw_transpose_tiled(int64_t n, int64_t leading, int64_t first, int64_t last, const double *a, double *b, int64_t add);
 
-/* Elements before the first of b at the start of a cache line, at most n. */
+/* The number of elements of b before the first one at the start of a cache line, at most n. */
 PW_INLINE int64_t transpose_head(int64_t n, const double *b)
 {
     int64_t head = (int64_t)((0 - (uintptr_t)b / sizeof *b) % pw_line_doubles);

@@ -1,4 +1,4 @@
-/* The sign of the imaginary part's product is forgotten: the check must find it. */
+/* Omits the sign of the imaginary parts' product: validation must detect it. */
 #include <stdint.h>
 
 void pw_zaxpy_aos(int64_t n, double c_re, double c_im, const double *x, double *y);

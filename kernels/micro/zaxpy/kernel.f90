@@ -1,4 +1,4 @@
-!> y(i) = y(i) + c*x(i), real and imaginary part side by side (array of structures).
+!> y(i) = y(i) + c*x(i), real and imaginary part adjacent (array of structures).
 subroutine pw_zaxpy_aos(n, c_re, c_im, x, y) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none
@@ -15,7 +15,7 @@ subroutine pw_zaxpy_aos(n, c_re, c_im, x, y) bind(c)
     end do
 end subroutine pw_zaxpy_aos
 
-!> The same, real and imaginary parts in arrays of their own (structure of arrays).
+!> The same, real and imaginary parts in separate arrays (structure of arrays).
 subroutine pw_zaxpy_soa(n, c_re, c_im, x_re, x_im, y_re, y_im) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

@@ -56,8 +56,8 @@ contains
     subroutine declare_options(self)
         class(zaxpy_t), intent(inout) :: self
 
-        call self%options%add('layout', option_choice, 'aos', 'parts of a number side by side (array of structures), or in '// &
-                              'arrays of their own (structure of arrays)', choices='aos|soa')
+        call self%options%add('layout', option_choice, 'aos', 'parts of a number adjacent (array of structures), or in '// &
+                              'separate arrays (structure of arrays)', choices='aos|soa')
     end subroutine declare_options
 
     subroutine read_options(self, error)
@@ -154,25 +154,25 @@ contains
         self%passes = self%passes + passes
     end subroutine run
 
-    !> Every element against its first value plus as many products as there were passes.
+    !> Every element against its initial value plus one product per pass.
     subroutine validate(self, outcome)
         class(zaxpy_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
-        complex(r8) :: found
+        complex(r8) :: difference
         real(r8) :: error
         integer(i8) :: first, last, i
 
         error = 0.0_r8
-        !$omp parallel private(first, last, i, found) reduction(max: error)
+        !$omp parallel private(first, last, i, difference) reduction(max: error)
         call thread_share(self%elements, line, first, last)
         do i = first, last
             if (self%together) then
-                found = self%y(i)
+                difference = self%y(i)
             else
-                found = cmplx(self%y_re(i), self%y_im(i), r8)
+                difference = cmplx(self%y_re(i), self%y_im(i), r8)
             end if
-            found = found - (1.0_r8 + real(self%passes, r8)*(c*x_value(i)))
-            error = worse(error, worst_of([abs(found%re), abs(found%im)]))
+            difference = difference - (1.0_r8 + real(self%passes, r8)*(c*x_value(i)))
+            error = worse(error, worst_of([abs(difference%re), abs(difference%im)]))
         end do
         !$omp end parallel
         outcome%method = 'every element against its closed form, largest absolute difference of a part'
@@ -180,7 +180,7 @@ contains
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> Two complex loads and a store; y is read for the sum already, so write-allocate adds nothing.
+    !> Two complex loads and a store; the sum already reads y, so write-allocate adds nothing.
     function traffic(self, passes) result(moved)
         class(zaxpy_t), intent(in) :: self
         integer(i8), intent(in) :: passes

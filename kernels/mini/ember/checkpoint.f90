@@ -1,6 +1,6 @@
-!> Checkpoints: all that a run needs to go on, bit by bit as if it had never ended (docs/ember-files.md).
+!> Checkpoints: everything that a run needs to continue bit by bit as if never interrupted (docs/ember-files.md).
 !>
-!> A checkpoint holds the variables of the leaves without guard cells, in either layout the same, the tree, time and step, and
+!> A checkpoint holds the variables of the leaves without guard cells, the same in both layouts, the tree, time and step, and
 !> the named values of `output_info_t`. It can be read by another number of ranks and threads, with the other layout and with
 !> another page policy.
 module ember_checkpoint
@@ -22,11 +22,11 @@ module ember_checkpoint
     character(*), parameter :: format_name = 'ember checkpoint'
     integer, parameter :: format_version = 1
     integer, parameter :: bunch_bytes = 1024**2
-    integer, parameter :: marker = 1     ! of a file that is whole
-    ! What is above these was not written by ember.
+    integer, parameter :: marker = 1     ! of a complete file
+    ! Ember never writes values above these.
     integer, parameter :: max_variables = 256, max_names = 4096, max_text = 65536
 
-    !> What a checkpoint says of its mesh.
+    !> The description of the mesh in a checkpoint.
     type :: head_t
         integer :: dims = 0, roots(3) = 0, geometry = 0, boundary(2, 3) = 0, levels(2) = 0, n_variables = 0, n_leaves = 0
         real(r8) :: lower(3) = 0.0_r8, upper(3) = 0.0_r8
@@ -34,8 +34,8 @@ module ember_checkpoint
 
 contains
 
-    !> Write the checkpoint `path`, called by all ranks; rank 0 writes. An error names the file and what to do; nothing is left
-    !> of it then, and a file that had the name, like all others, is as it was.
+    !> Write the checkpoint `path`, called by all ranks; rank 0 writes. An error names the file and what to do; the new file
+    !> is then removed, and an older file of that name, like all others, is unchanged.
     subroutine write_checkpoint(path, mesh, comm, info, error)
         character(*), intent(in) :: path
         type(mesh_t), intent(in) :: mesh
@@ -133,7 +133,7 @@ contains
         end select
     end function boundary_name
 
-    !> The named values, a table of each kind that has any; texts are stored with `length` characters.
+    !> The named values, one table per kind with values; texts are stored with `length` characters.
     subroutine write_names(file, info, length, error)
         type(file_t), intent(inout) :: file
         type(output_info_t), intent(in) :: info
@@ -166,7 +166,7 @@ contains
         call file%write_table('reals', reals, error)
     end subroutine write_names
 
-    !> The leaves' variables, with a checksum each, in bunches of leaves. After an error rank 0 takes in what the others still
+    !> The leaves' variables, each with a checksum, in groups of leaves. After an error rank 0 still receives what the others
     !> send.
     subroutine write_blocks(file, mesh, comm, error)
         type(file_t), intent(inout) :: file
@@ -201,8 +201,9 @@ contains
         end do
     end subroutine write_blocks
 
-    !> What the checkpoint `path` says besides its zones, called by all ranks: `info`, and of the mesh what must be known before
-    !> its container is created: dims, geometry, domain, boundaries, levels, variables, and in its tree the root blocks.
+    !> Read everything from the checkpoint `path` except its zones, called by all ranks: `info`, and the parts of the mesh
+    !> needed before its container is created: dims, geometry, domain, boundaries, levels, variables, and in its tree the
+    !> root blocks.
     subroutine read_checkpoint_head(path, mesh, comm, info, error)
         character(*), intent(in) :: path
         type(mesh_t), intent(inout) :: mesh
@@ -232,10 +233,11 @@ contains
         mesh%tree%periodic = head%boundary(1, :) == periodic
     end subroutine read_checkpoint_head
 
-    !> Read the checkpoint `path` into `mesh`, called by all ranks: its tree, dealt out to the present ranks, and the interior of
-    !> its blocks; guard cells are not filled. The mesh must be as that of the checkpoint (`read_checkpoint_head` makes it so)
-    !> and have its container; its slots are dealt out anew. Errors, which name the file: exit_system where it is not whole or
-    !> not an ember checkpoint; exit_usage where the mesh is another, or a rank's container has too few slots.
+    !> Read the checkpoint `path` into `mesh`, called by all ranks: its tree, distributed over the present ranks, and the
+    !> interior of its blocks; guard cells are not filled. The mesh must equal that of the checkpoint
+    !> (`read_checkpoint_head` ensures it) and have its container; its slots are assigned again. Errors, which name the
+    !> file: exit_system if it is incomplete or not an ember checkpoint; exit_usage if the mesh differs, or a rank's
+    !> container has too few slots.
     subroutine read_checkpoint(path, mesh, comm, info, error)
         character(*), intent(in) :: path
         type(mesh_t), intent(inout) :: mesh
@@ -267,7 +269,8 @@ contains
         call file%close()
     end subroutine read_checkpoint
 
-    !> Open a file on rank 0 and read all but tree and zones; an error where it is no whole checkpoint of a version we know.
+    !> Open a file on rank 0 and read everything except tree and zones; an error unless it is a complete checkpoint of a
+    !> supported version.
     subroutine open_checkpoint(path, file, head, info, error)
         character(*), intent(in) :: path
         type(file_t), intent(inout) :: file
@@ -280,25 +283,25 @@ contains
         call file%open(path, error)
         if (error%failed()) return
         if (.not. file%has_attribute(whole_file, 'format')) then
-            call refuse(path, 'it is an HDF5 file, but no checkpoint of ember', error)
+            call refuse(path, 'it is an HDF5 file, but not a checkpoint of ember', error)
             return
         end if
         call file%get(whole_file, 'format', text, error)
         if (error%failed()) return
         if (text /= format_name) then
-            call refuse(path, 'it is an HDF5 file, but no checkpoint of ember', error)
+            call refuse(path, 'it is an HDF5 file, but not a checkpoint of ember', error)
             return
         end if
         version = 0
         call file%get(whole_file, 'format version', version, error)
         if (.not. error%failed() .and. version /= format_version) then
-            call refuse(path, 'its format has version '//to_text(version)//', and this program knows '// &
+            call refuse(path, 'its format has version '//to_text(version)//', but this program supports '// &
                         to_text(format_version), error)
         end if
         if (error%failed()) return
         complete = 0
         if (file%has_attribute(whole_file, 'complete')) call file%get(whole_file, 'complete', complete, error)
-        if (complete /= marker) call refuse(path, 'it was not written to its end', error)
+        if (complete /= marker) call refuse(path, 'it is incomplete', error)
 
         zones = 0
         call file%get(whole_file, 'block zones', zones, error)
@@ -317,18 +320,18 @@ contains
         call read_names(file, info, error)
         if (error%failed()) return
         if (zones /= block_zones) then
-            call refuse(path, 'its blocks have '//to_text(zones)//' zones in a direction, and this program''s have '// &
+            call refuse(path, 'its blocks have '//to_text(zones)//' zones per direction, but those of this program '// &
                         to_text(block_zones), error)
         else if (head%dims < 2 .or. head%dims > 3 .or. head%n_leaves < 1 .or. any(head%roots < 1) .or. &
                  head%n_variables < first_species - 1 .or. any(head%boundary == 0) .or. head%geometry == 0 .or. &
                  .not. all(ieee_is_finite(head%lower)) .or. .not. all(ieee_is_finite(head%upper))) then
-            call refuse(path, 'what it says of its mesh makes no sense', error)
+            call refuse(path, 'its description of the mesh is invalid', error)
         else
             call check_shapes(path, file, head, error)
         end if
     end subroutine open_checkpoint
 
-    !> Geometry and boundaries; 0 for words that nobody knows.
+    !> Geometry and boundaries; 0 for unknown words.
     subroutine read_words(file, head, error)
         type(file_t), intent(in) :: file
         type(head_t), intent(inout) :: head
@@ -353,7 +356,7 @@ contains
         end do
     end subroutine read_words
 
-    !> How many variables there are, and the species among them.
+    !> The number of variables, and the species among them.
     subroutine read_species(path, file, head, info, error)
         character(*), intent(in) :: path
         type(file_t), intent(in) :: file
@@ -367,7 +370,7 @@ contains
         call file%attribute_size(whole_file, 'variables', n, length, error)
         if (error%failed()) return
         if (n < first_species - 1 .or. n > max_variables) then
-            call refuse(path, 'it has other variables than this program', error)
+            call refuse(path, 'its variables differ from those of this program', error)
             return
         end if
         head%n_variables = int(n)
@@ -375,7 +378,7 @@ contains
         if (error%failed()) return
         info%species = names(first_species:n)
         call variable_names(head%n_variables, info, expected(:n))
-        if (any(names(:n) /= expected(:n))) call refuse(path, 'it has other variables than this program', error)
+        if (any(names(:n) /= expected(:n))) call refuse(path, 'its variables differ from those of this program', error)
     end subroutine read_species
 
     !> The named values.
@@ -389,7 +392,7 @@ contains
         call read_numbers(file, rows(file, 'integers', error), rows(file, 'reals', error), info, error)
     end subroutine read_names
 
-    !> Rows of a table; 0 where there is none.
+    !> Rows of a table; 0 if there is none.
     integer function rows(file, table, error)
         type(file_t), intent(in) :: file
         character(*), intent(in) :: table
@@ -462,7 +465,7 @@ contains
         info%reals%value = number
     end subroutine read_numbers
 
-    !> Whether tree and zones have the sizes that the head gives.
+    !> Whether tree and zones have the sizes given in the head.
     subroutine check_shapes(path, file, head, error)
         character(*), intent(in) :: path
         type(file_t), intent(in) :: file
@@ -489,7 +492,7 @@ contains
             if (error%failed()) return
             same = size(shape) == size(expected)
             if (same) same = all(shape == expected)
-            if (.not. same) call refuse(path, "'"//name//"' has another size than its head says", error)
+            if (.not. same) call refuse(path, "'"//name//"' has a size that differs from its head", error)
         end subroutine expect
 
     end subroutine check_shapes
@@ -522,7 +525,7 @@ contains
             character(*), intent(in) :: theirs, ours
 
             if (error%failed()) return
-            call error%raise(exit_usage, "the checkpoint '"//path//"' has "//theirs//', and this run has '//ours, &
+            call error%raise(exit_usage, "the checkpoint '"//path//"' has "//theirs//', but this run has '//ours, &
                              'read_checkpoint', 'restart with the parameters of the run that wrote it')
         end subroutine differ
 
@@ -542,7 +545,7 @@ contains
 
     end subroutine compare
 
-    !> Read levels and places of the leaves, for all ranks.
+    !> Read levels and positions of the leaves, for all ranks.
     subroutine read_places(path, file, head, comm, level, place, error)
         character(*), intent(in) :: path
         type(file_t), intent(in) :: file
@@ -554,7 +557,7 @@ contains
         integer, allocatable :: flat(:)
 
         allocate (level(head%n_leaves), flat(3*head%n_leaves), stat=status)
-        if (status /= 0) call refuse(path, 'there is no memory for its '//to_text(head%n_leaves)//' leaves', error)
+        if (status /= 0) call refuse(path, 'no memory is left for its '//to_text(head%n_leaves)//' leaves', error)
         if (comm%rank == 0) then
             call file%read_integers('level', 1, head%n_leaves, 1, level, error)
             call file%read_integers('place', 1, head%n_leaves, 3, flat, error)
@@ -566,7 +569,7 @@ contains
         place = reshape(flat, [3, head%n_leaves])
     end subroutine read_places
 
-    !> Make the tree, deal it out to the ranks, and give each leaf of this rank a slot.
+    !> Build the tree, distribute it over the ranks, and assign a slot to each leaf of this rank.
     subroutine plant(path, mesh, comm, level, place, error)
         character(*), intent(in) :: path
         type(mesh_t), intent(inout) :: mesh
@@ -586,8 +589,8 @@ contains
         end if
         if (maxval(level) > mesh%highest_level) then
             call error%raise(exit_usage, "the checkpoint '"//path//"' has blocks of level "//to_text(maxval(level))// &
-                             ', and this run refines up to level '//to_text(mesh%highest_level), 'read_checkpoint', &
-                             'restart with as many levels as the run that wrote it')
+                             ', but this run refines only up to level '//to_text(mesh%highest_level), 'read_checkpoint', &
+                             'restart with --highest-level of the run that wrote it')
             return
         end if
         call tree%partition(comm%n_ranks, owner)
@@ -597,11 +600,11 @@ contains
         mesh%n_ranks = comm%n_ranks
         call mesh%note_owners()
         if (size(mesh%local) > mesh%capacity) then
-            ! Memory is given for all ranks together, and the largest share decides.
+            ! --memory is the total of all ranks, and the largest share decides.
             bytes = (tree%n_leaves + comm%n_ranks - 1)/comm%n_ranks*comm%n_ranks*block_bytes(mesh)
             call error%raise(exit_usage, "the checkpoint '"//path//"' has "//to_text(tree%n_leaves)//' blocks, of which rank '// &
-                             to_text(comm%rank)//' gets '//to_text(size(mesh%local))//', and its memory holds '// &
-                             to_text(mesh%capacity), 'read_checkpoint', 'give at least --memory '// &
+                             to_text(comm%rank)//' gets '//to_text(size(mesh%local))//', but its memory holds only '// &
+                             to_text(mesh%capacity), 'read_checkpoint', 'use at least --memory '// &
                              to_text((bytes + 1024_i8**2 - 1)/1024_i8**2)//'MiB')
             return
         end if
@@ -614,7 +617,7 @@ contains
         end do
     end subroutine plant
 
-    !> The leaves' variables. After an error rank 0 sends the others what they still wait for.
+    !> The leaves' variables. After an error rank 0 still sends what the others wait for.
     subroutine read_blocks(path, file, mesh, comm, error)
         character(*), intent(in) :: path
         type(file_t), intent(in) :: file
@@ -652,7 +655,7 @@ contains
             if (comm%rank == 0) then
                 if (.not. error%failed()) then
                     if (checksum(values, flat) /= sums(at)) then
-                        call refuse(path, 'block '//to_text(leaf)//' is damaged: its checksum is another', error)
+                        call refuse(path, 'block '//to_text(leaf)//' is damaged: its checksum is wrong', error)
                     end if
                 end if
                 if (owner /= 0) call comm%send(owner, flat)
@@ -663,7 +666,7 @@ contains
         end do
     end subroutine read_blocks
 
-    !> Rank 0's head for all.
+    !> Send rank 0's head to all ranks.
     subroutine share_head(comm, head)
         type(comm_t), intent(in) :: comm
         type(head_t), intent(inout) :: head
@@ -686,7 +689,7 @@ contains
         head%upper = reals(4:)
     end subroutine share_head
 
-    !> Rank 0's info for all: the numbers, and all texts in one, each followed by a null character.
+    !> Send rank 0's info to all ranks: the numbers, and all texts in one, each followed by a null character.
     subroutine share_info(comm, info)
         type(comm_t), intent(in) :: comm
         type(output_info_t), intent(inout) :: info
@@ -746,7 +749,7 @@ contains
 
     contains
 
-        !> The text at `at`.
+        !> The text at position `at`.
         function next() result(text)
             character(:), allocatable :: text
             integer :: length
@@ -758,14 +761,14 @@ contains
 
     end subroutine share_info
 
-    !> The file cannot be used.
+    !> Raise the error for an unusable file.
     subroutine refuse(path, reason, error)
         character(*), intent(in) :: path, reason
         type(error_t), intent(inout) :: error
 
         if (error%failed()) return
         call error%raise(exit_system, "cannot read the checkpoint '"//path//"': "//reason, 'read_checkpoint', &
-                         'take another checkpoint')
+                         'use another checkpoint')
     end subroutine refuse
 
 end module ember_checkpoint

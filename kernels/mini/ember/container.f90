@@ -1,10 +1,10 @@
-!> The container of all blocks, on pages of a chosen kind, and what moves zones between blocks and buffers.
+!> The container of all blocks, on pages of a chosen kind, and procedures that move zones between blocks and buffers.
 !>
-!> A box is box(2, 3): the first and the last index in each direction, guard cells may be meant; in 2-d its third
+!> A box is box(2, 3): the first and the last index in each direction, guard cells included if needed; in 2-d its third
 !> direction is 1:1. Buffers hold zones with the variable fastest, then i, j, k, in either layout.
 !>
-!> A star is what prolongation needs: the zones of a box of coarse zones, and those one beyond it that share a face with
-!> it. In a buffer its rows of i follow one another by j and k: those of the box have one zone more on each end.
+!> A star is the input of prolongation: the zones of a box of coarse zones, and those directly beyond it that share a face
+!> with it. In a buffer its rows of i follow one another by j and k: those of the box have one zone more on each end.
 module ember_container
     use, intrinsic :: iso_c_binding, only: c_f_pointer
     use ember_mesh, only: block_zones, cylindrical, first_guard, first_species, guard_zones, last_guard, mesh_t, v_dens, &
@@ -18,9 +18,9 @@ module ember_container
 
     integer, parameter :: extent = block_zones + 2*guard_zones
 
-    integer, parameter :: short = 3   !< rows of up to so many zones are too short for a loop of their own
+    integer, parameter :: short = 3   !< rows of up to this many zones are too short for a separate loop
 
-    !> Children whose internal energy falls below this share of their parent's take the parent's state as it is.
+    !> Children whose internal energy falls below this share of their parent's take the parent's state unchanged.
     real(r8), parameter :: least_energy = 0.1_r8
 
     public :: container_create, container_touch, container_free, block_bytes
@@ -38,7 +38,7 @@ contains
     end function block_bytes
 
     !> Map a container of at most `bytes` [B] by `policy`, untouched: sets capacity, memory, aos or soa, and all slots free.
-    !> Exit codes: 2 where not even one block has room; those of pages_allocate.
+    !> Exit codes: 2 if not even one block fits; those of pages_allocate.
     subroutine container_create(mesh, bytes, policy, error)
         type(mesh_t), intent(inout) :: mesh
         integer(i8), intent(in) :: bytes
@@ -50,8 +50,8 @@ contains
 
         n_slots = min(bytes/block_bytes(mesh), int(huge(1), i8))
         if (n_slots < 1) then
-            call error%raise(exit_usage, bytes_to_text(bytes)//' have no room for a block, which takes '// &
-                             bytes_to_text(block_bytes(mesh)), 'container_create', 'give more --memory')
+            call error%raise(exit_usage, bytes_to_text(bytes)//' are too little for a block, which needs '// &
+                             bytes_to_text(block_bytes(mesh)), 'container_create', 'use more --memory')
             return
         end if
         call pages_allocate(mesh%memory, policy, 'blocks', n_slots*block_bytes(mesh), 0_i8, error)
@@ -71,7 +71,7 @@ contains
         mesh%free = [(mesh%capacity - i, i=0, mesh%capacity - 1)]
     end subroutine container_create
 
-    !> First touch: all values are zeroed, the slots in equal stretches by thread.
+    !> First touch: all values are zeroed, equal ranges of slots per thread.
     subroutine container_touch(mesh)
         type(mesh_t), intent(inout) :: mesh
         integer :: slot
@@ -97,8 +97,8 @@ contains
         call pages_free(mesh%memory, error)
     end subroutine container_free
 
-    !> Copy `from_box` of slot `from` to `to_box` of slot `to`; the boxes have one shape, and do not overlap if the slots
-    !> are one.
+    !> Copy `from_box` of slot `from` to `to_box` of slot `to`; the boxes have the same shape, and do not overlap if the
+    !> slots are the same.
     subroutine copy_box(mesh, from, from_box, to, to_box)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: from, from_box(2, 3), to, to_box(2, 3)
@@ -117,7 +117,7 @@ contains
         end if
     end subroutine copy_box
 
-    !> Copy rows of i: `width` values a zone lie together, and there are `n_planes` arrays of such zones.
+    !> Copy rows of i: `width` values per zone are contiguous, in `n_planes` arrays of such zones.
     pure subroutine copy_rows(from, from_box, to, to_box, width, n_planes, k_first, k_last)
         integer, intent(in) :: from_box(2, 3), to_box(2, 3), width, n_planes, k_first, k_last
         real(r8), intent(in) :: from(width*extent, first_guard:last_guard, k_first:k_last, n_planes)
@@ -132,7 +132,7 @@ contains
         do v = 1, n_planes
             do k = to_box(1, 3), to_box(2, 3)
                 if (n == guard_zones) then
-                    ! Too short a row for a loop of its own.
+                    ! The row is too short for a separate loop.
                     do j = to_box(1, 2), to_box(2, 2)
                         to(b + 1:b + guard_zones, j, k, v) = from(a + 1:a + guard_zones, j + dj, k + dk, v)
                     end do
@@ -401,7 +401,8 @@ contains
         end do
     end subroutine restrict_planes
 
-    !> The two zones of mean k in the third direction; in a plane its only zone, twice: doubled sums halve to the same bits.
+    !> The two zones of mean k in the third direction; in a plane its only zone, twice: halving doubled sums gives the same
+    !> bits.
     pure function pair_of(k, plane) result(h)
         integer, intent(in) :: k
         logical, intent(in) :: plane
@@ -411,8 +412,8 @@ contains
         if (plane) h = 1
     end function pair_of
 
-    !> Twice the mean of two zones, weighted by volumes whose difference is `tilt` of their sum. A single product leaves
-    !> compilers no choice of what to contract, so that layouts agree to the last bit.
+    !> Twice the mean of two zones, weighted by volumes whose difference is `tilt` of their sum. A single product gives
+    !> compilers no choice of contractions, so that layouts agree to the last bit.
     elemental real(r8) function pair(lower, upper, tilt)
         real(r8), intent(in) :: lower, upper, tilt
 
@@ -474,10 +475,11 @@ contains
     !> (mesh%zone_volumes).
     !>
     !> In each coarse zone a value is a linear function of the position about the zone's centroid; its slopes are the
-    !> monotonised central ones (van Leer 1977, J. Comput. Phys. 23, 276), and are reduced together where a child would
-    !> leave the range of the zone and those across its faces. So the mean of the children is their parent, a linear
-    !> function stays what it is, and what is positive remains so. Where a child's internal energy would not, or nearly so,
-    !> all of the parent's children are as the parent. Species that add up to the density do so in the children too.
+    !> monotonised central ones (van Leer 1977, J. Comput. Phys. 23, 276), and are reduced together if a child would
+    !> leave the range of the zone and those across its faces. The mean of the children is thus their parent, a linear
+    !> function is reproduced, and positive values stay positive. If a child's internal energy would not be positive, or
+    !> hardly so, all of the parent's children equal the parent. Species that add up to the density also do so in the
+    !> children.
     subroutine prolong_star(mesh, star, volume, to, to_box)
         type(mesh_t), intent(inout) :: mesh
         real(r8), contiguous, intent(in) :: star(:)
@@ -492,9 +494,9 @@ contains
         call prolong_rows(mesh, star, coefficient, n, to, to_box)
     end subroutine prolong_star
 
-    !> For each of the `n` coarse zones of a row, of which the first covers the fine zones `first` and first + 1: what
-    !> makes slopes of the differences to the zone below, to that above, and between the two; and where the centroids of
-    !> the two children lie. In units of the coarse zone's width, from its centroid.
+    !> For each of the `n` coarse zones of a row, of which the first covers the fine zones `first` and first + 1: the
+    !> coefficients that convert the differences to the zone below, to that above, and between the two to slopes; and the
+    !> positions of the centroids of the two children. In units of the coarse zone's width, from its centroid.
     pure subroutine prolong_coefficients(round, volume, first, n, coefficient)
         logical, intent(in) :: round
         real(r8), intent(in) :: volume(first_guard:last_guard)
@@ -508,7 +510,7 @@ contains
             if (.not. round) cycle
             associate (v => volume(first + 2*i - 2:first + 2*i - 1))
                 ! Volumes go with the radii, whose step is half a coarse zone. The centroid of a ring of width w about the
-                ! radius r lies at r + w**2/(12 r).
+                ! radius r is at r + w**2/(12 r).
                 r = 0.25_r8*(v(1) + v(2))/(v(2) - v(1))
                 below = (r - 1.0_r8) + 1.0_r8/(12.0_r8*(r - 1.0_r8))
                 centroid = r + 1.0_r8/(12.0_r8*r)
@@ -550,7 +552,7 @@ contains
                 c = at(j, k)
                 below = at(j - 1, k)
                 above = at(j + 1, k)
-                ! No slope in the third direction of a plane.
+                ! A plane has no slope in the third direction.
                 back = merge(at(j, k - 1), c, n_halves == 2)
                 front = merge(at(j, k + 1), c, n_halves == 2)
                 call set_slopes(n_row, star(c + 1), star(c + 1 - nv), star(c + 1 + nv), star(below + 1), star(above + 1), &
@@ -609,8 +611,8 @@ contains
         end do
     end subroutine set_slopes
 
-    !> Make the slopes of species that add up to the density add up to the density's: what is missing is dealt out by mass
-    !> fractions. Where a child might then lack some of a species, its fraction is the parent's.
+    !> Make the slopes of species that add up to the density add up to the density's: the difference is distributed by mass
+    !> fractions. If a child might then have a negative amount of a species, its fraction is the parent's.
     pure subroutine join_species(n_species, n_variables, n, here, coefficient, slope)
         integer, intent(in) :: n_species, n_variables, n
         real(r8), intent(in) :: here(n_variables, n), coefficient(5, n)
@@ -648,7 +650,7 @@ contains
         call unpack_box(mesh, to, box, fine)
     end subroutine unpack_fine
 
-    !> Where the rows of a star start: before the first value of the box' first zone, or of the row beyond the box.
+    !> The starts of a star's rows: before the first value of the box' first zone, or of the row beyond the box.
     pure subroutine star_rows(n, n_variables, dims, at)
         integer, intent(in) :: n(3), n_variables, dims
         integer, intent(out) :: at(0:n(2) + 1, 0:n(3) + 1)
@@ -692,7 +694,7 @@ contains
         if (.not. parent(v_dens) > 0.0_r8) return
         least = least_energy*(parent(v_ener) - 0.5_r8*sum(parent(v_momx:v_momz)**2)/parent(v_dens))
         if (.not. least > 0.0_r8) return
-        ! Mostly the worst that could be will do.
+        ! Mostly the worst case is sufficient.
         if ((parent(v_ener) - deviation(v_ener) - least)*(parent(v_dens) - deviation(v_dens)) &
             > 0.5_r8*sum((abs(parent(v_momx:v_momz)) + deviation(v_momx:v_momz))**2)) return
         do z = -1, 1, 2

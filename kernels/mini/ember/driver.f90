@@ -1,4 +1,4 @@
-!> A run of ember from its parameters to its record: time loop, output, log, check, summary.
+!> A run of ember from its parameters to its record: time loop, output, log, validation, summary.
 module ember_driver
     use, intrinsic :: iso_fortran_env, only: output_unit
     use ember_container, only: container_create
@@ -16,10 +16,10 @@ module ember_driver
     use ember_simulation, only: in_eos, in_gravity, in_guards, in_hydro, in_output, in_regrid, simulation_t
     use ember_solution_errors, only: blast_radius, density_error
     use pw_error, only: error_t, exit_check
-    use pw_evidence, only: outcome, populate, populated_t, prove_pages, put_regions
+    use pw_evidence, only: outcome, populate, populated_t, record_pages, put_regions
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: options_t
-    use pw_pages, only: pages_begin, pages_confirm, pages_policy_t
+    use pw_pages, only: pages_begin, pages_verify, pages_policy_t
     use pw_record, only: array_record_t, configuration_t, metric_t, record_t
     use pw_region, only: region_t, regions_reset
     use pw_system, only: append_line, page_faults, utc_now
@@ -28,7 +28,7 @@ module ember_driver
     implicit none
     private
 
-    !> A run, and what is known of it besides the simulation.
+    !> A run: the simulation, and its other state.
     type, public :: run_t
         type(parameters_t) :: parameters
         type(simulation_t) :: simulation
@@ -39,7 +39,7 @@ module ember_driver
         real(r8), allocatable, private :: seconds(:)              ! of each step
         real(r8), allocatable, private :: first_totals(:), last_totals(:)
         real(r8), private :: first_density = 0.0_r8               ! the largest
-        integer, private :: plots = 0, checkpoints = 0            ! written so far
+        integer, private :: plots = 0, checkpoints = 0            ! number written so far
         real(r8), private :: next_plot = 0.0_r8, next_checkpoint = 0.0_r8
         integer, private :: first_step = 0                        ! of this process
     contains
@@ -53,7 +53,7 @@ module ember_driver
 
 contains
 
-    !> With --restart, the parameters that the checkpoint's run was given, where this one is not given others; called by all
+    !> With --restart, the parameters of the checkpoint's run, unless this run sets others; called by all
     !> ranks before `read_parameters`. Errors: those of the checkpoint.
     subroutine inherit_parameters(options, comm, error)
         type(options_t), intent(inout) :: options
@@ -74,8 +74,8 @@ contains
         end do
     end subroutine inherit_parameters
 
-    !> Memory on the pages asked for, threads, mesh and initial state or restart.
-    !> Exit codes: 2 parameters that contradict, or too little memory; 3 pages; 4 the system.
+    !> Memory on the requested pages, threads, mesh and initial state or restart.
+    !> Exit codes: 2 contradictory parameters, or too little memory; 3 pages; 4 the system.
     subroutine begin(self, options, error)
         class(run_t), intent(inout) :: self
         type(options_t), intent(in) :: options
@@ -100,7 +100,7 @@ contains
         if (self%simulation%step == 0) call self%write_files(options, error)
     end subroutine begin
 
-    !> What does not depend on the state.
+    !> Everything that does not depend on the state.
     subroutine set_up(self, error)
         class(run_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -119,7 +119,7 @@ contains
             call simulation%comm%agree(error)
             if (error%failed()) return
             call populate([mesh%memory], .true., self%populated)
-            call pages_confirm([mesh%memory], policy, error)
+            call pages_verify([mesh%memory], policy, error)
             call simulation%comm%agree(error)
             if (error%failed()) return
 
@@ -140,7 +140,7 @@ contains
         end associate
     end subroutine set_up
 
-    !> Equation of state, problem, and what this has besides hydrodynamics.
+    !> Equation of state, problem, and its physics in addition to hydrodynamics.
     subroutine set_up_physics(self, policy, error)
         class(run_t), intent(inout) :: self
         type(pages_policy_t), intent(in) :: policy
@@ -171,7 +171,7 @@ contains
         end associate
     end subroutine set_up_physics
 
-    !> Go on from a checkpoint.
+    !> Continue from a checkpoint.
     subroutine go_on(self, error)
         class(run_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -222,7 +222,7 @@ contains
         self%last_totals = self%simulation%totals()
     end subroutine loop
 
-    !> A row of the log where one is due.
+    !> Write a row of the log if one is due.
     subroutine write_log(self, error)
         class(run_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -237,7 +237,7 @@ contains
             if (.not. simulation%is_plain()) then
                 densest = simulation%largest_density()
                 ledger = simulation%whole_ledger()
-                ! Of the moment, where it was half a step ahead of the step before.
+                ! At the present time, because it was half a step ahead of the previous step.
                 if (simulation%gravity%on) call simulation%gravity%measure(simulation%mesh, simulation%comm, 0.0_r8)
             end if
             if (simulation%comm%rank == 0) &
@@ -246,7 +246,7 @@ contains
         end associate
     end subroutine write_log
 
-    !> The files that are due at this step or time.
+    !> Write the files that are due at this step or time.
     subroutine write_files(self, options, error)
         class(run_t), intent(inout) :: self
         type(options_t), intent(in) :: options
@@ -280,7 +280,7 @@ contains
 
     contains
 
-        !> Whether a file is due, by steps or by time, or as the last of those; `next` moves on.
+        !> Whether a file is due, by steps or by time, or as the last of those; `next` is advanced.
         logical function due(interval, period, next)
             integer, intent(in) :: interval
             real(r8), intent(in) :: period
@@ -297,8 +297,8 @@ contains
 
     end subroutine write_files
 
-    !> What the files say besides the mesh: all parameters, or (`to_go_on`) those that a run which goes on shall have too:
-    !> they were given, and are not of this process alone.
+    !> The contents of files except the mesh: all parameters, or (`to_go_on`) those that a continued run must also use:
+    !> they were given, and do not concern only this process.
     subroutine describe(self, options, to_go_on, info)
         class(run_t), intent(in) :: self
         type(options_t), intent(in) :: options
@@ -333,7 +333,7 @@ contains
         call info%set('next checkpoint time', self%next_checkpoint)
     end subroutine describe
 
-    !> Remove a file if it is there.
+    !> Remove a file if it exists.
     subroutine remove_file(path)
         character(*), intent(in) :: path
         integer :: unit, status
@@ -342,7 +342,7 @@ contains
         if (status == 0) close (unit, status='delete', iostat=status)
     end subroutine remove_file
 
-    !> Check the result, prove the pages, and write record and summary. Exit code 1 where the check fails.
+    !> Validate the result, observe the pages, and write record and summary. Exit code 1 if validation fails.
     subroutine finish(self, options, configuration, error)
         class(run_t), intent(inout) :: self
         type(options_t), intent(in) :: options
@@ -372,7 +372,7 @@ contains
             call put_regions(record, 'step', error)
             call simulation%comm%agree(error)
             if (error%failed()) return
-            ! Each zone is read and written once in a step, by the scheme.
+            ! The scheme reads and writes each zone once per step.
             record%traffic%bytes_stream = 2*real(record%element_bytes, r8)*simulation%zone_updates/max(1, size(self%seconds))
             record%traffic%bytes_hardware = record%traffic%bytes_stream
             call prove_memory()
@@ -402,19 +402,19 @@ contains
             total = sum(all)
         end function total
 
-        !> Prove the pages of the blocks and, where there is one, of the equation of state's table.
+        !> Record the pages of the blocks and, if used, of the equation of state's table.
         subroutine prove_memory()
             associate (blocks => self%simulation%mesh%memory)
                 select type (eos => self%simulation%eos)
                 type is (helmholtz_eos_t)
-                    call prove_pages([blocks, eos%table%memory], blocks%policy, record%pages, error)
+                    call record_pages([blocks, eos%table%memory], blocks%policy, record%pages, error)
                 class default
-                    call prove_pages([blocks], blocks%policy, record%pages, error)
+                    call record_pages([blocks], blocks%policy, record%pages, error)
                 end select
             end associate
         end subroutine prove_memory
 
-        !> The proofs of all ranks as one: of each rank its arrays.
+        !> Combine the observed pages of all ranks: the arrays of each rank.
         subroutine join_proofs()
             integer(i8), allocatable :: bytes(:), huge_bytes(:), page_size(:)
             type(array_record_t), allocatable :: mine(:)
@@ -439,8 +439,8 @@ contains
 
     end subroutine finish
 
-    !> Mass and energy are what they were, but for what left through outflow boundaries, and what gravity and flame gave; ash is
-    !> what has burnt; and species add up to the density.
+    !> Mass and energy are conserved, except for losses through outflow boundaries and the contributions of gravity and
+    !> flame; ash is the burnt mass; and species add up to the density.
     subroutine validate(self, record)
         class(run_t), intent(inout) :: self
         type(record_t), intent(inout) :: record
@@ -451,7 +451,7 @@ contains
         integer :: n
 
         n = size(self%first_totals)
-        record%validation%method = 'mass and energy of the domain, but for what left it, largest relative change'
+        record%validation%method = 'mass and energy of the domain, corrected for outflow, largest relative change'
         record%validation%tolerance = tolerance
         record%validation%error = 0.0_r8
         associate (simulation => self%simulation, flame => self%simulation%flame)
@@ -462,8 +462,8 @@ contains
             call worse(change(v_dens)/self%first_totals(v_dens))
             call worse(change(v_ener)/self%first_totals(v_ener))
             if (.not. simulation%is_plain()) then
-                record%validation%method = 'mass, energy and ash of the domain, but for what left it, gravity''s work and what '// &
-                    'burnt, and the sum of species, largest relative change'
+                record%validation%method = 'mass, energy and ash of the domain, corrected for outflow, gravity and burning, '// &
+                    'and the sum of species, largest relative change'
                 if (flame%on) call worse((change(n_conserved + flame%ash) - ledger%burnt)/self%first_totals(v_dens))
                 call worse((sum(self%last_totals(n_conserved + 1:)) - self%last_totals(v_dens))/self%first_totals(v_dens))
             end if
@@ -475,7 +475,7 @@ contains
         subroutine worse(error)
             real(r8), intent(in) :: error
 
-            ! A comparison that NaN fails.
+            ! This comparison is false for NaN.
             if (.not. abs(error) <= record%validation%error) record%validation%error = abs(error)
         end subroutine worse
 
@@ -534,7 +534,7 @@ contains
         if (b > 0.0_r8) ratio = a/b
     end function ratio
 
-    !> The most memory that this process had, those pages of hugetlbfs included that it has now [B]; from /proc.
+    !> The peak memory of this process, including its present hugetlbfs pages [B]; from /proc.
     real(r8) function peak_memory()
         character(256) :: line
         integer(i8) :: kib
@@ -553,7 +553,7 @@ contains
         close (unit)
     end function peak_memory
 
-    !> The run, for a person.
+    !> Print the run.
     subroutine print_summary(self, record)
         type(run_t), intent(in) :: self
         type(record_t), intent(in) :: record
@@ -567,7 +567,7 @@ contains
                 to_text(mesh%n_variables)//' variables; '//bytes_to_text(record%working_set)//' of blocks', &
                 '  ranks         '//to_text(mesh%n_ranks)//' of '//to_text(p%threads)//' thread(s)', &
                 '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &
-                ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; populated in '// &
+                ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; first touch '// &
                 to_text(1.0e3_r8*record%populate_seconds, 'f0.2')//' ms', &
                 '  steps         '//to_text(size(self%seconds))//' in '//to_text(sum(self%seconds), 'f0.3')//' s, to time '// &
                 to_text(self%simulation%time, 'g0.6')

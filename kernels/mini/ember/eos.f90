@@ -24,8 +24,8 @@ module ember_eos
         !> The state of a row of `n` zones from density `dens`, mass fractions of the mesh's species, (n, species), and specific
         !> internal energy `eint`: temperature `temp` (a first guess on entry), pressure `pres`, and `gamc`, the adiabatic index
         !> d ln(p)/d ln(rho) at constant entropy, so that the speed of sound is sqrt(gamc*pres/dens). All other arrays: (n).
-        !> Matter that would be colder than a type of equation of state can have it gets the least energy instead, in `eint`.
-        !> Thread-safe. exit_check, with the zone's index in the row, where there is no such state: `temp`, `pres`, `gamc` are
+        !> Matter that would be colder than the equation of state supports gets the lowest energy instead, in `eint`.
+        !> Thread-safe. exit_check, with the zone's index in the row, if the state does not exist: `temp`, `pres`, `gamc` are
         !> then undefined.
         subroutine rows_of(self, n, dens, fraction, eint, temp, pres, gamc, error)
             import :: eos_t, error_t, r8
@@ -62,7 +62,7 @@ contains
         class(gamma_law_t), intent(in) :: self
         integer, intent(in) :: n
         real(r8), intent(in) :: dens(n)
-        real(r8), contiguous, intent(in) :: fraction(:, :)   ! one gas, whatever it is made of
+        real(r8), contiguous, intent(in) :: fraction(:, :)   ! one gas of any composition
         real(r8), intent(inout) :: eint(n), temp(n)
         real(r8), intent(out) :: pres(n), gamc(n)
         type(error_t), intent(inout) :: error
@@ -100,7 +100,7 @@ contains
             if (dens(i) > 0.0_r8 .and. eint(i) > 0.0_r8) cycle
             call error%raise(exit_check, 'no state of the gas in zone '//to_text(i)//' of a row: density '// &
                              to_text(dens(i), 'es12.4')//', specific internal energy '//to_text(eint(i), 'es12.4'), &
-                             'ember_eos', 'a smaller --cfl or --limiter minmod is more robust')
+                             'ember_eos', 'use a smaller --cfl or --limiter minmod, which are more robust')
             return
         end do
     end subroutine name_wrong_zone

@@ -1,19 +1,19 @@
-!> A model flame: fuel becomes ash in a front that diffuses, reacts and moves on with a speed that is set.
+!> A model flame: fuel becomes ash in a front that diffuses, reacts and moves with a given speed.
 !>
 !> The mass fraction phi of the ash, one of the mesh's species, obeys
 !>     rho (d/dt + v grad) phi = rho_f (div(kappa grad phi) + R(phi)/tau),    R = f/4 (phi - e)(1 - phi + e),    0 <= phi <= 1,
 !>     kappa = s b d/16,    tau = b d/(16 s):
 !> the diffusion and reaction of Vladimirova, Weirs & Ryzhik (Combust. Theory Modelling 10 (2006) 727), with the sharpened
 !> reaction, e = 1e-3 and f = 1.309, of Townsley et al. (Astrophys. J. 668 (2007) 1118). d is the width of the finest zones,
-!> everywhere. With b = 4 the front is some five zones wide and moves with the speed s, 1 % faster along an axis of the mesh
-!> and 1 % slower along its diagonals. With the density rho_f of the fuel ahead on the right the front eats the mass rho_f s
-!> of fuel an area and time, however much ash expands. What becomes ash releases the energy q a mass; what diffuses carries it
-!> along, so that the energy in a volume changes by q times the ash in it. So narrow a front is moved along by a flow with
-!> some error: fuel that blows at the front with the speed s makes it 14 % faster, fuel that flows away 5 % slower.
+!> everywhere. With b = 4 the front is about five zones wide and moves with the speed s, 1 % faster along an axis of the mesh
+!> and 1 % slower along its diagonals. With the density rho_f of the fuel ahead on the right-hand side the front consumes
+!> the mass rho_f s of fuel per area and time, however much ash expands. New ash releases the energy q per mass; diffusing
+!> ash carries it along, so that the energy in a volume changes by q times the ash in it. A flow advects such a narrow front
+!> with some error: fuel that flows towards the front with the speed s makes it 14 % faster, fuel that flows away 5 % slower.
 !>
 !> The speed is constant, or that of a laminar flame in carbon and oxygen of equal masses,
 !>     92 km/s (rho/2e9 g/cm^3)^0.805 (Timmes & Woosley, Astrophys. J. 396 (1992) 649, eq. 43),
-!> or, where that is more, what buoyancy wrinkles on scales that the mesh does not resolve make of it, 0.5 sqrt(A g m d) with
+!> or, if larger, the speed due to wrinkling by buoyancy on scales below the mesh, 0.5 sqrt(A g m d) with
 !> m = 0.04 (Townsley et al.): A, the Atwood number of ash below fuel, comes from the equation of state. rho is the density of
 !> the fuel ahead, estimated from that of a zone that has burnt in part. Below a density the flame is quenched.
 module ember_flame
@@ -28,14 +28,15 @@ module ember_flame
     real(r8), parameter :: thickness = 4.0_r8         ! b
     real(r8), parameter :: wrinkling = 0.04_r8        ! m
 
-    !> Zones whose fractions differ by less exchange none, so that it does not matter whether a block takes itself to burn.
+    !> Zones whose fractions differ by less do not exchange ash, so that it does not matter whether a block counts as
+    !> burning.
     real(r8), parameter :: nothing = 1.0e-10_r8
 
     type, public :: flame_t
         logical :: on = .false.
         integer :: fuel = 1, ash = 2            !< species
         real(r8) :: release = 0.0_r8            !< q [erg/g]
-        real(r8) :: speed = 0.0_r8              !< s where it is constant; 0: that of carbon and oxygen [cm/s]
+        real(r8) :: speed = 0.0_r8              !< s if it is constant; 0: that of carbon and oxygen [cm/s]
         real(r8) :: zone = 1.0_r8               !< d [cm]
         real(r8) :: quench = 0.0_r8             !< the density below which nothing burns [g/cm^3]
         !> Atwood numbers by density of the fuel, in even steps of its logarithm.
@@ -62,8 +63,8 @@ contains
         end associate
     end function burns
 
-    !> The mass of fuel that the flame eats an area and time in the zones of a row, density of the fuel times speed [g/(cm^2
-    !> s)], from density, mass fractions (zone, species) and acceleration (zone, direction) [cm/s^2].
+    !> The mass of fuel that the flame consumes per area and time in the zones of a row, density of the fuel times speed
+    !> [g/(cm^2 s)], from density, mass fractions (zone, species) and acceleration (zone, direction) [cm/s^2].
     pure subroutine burning(self, dens, fraction, pull, rate)
         class(flame_t), intent(in) :: self
         real(r8), intent(in) :: dens(row_first:row_last)
@@ -99,9 +100,9 @@ contains
         laminar = 92.0e5_r8*(dens/2.0e9_r8)**0.805_r8
     end function laminar
 
-    !> Add what diffuses to the fluxes of the species, (face, species), and of the energy in `flux`: through faces `first` to
+    !> Add diffusion to the fluxes of the species, (face, species), and of the energy in `flux`: through faces `first` to
     !> `last`, that have zone i of the `left` rows on their lower side and i + shift of the `right` ones on the upper one. Rows of
-    !> mass fractions and of what `burning` gives; `width`: from centre to centre.
+    !> mass fractions and of the result of `burning`; `width`: from centre to centre.
     pure subroutine diffuse(self, first, last, shift, width, left, right, left_rate, right_rate, flux, species)
         class(flame_t), intent(in) :: self
         integer, intent(in) :: first, last, shift
@@ -124,7 +125,7 @@ contains
         end do
     end subroutine diffuse
 
-    !> What of a zone's mass [g/cm^3] becomes ash in `dt`, from its density, that of its ash, and what `burning` gives.
+    !> The mass of a zone [g/cm^3] that becomes ash in `dt`, from its density, that of its ash, and the result of `burning`.
     pure elemental real(r8) function react(self, dt, dens, ash, rate)
         class(flame_t), intent(in) :: self
         real(r8), intent(in) :: dt, dens, ash, rate

@@ -1,8 +1,8 @@
-!> Problem flame: a plane front of the model flame, across a uniform gas at rest, that goes along x.
+!> Problem flame: a plane front of the model flame, through a uniform gas at rest, moving along x.
 !>
 !> Without release the gas stays at rest and the front moves with the flame's speed, into fuel; its exact solution is a uniform
-!> density. With it, and `--boundary-x-lower outflow`, the ash expands and leaves behind the front, the fuel stays at rest.
-!> The front begins a quarter of the way, as wide as it will be.
+!> density. With release, and `--boundary-x-lower outflow`, the ash expands and leaves behind the front, and the fuel stays
+!> at rest. The front starts at a quarter of the domain, with its final width.
 module ember_flame_front
     use ember_flame, only: flame_t
     use ember_gravity, only: gravity_t

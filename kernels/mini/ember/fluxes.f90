@@ -1,8 +1,8 @@
-!> Registers of what passes the faces between levels, and the correction of the coarser side by them.
+!> Registers of the fluxes through faces between levels, and the correction of the coarser side by them.
 !>
 !> A register holds amounts: flux times face area times time step, of the conserved variables, positive in the positive
-!> direction (in cylindrical geometry per radian, as volumes are). Where levels meet, the zones of the coarser block have been
-!> changed by its own amounts; `correct` makes that the sum of the finer ones, so that nothing is lost or made
+!> direction (in cylindrical geometry per radian, like volumes). Where levels meet, the zones of the coarser block have been
+!> changed by its own amounts; `correct` replaces these by the sum of the finer ones, so that nothing is lost or created
 !> (M. J. Berger, P. Colella, J. Comput. Phys. 82 (1989) 64).
 module ember_fluxes
     use ember_mesh, only: block_zones, first_guard, first_species, last_guard, mesh_t, n_conserved
@@ -29,7 +29,7 @@ module ember_fluxes
     end type message_t
 
     type, public :: registers_t
-        integer, private :: n = 0                       !< amounts a zone
+        integer, private :: n = 0                       !< amounts per zone
         integer, private :: n_together = 1              !< zones of a register in its second direction along one coarser zone
         integer, allocatable, private :: at(:, :, :)    !< (side, direction, leaf): register, 0 for none
         real(r8), pointer, contiguous, private :: amount(:, :, :, :) => null()   !< (variable, a, b, register)
@@ -47,8 +47,8 @@ module ember_fluxes
 
 contains
 
-    !> Registers for the faces of this rank's leaves at which levels meet, cleared: after each change of the tree or its
-    !> owners.
+    !> Set up cleared registers for the faces of this rank's leaves at which levels meet: after each change of the tree or
+    !> its owners.
     subroutine build(self, mesh)
         class(registers_t), intent(inout) :: self
         type(mesh_t), intent(in) :: mesh
@@ -84,7 +84,7 @@ contains
         allocate (self%amount(self%n, block_zones, merge(block_zones, 1, mesh%dims == 3), n_registers))
         call self%clear()
 
-        ! Once to count, once to note.
+        ! Once to count, once to store.
         do pass = 1, 2
             n_meetings = 0
             n_first = 0
@@ -123,7 +123,7 @@ contains
         end do
         self%first(n_first + 1) = n_meetings + 1
 
-        ! So far messages start within the part of their rank.
+        ! Until here message starts are relative to the part of their rank.
         do m = 1, n_messages
             message = self%message(m)
             self%message(m)%start = message%start + sum(self%send_count(:message%rank - 1))
@@ -169,7 +169,7 @@ contains
     end subroutine build
 
     !> The register of a face of `leaf`, at the lower (1) or upper (2) end of `direction`: amounts (variable, a, b), a and b
-    !> the other two directions in order; null where no levels meet or another rank has the leaf.
+    !> the other two directions in order; null if no levels meet or another rank has the leaf.
     function face(self, leaf, direction, side) result(p)
         class(registers_t), intent(in) :: self
         integer, intent(in) :: leaf, direction, side
@@ -191,7 +191,7 @@ contains
     end subroutine clear
 
     !> Correct the conserved variables of coarser leaves along faces to finer ones, together with the other ranks:
-    !> `touched(leaf)` tells which leaves of this rank have changed.
+    !> `touched(leaf)` marks the leaves of this rank that have changed.
     subroutine correct(self, mesh, comm, touched)
         class(registers_t), intent(inout) :: self
         type(mesh_t), intent(inout) :: mesh
@@ -244,7 +244,7 @@ contains
                 do a = 1, half
                     zone(along) = [a0 + a, b0 + b]
                     change = (self%amount(:, a0 + a, b0 + b, meeting%coarse) - part(:, a, b))/volume(zone(1))
-                    ! What passes the lower face enters the block.
+                    ! The flux through the lower face enters the block.
                     if (meeting%side == 1) change = -change
                     do v = 1, self%n
                         if (mesh%variable_last) then
@@ -262,7 +262,7 @@ contains
         end do
     end subroutine correct_face
 
-    !> Sums of a finer leaf's amounts over what is one zone of the coarser leaf, by pairs: `n_b` zones of the register in the
+    !> Sums of a finer leaf's amounts over one zone of the coarser leaf, by pairs: `n_b` zones of the register in the
     !> second direction, `n_together` of which are one.
     pure subroutine sum_fine(n, n_b, n_together, amount, total)
         integer, intent(in) :: n, n_b, n_together
@@ -282,7 +282,7 @@ contains
         end do
     end subroutine sum_fine
 
-    !> What lies across a face of `leaf`.
+    !> The neighbours across a face of `leaf`.
     pure subroutine across(mesh, leaf, direction, side, relation, leaves, n)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: leaf, direction, side

@@ -2,8 +2,8 @@
 !>
 !> Unsplit MUSCL-Hancock (van Leer 1979, J. Comput. Phys. 32, 101; Toro, Riemann Solvers and Numerical Methods for Fluid
 !> Dynamics, ch. 14 and 16): in each zone the primitive variables are linear, their slopes limited; the values at all faces
-!> are brought half a step forward by the Euler equations in primitive form, transverse terms included; one Riemann problem
-!> a face then gives a flux that is of second order in space and time. The Riemann solver is HLLC (Toro, Spruce & Speares
+!> are advanced half a step by the Euler equations in primitive form, transverse terms included; one Riemann problem
+!> per face then gives a flux of second order in space and time. The Riemann solver is HLLC (Toro, Spruce & Speares
 !> 1994, Shock Waves 4, 25) with Davis' bounds of the wave speeds (1988, SIAM J. Sci. Stat. Comput. 9, 445).
 module ember_godunov
     use ember_mesh, only: first_guard, last_guard
@@ -11,11 +11,11 @@ module ember_godunov
     implicit none
     private
 
-    !> Bounds of a row of zones: the guard cells, and what makes a row whole cache lines and whole vectors.
+    !> Bounds of a row of zones: the guard cells, and padding to whole cache lines and whole vectors.
     integer, parameter, public :: row_first = first_guard - 2, row_last = last_guard + 2
 
-    !> Primitive variables: density, velocities, pressure; then of the zone's matter, without slopes: the adiabatic index
-    !> of the sound speed, and the ratio of internal energy per volume to pressure.
+    !> Primitive variables: density, velocities, pressure; then those of the zone's matter, without slopes: the adiabatic
+    !> index of the sound speed, and the ratio of internal energy per volume to pressure.
     integer, parameter, public :: p_dens = 1, p_velx = 2, p_vely = 3, p_velz = 4, p_pres = 5, p_gamc = 6, p_ratio = 7
     integer, parameter, public :: n_sloped = 5, n_primitive = 7
 
@@ -32,11 +32,11 @@ contains
     !> The states at the faces of the zones first_guard to last_guard of a row, half a time step forward.
     !>
     !> `west` and `east` are the row itself shifted in memory; `south`, `north`, `below`, `above` its neighbours in the second
-    !> and third direction: (zone, variable). `half` holds dt/2 over the zone's width in each direction, 0 where the mesh has
+    !> and third direction: (zone, variable). `half` holds dt/2 over the zone's width in each direction, 0 if the mesh has
     !> no such direction. `steepness` is 1 for minmod, 2 for the monotonised central limiter (van Leer 1977). `curvature` is
     !> dt/2 over the radius of each zone in cylindrical geometry, 0 otherwise.
     !> A zone whose extrapolated density or pressure is not positive keeps its mean at all faces.
-    !> With `pres_slopes`, (zone, direction), the pressure has these in a plane, in place of limited ones.
+    !> With `pres_slopes`, (zone, direction), the pressure has these in a plane, instead of limited ones.
     pure subroutine trace_row(row, south, north, below, above, half, steepness, curvature, faces, pres_slopes)
         real(r8), intent(in), dimension(row_first:row_last, n_primitive) :: row, south, north, below, above
         real(r8), intent(in) :: half(3), steepness, curvature(row_first:row_last)
@@ -135,8 +135,8 @@ contains
         end do
     end subroutine trace_row
 
-    !> The limited slope from the differences to both neighbours: central, or `steepness` times the smaller of the two where
-    !> that is less, and nothing at an extremum.
+    !> The limited slope from the differences to both neighbours: central, or `steepness` times the smaller of the two if
+    !> that is less, and zero at an extremum.
     pure elemental real(r8) function limited(lower, upper, steepness)
         real(r8), intent(in) :: lower, upper, steepness
         real(r8) :: central
@@ -148,7 +148,7 @@ contains
 
     !> The fluxes of mass, momentum (by direction) and energy, (face, variable), through the faces `first` to `last` normal to
     !> `direction`: face i has the state left(i, :) on its lower side and right(i + shift, :) on the upper one. `left_matter`
-    !> and `right_matter` are the rows of primitive variables where these come from, for the adiabatic indices.
+    !> and `right_matter` are the rows of primitive variables that they come from, for the adiabatic indices.
     pure subroutine hllc_row(direction, first, last, shift, left, right, left_matter, right_matter, flux)
         integer, intent(in) :: direction, first, last, shift
         real(r8), intent(in), dimension(row_first:row_last, n_sloped) :: left, right

@@ -1,15 +1,16 @@
-!> The gravity of matter that is layered about the origin, in 2-d cylindrical geometry: that of its spherical average.
+!> The gravity of matter layered around the origin, in 2-d cylindrical geometry: that of its spherical average.
 !>
-!> Shells half as thick as the finest zones are wide take the zones' volumes, masses and radial momenta, each zone's spread
-!> evenly over the radii that it covers. A shell's mean density, times its true volume, is its mass: so the mass within a
-!> radius has no noise from the way zones fill shells. Within a shell the mean density counts, so that gravity is exactly
-!> proportional to the radius where the density is constant. Half a step ahead, which makes the sources of second order in
-!> time, the mass within a radius has changed by what flows through it.
+!> Shells half as thick as the finest zones collect the zones' volumes, masses and radial momenta, each zone's spread
+!> evenly over the radii that it covers. A shell's mean density, times its true volume, is its mass, so that the mass within
+!> a radius has no noise from the distribution of zones over shells. Within a shell the mean density is used, so that
+!> gravity is exactly proportional to the radius where the density is constant. Half a step ahead, which makes the sources
+!> of second order in time, the mass within a radius has changed by what flows through it.
 !>
-!> Sums over leaves are of integers, units of 2^-60 of the largest sums that can be: neither ranks nor threads change a bit.
+!> Sums over leaves are sums of integers, in units of 2^-60 of the largest possible sums, so that they do not depend on
+!> ranks or threads.
 !>
-!> An ambient gas has no weight: the force on a zone is that on the density above the ambient one. So a thin atmosphere at
-!> rest around a star stays where it is, and the star's surface meets it without a jump of weight.
+!> An ambient gas has no weight: the force on a zone is that on the density above the ambient one. A thin atmosphere at
+!> rest around a star thus stays at rest, without a jump of weight at the star's surface.
 module ember_gravity
     use ember_container, only: load_interior
     use ember_mesh, only: block_zones, first_guard, last_guard, mesh_t, v_dens, v_momx, v_momy
@@ -61,7 +62,7 @@ contains
         allocate (self%mass(0:n), self%mean(n), source=0.0_r8)
     end subroutine start
 
-    !> Find the mass within each radius, `ahead` [s] from now. All ranks together.
+    !> Compute the mass within each radius, `ahead` [s] from now. Called by all ranks.
     subroutine measure(self, mesh, comm, ahead)
         class(gravity_t), intent(inout) :: self
         type(mesh_t), intent(in) :: mesh
@@ -120,9 +121,9 @@ contains
         end do
     end subroutine measure
 
-    !> Take out of the mean densities of shells what spreading zones over radii has added: of zones of width w (`square`, w^2)
-    !> that is w^2/24 (rho'' + 4 rho'/r) to second order. Where that is no small part, the density is not smooth, and it
-    !> stays.
+    !> Subtract from the mean densities of shells the effect of spreading zones over radii: for zones of width w (`square`,
+    !> w^2) that is w^2/24 (rho'' + 4 rho'/r) to second order. Where that is not small, the density is not smooth, and it
+    !> is left unchanged.
     pure subroutine sharpen(width, square, mean)
         real(r8), intent(in) :: width, square(:)
         real(r8), intent(inout) :: mean(:)
@@ -167,7 +168,7 @@ contains
         width = mesh%zone_size(mesh%tree%level(leaf))
         x = places(mesh, leaf, 1, 1, block_zones)
         y = places(mesh, leaf, 2, 1, block_zones)
-        ! No zone of the block lies nearer to the origin than the nearest of its edges, or farther than the farthest.
+        ! No zone of the block is nearer to the origin than the nearest of its edges, or farther than the farthest.
         radius = hypot(max(0.0_r8, x(1) - width(1)), max(0.0_r8, minval(abs(y)) - width(2)))
         first = max(1, min(size(sums, 2), int(radius/self%width) - 1))
         radius = hypot(x(block_zones) + width(1), maxval(abs(y)) + width(2))
@@ -194,7 +195,7 @@ contains
         end do
     end subroutine sum_leaf
 
-    !> Where the zones `first` to `last` of a leaf have their centres, in a direction: the same numbers from whichever leaf.
+    !> The centres of the zones `first` to `last` of a leaf in a direction: the same numbers from every leaf.
     pure function places(mesh, leaf, direction, first, last) result(x)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: leaf, direction, first, last

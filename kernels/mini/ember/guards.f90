@@ -1,8 +1,8 @@
 !> The fill of guard cells on faces and edges of blocks (in 2-d: sides and corners), for all variables.
 !>
-!> Two phases. First copies from leaves of equal level and means from finer ones, then what the boundaries say. Then
-!> prolongation from coarser leaves: its stars lie, by the nesting of leaves, in zones that the first phase has filled; and
-!> the boundaries of those blocks again. A guard cell depends on the mesh alone, not on who fills it.
+!> Two phases. First copies from leaves of equal level and means from finer ones, then the boundary conditions. Then
+!> prolongation from coarser leaves: by the nesting of leaves its stars are in zones filled by the first phase; and
+!> the boundaries of those blocks again. A guard cell depends only on the mesh, not on the rank or thread that fills it.
 module ember_guards
     use ember_container, only: copy_box, pack_box, pack_star, prolong_star, restrict_box, restrict_to, star_size, unpack_box
     use ember_mesh, only: block_zones, first_guard, guard_zones, last_guard, mesh_t, reflecting, v_momx
@@ -14,9 +14,9 @@ module ember_guards
 
     integer, parameter :: half = block_zones/2
     integer, parameter :: n_most = 6*4 + 12*2             !< transfers to a block: of each face four, of each edge two
-    integer, parameter :: n_largest = 3*half**2 + 4*half  !< zones of the star of a face, which are more than means for it
+    integer, parameter :: n_largest = 3*half**2 + 4*half  !< zones of the star of a face, more than its means
 
-    !> What goes from a leaf to the guard cells of another. Boxes: of zones for a copy; of the means in the finer leaf's
+    !> A transfer from a leaf to the guard cells of another. Boxes: of zones for a copy; of the means in the finer leaf's
     !> count; of the coarse zones that cover `to_box`.
     type :: transfer_t
         integer :: relation = outside              !< of the source to the destination
@@ -50,7 +50,7 @@ module ember_guards
 
 contains
 
-    !> Find out what this rank copies, sends and receives: after each change of the tree or its owners.
+    !> Set up what this rank copies, sends and receives: after each change of the tree or its owners.
     subroutine build(self, mesh)
         class(guards_t), intent(inout) :: self
         type(mesh_t), intent(in) :: mesh
@@ -75,7 +75,7 @@ contains
             call note_bounded(self%phase(1), leaf)
             if (any(list(:n)%relation == coarser)) call note_bounded(self%phase(2), leaf)
         end do
-        ! The same walk over the leaves of others that touch those of this rank, as their owner does it.
+        ! The same walk as their owner's over the leaves of other ranks that touch those of this rank.
         do leaf = 1, mesh%tree%n_leaves
             if (.not. beyond(leaf)) cycle
             call transfers_to(mesh, leaf, list, n)
@@ -107,7 +107,7 @@ contains
         allocate (phase%first(n + 1), phase%bounded(n))
     end subroutine start_phase
 
-    !> Add the transfer `t` to what this rank does by itself (`here`) or receives.
+    !> Add the transfer `t` to those within this rank (`here`) or those that it receives.
     pure subroutine note(phase, t, here)
         type(phase_t), intent(inout) :: phase
         type(transfer_t), intent(in) :: t
@@ -188,7 +188,7 @@ contains
         end do
     end subroutine fill_one
 
-    !> Put what a transfer needs of its source into the messages.
+    !> Pack the data that a transfer needs from its source into the messages.
     subroutine send_one(mesh, t, buffer)
         type(mesh_t), intent(in) :: mesh
         type(transfer_t), intent(in) :: t
@@ -206,7 +206,7 @@ contains
         end select
     end subroutine send_one
 
-    !> Do a transfer whose source has come by message.
+    !> Do a transfer whose source arrived by message.
     subroutine receive_one(mesh, t, buffer)
         type(mesh_t), intent(inout) :: mesh
         type(transfer_t), intent(in) :: t
@@ -221,7 +221,7 @@ contains
         end if
     end subroutine receive_one
 
-    !> All transfers to `leaf`, `n` of them, in an order that the tree alone sets.
+    !> All transfers to `leaf`, `n` of them, in an order determined by the tree.
     pure subroutine transfers_to(mesh, leaf, list, n)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: leaf
@@ -248,7 +248,7 @@ contains
         end do
     end subroutine transfers_to
 
-    !> Whether guard cells in this direction matter: those across faces and edges.
+    !> Whether guard cells in this direction are needed: those across faces and edges.
     pure logical function has_guards(direction)
         integer, intent(in) :: direction(3)
 
@@ -322,8 +322,8 @@ contains
         end do
     end subroutine note_others
 
-    !> Where each transfer stands in the messages, one after another within the part of its peer; `sent` says that the peer
-    !> is the destination's owner, otherwise the source's. `n_values` a rank.
+    !> The position of each transfer in the messages, consecutive within the part of its peer; `sent`: the peer
+    !> is the destination's owner, otherwise the source's. `n_values` per rank.
     subroutine place_messages(mesh, list, sent, n_values)
         type(mesh_t), intent(in) :: mesh
         type(transfers_t), intent(inout) :: list
@@ -401,7 +401,7 @@ contains
         end do
     end function touches_boundary
 
-    !> Whether the lower (1) or upper (2) face of `leaf` in direction `d` lies on the boundary of the domain.
+    !> Whether the lower (1) or upper (2) face of `leaf` in direction `d` is on the boundary of the domain.
     pure logical function on_boundary(mesh, leaf, d, side)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: leaf, d, side
@@ -415,8 +415,8 @@ contains
         end if
     end function on_boundary
 
-    !> Fill the guard cells of `leaf` beyond the boundary of the domain: each direction takes the guard cells of those before
-    !> it along, so that edges are right.
+    !> Fill the guard cells of `leaf` beyond the boundary of the domain: each direction includes the guard cells of the
+    !> previous ones, so that edges are correct.
     subroutine fill_boundaries(mesh, leaf)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: leaf

@@ -1,11 +1,11 @@
 !> The equation of state of degenerate matter (module `helmholtz`) for the zones of a mesh with species.
 !>
-!> A species is a kind of nucleus, or a mixture in fixed parts: mean mass number A and charge Z. In a zone with mass fractions
-!> X the mean mass number is 1/sum(X/A), the mean charge that times sum(X Z/A).
+!> A species is a kind of nucleus, or a mixture of fixed composition: mean mass number A and charge Z. In a zone with mass
+!> fractions X the mean mass number is 1/sum(X/A), the mean charge that times sum(X Z/A).
 !>
-!> In strongly degenerate matter the heat is a small part of the energy, 1e-4 and less, and the error of a step may leave
-!> less energy than matter without any heat has. So matter is never colder than `coldest`: below the energy at that
-!> temperature it gets that energy. What this adds is counted (ember_hydro, ledger_t).
+!> In strongly degenerate matter heat is a small part of the energy, 1e-4 and less, and the error of a step may leave
+!> less energy than matter at zero temperature. Matter is therefore never colder than `coldest`: below the energy at that
+!> temperature it gets that energy. The added energy is counted (ember_hydro, ledger_t).
 module ember_helmholtz_eos
     use ember_eos, only: eos_t
     use helmholtz, only: c_abar, c_dens, c_eint, c_gam1, c_pres, c_temp, c_zbar, given_energy, given_temperature, &
@@ -16,7 +16,8 @@ module ember_helmholtz_eos
     implicit none
     private
 
-    !> Energies at the lowest temperature are interpolated over the logarithm of the density, in so many points of so many a decade.
+    !> Energies at the lowest temperature are interpolated over the logarithm of the density, with this number of points per
+    !> decade.
     real(r8), parameter :: first_decade = -8.0_r8, last_decade = 12.0_r8
     integer, parameter :: a_decade = 64, n_points = nint(last_decade - first_decade)*a_decade + 1
     real(r8), parameter :: step = log(10.0_r8)/a_decade, first_log = first_decade*log(10.0_r8)
@@ -65,7 +66,7 @@ contains
         end do
     end subroutine start
 
-    !> As eos_t%rows has it; `temp` > 0 is the first guess.
+    !> As eos_t%rows; `temp` > 0 is the first guess.
     subroutine rows(self, n, dens, fraction, eint, temp, pres, gamc, error)
         class(helmholtz_eos_t), intent(in) :: self
         integer, intent(in) :: n
@@ -140,8 +141,8 @@ contains
         state(1:n, c_zbar) = electrons/nuclei
     end subroutine mix
 
-    !> Give matter that would be too cold the least energy that it may have: by cubic interpolation, for each species, of a
-    !> mixture the mean.
+    !> Give matter that would be too cold the lowest allowed energy: by cubic interpolation per species, for a
+    !> mixture their mean.
     subroutine raise_cold(self, n, dens, fraction, eint)
         class(helmholtz_eos_t), intent(in) :: self
         integer, intent(in) :: n
@@ -165,7 +166,7 @@ contains
             do s = 1, size(self%mass_number)
                 least = least + fraction(i, s)*sum(weight*self%least(k:k + 3, s))
             end do
-            if (eint(i) < least) eint(i) = least   ! not where it is NaN
+            if (eint(i) < least) eint(i) = least   ! not if it is NaN
         end do
     end subroutine raise_cold
 

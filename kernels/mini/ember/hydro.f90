@@ -1,11 +1,11 @@
 !> The hydrodynamic update of one block: a time step of the Euler equations for its zones, from filled guard cells.
 !>
-!> The block passes through once, plane by plane (third index): three planes of primitive variables are at hand, the fluxes
-!> are made row by row, and a plane whose last flux is known is finished and stored. What a thread needs beside the container
+!> The block is traversed once, plane by plane (third index): three planes of primitive variables are kept, the fluxes
+!> are computed row by row, and a plane whose last flux is known is finished and stored. The working data of a thread
 !> stays in its cache.
 !>
-!> With species, or gravity, there is more to a step: the species' fluxes, the flame's, sources. The equation of state is not
-!> called then: the fluxes between levels are put right first, and `finish_block` calls it once for all zones.
+!> With species, or gravity, a step also has the fluxes of the species and the flame, and sources. The equation of state is
+!> not called then: the fluxes between levels are corrected first, and `finish_block` calls it once for all zones.
 module ember_hydro
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     use ember_eos, only: eos_t
@@ -28,11 +28,11 @@ module ember_hydro
 
     integer, parameter :: nb = block_zones
 
-    !> What a thread needs besides, where there are species or gravity.
+    !> Additional work space of a thread with species or gravity.
     type :: extra_t
-        type(matter_t) :: matter(0:1)                  ! of a row and the one before
+        type(matter_t) :: matter(0:1)                  ! of a row and the previous one
         real(r8), allocatable :: fraction(:, :, :, :)  ! (zone, species, row, one of three planes)
-        real(r8), allocatable :: burning(:, :, :)      ! (zone, row, one of three planes), mass an area and time
+        real(r8), allocatable :: burning(:, :, :)      ! (zone, row, one of three planes), mass per area and time
         logical :: burns(0:2) = .false.                ! (one of three planes)
         real(r8), allocatable :: flux(:, :)            ! (face, species) of a row
         real(r8), allocatable :: change(:, :, :, :)    ! (zone, species, row, one of two planes)
@@ -43,11 +43,11 @@ module ember_hydro
         real(r8), allocatable :: slopes(:, :), bend(:, :)   ! (zone, direction): of the pressure in a row
     end type extra_t
 
-    !> What a thread works in, and the time that it spent in the equation of state.
+    !> The work space of a thread, and its time in the equation of state.
     type, public :: scratch_t
         private
         real(r8), allocatable :: plane(:, :, :, :)   ! (zone, variable, row, one of three planes), primitive
-        type(faces_t), allocatable :: faces(:)       ! of a row and the one before
+        type(faces_t), allocatable :: faces(:)       ! of a row and the previous one
         real(r8), allocatable :: upper(:, :, :)      ! (zone, variable, row): upper faces in the third direction, plane before
         real(r8), allocatable :: change(:, :, :, :)  ! (zone, variable, row, one of two planes), conserved
         real(r8), allocatable :: state(:, :, :)      ! (zone, row, variable), conserved
@@ -60,14 +60,14 @@ module ember_hydro
         procedure :: start
     end type scratch_t
 
-    !> What happened in zones besides fluxes; in cylindrical geometry per radian.
+    !> Changes of zones other than fluxes; in cylindrical geometry per radian.
     type, public :: ledger_t
         real(r8) :: burnt = 0.0_r8    !< mass that became ash
-        real(r8) :: work = 0.0_r8     !< energy that gravity gave
-        real(r8) :: raised = 0.0_r8   !< energy that matter got which would have been too cold
+        real(r8) :: work = 0.0_r8     !< work of gravity
+        real(r8) :: raised = 0.0_r8   !< energy added to matter that would have been too cold
     end type ledger_t
 
-    !> The place of a leaf's face in the flux registers; not associated where the neighbour is of the same level.
+    !> A leaf's face in the flux registers; not associated if the neighbour has the same level.
     type :: face_registers_t
         real(r8), pointer, contiguous :: at(:, :, :) => null()
         logical :: open = .false.   ! an outflow boundary
@@ -86,8 +86,8 @@ module ember_hydro
 
 contains
 
-    !> Allocate, for a mesh with `n_species` and with gravity or without; values are such that what lies beyond the guard cells
-    !> disturbs nothing.
+    !> Allocate, for a mesh with `n_species` and with gravity or without; values are chosen so that zones beyond the guard
+    !> cells have no effect.
     subroutine start(self, n_species, gravity)
         class(scratch_t), intent(inout) :: self
         integer, intent(in) :: n_species
@@ -120,12 +120,12 @@ contains
         end associate
     end subroutine start
 
-    !> Advance the zones of `leaf` by `dt`, and bring their derived variables up to date.
+    !> Advance the zones of `leaf` by `dt`, and update their derived variables.
     !>
     !> `steepness`: of the limiter, see ember_godunov. `rate`: the largest sum over directions of (|v| + c)/width [1/s], of
-    !> the new state. `lost`, of the conserved variables and species, grows by what leaves the domain through outflow boundaries.
-    !> With species or gravity, derived variables and `rate` are left as they are, and `ledger` grows.
-    !> Raises exit_check where density or internal energy is not positive any more.
+    !> the new state. `lost`, of the conserved variables and species, grows by the outflow through boundaries of the domain.
+    !> With species or gravity, derived variables and `rate` are not changed, and `ledger` grows.
+    !> Raises exit_check if density or internal energy is no longer positive.
     subroutine advance_block(mesh, leaf, dt, steepness, eos, gravity, flame, registers, scratch, rate, lost, ledger, error)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: leaf
@@ -234,7 +234,7 @@ contains
             end if
         end subroutine finish
 
-        !> All fluxes that the rows of plane k take part in, with the planes at the given places.
+        !> All fluxes of the rows of plane k, with the planes at the given positions.
         subroutine sweep_plane(k, below, here, above)
             integer, intent(in) :: k, below, here, above
             logical :: inner
@@ -308,7 +308,7 @@ contains
             end associate
         end subroutine sweep_plane
 
-        !> Add what passes a row's faces; `factor` is dt over the width, negative for upper faces.
+        !> Add the fluxes through a row's faces; `factor` is dt over the width, negative for upper faces.
         pure subroutine add_layer(change, flux, factor)
             real(r8), intent(inout) :: change(nb, n_conserved)
             real(r8), intent(in) :: flux(row_first:row_last, n_sloped), factor
@@ -322,7 +322,7 @@ contains
             end do
         end subroutine add_layer
 
-        !> Keep what passes a row of the block's faces, between levels or (`outwards`: the sign) out of the domain.
+        !> Store the fluxes through a row of the block's faces, between levels or (`outwards`: the sign) out of the domain.
         subroutine register_layer(face, outwards, flux, area_dt, row)
             type(face_registers_t), intent(in) :: face
             real(r8), intent(in) :: outwards, flux(row_first:row_last, n_sloped), area_dt(nb)
@@ -335,7 +335,7 @@ contains
             end do
         end subroutine register_layer
 
-        !> Load what plane k has besides, as number `to` of the three.
+        !> Load the additional data of plane k, as number `to` of the three.
         subroutine load_more(k, to)
             integer, intent(in) :: k, to
             integer :: d, r
@@ -386,7 +386,7 @@ contains
             end associate
         end subroutine trace_more
 
-        !> The fluxes between the zones of row j, and what those of the species do.
+        !> The fluxes between the zones of row j, and the effect of those of the species.
         subroutine more_along_rows(k, here)
             integer, intent(in) :: k, here
 
@@ -485,7 +485,7 @@ contains
 
     end subroutine advance_block
 
-    !> Store the conserved variables and species of plane k, changed by what passed the faces, by gravity and by the flame:
+    !> Store the conserved variables and species of plane k, changed by the fluxes, by gravity and by the flame:
     !> `gas`, the primitive variables before; `plane`, its number of three; `layer`, of two.
     subroutine store_plane(mesh, slot, k, dt, volume, width, gravity, flame, gas, change, plane, layer, extra, ledger)
         type(mesh_t), intent(inout) :: mesh
@@ -503,7 +503,7 @@ contains
         do j = 1, nb
             if (gravity%on) then
                 do i = 1, nb
-                    ! Density and flux of mass half a step ahead; of the flux, the part that has weight.
+                    ! Density and flux of mass half a step ahead; of the flux only the part with weight.
                     middle = gas(i, p_dens, j) + 0.5_r8*change(i, v_dens, j)
                     weight = max(middle - gravity%ambient, 0.0_r8)
                     work = 0.0_r8
@@ -628,7 +628,7 @@ contains
         real(r8) :: inverse
         integer :: i
 
-        ! Apart from the arithmetic, so that the compilers do not make gathers of these loads.
+        ! Separate from the arithmetic, so that compilers do not turn these loads into gathers.
         do i = first_guard, last_guard
             row(i, p_dens) = zone(v_dens, i)
             row(i, p_velx) = zone(v_momx, i)
@@ -650,7 +650,7 @@ contains
         end do
     end subroutine primitive_zones
 
-    !> Bring the derived variables of a leaf up to date, its conserved variables having been set.
+    !> Update the derived variables of a leaf after its conserved variables were set.
     !> `rate`: the largest sum over directions of (|v| + c)/width. Raises exit_check as advance_block does.
     subroutine finish_block(mesh, leaf, eos, scratch, rate, ledger, error)
         type(mesh_t), intent(inout) :: mesh
@@ -704,8 +704,8 @@ contains
         end associate
     end subroutine rate_of_block
 
-    !> Change the conserved variables of plane k, (zone, variable, row), and derive the others. `rate` grows to what the
-    !> plane's zones have.
+    !> Change the conserved variables of plane k, (zone, variable, row), and derive the others. `rate` grows to that of the
+    !> plane's zones.
     subroutine finish_plane(mesh, slot, k, change, eos, volume, width, scratch, rate, ledger, error)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: slot, k
@@ -853,7 +853,7 @@ contains
         end do
     end subroutine fastest
 
-    !> Ask for a row of zones, all their variables together, ahead of its use.
+    !> Prefetch a row of zones, with all their variables.
     subroutine prefetch_row(zones)
         real(r8), intent(in), contiguous :: zones(:, :)
 

@@ -1,17 +1,17 @@
-!> The log of a run: a table, one row a step or so, that grows while the run goes on.
+!> The log of a run: a table, about one row per step, that grows during the run.
 !>
 !> Comma-separated, with a line of names. Sums over the domain are of the conserved variables; seconds are sums since the
-!> start of the process; of the container, the bytes that lie on huge and on base pages by the kernel's account. With species
-!> or gravity there is more: the largest density; of the whole domain, all round the axis, what has burnt and was released
-!> since the start of the process, the gravitational energy, and what gravity gave and matter that would have been too
-!> cold got.
+!> start of the process; for the container, the bytes on huge and on base pages by the operating system's accounting. With
+!> species or gravity, also: the largest density; for the whole domain, over the full angle, the burnt mass and the energy
+!> released since the start of the process, the gravitational energy, the work of gravity, and the energy added to matter
+!> that would have been too cold.
 module ember_log
     use ember_hydro, only: ledger_t
     use ember_mesh, only: cylindrical, mesh_t, n_conserved
     use ember_simulation, only: in_gravity, region_name, simulation_t
     use pw_error, only: error_t, exit_system
     use pw_kinds, only: i8, r8
-    use pw_pages, only: pages_policy_t, pages_proof_t, pages_prove
+    use pw_pages, only: pages_policy_t, observed_pages_t, pages_observe
     use pw_text, only: to_text
     implicit none
     private
@@ -34,7 +34,7 @@ module ember_log
 
 contains
 
-    !> Begin the log, or go on with the one that a run left which this one goes on from. Exit code 4: the file cannot be
+    !> Begin the log, or continue the log of the run that this one continues. Exit code 4: the file cannot be
     !> written.
     subroutine open_log(self, path, simulation, error)
         class(log_t), intent(inout) :: self
@@ -68,7 +68,7 @@ contains
         real(r8), intent(in) :: totals(:), seconds, densest
         type(ledger_t), intent(in) :: ledger
         type(error_t), intent(inout) :: error
-        type(pages_proof_t) :: proof
+        type(observed_pages_t) :: observed
         character(256) :: message
         character(:), allocatable :: row
         real(r8) :: round, potential
@@ -77,9 +77,9 @@ contains
 
         if (len(self%path) == 0) return
         associate (mesh => simulation%mesh)
-            call pages_prove([mesh%memory], mesh%memory%policy, proof, error)
+            call pages_observe([mesh%memory], mesh%memory%policy, observed, error)
             if (error%failed()) return
-            huge_bytes = proof%arrays(1)%huge_bytes
+            huge_bytes = observed%arrays(1)%huge_bytes
             row = to_text(simulation%step)//','//number(simulation%time)//','//number(simulation%dt)//','// &
                   to_text(mesh%tree%n_leaves)
             do i = 1, n_conserved
@@ -128,7 +128,7 @@ contains
         type(error_t), intent(inout) :: error
 
         if (status /= 0) call error%raise(exit_system, 'cannot write the log '//self%path//': '//trim(message), 'ember_log', &
-                                          'make room, or name another file with --log')
+                                          'free space, or choose another file with --log')
     end subroutine check
 
 end module ember_log

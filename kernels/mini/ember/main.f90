@@ -4,7 +4,7 @@ program main
     use ember_parallel, only: comm_t
     use ember_parameters, only: declare_parameters, read_parameters
     use pw_error, only: end_program, error_t
-    use pw_openmp_runtime, only: prove_runtime
+    use pw_openmp_runtime, only: verify_runtime
     use pw_options, only: options_t
     use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
     use pw_record, only: configuration_t
@@ -23,7 +23,7 @@ program main
 
 contains
 
-    !> Ranks first, so that one of them answers the command line and tells what failed.
+    !> Ranks first, so that one of them answers the command line and reports errors.
     subroutine work(comm)
         type(comm_t), intent(inout) :: comm
         logical :: first, answered
@@ -33,7 +33,7 @@ contains
         first = comm%rank == 0
         call read_command_line(options, program, configuration, answered, error, quiet=.not. first)
         if (.not. answered) then
-            call prove_runtime(configuration, error)
+            call verify_runtime(configuration, error)
             if (.not. error%failed()) call inherit_parameters(options, comm, error)
             if (.not. error%failed()) call read_parameters(options, run%parameters, error)
             if (.not. error%failed()) call run%begin(options, error)

@@ -1,4 +1,4 @@
-!> The mesh that all parts of ember share: blocks of equal shape, the variables of their zones in one container.
+!> The mesh shared by all modules of ember: blocks of equal shape, the variables of their zones in one container.
 !>
 !> A block has `block_zones` zones in each of `dims` directions, with `guard_zones` guard cells on each side. Block b of the
 !> container is the leaf of the tree whose slot is b; only leaves have data. The third direction of a 2-d mesh has one zone
@@ -32,9 +32,9 @@ module ember_mesh
         type(tree_t) :: tree
         integer :: rank = 0, n_ranks = 1
         integer :: capacity = 0                               !< slots of the container on this rank
-        integer, allocatable :: slot(:)                       !< (leaf) its slot here, 0 where another rank has it
+        integer, allocatable :: slot(:)                       !< (leaf) its slot here, 0 if another rank has it
         integer, allocatable :: local(:)                      !< the leaves of this rank, in Morton order
-        integer, allocatable :: free(:)                       !< slots that no leaf has; the last is taken next
+        integer, allocatable :: free(:)                       !< slots without a leaf; the last is used next
         integer :: n_free = 0
         !> The container, one of the two: (variable, i, j, k, slot), or (i, j, k, variable, slot).
         real(r8), pointer, contiguous :: aos(:, :, :, :, :) => null(), soa(:, :, :, :, :) => null()
@@ -86,7 +86,7 @@ contains
         width(:self%dims) = width(:self%dims)/2.0_r8**level
     end function zone_size
 
-    !> The lower corner of a leaf, without guard cells: the same number from whichever level it is reckoned.
+    !> The lower corner of a leaf, without guard cells: the same number from whichever level it is computed.
     pure function block_corner(self, leaf) result(corner)
         class(mesh_t), intent(in) :: self
         integer, intent(in) :: leaf
@@ -113,7 +113,7 @@ contains
         end do
     end function zone_volumes
 
-    !> A free slot of the container, 0 where there is none.
+    !> A free slot of the container, 0 if there is none.
     integer function take_slot(self) result(slot)
         class(mesh_t), intent(inout) :: self
 
@@ -123,7 +123,7 @@ contains
         self%n_free = self%n_free - 1
     end function take_slot
 
-    !> Give a slot back.
+    !> Release a slot.
     subroutine give_slot(self, slot)
         class(mesh_t), intent(inout) :: self
         integer, intent(in) :: slot

@@ -12,7 +12,7 @@ module ember_output
 
 contains
 
-    !> The name of plotfile `number` of the run `base`, such as folder/sedov: yt knows its kind by hdf5_plt_cnt.
+    !> The name of plotfile `number` of the run `base`, such as folder/sedov: yt recognises its kind by hdf5_plt_cnt.
     pure function plotfile_name(base, number) result(name)
         character(*), intent(in) :: base
         integer, intent(in) :: number

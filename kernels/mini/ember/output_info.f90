@@ -1,4 +1,5 @@
-!> What a file of ember says besides the mesh and its zones: time, step, parameters, species, and further named numbers.
+!> The contents of ember's files other than the mesh and its zones: time, step, parameters, species, and further named
+!> numbers.
 module ember_output_info
     use ember_mesh, only: first_species
     use pw_kinds, only: i8, r8
@@ -22,9 +23,9 @@ module ember_output_info
         real(r8) :: value = 0.0_r8
     end type named_real_t
 
-    !> Every rank has the same.
+    !> The same on every rank.
     type, public :: output_info_t
-        real(r8) :: time = 0.0_r8, dt = 0.0_r8                  !< [s], or the run's own unit
+        real(r8) :: time = 0.0_r8, dt = 0.0_r8                  !< [s], or the run's unit
         integer :: step = 0
         character(:), allocatable :: problem
         character(name_length), allocatable :: species(:)       !< names of the mesh's species, in order
@@ -33,10 +34,10 @@ module ember_output_info
         type(named_real_t), allocatable :: reals(:)             !< for checkpoints: next output times, ...
     contains
         procedure, private :: set_text, set_integer, set_long, set_real
-        !> call set(name, value): a text is a parameter; a name that is there gets the new value.
+        !> call set(name, value): a text is a parameter; an existing name gets the new value.
         generic :: set => set_text, set_integer, set_long, set_real
         procedure, private :: get_text, get_integer, get_long, get_real
-        !> call get(name, value, found): the value is left alone where there is none of that name and kind.
+        !> call get(name, value, found): the value is unchanged if that name and kind does not exist.
         generic :: get => get_text, get_integer, get_long, get_real
         procedure :: complete
     end type output_info_t
@@ -45,7 +46,7 @@ module ember_output_info
 
 contains
 
-    !> Set what is not allocated to nothing.
+    !> Allocate unallocated components as empty.
     subroutine complete(self)
         class(output_info_t), intent(inout) :: self
 

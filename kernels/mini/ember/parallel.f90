@@ -1,7 +1,7 @@
-!> Ranks: who they are, and what they tell each other. By MPI, or for one rank without it; all is called by the thread that
-!> called `begin`, and what names no rank by all ranks alike.
+!> Ranks and their communication. By MPI, or for one rank without it; only the thread that called `begin` may call these
+!> procedures, and those without a rank argument are called by all ranks.
 !>
-!> MPI is reached by its C interface: its Fortran modules are one compiler's.
+!> Uses MPI's C interface, because its Fortran modules belong to one compiler.
 module ember_parallel
     use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr
     use pw_error, only: error_t, exit_system
@@ -24,7 +24,7 @@ module ember_parallel
         procedure, nopass :: all_max
         procedure, nopass :: all_min
         procedure, private :: gather_real, gather_integer, gather_long
-        !> Of every rank's values, in the order of ranks: `all_gather(mine, all)`; ranks may have differing numbers of them.
+        !> All ranks' values, in the order of ranks: `all_gather(mine, all)`; ranks may have differing numbers of them.
         generic :: all_gather => gather_real, gather_integer, gather_long
         procedure, nopass, private :: broadcast_real, broadcast_integer, broadcast_long, broadcast_text
         !> Rank 0's values to all: `broadcast(x)`, arrays of equal length everywhere; a text gets rank 0's length.
@@ -122,7 +122,7 @@ module ember_parallel
 
 contains
 
-    !> Begin to run in parallel, once in a run, before anything else here. Fails where MPI gives no threads.
+    !> Start parallel execution, once per run, before anything else here. Fails if MPI does not support threads.
     subroutine begin(self, error)
         class(comm_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -131,7 +131,7 @@ contains
 
         self%mpi = c_is_mpi() /= 0
         if (c_begin(rank, n_ranks, local_rank, reason, text_length) /= 0) then
-            call error%raise(exit_system, from_c(reason), 'comm_t%begin', 'take an MPI that offers MPI_THREAD_FUNNELED')
+            call error%raise(exit_system, from_c(reason), 'comm_t%begin', 'use an MPI library that supports MPI_THREAD_FUNNELED')
             return
         end if
         self%rank = rank
@@ -139,14 +139,14 @@ contains
         self%local_rank = local_rank
     end subroutine begin
 
-    !> End the parallel run, if it was begun; nothing here is called afterwards.
+    !> End parallel execution, if it was started; call nothing here afterwards.
     subroutine end_parallel()
         call c_end()
     end subroutine end_parallel
 
     !> Begin to send `send_count(r)` numbers to each rank r and to receive `receive_count(r)` from it, counted from rank 0;
-    !> in both buffers the parts lie one after another in the order of ranks, and the own rank has none. Until
-    !> `exchange_finish`, nobody writes to `send` or looks at `receive`. One exchange is under way at a time.
+    !> in both buffers the parts are consecutive in the order of ranks, without the own rank. Until
+    !> `exchange_finish`, nothing may write to `send` or read `receive`. Only one exchange at a time.
     subroutine exchange_begin(self, send, send_count, receive, receive_count)
         class(comm_t), intent(inout) :: self
         real(r8), contiguous, target, intent(in) :: send(:)
@@ -236,7 +236,7 @@ contains
         call text_from(x, 0)
     end subroutine broadcast_text
 
-    !> The text of rank `from`, which alone must have one, to all.
+    !> Send the text of rank `from`, the only rank that needs one, to all.
     subroutine text_from(x, from)
         character(:), allocatable, intent(inout) :: x
         integer, intent(in) :: from
@@ -277,7 +277,7 @@ contains
         call c_receive(from, x, size(x, kind=i8))
     end subroutine receive
 
-    !> Make a failure of any rank one of all: that of the first rank that has one.
+    !> Make a failure of any rank a failure of all: that of the first rank with one.
     subroutine agree(self, error)
         class(comm_t), intent(in) :: self
         type(error_t), intent(inout) :: error
@@ -301,7 +301,7 @@ contains
         call c_barrier()
     end subroutine barrier
 
-    !> For main programs alone: end all ranks at once, with the exit status `code`.
+    !> For main programs only: end all ranks at once, with the exit status `code`.
     subroutine abort_all(code)
         use, intrinsic :: iso_fortran_env, only: error_unit, output_unit
         integer, intent(in) :: code

@@ -7,14 +7,14 @@
 /* Whether this is MPI. */
 int32_t ember_parallel_is_mpi(void);
 
-/* Begin: the own rank, how many there are, and the own number among those of this node. Returns 0, or 1 with the cause in
-   `reason`, a text of at most `length` characters. */
+/* Begin: the own rank, the number of ranks, and the own number among the ranks of this node. Returns 0, or 1 with the cause
+   in `reason`, a text of at most `length` characters. */
 int32_t ember_parallel_begin(int32_t *rank, int32_t *n_ranks, int32_t *local_rank, char *reason, int32_t length);
 
-/* End; nothing where nothing was begun. */
+/* End; no effect if not begun. */
 void ember_parallel_end(void);
 
-/* Begin to send, and to receive, as many numbers to and from each rank as its count says, none to the own; the parts lie in
+/* Begin to send to, and to receive from, each rank the numbers of its count, none for the own rank; the parts are in
    the order of ranks. The buffers belong to the exchange until it is finished. */
 void *ember_parallel_exchange_begin(
     const double *send, const int64_t *send_count, double *receive, const int64_t *receive_count);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MPI counts in int: longer messages go in pieces of so many elements, which arrive in their order. */
+/* MPI counts in int: longer messages are split into pieces of this many elements, which arrive in order. */
 #ifndef EMBER_PIECE
 #define EMBER_PIECE (1 << 30)
 #endif
@@ -35,7 +35,7 @@ static void *memory(size_t bytes)
 {
     void *p = malloc(bytes > 0 ? bytes : 1);
     if (!p) {
-        fprintf(stderr, "ember: no memory for %zu bytes of message lists\n", bytes);
+        fprintf(stderr, "ember: cannot allocate %zu bytes for message lists\n", bytes);
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     }
     return p;
@@ -50,7 +50,7 @@ int32_t ember_parallel_begin(int32_t *rank, int32_t *n_ranks, int32_t *local_ran
 {
     int provided = MPI_THREAD_SINGLE, local = 0;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
-        snprintf(reason, (size_t)length, "MPI cannot be started");
+        snprintf(reason, (size_t)length, "MPI failed to start");
         return 1;
     }
     *rank = rank_of_this();
@@ -61,13 +61,13 @@ int32_t ember_parallel_begin(int32_t *rank, int32_t *n_ranks, int32_t *local_ran
     MPI_Comm_free(&node);
     *local_rank = local;
     if (provided < MPI_THREAD_FUNNELED) {
-        snprintf(reason, (size_t)length, "this MPI allows no threads beside the one that communicates");
+        snprintf(reason, (size_t)length, "this MPI library does not support MPI_THREAD_FUNNELED");
         return 1;
     }
     return 0;
 }
 
-/* Whether MPI was started and not ended yet. */
+/* Whether MPI was started and has not ended. */
 static int is_running(void)
 {
     int started = 0, ended = 0;
@@ -87,7 +87,7 @@ struct exchange {
     MPI_Request requests[];
 };
 
-/* How many messages go to or come from the other ranks. */
+/* The number of messages to or from the other ranks. */
 static int64_t pieces_of(const int64_t *count, int n_ranks)
 {
     int64_t pieces = 0;
@@ -103,7 +103,7 @@ void *ember_parallel_exchange_begin(
     const int64_t pieces = pieces_of(send_count, n_ranks) + pieces_of(receive_count, n_ranks);
     struct exchange *exchange = memory(sizeof *exchange + (size_t)pieces * sizeof exchange->requests[0]);
     MPI_Request *next = exchange->requests;
-    /* Receives first: what arrives then finds its place. */
+    /* Receives first, so that arriving messages have a buffer. */
     for (int i = 0; i < n_ranks; i++)
         for (int64_t left = receive_count[i]; left > 0;) {
             const int piece = piece_of(left);

@@ -65,7 +65,7 @@ void ember_parallel_broadcast(void *x, int64_t bytes, int32_t from)
     (void)from;
 }
 
-/* There is no other rank to send to. */
+/* No other rank exists. */
 static _Noreturn void alone(const char *what, int32_t other)
 {
     fprintf(stderr, "ember: %s rank %d in a build without MPI\n", what, (int)other);

@@ -1,7 +1,7 @@
 !> The parameters of pw-ember: options of the command line, and keys of the parameter file that --parameters names.
 !>
-!> Order of calls: `options%start`, `declare_parameters`, `options%parse`, and, unless help or a list was asked for,
-!> `read_parameters`. The command line wins over the file; what neither gives has the default of the problem, or the one
+!> Order of calls: `options%start`, `declare_parameters`, `options%parse`, and, unless help or a list was requested,
+!> `read_parameters`. The command line overrides the file; parameters in neither have the default of the problem, or the one
 !> that --help shows. Lengths, masses and times have any consistent units.
 module ember_parameters
     use ember_container, only: block_bytes
@@ -87,12 +87,12 @@ contains
         type(options_t), intent(inout) :: options
         character(*), intent(in) :: pages
 
-        call options%add('parameters', option_text, '', 'read options from this file, NAME = VALUE in each line; those of the '// &
-                         'command line win', in_file=.false.)
-        call options%add('threads', option_count, '1', 'threads of a rank', lowest=1_i8)
+        call options%add('parameters', option_text, '', 'read options from this file, one NAME = VALUE per line; the '// &
+                         'command line overrides it', in_file=.false.)
+        call options%add('threads', option_count, '1', 'threads per rank', lowest=1_i8)
         call options%add('pages', option_choice, pages, 'page policy of the blocks', choices=pages_policy_names())
         call options%add('memory', option_bytes, '256MiB', 'bytes of the blocks on all ranks together', lowest=4096_i8)
-        call options%add('record', option_text, '', 'append the record of the run to this file, one JSON a line')
+        call options%add('record', option_text, '', 'append the record of the run to this file as a JSON line')
         call declare_problem(options)
         call declare_mesh(options)
         call declare_scheme(options)
@@ -102,117 +102,117 @@ contains
     subroutine declare_problem(options)
         type(options_t), intent(inout) :: options
 
-        call options%add('problem', option_choice, 'sedov', 'the initial state: a point explosion, a shock tube, a smooth '// &
+        call options%add('problem', option_choice, 'sedov', 'initial state: a point explosion, a shock tube, a smooth '// &
                          'density wave, a plane flame, a supernova of type Ia in 2-d', choices='sedov|sod|wave|flame|snia2d')
         call options%add('sedov-energy', option_real, '1', 'energy of the whole explosion; in 2-d cartesian geometry a length', &
                          above=0.0_r8)
-        call options%add('sedov-radius', option_real, '3.5', 'radius of the ball that it is put into, in finest zones', &
+        call options%add('sedov-radius', option_real, '3.5', 'radius of the ball that contains it first, in finest zones', &
                          least=0.5_r8)
-        call options%add('sedov-density', option_real, '1', 'density of the gas around', above=0.0_r8)
-        call options%add('sedov-pressure', option_real, '1e-5', 'pressure of the gas around', above=0.0_r8)
-        call options%add('sedov-octant', option_flag, '', 'the explosion sits in the lower corner of the domain, between '// &
-                         'reflecting boundaries, instead of in its middle')
-        call options%add('sod-direction', option_choice, 'x', 'the shock tube lies along', choices='x|y|z')
-        call options%add('wave-amplitude', option_real, '0.2', 'of the density, as a share of its mean', least=0.0_r8, &
+        call options%add('sedov-density', option_real, '1', 'density of the surrounding gas', above=0.0_r8)
+        call options%add('sedov-pressure', option_real, '1e-5', 'pressure of the surrounding gas', above=0.0_r8)
+        call options%add('sedov-octant', option_flag, '', 'put the explosion into the lower corner of the domain, between '// &
+                         'reflecting boundaries, instead of the centre')
+        call options%add('sod-direction', option_choice, 'x', 'direction of the shock tube', choices='x|y|z')
+        call options%add('wave-amplitude', option_real, '0.2', 'amplitude of the density, as a share of its mean', least=0.0_r8, &
                          most=0.9_r8)
-        call options%add('wave-speed', option_real, '1', 'of the gas in each direction, in domain lengths a time')
-        call options%add('flame-speed', option_real, '', 'of the flame into its fuel; 0: that in carbon and oxygen, which '// &
-                         'depends on density, cm/s. By default 0.1 for flame and 0 for snia2d', least=0.0_r8)
-        call options%add('flame-release', option_real, '', 'energy that a mass of fuel releases; by default 0 for flame, and '// &
-                         'what carbon and oxygen of equal masses release that become nickel 56 for snia2d, erg/g', least=0.0_r8)
+        call options%add('wave-speed', option_real, '1', 'speed of the gas in each direction, in domain lengths per time')
+        call options%add('flame-speed', option_real, '', 'speed of the flame in its fuel; 0: that in carbon and oxygen, '// &
+                         'by density, cm/s (default: 0.1 for flame, 0 for snia2d)', least=0.0_r8)
+        call options%add('flame-release', option_real, '', 'energy per mass of burnt fuel, erg/g (default: 0; for snia2d '// &
+                         'that of carbon and oxygen of equal masses that become nickel 56)', least=0.0_r8)
         call options%add('flame-quench', option_real, '1e7', 'density below which snia2d does not burn, g/cm^3', least=0.0_r8)
-        call options%add('star-density', option_real, '2.2e9', 'in the centre of the white dwarf, g/cm^3', least=1.0e6_r8, &
+        call options%add('star-density', option_real, '2.2e9', 'central density of the white dwarf, g/cm^3', least=1.0e6_r8, &
                          most=2.0e10_r8)
-        call options%add('star-temperature', option_real, '5e7', 'of the white dwarf, K', least=1.0e5_r8, most=1.0e9_r8)
-        call options%add('ambient-density', option_real, '1e3', 'of the gas around the star, which has no weight, g/cm^3', &
+        call options%add('star-temperature', option_real, '5e7', 'temperature of the white dwarf, K', least=1.0e5_r8, most=1.0e9_r8)
+        call options%add('ambient-density', option_real, '1e3', 'density of the gas around the star, which has no weight, g/cm^3', &
                          least=1.0e-6_r8, most=1.0e5_r8)
-        call options%add('lowest-temperature', option_real, '1e7', 'what would be colder gets the energy of this temperature, K', &
+        call options%add('lowest-temperature', option_real, '1e7', 'colder matter gets the energy of this temperature, K', &
                          least=1.0e4_r8)
-        call options%add('ignition-radius', option_real, '5e6', 'of the ball that has burnt at the beginning; 0: no flame, cm', &
+        call options%add('ignition-radius', option_real, '5e6', 'radius of the ball that has burnt initially; 0: no flame, cm', &
                          least=0.0_r8)
-        call options%add('ignition-offset', option_real, '8e6', 'place of its middle on the axis, cm')
+        call options%add('ignition-offset', option_real, '8e6', 'position of its centre on the axis, cm')
         call options%add('star-level', option_count, '', 'lowest level of blocks as dense as --star-above; the flame has '// &
-                         'the highest. By default one less than that')
+                         'the highest (default: one less than that)')
         call options%add('star-above', option_real, '1e5', 'g/cm^3', above=0.0_r8)
-        call options%add('eos-table', option_text, default_table(), 'table of the equation of state, by pw-eos-table')
+        call options%add('eos-table', option_text, default_table(), 'table of the equation of state, from pw-eos-table')
     end subroutine declare_problem
 
     subroutine declare_mesh(options)
         type(options_t), intent(inout) :: options
         integer :: i, side
 
-        call options%add('dims', option_choice, '', 'directions of space; by default 2 for flame and snia2d, otherwise 3', &
+        call options%add('dims', option_choice, '', 'dimensions of space (default: 2 for flame and snia2d, otherwise 3)', &
                          choices='2|3')
-        call options%add('geometry', option_choice, '', 'cylindrical: 2-d, x is the radius and y lies along the axis; by '// &
-                         'default for snia2d, otherwise cartesian', choices='cartesian|cylindrical')
-        call options%add('layout', option_choice, 'studies', 'studies: all variables of a zone together; soa: all zones of a '// &
-                         'block together, variable by variable', choices='studies|soa', ladder='studies,soa')
+        call options%add('geometry', option_choice, '', 'cylindrical: 2-d, x is the radius and y is along the axis '// &
+                         '(default: cylindrical for snia2d, otherwise cartesian)', choices='cartesian|cylindrical')
+        call options%add('layout', option_choice, 'studies', 'studies: all variables of a zone contiguous; soa: all zones of a '// &
+                         'block contiguous, variable by variable', choices='studies|soa', ladder='studies,soa')
         do i = 1, 3
-            call options%add('roots-'//axis(i), option_count, '', 'blocks of level 0 along '//axis(i)//'; by default 1', &
+            call options%add('roots-'//axis(i), option_count, '', 'blocks of level 0 along '//axis(i)//' (default: 1)', &
                              lowest=1_i8)
         end do
-        call options%add('fill-memory', option_flag, '', 'so many equal roots in each direction as seven eighths of --memory '// &
+        call options%add('fill-memory', option_flag, '', 'as many equal roots in each direction as seven eighths of --memory '// &
                          'hold at the lowest level; the rest is for refinement')
-        call options%add('lowest-level', option_count, '1', 'of refinement: a level halves the zones')
-        call options%add('highest-level', option_count, '', 'of refinement; by default 5 for snia2d and 3 otherwise')
+        call options%add('lowest-level', option_count, '1', 'lowest refinement level: each level halves the zones')
+        call options%add('highest-level', option_count, '', 'highest refinement level (default: 5 for snia2d, otherwise 3)')
         call options%add('uniform', option_flag, '', 'no refinement: all blocks have the highest level')
         do i = 1, 3
-            call options%add('lower-'//axis(i), option_real, '', 'where the domain begins along '//axis(i)//'; by default 0')
-            call options%add('upper-'//axis(i), option_real, '', 'where it ends; by default such that zones are cubes and '// &
-                             'the longest side is 1')
+            call options%add('lower-'//axis(i), option_real, '', 'start of the domain along '//axis(i)//' (default: 0)')
+            call options%add('upper-'//axis(i), option_real, '', 'end of the domain (default: such that zones are cubes and '// &
+                             'the longest side is 1)')
         end do
         do i = 1, 3
-            call options%add('boundary-'//axis(i), option_choice, '', 'at both ends of '//axis(i)//'; by default as the '// &
-                             'problem needs it', choices=boundaries)
+            call options%add('boundary-'//axis(i), option_choice, '', 'boundary at both ends of '//axis(i)//' (default: as the '// &
+                             'problem requires)', choices=boundaries)
             do side = 1, 2
                 call options%add('boundary-'//axis(i)//'-'//side_name(side), option_choice, '', 'at the '//side_name(side)// &
-                                 ' end alone', choices=boundaries)
+                                 ' end only', choices=boundaries)
             end do
         end do
-        call options%add('refine-variables', option_text, '', 'whose second derivatives tell where to refine: none, or some of '// &
-                         listed(',')//' and the names of species; by default dens,pres, and none for snia2d, which refines '// &
-                         'star and flame')
-        call options%add('refine-above', option_real, '0.8', 'their estimate of a block that is refined', above=0.0_r8, &
+        call options%add('refine-variables', option_text, '', 'variables that control refinement: none, or some of '// &
+                         listed(',')//' and the names of species (default: dens,pres; none for snia2d, which refines '// &
+                         'star and flame)')
+        call options%add('refine-above', option_real, '0.8', 'refine blocks with estimates above this', above=0.0_r8, &
                          most=1.0_r8)
-        call options%add('coarsen-below', option_real, '0.2', 'that of a block that may be coarsened', least=0.0_r8, most=1.0_r8)
+        call options%add('coarsen-below', option_real, '0.2', 'coarsen blocks with estimates below this', least=0.0_r8, most=1.0_r8)
         call options%add('refine-filter', option_real, '0.01', 'share of a variable that counts as a ripple', least=0.0_r8, &
                          most=1.0_r8)
-        call options%add('regrid-interval', option_count, '4', 'steps from one adaption of the mesh to the next', lowest=1_i8)
+        call options%add('regrid-interval', option_count, '4', 'steps between adaptations of the mesh', lowest=1_i8)
     end subroutine declare_mesh
 
     subroutine declare_scheme(options)
         type(options_t), intent(inout) :: options
 
-        call options%add('steps', option_count, '1000000', 'end after so many steps at the latest')
-        call options%add('end-time', option_real, '', 'end at this time; by default as the problem needs it', above=0.0_r8)
+        call options%add('steps', option_count, '1000000', 'maximum number of steps')
+        call options%add('end-time', option_real, '', 'end time (default: as the problem requires)', above=0.0_r8)
         call options%add('cfl', option_real, '0.8', 'share of the longest stable step', above=0.0_r8, most=1.0_r8)
-        call options%add('first-dt-factor', option_real, '', 'share of that which the first step takes; by default 0.1 for '// &
-                         'sedov and 1 otherwise', above=0.0_r8, most=1.0_r8)
+        call options%add('first-dt-factor', option_real, '', 'share of that for the first step (default: 0.1 for '// &
+                         'sedov, otherwise 1)', above=0.0_r8, most=1.0_r8)
         call options%add('gamma', option_real, '1.4', 'adiabatic index of the gas', above=1.0_r8)
-        call options%add('weight', option_real, '1', 'its mean molecular weight, g/mol', above=0.0_r8)
-        call options%add('limiter', option_choice, 'mc', 'of slopes: monotonised central, or minmod, which is more robust and '// &
+        call options%add('weight', option_real, '1', 'mean molecular weight of the gas, g/mol', above=0.0_r8)
+        call options%add('limiter', option_choice, 'mc', 'slope limiter: monotonised central, or minmod, more robust and '// &
                          'more diffusive', choices='mc|minmod', ladder='mc,minmod')
     end subroutine declare_scheme
 
     subroutine declare_output(options)
         type(options_t), intent(inout) :: options
 
-        call options%add('errors', option_flag, '', 'compare the last state with the exact solution')
+        call options%add('errors', option_flag, '', 'compare the final state with the exact solution')
         call options%add('output', option_text, '.', 'folder of plotfiles and checkpoints')
-        call options%add('plot-interval', option_count, '0', 'steps from one plotfile to the next; 0: none')
-        call options%add('plot-time', option_real, '0', 'time from one plotfile to the next; 0: none', least=0.0_r8)
-        call options%add('plot-precision', option_choice, 'single', 'of numbers in plotfiles', choices='single|double')
-        call options%add('checkpoint-interval', option_count, '0', 'steps from one checkpoint to the next; 0: none')
-        call options%add('checkpoint-time', option_real, '0', 'time from one checkpoint to the next; 0: none', least=0.0_r8)
-        call options%add('checkpoint-keep', option_count, '2', 'checkpoints that are kept, the last ones', lowest=1_i8)
-        call options%add('restart', option_text, '', 'go on from this checkpoint, with its parameters where others are not '// &
+        call options%add('plot-interval', option_count, '0', 'steps between plotfiles; 0: none')
+        call options%add('plot-time', option_real, '0', 'time between plotfiles; 0: none', least=0.0_r8)
+        call options%add('plot-precision', option_choice, 'single', 'precision of numbers in plotfiles', choices='single|double')
+        call options%add('checkpoint-interval', option_count, '0', 'steps between checkpoints; 0: none')
+        call options%add('checkpoint-time', option_real, '0', 'time between checkpoints; 0: none', least=0.0_r8)
+        call options%add('checkpoint-keep', option_count, '2', 'number of latest checkpoints to keep', lowest=1_i8)
+        call options%add('restart', option_text, '', 'continue from this checkpoint, with its parameters unless others are '// &
                          'given', in_file=.false.)
         call options%add('log', option_text, '', 'append totals and times of steps to this file')
-        call options%add('log-interval', option_count, '1', 'steps from one line of the log to the next', lowest=1_i8)
+        call options%add('log-interval', option_count, '1', 'steps between lines of the log', lowest=1_i8)
     end subroutine declare_output
 
-    !> Read the parameter file, if one is named, fill in the problem's defaults, check, and keep all in `parameters`.
-    !> Errors: exit_usage, with all contradictions, a line each; what pages_policy_from_name raises.
+    !> Read the parameter file, if one is named, fill in the problem's defaults, check, and store all in `parameters`.
+    !> Errors: exit_usage, with all contradictions, one per line; those of pages_policy_from_name.
     subroutine read_parameters(options, parameters, error)
         type(options_t), intent(inout) :: options
         type(parameters_t), intent(out) :: parameters
@@ -233,7 +233,7 @@ contains
                                               'pw-ember --help lists all parameters')
     end subroutine read_parameters
 
-    !> What the problem demands where nothing was given.
+    !> The problem's requirements for parameters that were not given.
     subroutine problem_defaults(options, faults, error)
         type(options_t), intent(inout) :: options
         character(:), allocatable, intent(inout) :: faults
@@ -260,7 +260,7 @@ contains
         call options%get('uniform', uniform)
         call options%get('highest-level', level)
         if (uniform .and. options%given('lowest-level')) &
-            call note(faults, 'lowest-level has no meaning with uniform: all blocks have the highest level')
+            call note(faults, 'lowest-level has no effect with uniform: all blocks have the highest level')
         if (uniform) call options%set_default('lowest-level', level, error)
         call options%set_default('star-level', to_text(max(0, count_of(options, 'highest-level') - 1)), error)
 
@@ -306,7 +306,7 @@ contains
 
     end subroutine problem_defaults
 
-    !> With --fill-memory: the roots that the memory has room for; for a star (`star`) twice as many along the axis.
+    !> With --fill-memory: the roots that fit into the memory; for a star (`star`) twice as many along the axis.
     subroutine fill_memory(options, dims, star, faults, error)
         type(options_t), intent(inout) :: options
         integer, intent(in) :: dims
@@ -330,14 +330,14 @@ contains
         do while ((roots + 1)**dims <= blocks)
             roots = roots + 1
         end do
-        if (blocks < 1) call note(faults, 'fill-memory: not even one root of lowest-level '//to_text(level)//' has room in memory')
+        if (blocks < 1) call note(faults, 'fill-memory: not even one root of lowest-level '//to_text(level)//' fits into memory')
         do i = 1, dims
-            if (options%given('roots-'//axis(i))) call note(faults, 'fill-memory chooses roots-'//axis(i)//': give one of them')
+            if (options%given('roots-'//axis(i))) call note(faults, 'fill-memory chooses roots-'//axis(i)//': set only one of them')
             call options%set_default('roots-'//axis(i), to_text(merge(2*roots, roots, star .and. i == 2)), error)
         end do
     end subroutine fill_memory
 
-    !> What stands for itself.
+    !> Independent parameters.
     subroutine keep_run(options, parameters, error)
         type(options_t), intent(in) :: options
         type(parameters_t), intent(inout) :: parameters
@@ -416,7 +416,7 @@ contains
                 if (word == 'outflow') parameters%boundary(side, i) = outflow
             end do
             if (count(parameters%boundary(:, i) == periodic) == 1) &
-                call note(faults, 'boundary-'//axis(i)//' is periodic at one end alone')
+                call note(faults, 'boundary-'//axis(i)//' is periodic at only one end')
         end do
         if (parameters%geometry == cylindrical) then
             if (abs(parameters%lower(1)) > 0.0_r8) call note(faults, 'geometry cylindrical needs lower-x 0, the axis')
@@ -426,7 +426,7 @@ contains
         call keep_refinement(options, parameters, faults)
     end subroutine keep_mesh
 
-    !> In 2-d nothing can be said of z.
+    !> In 2-d parameters of z are not allowed.
     subroutine refuse_third(options, faults)
         type(options_t), intent(in) :: options
         character(:), allocatable, intent(inout) :: faults
@@ -435,7 +435,7 @@ contains
         integer :: i
 
         do i = 1, size(name)
-            if (options%given(trim(name(i)))) call note(faults, trim(name(i))//' has no meaning with dims 2')
+            if (options%given(trim(name(i)))) call note(faults, trim(name(i))//' has no effect with dims 2')
         end do
     end subroutine refuse_third
 
@@ -514,27 +514,27 @@ contains
             case ('sod')
                 if (given%sod_direction > dims) call note(faults, 'sod-direction z needs dims 3')
                 if (given%geometry == cylindrical .and. given%sod_direction == 1) &
-                    call note(faults, 'with geometry cylindrical the shock tube lies along the axis: sod-direction y')
+                    call note(faults, 'geometry cylindrical needs sod-direction y, along the axis')
             case ('wave')
                 if (given%geometry == cylindrical) call note(faults, 'problem wave needs geometry cartesian')
                 if (any(given%boundary(:, :dims) /= periodic)) call note(faults, 'problem wave needs periodic boundaries')
             case ('flame')
                 if (given%geometry == cylindrical) call note(faults, 'problem flame needs geometry cartesian')
-                ! Of a gas whose pressure and density are 1.
+                ! For a gas with pressure and density 1.
                 if (.not. (given%flame_speed > 0.0_r8 .and. given%flame_speed < sqrt(given%gamma))) &
-                    call note(faults, 'problem flame needs a flame-speed above 0 and below that of sound')
+                    call note(faults, 'problem flame needs a flame-speed above 0 and below the speed of sound')
             case ('snia2d')
                 if (given%geometry /= cylindrical) call note(faults, 'problem snia2d needs geometry cylindrical')
-                if (given%errors) call note(faults, 'problem snia2d has no exact solution: leave out errors')
+                if (given%errors) call note(faults, 'problem snia2d has no exact solution: remove errors')
                 if (given%lowest_temperature > given%star_temperature) &
                     call note(faults, 'lowest-temperature is above star-temperature')
                 if (given%ignition_radius > 0.0_r8 .and. abs(given%ignition_offset) + given%ignition_radius > 1.5e8_r8) &
-                    call note(faults, 'the ball of ignition-radius at ignition-offset leaves the star')
+                    call note(faults, 'the ball of ignition-radius at ignition-offset extends beyond the star')
             end select
         end associate
     end subroutine keep_problem
 
-    !> Give a mesh what it needs before its tree and its container are made.
+    !> Set the mesh's parameters before its tree and its container are created.
     subroutine set_up_mesh(self, mesh)
         class(parameters_t), intent(in) :: self
         type(mesh_t), intent(inout) :: mesh
@@ -560,7 +560,7 @@ contains
         dims_of = merge(2, 3, word == '2')
     end function dims_of
 
-    !> A count, as large as a default integer can be.
+    !> A count, up to the largest default integer.
     integer function count_of(options, name)
         type(options_t), intent(in) :: options
         character(*), intent(in) :: name

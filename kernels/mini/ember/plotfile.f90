@@ -1,7 +1,7 @@
-!> Plotfiles: the mesh and its zones in the layout of FLASH, for people and for programs that draw (docs/ember-files.md).
+!> Plotfiles: the mesh and its zones in the layout of FLASH, for people and visualisation programs (docs/ember-files.md).
 !>
 !> The layout is known from its readers: yt (yt.frontends.flash) and VisIt (databases/FLASH). It holds the whole tree, parents
-!> before their children; ember has no data of parents, and makes them here by volume-weighted means of the children's
+!> before their children; ember has no data of parents, and computes them here as volume-weighted means of the children's
 !> conserved variables.
 module ember_plotfile
     use ember_container, only: load_interior
@@ -35,7 +35,7 @@ module ember_plotfile
         integer, allocatable :: of_leaf(:)          !< (leaf) its node
     end type nodes_t
 
-    !> The part of the file that is being written: some rows of every variable, one row a block.
+    !> The part of the file that is being written: some rows of every variable, one row per block.
     type :: window_t
         integer :: first = 1, n = 0, capacity = 0, zones = 0
         character(name_length), allocatable :: name(:)
@@ -43,7 +43,7 @@ module ember_plotfile
         real(r8), allocatable :: least(:), greatest(:)
     end type window_t
 
-    !> A list of named values, as FLASH has one of each kind; numbers are integers and logicals too.
+    !> A list of named values, as FLASH has, one per kind; numbers are integers and logicals too.
     type :: list_t
         type(named_real_t), allocatable :: numbers(:)
         type(named_text_t), allocatable :: texts(:)
@@ -55,9 +55,10 @@ module ember_plotfile
 
 contains
 
-    !> Write the plotfile `path`, called by all ranks; rank 0 writes. Its name should contain hdf5_plt_cnt, by which yt knows
-    !> it. `single`: values of zones in single precision. Of the derived variables of zones, pressure, temperature and gamc
-    !> are as they stand. An error names the file; nothing is left of it then, and a file that had the name is as it was.
+    !> Write the plotfile `path`, called by all ranks; rank 0 writes. Its name should contain hdf5_plt_cnt, by which yt
+    !> recognises it. `single`: values of zones in single precision. Of the derived variables of zones, pressure,
+    !> temperature and gamc are those of the mesh. An error names the file; the new file is then removed, and an older file
+    !> of that name is unchanged.
     subroutine write_plotfile(path, mesh, comm, info, error, single)
         character(*), intent(in) :: path
         type(mesh_t), intent(in) :: mesh
@@ -96,7 +97,7 @@ contains
         call comm%agree(error)
     end subroutine write_plotfile
 
-    !> The blocks of the tree. A parent is met where the first of its leaves is.
+    !> The blocks of the tree. A parent is visited at the first of its leaves.
     subroutine list_nodes(tree, nodes)
         type(tree_t), intent(in) :: tree
         type(nodes_t), intent(out) :: nodes
@@ -105,7 +106,7 @@ contains
 
         n_children = 2**tree%dims
         deepest = maxval(tree%level(:tree%n_leaves))
-        ! Each parent puts n_children blocks into the place of one.
+        ! Each parent replaces one block by n_children blocks.
         nodes%n = tree%n_leaves + (tree%n_leaves - product(tree%roots))/(n_children - 1)
         allocate (nodes%level(nodes%n), nodes%place(3, nodes%n), nodes%of_leaf(tree%n_leaves))
         allocate (nodes%leaf(nodes%n), nodes%parent(nodes%n), nodes%children(n_children, nodes%n), source=0)
@@ -151,7 +152,7 @@ contains
         octant = 1 + iand(place(1), 1) + 2*iand(place(2), 1) + 4*iand(place(3), 1)
     end function octant
 
-    !> The place of the block that holds `place`, so many levels above.
+    !> The position of the block that contains `place`, this number of levels above.
     pure function above(tree, place, levels)
         type(tree_t), intent(in) :: tree
         integer, intent(in) :: place(3), levels
@@ -161,7 +162,7 @@ contains
         above(:tree%dims) = shiftr(place(:tree%dims), levels)
     end function above
 
-    !> The node at `place` of `level`; nobody where only a coarser block is there.
+    !> The node at `place` of `level`; nobody if only a coarser block exists there.
     pure integer function node_at(tree, nodes, level, place) result(node)
         type(tree_t), intent(in) :: tree
         type(nodes_t), intent(in) :: nodes
@@ -193,7 +194,7 @@ contains
         call integers%put_number('dimensionality', real(mesh%dims, r8))
         call integers%put_number('globalnumblocks', real(nodes%n, r8))
         call integers%put_number('nstep', real(info%step, r8))
-        ! The first stands where yt looks for the time.
+        ! The first is where yt reads the time.
         call reals%put_number('time', info%time)
         call reals%put_number('dt', info%dt)
         ! Values belong to zones, not to their corners.
@@ -232,8 +233,8 @@ contains
         end select
     end function boundary_name
 
-    !> The user's parameters, each in the list of what its text can be read as; those that the file has already are left out,
-    !> since readers let the later ones overwrite the earlier.
+    !> The user's parameters, each in the list of the kind that its text can be read as; those already in the file are
+    !> omitted, because in readers later ones overwrite earlier ones.
     subroutine put_parameters(info, integers, reals, logicals, texts)
         type(output_info_t), intent(in) :: info
         type(list_t), intent(inout) :: integers, reals, logicals, texts
@@ -284,7 +285,7 @@ contains
         is_number = .true.
     end function is_number
 
-    !> Whether the list has the name.
+    !> Whether the list contains the name.
     pure logical function has(self, name)
         class(list_t), intent(in) :: self
         character(*), intent(in) :: name
@@ -375,7 +376,7 @@ contains
         call file%write_table(name, table, error)
     end subroutine write_texts
 
-    !> The record 'sim info': the format's version, and who wrote the file when.
+    !> The record 'sim info': the format's version, and the file's writer and date.
     subroutine write_sim_info(file, info, error)
         type(file_t), intent(inout) :: file
         type(output_info_t), intent(in) :: info
@@ -406,7 +407,7 @@ contains
         call file%write_table('sim info', table, error)
     end subroutine write_sim_info
 
-    !> Where the blocks are and how they hang together.
+    !> Positions and relations of the blocks.
     subroutine write_tree(file, mesh, nodes, error)
         type(file_t), intent(inout) :: file
         type(mesh_t), intent(in) :: mesh
@@ -418,7 +419,7 @@ contains
 
         allocate (centre(3, nodes%n), width(3, nodes%n), bounds(2, 3, nodes%n))
         allocate (kind_of(nodes%n), which(nodes%n), rank(nodes%n), gid(2*mesh%dims + 1 + 2**mesh%dims, nodes%n))
-        ! From the last on: parents take over from their first child.
+        ! From the last to the first: parents inherit from their first child.
         do node = nodes%n, 1, -1
             bounds(1, :, node) = corner(nodes%place(:, node))
             bounds(2, :, node) = corner(nodes%place(:, node) + 1)
@@ -445,7 +446,7 @@ contains
 
     contains
 
-        !> The lower corner of the block at `place` of the node's level: the same number from whichever level it is reckoned.
+        !> The lower corner of the block at `place` of the node's level: the same number from whichever level it is computed.
         pure function corner(place)
             integer, intent(in) :: place(3)
             real(r8) :: corner(3), part(3)
@@ -502,7 +503,7 @@ contains
 
     end subroutine write_tree
 
-    !> The variables of the file, and room for some of their rows.
+    !> The variables of the file, and space for some of their rows.
     subroutine open_window(mesh, info, window)
         type(mesh_t), intent(in) :: mesh
         type(output_info_t), intent(in) :: info
@@ -558,7 +559,7 @@ contains
     end subroutine send_zones
 
     !> On rank 0: write the zones of all blocks. The leaves come one after another; a parent is complete when its last child is.
-    !> After an error this takes in what the others still send.
+    !> After an error this still receives what the others send.
     subroutine write_zones(file, mesh, comm, nodes, window, error)
         type(file_t), intent(inout) :: file
         type(mesh_t), intent(in) :: mesh
@@ -588,7 +589,7 @@ contains
         call flush_window(file, window, error)
     end subroutine write_zones
 
-    !> Put the means of a leaf's zones into its parent, and write every parent that is complete by that.
+    !> Store the means of a leaf's zones in its parent, and write every parent that this completes.
     subroutine fill_parents(file, mesh, nodes, window, leaf, block, parents, error)
         type(file_t), intent(inout) :: file
         type(mesh_t), intent(in) :: mesh
@@ -613,8 +614,8 @@ contains
         end do
     end subroutine fill_parents
 
-    !> Set the zones of a parent that the block at `place` of `level` covers to the means of that block's zones. The sums go by
-    !> pairs: a mirrored block has mirrored means to the last bit.
+    !> Set the zones of a parent that the block at `place` of `level` covers to the means of that block's zones. The sums
+    !> are by pairs: a mirrored block has mirrored means to the last bit.
     pure subroutine restrict(mesh, level, place, fine, coarse)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: level, place(3)
@@ -626,7 +627,7 @@ contains
         a = 0.5_r8
         b = 0.5_r8
         if (mesh%geometry == cylindrical) then
-            ! A zone's volume goes by the radius of its centre.
+            ! A zone's volume is proportional to the radius of its centre.
             width = mesh%zone_size(level)
             do i = 1, half
                 left = mesh%lower(1) + width(1)*(place(1)*block_zones + 2*i - 1.5_r8)
@@ -663,8 +664,8 @@ contains
         end if
     end subroutine restrict
 
-    !> Write the row of a block: into the window, which moves on where the row lies beyond it, or straight to the file where it
-    !> has moved on already. Leaves count for the extremes.
+    !> Write the row of a block: into the window, which advances if the row is beyond it, or directly to the file if the
+    !> window has already passed it. Leaves count for the extremes.
     subroutine put_row(file, window, row, block, is_leaf, error)
         type(file_t), intent(inout) :: file
         type(window_t), intent(inout) :: window
@@ -699,7 +700,7 @@ contains
         window%n = max(window%n, at)
     end subroutine put_row
 
-    !> Write the window's rows: also those of parents that are not complete yet, which are written again when they are.
+    !> Write the window's rows: also those of incomplete parents, which are written again when complete.
     subroutine flush_window(file, window, error)
         type(file_t), intent(inout) :: file
         type(window_t), intent(inout) :: window
@@ -740,7 +741,7 @@ contains
         end do
     end subroutine derive
 
-    !> The least and the greatest value of each variable among leaves.
+    !> The smallest and the largest value of each variable among leaves.
     subroutine write_extremes(file, window, error)
         type(file_t), intent(inout) :: file
         type(window_t), intent(in) :: window

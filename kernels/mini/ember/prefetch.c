@@ -1,11 +1,11 @@
-/* Software prefetch of what a block's update reads next, in builds with prefetch=software. */
+/* Software prefetch of the next data of a block's update, in builds with prefetch=software. */
 #include <stdint.h>
 
 enum { line_bytes = PW_LINE_BYTES };
 
 void pw_ember_prefetch(const double *address, int64_t bytes);
 
-/* Ask for the lines of `bytes` bytes from `address` on. */
+/* Prefetch the lines of `bytes` bytes from `address` on. */
 void pw_ember_prefetch(const double *address, int64_t bytes)
 {
 #if defined(PW_PREFETCH_SOFTWARE)

@@ -1,4 +1,4 @@
-!> What a problem is: an initial state for any mesh, and, where there is one, the exact solution.
+!> A problem: an initial state for any mesh and, if known, the exact solution.
 module ember_problem
     use ember_flame, only: flame_t
     use ember_gravity, only: gravity_t
@@ -21,8 +21,9 @@ module ember_problem
     end type problem_t
 
     abstract interface
-        !> The exact solution at `time`, averaged over the box from `lower` to `upper` (a zone; in 2-d their third numbers mean
-        !> nothing): density, momentum by density, pressure. It holds for an infinite domain, or for a periodic one.
+        !> The exact solution at `time`, averaged over the box from `lower` to `upper` (a zone; in 2-d their third numbers
+        !> are unused): density, momentum divided by density, pressure. It holds for an infinite domain, or for a periodic
+        !> one.
         pure subroutine exact_averages(self, time, lower, upper, dens, velocity, pres)
             import :: problem_t, r8
             class(problem_t), intent(in) :: self
@@ -35,7 +36,7 @@ module ember_problem
 
 contains
 
-    !> Set what all problems have.
+    !> Set the data of all problems.
     subroutine describe(self, given)
         class(problem_t), intent(inout) :: self
         type(parameters_t), intent(in) :: given
@@ -47,7 +48,7 @@ contains
         self%length = given%upper - given%lower
     end subroutine describe
 
-    !> Switch on what the problem has besides: gravity, a flame. The mesh has its shape, but no blocks yet.
+    !> Enable the problem's additional physics: gravity, a flame. The mesh has its shape, but no blocks yet.
     subroutine equip(self, mesh, gravity, flame)
         class(problem_t), intent(in) :: self
         type(mesh_t), intent(in) :: mesh
@@ -84,7 +85,8 @@ contains
         end do
     end subroutine fill
 
-    !> Set a zone; species have the mass fractions `fraction`, or else equal ones. `temp`: a first guess of the temperature.
+    !> Set a zone; species have the mass fractions `fraction`, or by default equal ones. `temp`: a first guess of the
+    !> temperature.
     subroutine put(mesh, leaf, i, j, k, state, fraction, temp)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: leaf, i, j, k

@@ -1,18 +1,18 @@
 !> The problems: their initial states, and their exact solutions as averages over zones.
 !>
-!> `new_problem` makes the one that the parameters name; those without a file of their own have a gamma law gas. `fill` sets
-!> the conserved variables and species of a leaf, whichever its level; `exact` gives averages over a box, from which the
-!> states of sod and wave are set too. Everything is the same for any tree: what is put into the domain is exact on each
+!> `new_problem` creates the one that the parameters select; those without a separate file have a gamma law gas. `fill` sets
+!> the conserved variables and species of a leaf, of any level; `exact` returns averages over a box, from which the
+!> states of sod and wave are set too. Everything is the same for any tree: the totals in the domain are exact on each
 !> level.
 !>
-!> sedov: the energy E as heat in a ball around the centre (in 2-d a disc; the explosion on a line then), in a uniform gas.
+!> sedov: the energy E as heat in a ball around the centre (in 2-d a disc, for an explosion on a line), in a uniform gas.
 !>   The ball is made of cells, `cells_per_zone` in each direction of a finest zone: those whose centre is in it. A zone,
-!>   of any level, gets the share of E that its cells have of all in the ball, so that the whole is E to rounding on any
-!>   mesh. Cells are counted, and their distances from the centre are integers: zones that mirror one another have equal
-!>   bits. With the octant, the domain has the share of E that lies in it.
-!> sod: two gases at rest, parted by the plane in the middle of the domain (G. A. Sod, J. Comput. Phys. 27, 1978). wave:
-!> density 1 + A sin(k (x - v t)) in gas of pressure 1 that blows diagonally through the domain, in each direction a
-!>   wavelength long.
+!>   of any level, gets the share of E of its cells among all in the ball, so that the total is E to rounding on any
+!>   mesh. Cells are counted, and their distances from the centre are integers: mirrored zones have equal
+!>   bits. With the octant, the domain has the share of E inside it.
+!> sod: two gases at rest, separated by the plane in the middle of the domain (G. A. Sod, J. Comput. Phys. 27, 1978). wave:
+!> density 1 + A sin(k (x - v t)) in gas of pressure 1 that moves diagonally through the domain, which is one
+!>   wavelength long in each direction.
 module ember_problems
     use ember_eos, only: eos_t
     use ember_flame_front, only: flame_problem_t
@@ -36,10 +36,10 @@ module ember_problems
     type, extends(problem_t), public :: sedov_problem_t
         type(sedov_t) :: blast
         real(r8) :: centre(3) = 0.0_r8
-        real(r8) :: share = 1.0_r8               !< of the energy, that the domain has
-        real(r8) :: pressure = 0.0_r8            !< of the gas around
+        real(r8) :: share = 1.0_r8               !< of the energy inside the domain
+        real(r8) :: pressure = 0.0_r8            !< of the surrounding gas
         integer, private :: highest_level = 0
-        integer(i8), private :: middle(3) = 0    ! of the explosion: so many half cells from the lower end of the domain
+        integer(i8), private :: middle(3) = 0    ! of the explosion: in half cells from the lower end of the domain
         integer(i8), private :: first(3) = 0, last(3) = 0   ! cells around the ball, from 0
         real(r8), private :: stretch(3) = 1.0_r8 ! of cells, squared, relative to the first direction
         real(r8), private :: reach = 0.0_r8      ! (2 radius)^2, in cells
@@ -71,8 +71,9 @@ module ember_problems
 
 contains
 
-    !> Make the problem that `given` names, of matter with the equation of state `eos`, which snia2d looks at. Errors: those of the
-    !> exact solutions and of the equation of state; exit_usage where the ball of sedov does not fit into the domain.
+    !> Create the problem that `given` selects, of matter with the equation of state `eos`, which snia2d evaluates. Errors:
+    !> those of the exact solutions and of the equation of state; exit_usage if the ball of sedov does not fit into the
+    !> domain.
     subroutine new_problem(given, problem, error, eos)
         type(parameters_t), intent(in) :: given
         class(problem_t), allocatable, intent(out) :: problem
@@ -149,7 +150,7 @@ contains
             self%centre(i) = given%lower(i) + 0.5_r8*self%middle(i)/n_cells*self%length(i)
             if (self%middle(i) + half_cells > 2*n_cells .or. (self%middle(i) > 0 .and. half_cells > self%middle(i))) then
                 call error%raise(exit_usage, 'the ball of the explosion, '//to_text(given%sedov_radius, 'f0.1')//' zones in '// &
-                                 'radius, does not fit into the domain', 'new_problem', 'a smaller --sedov-radius, or more zones')
+                                 'radius, does not fit into the domain', 'new_problem', 'use a smaller --sedov-radius')
                 return
             end if
             self%first(i) = max(0_i8, int((self%middle(i) - half_cells)/2.0_r8, i8) - 1)
@@ -169,7 +170,7 @@ contains
         radius = self%blast%shock_radius(1.0_r8)
         speed = self%blast%shock_speed(1.0_r8)
         do k = 0, table_size
-            ! Velocity by radius has a limit in the centre; and the shock's own radius must not round to outside.
+            ! Velocity divided by radius has a limit in the centre; and the shock's radius must not round to outside.
             lambda = min(max(real(k, r8)/table_size, 1.0e-9_r8), 1.0_r8 - 1.0e-14_r8)
             call self%blast%profile(lambda*radius, 1.0_r8, dens, velocity, pres)
             self%table(:, k) = [dens/self%blast%density, velocity/(lambda*speed), pres/(self%blast%density*speed**2)]
@@ -192,7 +193,7 @@ contains
             do j = a(2), b(2)
                 y = real(2*j + 1 - self%middle(2), r8)**2*self%stretch(2)
                 do i = a(1), b(1)
-                    ! Integers where zones are cubes: the order of the sum does not matter.
+                    ! Integers if zones are cubes: the order of the sum does not matter.
                     if (real(2*i + 1 - self%middle(1), r8)**2 + y + z > self%reach) cycle
                     weight = weight + merge(2*i + 1, 1_i8, self%cylindrical)
                 end do
@@ -233,7 +234,7 @@ contains
         end do
     end subroutine fill_sedov
 
-    !> Averages over points of the box, more of them where the shock is near; right to 1e-6 at each point.
+    !> Averages over points of the box, more of them where the shock is near; accurate to 1e-6 at each point.
     pure subroutine sedov_averages(self, time, lower, upper, dens, velocity, pres)
         class(sedov_problem_t), intent(in) :: self
         real(r8), intent(in) :: time, lower(3), upper(3)
@@ -305,7 +306,7 @@ contains
         end associate
     end subroutine sod_averages
 
-    !> The mean of a sine over a box is that in its middle times sin(x)/x of half its width in each direction.
+    !> The mean of a sine over a box is that in its centre times sin(x)/x of half its width in each direction.
     pure subroutine wave_averages(self, time, lower, upper, dens, velocity, pres)
         class(wave_problem_t), intent(in) :: self
         real(r8), intent(in) :: time, lower(3), upper(3)

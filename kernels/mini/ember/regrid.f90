@@ -1,11 +1,12 @@
 !> Which blocks to refine, and the change of the mesh: zones move from the leaves of the old tree to those of the new one,
 !> between levels and between ranks.
 !>
-!> A new leaf is an old one, a child of one or the parent of some; its rank is that of the new partition. What another rank
-!> needs travels once and small: the interior of a block that is kept, the means of a block that becomes part of its parent,
-!> and of a block that is refined the star of each octant (ember_container). The receiver takes or makes the new block from
-!> it. Nothing but the new leaves needs slots, so that a mesh whose new leaves fit can be had; whether they fit is known to all
-!> ranks before anything moves. Blocks that travel do so in rounds, whose buffers are small beside the container.
+!> A new leaf is an old leaf, a child of one or the parent of some; its rank is that of the new partition. Data for another
+!> rank is sent once and in its smallest form: the interior of a block that is kept, the means of a block that becomes part
+!> of its parent, and of a block that is refined the star of each octant (ember_container). The receiver copies or computes
+!> the new block from it. Only the new leaves need slots, so that every mesh whose new leaves fit is possible; whether they
+!> fit is known to all ranks before anything moves. Blocks are sent in rounds, whose buffers are small compared with the
+!> container.
 module ember_regrid
     use ember_container, only: block_bytes, pack_box, pack_star, prolong_star, restrict_box, star_size, unpack_box
     use ember_mesh, only: block_zones, first_guard, last_guard, mesh_t, v_dens, v_pres
@@ -17,23 +18,23 @@ module ember_regrid
     implicit none
     private
 
-    !> What decides upon refinement.
+    !> The criteria of refinement.
     type, public :: regrid_settings_t
-        integer, allocatable :: variables(:)        !< that are looked at; density and pressure where not given
+        integer, allocatable :: variables(:)        !< that are examined; default: density and pressure
         real(r8) :: refine_above = 0.8_r8           !< the estimate of a block that is to be refined
         real(r8) :: coarsen_below = 0.2_r8          !< that of a block that may be coarsened
         real(r8) :: filter = 0.01_r8                !< the share of a variable's size that counts as a ripple
         integer :: dense_level = 0                  !< the lowest level of blocks with zones as dense as `dense`
         real(r8) :: dense = huge(1.0_r8)
-        !> Of blocks where this variable's share of the density is neither 0 nor 1, in zones as dense as `front_dense`, the level is
-        !> the highest; 0 for none.
+        !> Blocks in which this variable's share of the density is neither 0 nor 1, in zones as dense as `front_dense`, have
+        !> the highest level; 0: not used.
         integer :: front = 0
         real(r8) :: front_dense = 0.0_r8
     end type regrid_settings_t
 
-    !> What one rank sends another: zones of an old leaf for a new one.
+    !> Data that one rank sends to another: zones of an old leaf for a new one.
     type :: parcel_t
-        integer :: kind = kept                      !< what the old leaf is to the new one
+        integer :: kind = kept                      !< the relation of the old leaf to the new one
         integer :: old = 0, new = 0                 !< leaves
         integer :: octant = 0                       !< of the coarser one of them, from 0
         integer :: from = 0, to = 0                 !< ranks
@@ -48,9 +49,9 @@ module ember_regrid
 
 contains
 
-    !> For all leaves, on all ranks: mark(leaf) is 1 where the estimate of a variable in one of its zones lies above
-    !> settings%refine_above, -1 where all lie below settings%coarsen_below, otherwise 0; and where the level is not within the
-    !> mesh's lowest and highest, or at one of them, what that demands. Guard cells must be filled.
+    !> For all leaves, on all ranks: mark(leaf) is 1 if the estimate of a variable in one of its zones is above
+    !> settings%refine_above, -1 if all are below settings%coarsen_below, otherwise 0; and if the level is not within the
+    !> mesh's lowest and highest, or at one of them, the value that this requires. Guard cells must be filled.
     subroutine mark_leaves(mesh, settings, comm, mark)
         type(mesh_t), intent(in) :: mesh
         type(regrid_settings_t), intent(in) :: settings
@@ -82,7 +83,7 @@ contains
         end do
         call comm%all_gather(mine, all)
 
-        ! Each rank's come in Morton order.
+        ! Those of each rank are in Morton order.
         next(0) = 1
         do r = 1, comm%n_ranks - 1
             next(r) = next(r - 1) + count(mesh%tree%owner == r - 1)
@@ -101,7 +102,7 @@ contains
         end do
     end subroutine mark_leaves
 
-    !> The level that the block in `slot` shall have at least, for what is dense and for fronts.
+    !> The lowest level of the block in `slot` required by density and fronts.
     integer function least_level(mesh, settings, slot) result(level)
         type(mesh_t), intent(in) :: mesh
         type(regrid_settings_t), intent(in) :: settings
@@ -129,9 +130,9 @@ contains
     end function least_level
 
     !> The largest error estimate of a variable in the zones of the block in `slot`, from 0 to 1: second differences, the mixed
-    !> ones too, over what first differences and `filter` times the values themselves would allow them to be (R. Loehner, An
+    !> ones too, divided by the bound from first differences and `filter` times the values (R. Loehner, An
     !> adaptive finite element scheme for transient problems in CFD, Comput. Methods Appl. Mech. Eng. 61, 1987, p. 323), between
-    !> zones that touch; differences go by zones, whatever their widths. Needs one layer of guard cells on faces and edges.
+    !> zones that touch; differences are per zone, whatever their widths. Needs one layer of guard cells on faces and edges.
     real(r8) function estimate(mesh, slot, variable, filter)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: slot, variable
@@ -185,8 +186,8 @@ contains
     end subroutine add_second
 
     !> Add the squares of a mixed second difference and of the smaller of its bounds: by first differences in the one direction or
-    !> in the other. So a plane front, which has them in one direction only, has the estimate that it has in one dimension. `lh`
-    !> lies low in the first direction and high in the second; mirrored or turned values give the same to the last bit.
+    !> in the other. A plane front, which has them in only one direction, thus has the same estimate as in one dimension.
+    !> `lh` is low in the first direction and high in the second; mirrored or turned values give the same to the last bit.
     elemental subroutine add_mixed(ll, hl, lh, hh, filter, above, below)
         real(r8), intent(in) :: ll, hl, lh, hh, filter
         real(r8), intent(inout) :: above, below
@@ -197,11 +198,11 @@ contains
         below = below + 0.125_r8*(min(abs(hh - lh) + abs(hl - ll), abs(hh - hl) + abs(lh - ll)) + ripple)**2
     end subroutine add_mixed
 
-    !> Change the mesh as `mark` asks (mark(leaf), the same on all ranks) and as nesting and the mesh's lowest and highest
-    !> level allow, deal it out anew and move its zones. Guard cells must be filled before, and are not after. `changed`:
-    !> whether there are other leaves, or leaves on other ranks; `fresh`: which leaves then are no old ones. Errors
-    !> (exit_usage), on all ranks alike and with the mesh as it was: a highest level beyond what keys hold, and more blocks
-    !> than a rank has room for.
+    !> Change the mesh as `mark` requests (mark(leaf), the same on all ranks) and as nesting and the mesh's lowest and
+    !> highest level allow, distribute it again and move its zones. Guard cells must be filled before, and are not filled
+    !> after. `changed`: whether there are other leaves, or leaves on other ranks; `fresh`: which leaves then are not old
+    !> ones. Errors (exit_usage), on all ranks and with the mesh unchanged: a highest level beyond the range of keys, and
+    !> more blocks than fit on a rank.
     subroutine regrid(mesh, mark, comm, error, changed, fresh)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: mark(:)
@@ -225,8 +226,8 @@ contains
         if (present(fresh)) fresh = kind /= kept
     end subroutine regrid
 
-    !> Make `new`, with its owners, the tree of the mesh, and its leaves' zones out of those of the old: kind and origin as
-    !> tree%adapt gives them.
+    !> Make `new`, with its owners, the tree of the mesh, and compute its leaves' zones from those of the old: kind and
+    !> origin as tree%adapt gives them.
     subroutine transfer_zones(mesh, new, kind, origin, comm, error)
         type(mesh_t), intent(inout) :: mesh
         type(tree_t), intent(in) :: new
@@ -262,7 +263,7 @@ contains
         mesh = after
     end subroutine transfer_zones
 
-    !> An error where a rank has more leaves than its `capacity`, counted from rank 0.
+    !> An error if a rank has more leaves than its `capacity`, counted from rank 0.
     subroutine check_room(tree, capacity, error)
         type(tree_t), intent(in) :: tree
         integer, intent(in) :: capacity(0:)
@@ -275,13 +276,13 @@ contains
             if (needed(r) <= capacity(r)) cycle
             whose = ''
             if (size(capacity) > 1) whose = ' of rank '//to_text(r)
-            call error%raise(exit_usage, 'the mesh needs '//to_text(needed(r))//' blocks, and the memory'//whose//' has '// &
-                             'room for '//to_text(capacity(r)), 'regrid', 'give more --memory, or lower the highest level')
+            call error%raise(exit_usage, 'the mesh needs '//to_text(needed(r))//' blocks, but the memory'//whose//' has '// &
+                             'room for '//to_text(capacity(r)), 'regrid', 'use more --memory, or lower the highest level')
             return
         end do
     end subroutine check_room
 
-    !> How often each number from 0 to n - 1 is there.
+    !> The number of occurrences of each number from 0 to n - 1.
     pure function count_by(numbers, n) result(counts)
         integer, intent(in) :: numbers(:), n
         integer :: counts(0:n - 1), i
@@ -292,7 +293,7 @@ contains
         end do
     end function count_by
 
-    !> Parents on this rank, out of their children here: the parent takes the slot of the first of these.
+    !> Parents on this rank, from their children here: the parent takes the slot of the first of these.
     subroutine coarsen_here(mesh, after, kind, origin)
         type(mesh_t), intent(in) :: mesh
         type(mesh_t), intent(inout) :: after
@@ -340,7 +341,7 @@ contains
         end do
     end subroutine coarsen_one
 
-    !> Children on this rank of blocks that were here: the last of them takes its parent's slot.
+    !> Children on this rank of blocks that were also here: the last of them takes its parent's slot.
     subroutine refine_here(mesh, after, kind, origin)
         type(mesh_t), intent(in) :: mesh
         type(mesh_t), intent(inout) :: after
@@ -390,7 +391,8 @@ contains
         end do
     end subroutine refine_one
 
-    !> All that one rank has and another needs, the same list on all ranks. What frees more slots than it takes comes first.
+    !> All data that one rank has and another needs, the same list on all ranks. Parcels that free more slots than they take
+    !> come first.
     subroutine list_parcels(mesh, new, kind, origin, parcels)
         type(mesh_t), intent(in) :: mesh
         type(tree_t), intent(in) :: new
@@ -421,7 +423,7 @@ contains
     end subroutine list_parcels
 
     !> Pack, exchange and apply all parcels, in as many rounds as small buffers and the slots of all ranks (`capacity`, from
-    !> rank 0) demand. All ranks reckon with the slots of all, and come to the same rounds.
+    !> rank 0) demand. All ranks compute with the slots of all, and obtain the same rounds.
     subroutine send_parcels(mesh, after, kind, origin, parcels, capacity, comm)
         type(mesh_t), intent(in) :: mesh
         type(mesh_t), intent(inout) :: after
@@ -442,7 +444,7 @@ contains
         end do
     end subroutine send_parcels
 
-    !> Before the rounds: used(rank) slots, from rank 0; pending(old leaf): what it must still be there for, parcels and children on
+    !> Before the rounds: used(rank) slots, from rank 0; pending(old leaf): what still needs it, parcels and children on
     !> its own rank; has_slot(new leaf).
     subroutine count_slots(old, new, kind, origin, parcels, used, pending, has_slot)
         type(tree_t), intent(in) :: old, new
@@ -475,9 +477,9 @@ contains
         end do
     end subroutine count_slots
 
-    !> The parcels of the next round: as many as neither make a rank send or receive more than `limit` values nor overfill it.
-    !> Where slots are so scarce that they cannot go in this order, `limit` grows until they go together: their end fits.
-    !> `used`, `pending` and `has_slot` (count_slots) become what they are after the round.
+    !> The parcels of the next round: as many as possible without a rank that sends or receives more than `limit` values or
+    !> overflows. If slots are so scarce that this order is impossible, `limit` grows until they fit together: their final
+    !> state fits. `used`, `pending` and `has_slot` (count_slots) are updated to the state after the round.
     subroutine choose_parcels(parcels, capacity, limit, used, pending, has_slot, chosen)
         type(parcel_t), intent(inout) :: parcels(:)
         integer, intent(in) :: capacity(0:)
@@ -527,7 +529,7 @@ contains
         has_slot = has_slot_then
     end subroutine choose_parcels
 
-    !> One round: pack what leaves, free its slots, exchange, take slots for what arrives and apply it.
+    !> One round: pack outgoing data, free their slots, exchange, take slots for incoming data and apply them.
     subroutine run_round(mesh, after, parcels, chosen, pending, comm)
         type(mesh_t), intent(in) :: mesh
         type(mesh_t), intent(inout) :: after
@@ -565,7 +567,7 @@ contains
 
     contains
 
-        !> Give back the slots of old leaves that nothing needs any more: each once, though it may have sent several parcels.
+        !> Release the slots of old leaves that are no longer needed: each once, even if it sent several parcels.
         subroutine free_slots()
             logical, allocatable :: given(:)
 
@@ -581,7 +583,8 @@ contains
 
     end subroutine run_round
 
-    !> Where parts of `values` numbers for the ranks `other` lie in a buffer ordered by rank, and how many each rank has.
+    !> The positions of parts of `values` numbers for the ranks `other` in a buffer ordered by rank, and the counts of each
+    !> rank.
     pure subroutine lay_out(other, values, counts, at)
         integer, intent(in) :: other(:)
         integer(i8), intent(in) :: values(:)
@@ -605,7 +608,7 @@ contains
         end do
     end subroutine lay_out
 
-    !> Write what a parcel holds to `buffer`.
+    !> Write the data of a parcel to `buffer`.
     subroutine pack_parcel(mesh, parcel, buffer)
         type(mesh_t), intent(in) :: mesh
         type(parcel_t), intent(in) :: parcel
@@ -621,7 +624,7 @@ contains
         end select
     end subroutine pack_parcel
 
-    !> Make the zones of a new leaf, or of an octant of it, from what a parcel held.
+    !> Compute the zones of a new leaf, or of an octant of it, from the data of a parcel.
     subroutine apply_parcel(after, parcel, buffer)
         type(mesh_t), intent(inout) :: after
         type(parcel_t), intent(in) :: parcel
@@ -637,7 +640,7 @@ contains
         end select
     end subroutine apply_parcel
 
-    !> All zones of a block but guard cells.
+    !> All zones of a block except guard cells.
     pure function interior(mesh) result(box)
         type(mesh_t), intent(in) :: mesh
         integer :: box(2, 3)
@@ -664,7 +667,7 @@ contains
         octant_values = mesh%n_variables*product(max(1, mesh%zones()/2))
     end function octant_values
 
-    !> Which octant of its parent a leaf is.
+    !> The octant of its parent that a leaf is.
     pure integer function octant_of(tree, leaf) result(c)
         type(tree_t), intent(in) :: tree
         integer, intent(in) :: leaf

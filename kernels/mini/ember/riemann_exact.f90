@@ -1,8 +1,8 @@
 !> The Riemann problem of a gas that obeys the gamma law: the exact solution.
 !>
-!> Two states meet at x = 0 at time 0; what comes of it is a function of x/t: a wave (shock or rarefaction), a contact, a
+!> Two states meet at x = 0 at time 0; the result is a function of x/t: a wave (shock or rarefaction), a contact, a
 !> wave. The pressure p between the waves is the root of f_L(p) + f_R(p) + u_R - u_L = 0. E. F. Toro, Riemann solvers and
-!> numerical methods for fluid dynamics (3rd edition, 2009), chapter 4, whose numbers of equations stand below.
+!> numerical methods for fluid dynamics (3rd edition, 2009), chapter 4, whose equation numbers are given below.
 module riemann_exact
     use pw_error, only: error_t, exit_check, exit_usage
     use pw_kinds, only: r8
@@ -28,8 +28,8 @@ module riemann_exact
 
 contains
 
-    !> Make the solution for the states `left` and `right`. Errors: exit_usage where gamma, a density or a pressure is not
-    !> above its bound (1, 0, 0); exit_check where the gases part so fast that a vacuum forms between them.
+    !> Set up the solution for the states `left` and `right`. Errors: exit_usage if gamma, a density or a pressure is not
+    !> above its bound (1, 0, 0); exit_check if the gases separate so fast that a vacuum forms between them.
     subroutine start(self, gamma, left, right, error)
         class(riemann_t), intent(out) :: self
         real(r8), intent(in) :: gamma
@@ -41,13 +41,13 @@ contains
         self%right = right
         if (.not. (gamma > 1.0_r8 .and. min(left%dens, right%dens) > 0.0_r8 .and. min(left%pres, right%pres) > 0.0_r8)) then
             call error%raise(exit_usage, 'a Riemann problem needs gamma above 1, densities and pressures above 0', &
-                             'riemann_exact', 'give others')
+                             'riemann_exact', 'choose other values')
             return
         end if
         ! (4.40)
         if (2.0_r8/(gamma - 1.0_r8)*(sound(gamma, left) + sound(gamma, right)) <= right%velocity - left%velocity) then
-            call error%raise(exit_check, 'the gases of the Riemann problem part so fast that they leave a vacuum', &
-                             'riemann_exact', 'a smaller difference of velocities')
+            call error%raise(exit_check, 'the gases of the Riemann problem separate so fast that a vacuum forms', &
+                             'riemann_exact', 'choose a smaller difference of velocities')
             return
         end if
         self%pres = star_pressure(gamma, left, right)
@@ -64,7 +64,7 @@ contains
         if (speed <= self%velocity) then
             call sample_side(self%gamma, self%left, self%velocity, self%pres, speed, dens, velocity, pres)
         else
-            ! The right side is the left one seen in a mirror.
+            ! The right side is the mirror image of the left one.
             call sample_side(self%gamma, mirrored(self%right), -self%velocity, self%pres, -speed, dens, velocity, pres)
             velocity = -velocity
         end if
@@ -162,8 +162,8 @@ contains
         end if
     end subroutine sample_side
 
-    !> The root p: Newton's steps, from where two rarefactions would meet. f grows and is concave, so that steps from below
-    !> converge; bounds keep the others in.
+    !> The root p: Newton's steps, from the pressure of two rarefactions. f grows and is concave, so that steps from below
+    !> converge; bounds limit the others.
     pure real(r8) function star_pressure(gamma, left, right) result(p)
         real(r8), intent(in) :: gamma
         type(gas_t), intent(in) :: left, right
@@ -206,7 +206,7 @@ contains
         end if
     end function change
 
-    !> Its derivative by p; (4.37).
+    !> Its derivative with respect to p; (4.37).
     pure real(r8) function slope(gamma, gas, p)
         real(r8), intent(in) :: gamma, p
         type(gas_t), intent(in) :: gas

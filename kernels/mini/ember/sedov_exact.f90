@@ -1,14 +1,15 @@
 !> The point explosion in a uniform cold gas: the exact similarity solution.
 !>
-!> An energy E is set free at once in a plane (symmetry j = 1), on a line (2) or in a point (3) of a gas of density rho_0
-!> without pressure that obeys the gamma law. The shock is at R(t) = (E t^2/(alpha rho_0))^(1/(j+2)); behind it all is a
-!> function of r/R. L. I. Sedov, Similarity and dimensional methods in mechanics (1959), found the solution in closed form,
-!> with V = v t/r as parameter; J. R. Kamm and F. X. Timmes, On efficient generation of numerically robust Sedov solutions,
-!> LA-UR-07-2849 (2007), lay it out, and the names x_1 ... x_4, alpha_0 ... alpha_5 are theirs, for a uniform density.
+!> An energy E is released instantaneously in a plane (symmetry j = 1), on a line (2) or in a point (3) of a gas of density
+!> rho_0 without pressure that obeys the gamma law. The shock is at R(t) = (E t^2/(alpha rho_0))^(1/(j+2)); behind it
+!> everything is a function of r/R. L. I. Sedov, Similarity and dimensional methods in mechanics (1959), found the solution
+!> in closed form, with V = v t/r as parameter; J. R. Kamm and F. X. Timmes, On efficient generation of numerically robust
+!> Sedov solutions, LA-UR-07-2849 (2007), describe it, and the names x_1 ... x_4, alpha_0 ... alpha_5 are theirs, for a
+!> uniform density.
 !>
-!> Two things are done otherwise here. The parameter is s = ln(x_2), from 0 at the shock to minus infinity in the centre: V
-!> itself tends to its value in the centre as r^(1/|alpha_2|), about r^10, and has no digits left long before. And
-!> alpha_4, alpha_5, which have a pole at gamma = 2, are put together: x_3^alpha_4 x_4^alpha_5 has none.
+!> Two things differ here. The parameter is s = ln(x_2), from 0 at the shock to minus infinity in the centre: V
+!> itself tends to its value in the centre as r^(1/|alpha_2|), about r^10, and loses all digits long before. And
+!> alpha_4, alpha_5, which have a pole at gamma = 2, are combined: x_3^alpha_4 x_4^alpha_5 has none.
 module sedov_exact
     use pw_error, only: error_t, exit_check, exit_usage
     use pw_kinds, only: r8
@@ -23,7 +24,7 @@ module sedov_exact
     type, public :: sedov_t
         integer :: symmetry = 3                 !< 1 planar, 2 cylindrical, 3 spherical
         real(r8) :: gamma = 1.4_r8
-        real(r8) :: energy = 1.0_r8             !< of the whole explosion; planar, on both sides, an area; cylindrical, a length
+        real(r8) :: energy = 1.0_r8             !< of the whole explosion; planar: on both sides, per area; cylindrical: per length
         real(r8) :: density = 1.0_r8            !< ahead of the shock
         real(r8) :: alpha = 0.0_r8              !< E t^2/(rho_0 R^(j+2))
         real(r8), private :: a, b, c, d, e      ! of x_1 ... x_4
@@ -38,10 +39,10 @@ module sedov_exact
 
 contains
 
-    !> Make the solution for `symmetry` 1, 2 or 3, the adiabatic index `gamma` (above 1; below 7 with spherical symmetry, where
-    !> a vacuum would form in the centre), the `energy` of the whole explosion and the `density` ahead of the shock. The energy
-    !> integral is right to 1e-12 of itself. Errors: exit_usage where a number makes no sense; exit_check where the
-    !> integral does not converge, which it does not close to gamma = 7.
+    !> Set up the solution for `symmetry` 1, 2 or 3, the adiabatic index `gamma` (above 1; below 7 with spherical symmetry,
+    !> where a vacuum would form in the centre), the `energy` of the whole explosion and the `density` ahead of the shock.
+    !> The energy integral has a relative accuracy of 1e-12. Errors: exit_usage if a number is invalid; exit_check if the
+    !> integral does not converge, as happens close to gamma = 7.
     subroutine start(self, symmetry, gamma, energy, density, error)
         class(sedov_t), intent(out) :: self
         integer, intent(in) :: symmetry
@@ -51,12 +52,12 @@ contains
 
         if (symmetry < 1 .or. symmetry > 3) then
             call error%raise(exit_usage, 'a point explosion has the symmetry 1, 2 or 3, not '//to_text(symmetry), 'sedov_exact', &
-                             'name another')
+                             'choose 1, 2 or 3')
         else if (.not. (gamma > 1.0_r8 .and. (symmetry < 3 .or. gamma < 7.0_r8))) then
             call error%raise(exit_usage, 'no standard point explosion for gamma '//to_text(gamma, 'g0.6'), 'sedov_exact', &
-                             'gamma above 1 and, with spherical symmetry, below 7')
+                             'choose gamma above 1 and, with spherical symmetry, below 7')
         else if (.not. (energy > 0.0_r8 .and. density > 0.0_r8)) then
-            call error%raise(exit_usage, 'a point explosion needs energy and density above 0', 'sedov_exact', 'give others')
+            call error%raise(exit_usage, 'a point explosion needs energy and density above 0', 'sedov_exact', 'choose other values')
         end if
         if (error%failed()) return
         self%symmetry = symmetry
@@ -108,8 +109,8 @@ contains
     end subroutine profile
 
     !> Constants of the closed form. With delta = 2 - gamma, alpha_5 is -2/delta, and
-    !> x_3^alpha_4 x_4^alpha_5 = x_3^(alpha_4 + alpha_5) (x_4/x_3)^alpha_5. The sum alpha_4 + alpha_5 has no pole when it is worked
-    !> out, nor has the logarithm of the second factor, since x_3 - x_4 = delta q (2 x_1 - 2), where
+    !> x_3^alpha_4 x_4^alpha_5 = x_3^(alpha_4 + alpha_5) (x_4/x_3)^alpha_5. The sum alpha_4 + alpha_5 has no pole when it is
+    !> simplified nor has the logarithm of the second factor, since x_3 - x_4 = delta q (2 x_1 - 2), where
     !> q = j (gamma+1)/((gamma-1) (j (3-gamma) + 2 gamma - 2)).
     pure subroutine set_exponents(self)
         type(sedov_t), intent(inout) :: self
@@ -168,7 +169,7 @@ contains
         h = exp(self%alpha_0*j*log(x_1) - 2.0_r8*self%alpha_1*log(x_3) + log_34)*x_4
     end subroutine fractions
 
-    !> ln(1 + x)/x, near 0 too: what rounding 1 + x does to the logarithm it does to the divisor (W. Kahan).
+    !> ln(1 + x)/x, accurate also near 0: rounding of 1 + x affects logarithm and divisor in the same way (W. Kahan).
     pure real(r8) function relative_log(x)
         real(r8), intent(in) :: x
         real(r8) :: sum
@@ -179,7 +180,7 @@ contains
     end function relative_log
 
     !> The parameter s at `lambda` = r/R in [0, 1]: ln(lambda) grows with s, and far from the shock linearly, so that Newton's
-    !> steps converge; they are kept between bounds all the same.
+    !> steps converge; they are kept between bounds nevertheless.
     pure real(r8) function parameter_of(self, lambda) result(s)
         class(sedov_t), intent(in) :: self
         real(r8), intent(in) :: lambda
@@ -189,7 +190,7 @@ contains
         s = 0.0_r8
         if (lambda >= 1.0_r8) return
         target = log(max(lambda, tiny(1.0_r8)))
-        ! What x_1 and x_3 add to ln(lambda) is far less than 100.
+        ! The contribution of x_1 and x_3 to ln(lambda) is far less than 100.
         low = (target - 100.0_r8)/abs(self%alpha_2)
         high = 0.0_r8
         s = target/abs(self%alpha_2)
@@ -207,8 +208,8 @@ contains
         end do
     end function parameter_of
 
-    !> The integral of (g f^2 + h) lambda^(j-1) over lambda from 0 to 1, over s in truth: there the integrand is smooth, and dies
-    !> away as lambda^j. Gauss rules in intervals of doubled number until two results agree.
+    !> The integral of (g f^2 + h) lambda^(j-1) over lambda from 0 to 1, evaluated over s, where the integrand is smooth,
+    !> and decays as lambda^j. Gauss rules on repeatedly doubled numbers of intervals until two results agree.
     subroutine integrate(self, integral, error)
         type(sedov_t), intent(in) :: self
         real(r8), intent(out) :: integral
@@ -221,13 +222,14 @@ contains
         decay = -self%alpha_2*self%symmetry
         before = 0.0_r8
         do halvings = 0, 10
-            ! The integrand varies with exp(s) near the shock, with exp(decay*s) alone further inside; from 1e-18 on it is nothing.
+            ! The integrand varies with exp(s) near the shock, only with exp(decay*s) further inside; below 1e-18 it is
+            ! negligible.
             integral = over(-20.0_r8, 0.0_r8, 40*2**halvings) + over(-20.0_r8 - 42.0_r8/decay, -20.0_r8, 40*2**halvings)
             if (abs(integral - before) <= tolerance*integral) return
             before = integral
         end do
         call error%raise(exit_check, 'the energy integral of the point explosion does not converge', 'sedov_exact', &
-                         'gamma further away from 1 and from 7')
+                         'choose gamma farther from 1 and from 7')
 
     contains
 
@@ -251,7 +253,7 @@ contains
 
     end subroutine integrate
 
-    !> Nodes and weights of Gauss and Legendre in [-1, 1]: Newton's iteration on the Legendre polynomial.
+    !> Gauss-Legendre nodes and weights in [-1, 1]: Newton's iteration on the Legendre polynomial.
     pure subroutine gauss_rule(node, weight)
         real(r8), intent(out) :: node(points), weight(points)
         real(r8) :: x, p, before, other, slope
@@ -275,7 +277,7 @@ contains
         end do
     end subroutine gauss_rule
 
-    !> Of the sphere of radius 1 in `symmetry` dimensions.
+    !> The area of the sphere of radius 1 in `symmetry` dimensions.
     pure real(r8) function surface(symmetry)
         integer, intent(in) :: symmetry
 

@@ -1,4 +1,4 @@
-!> A simulation: the mesh with all that advances it in time.
+!> A simulation: the mesh with everything that advances it in time.
 module ember_simulation
     use ember_container, only: load_interior
     use ember_eos, only: eos_t
@@ -19,14 +19,14 @@ module ember_simulation
     implicit none
     private
 
-    !> The measured regions of a step. The equation of state has one where it is called apart from the scheme: with species or
-    !> gravity.
+    !> The measured regions of a step. The equation of state has its own region if it is called separately from the scheme:
+    !> with species or gravity.
     integer, parameter, public :: in_guards = 1, in_hydro = 2, in_fluxes = 3, in_regrid = 4, in_output = 5, in_gravity = 6, &
                                   in_eos = 7
     character(*), parameter, public :: region_name(7) = ['guards ', 'hydro  ', 'fluxes ', 'regrid ', 'output ', 'gravity', &
                                                          'eos    ']
 
-    !> A step may be so much longer than the one before.
+    !> Maximum growth of a step from the previous one.
     real(r8), parameter :: most_growth = 2.0_r8
 
     type, public :: simulation_t
@@ -42,17 +42,17 @@ module ember_simulation
         real(r8) :: cfl = 0.8_r8                  !< share of the largest stable step
         real(r8) :: first_step = 1.0_r8           !< share of that, of the first step
         real(r8) :: steepness = 2.0_r8            !< of the limiter
-        real(r8) :: time = 0.0_r8, dt = 0.0_r8    !< dt: of the step before, 0 at the beginning
+        real(r8) :: time = 0.0_r8, dt = 0.0_r8    !< dt: of the previous step, 0 at the beginning
         integer :: step = 0
         integer(i8) :: zone_updates = 0, regrids = 0
-        integer(i8) :: eos_evaluations = 0        !< of zones in steps, where they are apart from the scheme
-        !> What left the domain from this rank's blocks, of the conserved variables and species; and what else changed there.
+        integer(i8) :: eos_evaluations = 0        !< of zones in steps, if separate from the scheme
+        !> The outflow from this rank's blocks, of the conserved variables and species; and other changes there.
         real(r8), allocatable :: lost(:)
         type(ledger_t) :: ledger
         type(region_t) :: region(7)
         type(guards_t), private :: guards
         type(registers_t), private :: registers
-        type(scratch_t), allocatable, private :: scratch(:)   ! one a thread
+        type(scratch_t), allocatable, private :: scratch(:)   ! one per thread
         real(r8), allocatable, private :: rate(:)             ! (leaf) largest sum of (|v| + c)/width
     contains
         procedure :: prepare
@@ -69,7 +69,7 @@ module ember_simulation
 
 contains
 
-    !> Whether nothing but the Euler equations is solved: no species, no gravity.
+    !> Whether only the Euler equations are solved: no species, no gravity.
     pure logical function is_plain(self)
         class(simulation_t), intent(in) :: self
 
@@ -95,7 +95,7 @@ contains
     end subroutine prepare
 
     !> The problem's initial state on a mesh that is refined for it. `roots`: blocks of level 0 in each direction.
-    !> Exit code 2 where the container has too few blocks.
+    !> Exit code 2 if the container has too few blocks.
     subroutine place_initial_state(self, roots, error)
         class(simulation_t), intent(inout) :: self
         integer, intent(in) :: roots(3)
@@ -119,7 +119,7 @@ contains
         end do
     end subroutine place_initial_state
 
-    !> Go on from a mesh, with data, that was read: the rates and lists that depend on it.
+    !> Continue from a mesh, with data, that was read: set up the rates and lists that depend on it.
     subroutine take_over(self, error)
         class(simulation_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -131,13 +131,13 @@ contains
         else
             ! The equation of state starts from its last result, and would change the last bits.
             allocate (none(self%mesh%tree%n_leaves), source=.false.)
-            call self%derive(error, anew=none)
+            call self%derive(error, fresh=none)
         end if
         if (error%failed()) return
         call self%new_tree()
     end subroutine take_over
 
-    !> Give the leaves of this rank slots of the container.
+    !> Assign slots of the container to the leaves of this rank.
     subroutine take_slots(self, error)
         class(simulation_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -147,8 +147,8 @@ contains
             call mesh%tree%partition(mesh%n_ranks, mesh%tree%owner)
             call mesh%note_owners()
             if (size(mesh%local) > mesh%capacity) call error%raise(exit_usage, 'the mesh has '// &
-                to_text(mesh%tree%n_leaves)//' blocks, and a rank has room for '//to_text(mesh%capacity)//' of its '// &
-                to_text(size(mesh%local)), 'place_initial_state', 'give more --memory, or take a lower --lowest-level')
+                to_text(mesh%tree%n_leaves)//' blocks, but a rank has space for only '//to_text(mesh%capacity)//' of its '// &
+                to_text(size(mesh%local)), 'place_initial_state', 'use more --memory, or a lower --lowest-level')
             call self%comm%agree(error)
             if (error%failed()) return
             if (allocated(mesh%slot)) deallocate (mesh%slot)
@@ -159,7 +159,7 @@ contains
         end associate
     end subroutine take_slots
 
-    !> The problem's state in all leaves, by the thread that will work on them.
+    !> The problem's state in all leaves, by the thread that will process them.
     subroutine fill_leaves(self, error)
         class(simulation_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -173,11 +173,11 @@ contains
     end subroutine fill_leaves
 
     !> Derived variables and rates of all leaves, or of those that are marked in `only`, from their conserved variables; after the
-    !> tree has changed, of those that are marked in `anew`, and the rates of the others.
-    subroutine derive(self, error, only, anew)
+    !> tree has changed, of those that are marked in `fresh`, and the rates of the others.
+    subroutine derive(self, error, only, fresh)
         class(simulation_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        logical, intent(in), optional :: only(:), anew(:)
+        logical, intent(in), optional :: only(:), fresh(:)
         type(error_t), allocatable :: wrong(:)
         type(ledger_t), allocatable :: ledger(:)
         integer :: i, leaf, thread
@@ -197,8 +197,8 @@ contains
             if (present(only)) then
                 if (.not. only(leaf)) cycle
             end if
-            if (present(anew)) then
-                if (.not. anew(leaf)) then
+            if (present(fresh)) then
+                if (.not. fresh(leaf)) then
                     call rate_of_block(self%mesh, leaf, self%scratch(thread), self%rate(leaf))
                     cycle
                 end if
@@ -233,7 +233,7 @@ contains
         end do
     end subroutine first_failure
 
-    !> The lists that depend on the tree.
+    !> Set up the lists that depend on the tree.
     subroutine new_tree(self)
         class(simulation_t), intent(inout) :: self
 
@@ -241,7 +241,7 @@ contains
         call self%registers%build(self%mesh)
     end subroutine new_tree
 
-    !> Refine and coarsen once. Guard cells are filled on entry where `filled`, and on return.
+    !> Refine and coarsen once. Guard cells are filled on entry if `filled`, and on return.
     subroutine adapt_mesh(self, changed, error, filled)
         class(simulation_t), intent(inout) :: self
         logical, intent(out) :: changed
@@ -259,11 +259,11 @@ contains
         if (self%is_plain()) then
             call self%derive(error)
         else
-            call self%derive(error, anew=fresh)
+            call self%derive(error, fresh=fresh)
         end if
     end subroutine adapt_mesh
 
-    !> One step, which does not go beyond `end_time`. Exit code 1 where a state has no pressure, 2 where blocks run out.
+    !> One step, which does not go beyond `end_time`. Exit code 1 if a state has no pressure, 2 if blocks run out.
     subroutine advance(self, end_time, error)
         class(simulation_t), intent(inout) :: self
         real(r8), intent(in) :: end_time
@@ -362,8 +362,8 @@ contains
         call self%comm%all_max(rate)
     end function largest_rate
 
-    !> The conserved variables and species summed over the domain; leaf by leaf in Morton order, so that neither ranks nor threads
-    !> change a digit.
+    !> The conserved variables and species summed over the domain; leaf by leaf in Morton order, so that the result does not
+    !> depend on ranks or threads.
     function totals(self) result(total)
         class(simulation_t), intent(in) :: self
         real(r8), allocatable :: total(:)
@@ -424,7 +424,7 @@ contains
         ledger = ledger_t(sum(all(1::3)), sum(all(2::3)), sum(all(3::3)))
     end function whole_ledger
 
-    !> Time in the equation of state: of steps, where it has a region of its own; otherwise within the scheme, the mean of the
+    !> Time in the equation of state: per steps, if it has its own region; otherwise within the scheme, the mean over the
     !> threads.
     pure real(r8) function eos_seconds(self)
         class(simulation_t), intent(in) :: self

@@ -1,11 +1,11 @@
-!> Limited slopes of rows of zones, for what goes beyond the Euler equations: of what the flow carries, and of a pressure that
-!> holds up weight.
+!> Limited slopes of rows of zones, beyond the Euler equations: of advected quantities, and of a pressure that
+!> balances gravity.
 !>
-!> A pressure's balanced rise is the change across a zone by which it holds up the force on it. With that, limiters see only
-!> how the pressure departs from balance, after R. Kaeppeli, S. Mishra, Astron. Astrophys. 587 (2016) A94: matter at rest in
-!> hydrostatic equilibrium has equal pressures on both sides of a face, and no velocity. Theirs is exact for the balance by
-!> the trapezoidal rule, which is of second order; here the force is a parabola through three zones, so that a star at rest is
-!> in balance to the fourth order.
+!> A pressure's balanced rise is the change across a zone that balances the force on it. With it, limiters act only on
+!> the deviation of the pressure from balance, after R. Kaeppeli, S. Mishra, Astron. Astrophys. 587 (2016) A94: matter at
+!> rest in hydrostatic equilibrium has equal pressures on both sides of a face, and no velocity. Theirs is exact for the
+!> balance by the trapezoidal rule, which is of second order; here the force is a parabola through three zones, so that a
+!> star at rest is in balance to the fourth order.
 module ember_slopes
     use ember_godunov, only: faces_t, n_primitive, p_dens, p_pres, p_velx, p_vely, p_velz, row_first, row_last
     use ember_mesh, only: first_guard, last_guard
@@ -17,7 +17,8 @@ module ember_slopes
 
 contains
 
-    !> The limited slopes of a row, and the rows around it, in each direction; none in the third of a plane (`flat`).
+    !> The limited slopes of a row, and the rows around it, in each direction; none in the third direction of a plane
+    !> (`flat`).
     pure subroutine slopes_of_row(row, south, north, below, above, flat, steepness, x, y, z)
         real(r8), intent(in), dimension(row_first:row_last) :: row, south, north, below, above
         logical, intent(in) :: flat
@@ -59,9 +60,9 @@ contains
         end do
     end subroutine slopes_of_velocities
 
-    !> The slopes of the pressure in both directions, where its balanced rise is known: that rise, which may be no more than the
-    !> pressure itself, and the limited slope of what departs from it. `bend`: by how much the balanced pressure at a zone's two
-    !> faces, in each direction, lies above that in its middle in the mean.
+    !> The slopes of the pressure in both directions, if its balanced rise is known: that rise, which is at most the
+    !> pressure itself, and the limited slope of the deviation from it. `bend`: the mean difference between the balanced
+    !> pressure at a zone's two faces, in each direction, and that in its centre.
     pure subroutine balance_slopes(row, south, north, rise, steepness, slopes, bend)
         real(r8), intent(in), dimension(row_first:row_last, n_primitive) :: row, south, north
         real(r8), intent(in) :: rise(row_first:row_last, 2, -1:1), steepness
@@ -83,14 +84,15 @@ contains
         end do
     end subroutine balance_slopes
 
-    !> The integral from a zone's middle to that of the next, of a parabola through values of the zone before, itself and the next.
+    !> The integral from a zone's centre to that of the next, of a parabola through values of the zone before, itself and
+    !> the next.
     pure elemental real(r8) function to_neighbour(before, here, next)
         real(r8), intent(in) :: before, here, next
 
         to_neighbour = (5.0_r8*next + 8.0_r8*here - before)*(1.0_r8/12.0_r8)
     end function to_neighbour
 
-    !> Give the pressures at the faces their bend, and the velocities what the forces of `rise` add in half a step.
+    !> Add the bend to the pressures at the faces, and the effect of the forces of `rise` in half a step to the velocities.
     pure subroutine push_faces(row, rise, bend, half, faces)
         real(r8), intent(in) :: row(row_first:row_last, n_primitive), half(3)
         real(r8), intent(in), dimension(row_first:row_last, 2) :: rise, bend
@@ -113,7 +115,7 @@ contains
                 end do
             end do
         end do
-        ! What the faces in the first direction have in the mean, for the pressure's source in cylindrical geometry.
+        ! The mean of the faces in the first direction, for the pressure's source in cylindrical geometry.
         !$omp simd
         do i = first_guard, last_guard
             faces%middle_pressure(i) = faces%middle_pressure(i) + bend(i, 1)
@@ -127,8 +129,8 @@ contains
         no_more = sign(min(abs(x), most), x)
     end function no_more
 
-    !> As that of ember_godunov, since compilers put it in line within a file only: the limited slope from the differences to
-    !> both neighbours: central, or `steepness` times the smaller of the two where that is less, and nothing at an extremum.
+    !> As that of ember_godunov, because compilers inline it only within a file: the limited slope from the differences to
+    !> both neighbours: central, or `steepness` times the smaller of the two if that is less, and zero at an extremum.
     pure elemental real(r8) function limited(lower, upper, steepness)
         real(r8), intent(in) :: lower, upper, steepness
         real(r8) :: central

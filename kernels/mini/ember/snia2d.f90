@@ -1,8 +1,8 @@
-!> Problem snia2d: a white dwarf of carbon and oxygen that begins to burn beside its centre.
+!> Problem snia2d: a white dwarf of carbon and oxygen that starts to burn off its centre.
 !>
-!> The star (ember_white_dwarf) sits in the origin, in an ambient gas of its temperature. A ball on the axis, in pressure
-!> equilibrium with the star around, has burnt already, and from it goes the model flame (ember_flame). Fuel is carbon and oxygen of
-!> equal masses; ash is nickel 56.
+!> The star (ember_white_dwarf) is at the origin, in an ambient gas of its temperature. A ball on the axis, in pressure
+!> equilibrium with the surrounding star, has already burnt, and the model flame (ember_flame) starts from it. Fuel is
+!> carbon and oxygen of equal masses; ash is nickel 56.
 module ember_snia2d
     use ember_flame, only: flame_t
     use ember_gravity, only: gravity_t
@@ -16,11 +16,11 @@ module ember_snia2d
     implicit none
     private
 
-    !> Ash is tabulated by the density of the fuel, in so many points.
+    !> Number of points of the table of ash by the density of the fuel.
     integer, parameter :: n_ash = 121
     real(r8), parameter :: first_ash = log(1.0e4_r8), last_ash = log(2.0e10_r8)
 
-    integer, parameter :: points = 8                  ! of a zone in each direction, for the ball
+    integer, parameter :: points = 8                  ! per zone in each direction, for the ball
 
     real(r8), parameter :: speed_of_light = 2.99792458e10_r8
 
@@ -28,7 +28,7 @@ module ember_snia2d
         type(white_dwarf_t) :: star
         type(helmholtz_eos_t), private :: eos
         type(flame_t), private :: flame
-        real(r8), private :: ball = 0.0_r8, offset = 0.0_r8   ! radius and place on the axis of what has burnt [cm]
+        real(r8), private :: ball = 0.0_r8, offset = 0.0_r8   ! radius and position on the axis of the burnt ball [cm]
         real(r8), private :: ash_energy(n_ash) = 0.0_r8, ash_temp(n_ash) = 0.0_r8, fuel_energy(n_ash) = 0.0_r8
     contains
         procedure :: start
@@ -40,7 +40,7 @@ module ember_snia2d
 
 contains
 
-    !> The star and the state of its ash. `eos` has the species fuel and ash. Errors: those of the equation of state.
+    !> Set up the star and the state of its ash. `eos` has the species fuel and ash. Errors: those of the equation of state.
     subroutine start(self, given, eos, error)
         class(snia2d_problem_t), intent(inout) :: self
         type(parameters_t), intent(in) :: given
@@ -60,7 +60,8 @@ contains
         call self%tabulate_ash(error)
     end subroutine start
 
-    !> The ash of fuel of the star's temperature, burnt at constant pressure: enthalpy and what is released are its enthalpy.
+    !> The ash of fuel at the star's temperature, burnt at constant pressure: its enthalpy is that of the fuel plus the
+    !> released energy.
     subroutine tabulate_ash(self, error)
         class(snia2d_problem_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -76,7 +77,7 @@ contains
         ash(:, 2) = 1.0_r8
         call self%eos%at_temperature(n_ash, dens, fuel, temp, self%fuel_energy, pres, gamc, error)
         if (error%failed()) return
-        ! The share of the fuel's density that ash has: by bisection; below `low` it would have no energy.
+        ! The density of ash as a share of the fuel's, by bisection; below `low` it would have no energy.
         low = 1.001_r8*pres/dens/(self%fuel_energy + pres/dens + self%flame%release)
         high = 1.0_r8
         hot = 3.0e9_r8
@@ -112,7 +113,8 @@ contains
         call gravity%start(mesh, self%star%ambient, 1.0e3_r8*self%star%central_density, speed_of_light)
     end subroutine equip
 
-    !> As problem_t%fill: the density in the middle of each zone, with the star's temperature or, of ash, that of its burning.
+    !> As problem_t%fill: the density in the centre of each zone, with the star's temperature or, for ash, that after
+    !> burning.
     subroutine fill_star(self, mesh, leaf)
         class(snia2d_problem_t), intent(in) :: self
         type(mesh_t), intent(inout) :: mesh
@@ -151,7 +153,7 @@ contains
         end do
     end subroutine fill_star
 
-    !> From the tables of ash, by the density of the fuel.
+    !> Interpolate in the tables of ash, by the density of the fuel.
     pure real(r8) function looked_up(self, dens, table)
         class(snia2d_problem_t), intent(in) :: self
         real(r8), intent(in) :: dens, table(n_ash)
@@ -164,7 +166,7 @@ contains
         looked_up = (1.0_r8 - place)*table(k + 1) + place*table(k + 2)
     end function looked_up
 
-    !> The share of a zone that lies in the ball, by points; its lower corner and widths.
+    !> The share of a zone inside the ball, by points; from its lower corner and widths.
     pure real(r8) function ball_share(self, lower, width)
         class(snia2d_problem_t), intent(in) :: self
         real(r8), intent(in) :: lower(3), width(3)
@@ -186,7 +188,7 @@ contains
         ball_share = inside/all
     end function ball_share
 
-    !> The star as it would stay without a flame; its pressure is not told (0).
+    !> The star at rest without a flame; its pressure is not returned (0).
     pure subroutine star_at_rest(self, time, lower, upper, dens, velocity, pres)
         class(snia2d_problem_t), intent(in) :: self
         real(r8), intent(in) :: time, lower(3), upper(3)

@@ -1,4 +1,4 @@
-!> How far a simulation is from the problem's exact solution, and where its shock is.
+!> The deviation of a simulation from the problem's exact solution, and the radius of its shock.
 module ember_solution_errors
     use ember_container, only: load_interior
     use ember_mesh, only: first_guard, last_guard, v_dens, v_momx, v_pres
@@ -12,7 +12,7 @@ module ember_solution_errors
 
 contains
 
-    !> The L1 norm of the density's error: its absolute value, averaged over the domain's volume. Sums go leaf by leaf in
+    !> The L1 norm of the density's error: its absolute value, averaged over the domain's volume. Sums are leaf by leaf in
     !> Morton order.
     function density_error(simulation) result(norm)
         type(simulation_t), intent(in) :: simulation
@@ -49,7 +49,7 @@ contains
     end function density_error
 
     !> The radius of the explosion: outside the densest shell, where the mean density of shells as thick as the finest zone
-    !> has fallen to half of the excess over the gas around. 0 where there is no excess.
+    !> has fallen to half of the excess over the surrounding gas. 0 without excess.
     function blast_radius(simulation, problem) result(radius)
         type(simulation_t), intent(in) :: simulation
         type(sedov_problem_t), intent(in) :: problem

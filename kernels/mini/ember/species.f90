@@ -1,13 +1,14 @@
-!> Advection of species with the mass, on rows of zones: mass fractions at the faces, and what passes these.
+!> Advection of species with the mass, on rows of zones: mass fractions at the faces, and fluxes through them.
 !>
-!> Mass fractions are linear in each zone, with limited slopes, and are brought half a step forward along the flow, as the
-!> primitive variables of ember_godunov are. What passes a face is the flux of mass times the fractions on the side it comes from
-!> (B. Larrouturou, J. Comput. Phys. 95 (1991) 59), scaled to a sum of 1: so the species' densities add up to the density
-!> as before, and a uniform mixture stays one.
+!> Mass fractions are linear in each zone, with limited slopes, and are advanced half a step along the flow, like the
+!> primitive variables of ember_godunov. The flux through a face is the flux of mass times the fractions on the upwind side
+!> (B. Larrouturou, J. Comput. Phys. 95 (1991) 59), scaled to a sum of 1, so that the species' densities still add up to the
+!> density and a uniform mixture stays uniform.
 !>
-!> In matter whose pressure is not simple, the ratio of internal energy per volume to pressure is such a fraction too. Along
-!> the flow it changes with compression, d ln(e rho/p) = (gamc - 1 - p/(e rho)) dt div v (P. Colella, H. M. Glaz, J. Comput. Phys.
-!> 59 (1985) 264, do the like).
+!> In matter whose pressure is not simple, the ratio of internal energy per volume to pressure is treated as such a
+!> fraction. Along the flow it changes with compression, d ln(e rho/p) = (gamc - 1 - p/(e rho)) dt div v (P. Colella, H. M.
+!> Glaz, J. Comput. Phys.
+!> 59 (1985) 264, do the same).
 module ember_species
     use ember_godunov, only: n_primitive, n_sloped, p_gamc, p_ratio, p_velx, p_vely, p_velz, row_first, row_last
     use ember_mesh, only: first_guard, first_species, last_guard, mesh_t, v_dens
@@ -16,8 +17,8 @@ module ember_species
     implicit none
     private
 
-    !> Of a row, (zone, what, direction): mass fractions at both faces of each zone, half a step forward, and a copy of the row's
-    !> primitive variables with what hllc_row takes of them, gamc and ratio, at the face.
+    !> Of a row, (zone, what, direction): mass fractions at both faces of each zone, half a step later, and a copy of the
+    !> row's primitive variables with those used by hllc_row, gamc and ratio, at the face.
     type, public :: matter_t
         real(r8), allocatable :: lower(:, :, :), upper(:, :, :)
         real(r8), allocatable :: lower_gas(:, :, :), upper_gas(:, :, :)
@@ -62,7 +63,7 @@ contains
 
     !> The states of a row's matter at the faces of zones first_guard to last_guard; arguments as those of trace_row, for
     !> the primitive variables (`gas`, and the rows around it) and the mass fractions (`row`, and the rows around it). `simple`: the
-    !> ratio of energy to pressure is everywhere the same.
+    !> ratio of energy to pressure is the same everywhere.
     pure subroutine trace_matter(n, gas, gas_south, gas_north, gas_below, gas_above, row, south, north, below, above, half, &
                                  steepness, curvature, simple, matter)
         integer, intent(in) :: n

@@ -1,10 +1,10 @@
-!> The tree of blocks: which leaves there are, who their neighbours are, how they are refined, coarsened and dealt out.
+!> The tree of blocks: its leaves, their neighbours, and their refinement, coarsening and distribution over ranks.
 !>
-!> Integers only; data are others' business. Leaves stand in Morton order, ascending by `key`: the bits of the lower corner's
-!> position among the blocks of the deepest level there can be, the first direction's lowest (G. M. Morton, A computer oriented
+!> Integers only; other modules hold the data. Leaves are in Morton order, ascending by `key`: the bits of the lower corner's
+!> position among the blocks of the deepest possible level, the first direction's lowest (G. M. Morton, A computer oriented
 !> geodetic data base and a new technique in file sequencing, IBM 1966). Positions count over all roots, so that roots need
-!> no numbers of their own. A block covers an aligned range of keys: the leaf that holds a point is found by bisection.
-!> Blocks that touch by a face, an edge or a corner differ by one level at most.
+!> no separate numbers. A block covers an aligned range of keys: bisection locates the leaf that contains a point.
+!> Blocks that touch by a face, an edge or a corner differ by at most one level.
 module ember_tree
     use pw_error, only: error_t, exit_system, exit_usage
     use pw_kinds, only: i8, r8
@@ -12,9 +12,9 @@ module ember_tree
     implicit none
     private
 
-    !> What lies beyond a side of a leaf.
+    !> Neighbours beyond a side of a leaf.
     integer, parameter, public :: outside = 0, equal = 1, finer = 2, coarser = 3
-    !> Where a leaf of an adapted tree comes from.
+    !> Origins of a leaf of an adapted tree.
     integer, parameter, public :: kept = 1, child = 2, parent = 3
 
     integer, parameter :: key_bits = 21   !< of a position in one direction: three of them fit into a key
@@ -43,9 +43,9 @@ module ember_tree
 
 contains
 
-    !> Make all blocks of one `level` the leaves, owned by rank 0, of a domain of `roots` blocks of level 0; `periodic` says
-    !> in which directions it closes on itself. A 2-d tree has one root in the third direction. Errors: exit_usage where a
-    !> number makes no sense or the level is too deep, exit_system where memory runs out.
+    !> Make all blocks of one `level` the leaves, owned by rank 0, of a domain of `roots` blocks of level 0; `periodic`
+    !> marks the periodic directions. A 2-d tree has one root in the third direction. Errors: exit_usage if a
+    !> number is invalid or the level is too deep, exit_system if memory runs out.
     subroutine start(self, dims, roots, periodic, level, error)
         class(tree_t), intent(out) :: self
         integer, intent(in) :: dims, roots(3), level
@@ -81,7 +81,7 @@ contains
 
     contains
 
-        !> Note the blocks inside the cube of `size` blocks at `corner`, in Morton order.
+        !> Store the blocks inside the cube of `size` blocks at `corner`, in Morton order.
         recursive subroutine visit(corner, size)
             integer, intent(in) :: corner(3), size
             integer :: c
@@ -100,8 +100,8 @@ contains
 
     end subroutine start
 
-    !> Make a tree of the leaves with `level(:)` and `place(3, :)`, as a checkpoint has them, owned by rank 0. Errors
-    !> (exit_usage) where they do not stand in Morton order, do not cover the domain exactly once or are not nested.
+    !> Build a tree from the leaves with `level(:)` and `place(3, :)`, as in a checkpoint, owned by rank 0. Errors
+    !> (exit_usage) if they are not in Morton order, do not cover the domain exactly once or are not nested.
     subroutine restore(self, dims, roots, periodic, level, place, error)
         class(tree_t), intent(out) :: self
         integer, intent(in) :: dims, roots(3), level(:), place(:, :)
@@ -132,27 +132,27 @@ contains
             end if
             extent = blocks(self, level(leaf))
             if (any(place(:, leaf) < 0) .or. any(place(:, leaf) >= extent)) then
-                call refuse('a place outside the domain')
+                call refuse('a place outside of the domain')
                 return
             end if
             self%key(leaf) = key_of(self, level(leaf), place(:, leaf))
             if (self%key(leaf) <= last) then
-                call refuse('a key that does not follow those before it')
+                call refuse('a key out of order')
                 return
             end if
             last = ior(self%key(leaf), covered_keys(self, level(leaf)))
             at_level(level(leaf)) = at_level(level(leaf)) + 1
         end do
-        ! What is covered, in blocks of ever lower levels; it cannot be more than there is.
+        ! The covered part, in blocks of ever lower levels; it cannot exceed the domain.
         do l = self%deepest, 1, -1
             at_level(l - 1) = at_level(l - 1) + at_level(l)/2**dims
         end do
         if (real(at_level(0), r8) < product(real(roots, r8))) then
             call error%raise(exit_usage, 'the '//to_text(self%n_leaves)//' leaves of a tree do not cover its domain', &
-                             'tree%restore', 'take another checkpoint')
+                             'tree%restore', 'use another checkpoint')
         else if (.not. self%nested()) then
             call error%raise(exit_usage, 'leaves of a tree that touch differ by more than one level', 'tree%restore', &
-                             'take another checkpoint')
+                             'use another checkpoint')
         end if
 
     contains
@@ -160,12 +160,12 @@ contains
         subroutine refuse(what)
             character(*), intent(in) :: what
 
-            call error%raise(exit_usage, 'leaf '//to_text(leaf)//' of a tree has '//what, 'tree%restore', 'take another checkpoint')
+            call error%raise(exit_usage, 'leaf '//to_text(leaf)//' of a tree has '//what, 'tree%restore', 'use another checkpoint')
         end subroutine refuse
 
     end subroutine restore
 
-    !> Set what describes the domain of a tree.
+    !> Set the description of a tree's domain.
     subroutine describe(self, dims, roots, periodic, error)
         class(tree_t), intent(inout) :: self
         integer, intent(in) :: dims, roots(3)
@@ -173,10 +173,10 @@ contains
         type(error_t), intent(inout) :: error
 
         if (dims < 2 .or. dims > 3) then
-            call error%raise(exit_usage, 'a mesh of '//to_text(dims)//' dimensions', 'tree%start', 'ask for 2 or 3')
+            call error%raise(exit_usage, 'a mesh of '//to_text(dims)//' dimensions', 'tree%start', 'choose 2 or 3')
         else if (any(roots < 1) .or. any(roots > 2**key_bits) .or. (dims == 2 .and. roots(3) /= 1)) then
             call error%raise(exit_usage, 'a '//to_text(dims)//'-d mesh of '//roots_text(roots)//' root blocks', 'tree%start', &
-                             'give 1 to '//to_text(2**key_bits)//' in each direction, and 1 in the third of a 2-d mesh')
+                             'choose 1 to '//to_text(2**key_bits)//' in each direction, and 1 in the third of a 2-d mesh')
         else
             self%dims = dims
             self%roots = roots
@@ -189,7 +189,7 @@ contains
         end if
     end subroutine describe
 
-    !> An error (exit_usage) where leaves of `level` cannot be told apart by their keys, or the level is negative.
+    !> An error (exit_usage) if keys cannot distinguish leaves of `level`, or the level is negative.
     subroutine check_level(self, level, error)
         class(tree_t), intent(in) :: self
         integer, intent(in) :: level
@@ -197,11 +197,11 @@ contains
 
         if (level >= 0 .and. level <= self%deepest) return
         call error%raise(exit_usage, 'level '//to_text(level)//' of a mesh of '//roots_text(self%roots)//' root blocks: the '// &
-                         'root blocks times 2**level may not exceed 2**'//to_text(key_bits)//' in a direction', &
-                         'tree%check_level', 'ask for levels from 0 to '//to_text(self%deepest)//', or fewer root blocks')
+                         'root blocks times 2**level must not exceed 2**'//to_text(key_bits)//' in a direction', &
+                         'tree%check_level', 'choose levels from 0 to '//to_text(self%deepest)//', or fewer root blocks')
     end subroutine check_level
 
-    !> The leaf that holds the lower corner of the block at `place` among the blocks of `level` (inside the domain).
+    !> The leaf that contains the lower corner of the block at `place` among the blocks of `level` (inside the domain).
     pure integer function find(self, level, place) result(leaf)
         class(tree_t), intent(in) :: self
         integer, intent(in) :: level, place(3)
@@ -221,7 +221,7 @@ contains
         end do
     end function find
 
-    !> What lies beyond `leaf` in `direction`, each component -1, 0 or 1 (the third 0 in 2-d): outside, with n = 0; the one
+    !> The neighbours of `leaf` in `direction`, each component -1, 0 or 1 (the third 0 in 2-d): outside, with n = 0; the one
     !> leaf of equal or lower level; or those `n` of the next level that touch it, by place, the first direction fastest.
     pure subroutine neighbour(self, leaf, direction, relation, leaves, n)
         class(tree_t), intent(in) :: self
@@ -274,10 +274,10 @@ contains
         siblings = all(self%level(leaf:last) == self%level(leaf))
     end function siblings
 
-    !> The tree `new` that `mark(leaf)` asks for: 1 refine, -1 coarsen if that can be, 0 stay; levels stay within `lowest` to
-    !> `highest`. Refinement spreads as nesting demands. Siblings coarsen only where all of them are leaves, want it and stay
-    !> nested. `origin_kind` and `origin` tell of each new leaf what it was: kept or child of the old leaf `origin`, or parent
-    !> of 2**dims old leaves, the first of which is `origin`. It has the owner of that old leaf.
+    !> The tree `new` that `mark(leaf)` requests: 1 refine, -1 coarsen if possible, 0 keep; levels stay within `lowest` to
+    !> `highest`. Refinement spreads as nesting requires. Siblings coarsen only if all of them are leaves, are marked and
+    !> stay nested. `origin_kind` and `origin` give the origin of each new leaf: kept or child of the old leaf `origin`, or
+    !> parent of 2**dims old leaves, the first of which is `origin`. It has the owner of that old leaf.
     subroutine adapt(self, mark, lowest, highest, new, origin_kind, origin)
         class(tree_t), intent(in) :: self
         integer, intent(in) :: mark(:), lowest, highest
@@ -319,7 +319,7 @@ contains
 
     contains
 
-        !> One more leaf of the new tree.
+        !> Append a leaf to the new tree.
         subroutine add(level, place, kind)
             integer, intent(in) :: level, place(3), kind
 
@@ -334,8 +334,8 @@ contains
 
     end subroutine adapt
 
-    !> Refine too what would be two levels coarser than a neighbour. Only coarser neighbours of what is refined can be, so
-    !> that each leaf is looked at once.
+    !> Also refine leaves that would be two levels coarser than a neighbour. These are coarser neighbours of refined leaves,
+    !> so that each leaf is examined once.
     subroutine spread_refinement(self, step)
         class(tree_t), intent(in) :: self
         integer, intent(inout) :: step(:)
@@ -367,8 +367,8 @@ contains
         end do
     end subroutine spread_refinement
 
-    !> Leave the wish to coarsen (-1) only where it is granted. Whether it is depends on refinement and on what the next
-    !> finer level does: one pass from the highest level down settles it.
+    !> Keep marks to coarsen (-1) only where coarsening is possible. That depends on refinement and on the next
+    !> finer level: one pass from the highest level down determines it.
     subroutine settle_coarsening(self, step)
         class(tree_t), intent(in) :: self
         integer, intent(inout) :: step(:)
@@ -385,7 +385,7 @@ contains
         end do
         first = pack([(leaf, leaf=1, self%n_leaves)], candidate)
         where (step < 0) step = 0
-        ! Groups of siblings count as coarsened until shown not to be.
+        ! Groups of siblings count as coarsened until the opposite is shown.
         do g = 1, size(first)
             step(first(g):first(g) + n_children - 1) = -1
         end do
@@ -421,7 +421,7 @@ contains
         may_coarsen = .true.
     end function may_coarsen
 
-    !> Deal the leaves out to `n_ranks` in contiguous stretches whose sizes differ by one at most: `owner(leaf)`, from 0.
+    !> Distribute the leaves over `n_ranks` in contiguous ranges whose sizes differ by at most one: `owner(leaf)`, from 0.
     subroutine partition(self, n_ranks, owner)
         class(tree_t), intent(in) :: self
         integer, intent(in) :: n_ranks
@@ -434,7 +434,7 @@ contains
         end do
     end subroutine partition
 
-    !> Whether all leaves that touch differ by one level at most.
+    !> Whether all leaves that touch differ by at most one level.
     pure logical function nested(self)
         class(tree_t), intent(in) :: self
         integer :: leaf, i, j, k, relation, leaves(4), n
@@ -454,7 +454,7 @@ contains
         nested = .true.
     end function nested
 
-    !> Room for `n` leaves; `status` is that of the allocation, which otherwise must succeed.
+    !> Allocate space for `n` leaves; `status` is that of the allocation, which must succeed without it.
     subroutine make_room(self, n, status)
         class(tree_t), intent(inout) :: self
         integer, intent(in) :: n
@@ -499,7 +499,7 @@ contains
         up(:self%dims) = place(:self%dims)/2
     end function up
 
-    !> The lower (0) or upper (1) half in which child `c` lies, by direction.
+    !> The lower (0) or upper (1) half that contains child `c`, by direction.
     pure function octant(c)
         integer, intent(in) :: c
         integer :: octant(3)
@@ -529,7 +529,7 @@ contains
         covered_keys = maskr(self%dims*(self%deepest - level), i8)
     end function covered_keys
 
-    !> The lower 32 bits of `x`, each but the first one zero away from the last: halves, then halves of these, move apart.
+    !> The lower 32 bits of `x`, each separated from the last by one zero: halves, then halves of these, move apart.
     elemental integer(i8) function apart_by_1(x) result(y)
         integer(i8), intent(in) :: x
 
@@ -551,7 +551,7 @@ contains
         y = iand(ior(y, shiftl(y, 2)), int(z'1249249249249249', i8))
     end function apart_by_2
 
-    !> Root blocks as a person writes them.
+    !> Root blocks as text.
     function roots_text(roots) result(words)
         integer, intent(in) :: roots(3)
         character(:), allocatable :: words

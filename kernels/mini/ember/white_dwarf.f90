@@ -1,8 +1,8 @@
 !> A white dwarf at rest: spheres of one temperature and composition in hydrostatic equilibrium,
 !>     dp/dr = -(rho - ambient) G m/r^2,    dm/dr = 4 pi r^2 rho,
-!> integrated from the centre by the classical Runge-Kutta method of fourth order, in steps of a small part of the scale
-!> height, with the density from the pressure by the secant method. The surface is where the density has come down to that of
-!> an ambient gas without weight (ember_gravity), which goes on beyond it.
+!> integrated from the centre by the classical Runge-Kutta method of fourth order, in steps of a small fraction of the scale
+!> height, with the density from the pressure by the secant method. The surface is where the density has fallen to that of
+!> an ambient gas without weight (ember_gravity), which continues beyond it.
 module ember_white_dwarf
     use ember_gravity, only: newton
     use ember_helmholtz_eos, only: helmholtz_eos_t
@@ -13,10 +13,10 @@ module ember_white_dwarf
     private
 
     real(r8), parameter :: pi = acos(-1.0_r8)
-    real(r8), parameter :: part = 0.005_r8            ! of a scale height, a step
+    real(r8), parameter :: part = 0.005_r8            ! of a scale height per step
     real(r8), parameter :: longest = 0.5e5_r8         ! step [cm]
     integer, parameter :: most_steps = 20000
-    real(r8), parameter :: close = 1.0e-3_r8          ! to the ambient density, relatively, is the surface
+    real(r8), parameter :: close = 1.0e-3_r8          ! relative distance to the ambient density at the surface
 
     type, public :: white_dwarf_t
         real(r8) :: central_density = 0.0_r8, temperature = 0.0_r8, ambient = 0.0_r8   !< [g/cm^3], [K], [g/cm^3]
@@ -30,8 +30,8 @@ module ember_white_dwarf
 
 contains
 
-    !> Integrate the star. `fraction`: mass fractions of its matter. Errors: those of the equation of state; exit_check where the
-    !> star has no end.
+    !> Integrate the star. `fraction`: mass fractions of its matter. Errors: those of the equation of state; exit_check if
+    !> the star has no surface.
     subroutine start(self, eos, fraction, central_density, temperature, ambient, error)
         class(white_dwarf_t), intent(inout) :: self
         type(helmholtz_eos_t), intent(in) :: eos
@@ -66,7 +66,7 @@ contains
             if (self%n == most_steps) then
                 call error%raise(exit_check, 'the star has no surface: its density is still '//to_text(rho, 'es10.3')// &
                                  ' g/cm^3 at a radius of '//to_text(r, 'es10.3')//' cm', 'white_dwarf_t', &
-                                 'a lower temperature, or a higher ambient density')
+                                 'choose a lower temperature, or a higher ambient density')
                 return
             end if
             step = min(longest, part*p*r**2/(newton*m*(rho - ambient)))
@@ -100,7 +100,7 @@ contains
             pressure_of = pres(1)
         end function pressure_of
 
-        !> The density of a pressure; `guess` is near it. d ln(p)/d ln(rho) is learnt from step to step.
+        !> The density of a pressure; `guess` is near it. d ln(p)/d ln(rho) is updated from step to step.
         real(r8) function density_of(pres, guess)
             real(r8), intent(in) :: pres, guess
             real(r8) :: x, last_x, off, last_off
@@ -143,7 +143,7 @@ contains
             end if
         end do
         x = (radius - self%r(low))/(self%r(high) - self%r(low))
-        ! Flat in the centre.
+        ! Zero slope in the centre.
         if (low == 0) x = x*x
         density = exp((1.0_r8 - x)*self%log_dens(low) + x*self%log_dens(high))
     end function density

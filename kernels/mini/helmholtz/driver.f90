@@ -9,10 +9,10 @@ module helmholtz_driver
     use helmholtz_points, only: point, scatter
     use helmholtz_reference, only: reference_t
     use pw_error, only: error_t, exit_check
-    use pw_evidence, only: median, outcome, populate, populated_t, prove_pages, put_regions
+    use pw_evidence, only: median, outcome, populate, populated_t, record_pages, put_regions
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: options_t
-    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_require
+    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_require
     use pw_record, only: configuration_t, metric_t, record_t
     use pw_region, only: region_t, regions_open
     use pw_system, only: append_line, page_faults, utc_now
@@ -37,13 +37,13 @@ module helmholtz_driver
         procedure :: begin
         procedure :: measure
         procedure :: finish
-        procedure, private :: initialise, start_again, evaluate, validate, tell
+        procedure, private :: initialise, start_again, evaluate, validate, print_summary
     end type run_t
 
 contains
 
-    !> Threads, table and zones on the pages asked for, and the states that are given. Exit codes: 1 a state that the table has
-    !> not; 2 a table that is none; 3 pages; 4 the system.
+    !> Threads, table and zones on the requested pages, and the given states. Exit codes: 1 a state outside of the
+    !> table; 2 an invalid table; 3 pages; 4 the system.
     subroutine begin(self, error)
         class(run_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -65,14 +65,14 @@ contains
             if (.not. error%failed()) call pages_allocate(self%memory, given%policy, 'zones', bytes, 0_i8, error)
             if (error%failed()) return
             call populate([self%memory], .true., self%populated)
-            call pages_confirm([self%memory], given%policy, error)
+            call pages_verify([self%memory], given%policy, error)
             if (error%failed()) return
             call c_f_pointer(self%memory%address, self%state, [int(given%row, i8), int(n_columns, i8), self%n_rows])
             call self%initialise(error)
         end associate
     end subroutine begin
 
-    !> Density and composition of all zones, and what is given beside them.
+    !> Density and composition of all zones, and the other given quantity.
     subroutine initialise(self, error)
         class(run_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -118,7 +118,7 @@ contains
         !$omp end parallel
     end subroutine start_again
 
-    !> What is timed: all rows, each thread its share.
+    !> The timed work: all rows, each thread its share.
     subroutine evaluate(self, error)
         class(run_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -128,7 +128,7 @@ contains
         !$omp end parallel
     end subroutine evaluate
 
-    !> The calling thread's share of the rows; to be called by all threads of a parallel region.
+    !> The calling thread's share of the rows; call it from all threads of a parallel region.
     subroutine evaluate_share(self, mode, few, error)
         class(run_t), intent(inout) :: self
         integer, intent(in) :: mode
@@ -148,7 +148,7 @@ contains
         !$omp end critical (helmholtz_failure)
     end subroutine evaluate_share
 
-    !> The timed repetitions, after one that is not. Errors: those of the equation of state.
+    !> The timed repetitions, after an untimed one. Errors: those of the equation of state.
     subroutine measure(self, error)
         class(run_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
@@ -173,7 +173,7 @@ contains
         end do
     end subroutine measure
 
-    !> Check the result, prove the pages, and write record and summary. Exit code 1 where the check fails.
+    !> Validate the result, observe the pages, and write record and summary. Exit code 1 if validation fails.
     subroutine finish(self, options, configuration, error)
         class(run_t), intent(inout) :: self
         type(options_t), intent(in) :: options
@@ -203,20 +203,20 @@ contains
         call count_traffic(self%parameters%few, self%parameters%mode, record)
         record%metrics = [metric_t('evaluations_per_s', self%zones/median(self%seconds)), &
                           metric_t('nanoseconds_per_evaluation', 1.0e9_r8*median(self%seconds)/self%zones)]
-        call prove_pages(memory, self%parameters%policy, record%pages, error)
+        call record_pages(memory, self%parameters%policy, record%pages, error)
         if (error%failed()) return
         call self%validate(record, error)
         if (error%failed()) return
         if (len(self%parameters%record) > 0) call append_line(self%parameters%record, record%to_json(options), error)
         if (error%failed()) return
-        call self%tell(record)
+        call self%print_summary(record)
         if (.not. record%validation%passed) &
             call error%raise(exit_check, 'the result failed its check: '//record%validation%method, 'helmholtz_driver', &
                              'do not use this configuration; try another compiler version')
     end subroutine finish
 
-    !> The bytes of the state that are read and written, and of the table where each zone takes its own cell once. With
-    !> write-allocate, lines that are written are read before.
+    !> The bytes of the state that are read and written, and of the table if each zone loads its own cell once. With
+    !> write-allocate, written lines are read first.
     subroutine count_traffic(few, mode, record)
         logical, intent(in) :: few
         integer, intent(in) :: mode
@@ -230,9 +230,9 @@ contains
         record%traffic%bytes_hardware = 8.0_r8*record%elements*(read + 2.0_r8*written)
     end subroutine count_traffic
 
-    !> A sample of the zones against the reference; where the temperature was looked for, all of them against the one that they
-    !> were made from. Its relative error may be that of what is given, epsilon, times the condition number of the problem,
-    !> kappa = |q/(T dq/dT)|.
+    !> A sample of the zones against the reference; if the temperature was searched for, all of them against the temperature
+    !> from which they were computed. Its relative error may be that of the given quantity, epsilon, times the condition
+    !> number of the problem, kappa = |q/(T dq/dT)|.
     subroutine validate(self, record, error)
         class(run_t), intent(inout) :: self
         type(record_t), intent(inout) :: record
@@ -245,8 +245,8 @@ contains
         integer :: i
         logical :: sampled
 
-        record%validation%method = 'a sample of p, e, s by a second way from the file, and every temperature that was looked '// &
-            'for, largest relative difference beyond rounding'
+        record%validation%method = 'a sample of p, e, s by a second method from the file, and every temperature that was '// &
+            'searched for, largest relative difference beyond rounding'
         record%validation%tolerance = tolerance
         call reference%load(self%parameters%table, error)
         if (error%failed()) return
@@ -265,7 +265,7 @@ contains
                     call point(self%parameters%points, zone, range, dens, temp, abar, zbar)
                     deviation = abs(at(c_temp)/temp - 1.0_r8)
                     if (deviation > tolerance) then
-                        ! dq/dT by a difference, so that it is known with `few` too.
+                        ! dq/dT by a difference, so that it is also known with `few`.
                         call reference%state(dens, 1.0001_r8*temp, abar, zbar, pres, eint, entr)
                         high_given = pick(self%parameters%mode, pres, eint, entr)
                         call reference%state(dens, temp/1.0001_r8, abar, zbar, pres, eint, entr)
@@ -300,8 +300,8 @@ contains
         end select
     end function pick
 
-    !> The measurement, for a person.
-    subroutine tell(self, record)
+    !> Print the measurement.
+    subroutine print_summary(self, record)
         class(run_t), intent(in) :: self
         type(record_t), intent(in) :: record
         integer :: i
@@ -311,7 +311,7 @@ contains
                 '  states        '//to_text(self%zones)//' of points '//p%points_name//', mode '//p%mode_name//', in rows of '// &
                 to_text(p%row)//'; '//to_text(p%threads)//' thread(s)', &
                 '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &
-                ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; populated in '// &
+                ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; first touch '// &
                 to_text(1.0e3_r8*record%populate_seconds, 'f0.2')//' ms', &
                 '  time          '//to_text(1.0e3_r8*median(record%seconds), 'f0.3')//' ms median of '// &
                 to_text(size(record%seconds))//' (from '//to_text(1.0e3_r8*minval(record%seconds), 'f0.3')//' to '// &
@@ -321,6 +321,6 @@ contains
             write (output_unit, '(a)') '  '//record%metrics(i)%field//'  '//to_text(record%metrics(i)%value, 'g0.6')
         end do
         write (output_unit, '(a)') '  check         '//outcome(record%validation)//': '//record%validation%method
-    end subroutine tell
+    end subroutine print_summary
 
 end module helmholtz_driver

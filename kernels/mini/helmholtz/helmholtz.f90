@@ -3,7 +3,7 @@
 !> Timmes & Arnett, ApJS 125, 277 (1999) and Timmes & Swesty, ApJS 126, 501 (2000). Electrons and positrons, of any degeneracy
 !> and relativity, come from a table of their Helmholtz free energy in (rho Ye, T) by biquintic Hermite interpolation; ions are
 !> an ideal gas with the entropy of Sackur and Tetrode; radiation is that of a black body; Coulomb corrections are those of
-!> Yakovlev & Shalybkov (1989). docs/helmholtz.md tells method, accuracy and speed; the timed code is rows.c.
+!> Yakovlev & Shalybkov (1989). docs/helmholtz.md describes method, accuracy and speed; the timed code is rows.c.
 !>
 !> Units are cgs and K. Order of calls: `load`, `rows` by any number of threads, `free`.
 module helmholtz
@@ -15,12 +15,12 @@ module helmholtz
     use pw_evidence, only: populate, populated_t
     use pw_hdf5, only: checksum, file_t, whole_file
     use pw_kinds, only: i8, r8
-    use pw_pages, only: paged_array_t, pages_allocate, pages_confirm, pages_free, pages_policy_t
+    use pw_pages, only: paged_array_t, pages_allocate, pages_verify, pages_free, pages_policy_t
     use pw_text, only: to_text
     implicit none
     private
 
-    !> What is given beside the density.
+    !> The quantity that is given in addition to the density.
     integer, parameter, public :: given_temperature = 1, given_energy = 2, given_pressure = 3, given_entropy = 4
 
     !> Columns of a state; those of rows.h, counted from 1.
@@ -38,13 +38,13 @@ module helmholtz
         c_dedt = 10, c_dedd = 11, &                                  !< de/dT, de/drho
         c_dpdt = 12, c_dpdd = 13, &                                  !< dp/dT, dp/drho
         c_dsdt = 14, c_dsdd = 15, &                                  !< ds/dT, ds/drho
-        c_deda = 16, c_dedz = 17, c_dpda = 18, c_dpdz = 19, c_dsda = 20, c_dsdz = 21, &   !< by abar and zbar
+        c_deda = 16, c_dedz = 17, c_dpda = 18, c_dpdz = 19, c_dsda = 20, c_dsdz = 21, &   !< with respect to abar and zbar
         c_cp = 22, &     !< specific heat at constant pressure [erg/(g K)]
         c_gam2 = 23, &   !< 1/(1 - nabla)
         c_gam3 = 24, &   !< 1 + d ln(T)/d ln(rho) at constant entropy
         c_nabla = 25, &  !< d ln(T)/d ln(p) at constant entropy
-        c_eta = 26, &    !< chemical potential of the electrons less m c^2, by kT
-        c_nele = 27, &   !< number of electrons, those of pairs included [1/cm^3]
+        c_eta = 26, &    !< chemical potential of the electrons minus m c^2, divided by kT
+        c_nele = 27, &   !< number of electrons, including those of pairs [1/cm^3]
         c_npos = 28      !< number of positrons [1/cm^3]
     integer, parameter, public :: c_cv = c_dedt                      !< specific heat at constant volume [erg/(g K)]
     integer, parameter, public :: n_columns = 28
@@ -52,7 +52,7 @@ module helmholtz
     character(*), parameter :: schema = 'pagewise.eos-table/1'
     integer, parameter :: node_values = 9, cold_values = 3, positron_values = 4
 
-    ! The table as rows.h has it.
+    ! The table as declared in rows.h.
     type, bind(c) :: table_t
         type(c_ptr) :: thermal, cold, positrons
         integer(c_int64_t) :: densities = 0, temperatures = 0
@@ -63,15 +63,15 @@ module helmholtz
         integer(c_int32_t) :: coulomb = 1, distance = 0
     end type table_t
 
-    ! What is wrong with a zone, as rows.h has it.
+    ! Faults of a zone, as in rows.h.
     integer(c_int32_t), parameter :: bad_composition = 1, bad_density = 2, density_off = 3, temperature_off = 4, too_low = 5, &
         too_high = 6, not_found = 7, bad_given = 8
 
-    !> The equation of state; after `load` only read.
+    !> The equation of state; read-only after `load`.
     type, public :: helmholtz_t
         character(:), allocatable :: path       !< of the table's file
         logical :: coulomb = .true.             !< with Coulomb corrections; may be set before `load`
-        integer :: prefetch_distance = 32       !< builds with prefetch=software: zones ahead, up to 64; may be set before
+        integer :: prefetch_distance = 32       !< builds with prefetch=software: distance in zones, up to 64; may be set before
         type(paged_array_t) :: memory           !< the table
         type(populated_t) :: populated          !< the cost of its first touch
         real(r8) :: least_density = 0.0_r8, most_density = 0.0_r8           !< of rho*Ye in the table [g/cm^3]
@@ -97,8 +97,8 @@ module helmholtz
 contains
 
     !> Load the table in the file `path` (docs/helmholtz-table.md) into memory on the pages of `policy`, for which `pages_begin`
-    !> was called, first touched by the caller's threads. Exit codes: 2 the file is no table, or damaged; 3 the pages cannot be
-    !> had; 4 the system refuses file or memory.
+    !> was called, first touched by the caller's threads. Exit codes: 2 the file is not a table, or damaged; 3 the pages are
+    !> unavailable; 4 the system refuses file or memory.
     subroutine load(self, path, policy, error)
         class(helmholtz_t), intent(inout) :: self
         character(*), intent(in) :: path
@@ -128,7 +128,7 @@ contains
                             0_i8, error)
         if (error%failed()) return
         call populate([self%memory], .true., self%populated)
-        call pages_confirm([self%memory], policy, error)
+        call pages_verify([self%memory], policy, error)
         if (error%failed()) return
         call c_f_pointer(self%memory%address, all, [self%memory%bytes/8])
         to(1:node_values, 1:nt, 1:nx) => all(:thermal_size)
@@ -146,7 +146,7 @@ contains
             table%cold = c_loc(all(thermal_size + 1))
             table%positrons = c_loc(all(thermal_size + cold_size + 1))
         end associate
-        if (bad > 0) call refuse(path, 'a free energy in it is not finite, or the thermal part of one is not below zero', error)
+        if (bad > 0) call refuse(path, 'a free energy is not finite, or its thermal part is not below zero', error)
     end subroutine load
 
     !> Arrays from the file.
@@ -163,13 +163,13 @@ contains
         if (file%has_attribute(whole_file, 'schema')) call file%get(whole_file, 'schema', found, error)
         if (error%failed()) return
         if (found /= schema) then
-            call refuse(path, 'it is no '//schema, error)
+            call refuse(path, 'it is not '//schema, error)
             return
         end if
         call file%shape('thermal', shape, error)
         if (error%failed()) return
         if (size(shape) /= 3) then
-            call refuse(path, 'its dataset thermal has not three dimensions', error)
+            call refuse(path, 'its dataset thermal must have three dimensions', error)
             return
         end if
         nt = int(shape(2))
@@ -181,7 +181,7 @@ contains
         call expect('positrons', [positron_values, nt, nx])
         if (error%failed()) return
         if (nx < 2 .or. nt < 2) then
-            call refuse(path, 'it has no cell', error)
+            call refuse(path, 'it has no cells', error)
             return
         end if
         allocate (dye(nx), temperature(nt), cold(nx, cold_values), thermal(node_values, nt, nx))
@@ -204,7 +204,7 @@ contains
             if (size(shape) == size(wanted)) then
                 if (all(shape == wanted)) return
             end if
-            call refuse(path, 'its dataset '//name//' has another shape', error)
+            call refuse(path, 'its dataset '//name//' has a wrong shape', error)
         end subroutine expect
 
         !> Read a dataset of n rows.
@@ -218,7 +218,7 @@ contains
             call file%get(name, 'checksum', sum, error)
             if (error%failed()) return
             if (nint(sum, i8) /= checksum(n*row_values, values)) &
-                call refuse(path, 'its dataset '//name//' is damaged: the checksum is another', error)
+                call refuse(path, 'its dataset '//name//' is damaged: its checksum is wrong', error)
         end subroutine take
 
     end subroutine read_table
@@ -280,9 +280,9 @@ contains
 
     end subroutine set_grid
 
-    !> A column of the file, of one density x [g/cm^3] and all `temperature`s, to what rows.c interpolates: G = ln(-f/(R T)) of the
-    !> thermal part, f of the cold part and ln(n_pos), with their derivatives by u = ln(x) and v = ln(T) times the steps. `bad`
-    !> counts what is not finite, and thermal parts that are not below zero.
+    !> Convert a column of the file, of one density x [g/cm^3] and all `temperature`s, to what rows.c interpolates: G =
+    !> ln(-f/(R T)) of the thermal part, f of the cold part and ln(n_pos), with their derivatives with respect to u = ln(x)
+    !> and v = ln(T) times the steps. `bad` counts values that are not finite, and thermal parts that are not below zero.
     pure subroutine to_steps(x, temperature, step_u, step_v, cold, thermal, positrons, to_cold, to, to_positrons, bad)
         real(r8), intent(in) :: x, temperature(:), step_u, step_v, cold(:), thermal(:, :), positrons(:, :)
         real(r8), intent(out) :: to_cold(:), to(:, :), to_positrons(:, :)
@@ -294,7 +294,7 @@ contains
         if (.not. all(ieee_is_finite(to_cold))) bad = bad + 1
         do j = 1, size(temperature)
             t = temperature(j)
-            ! f and its derivatives by u and v, divided by f.
+            ! f and its derivatives with respect to u and v, divided by f.
             f = thermal(1, j)
             u = x*thermal(2, j)/f
             v = t*thermal(3, j)/f
@@ -329,13 +329,14 @@ contains
         type(error_t), intent(inout) :: error
 
         call error%raise(exit_usage, "cannot use '"//path//"' as table of the equation of state: "//why, 'helmholtz', &
-                         'make one by pw-eos-table, and name it by --eos-table')
+                         'create one with pw-eos-table, and set --eos-table')
     end subroutine refuse
 
-    !> Complete the rows 1..n of `state`(stride, n_columns) from c_dens, c_abar, c_zbar and what `mode` says is given; c_temp is
-    !> the first guess of all modes but given_temperature (zero or less: none). What is given stays as it is. With `few`, only
-    !> c_temp, c_eint, c_pres, c_entr, c_gam1 and c_cs are completed. A row's result does not depend on the others. exit_check,
-    !> naming the row and its values, where there is no such state: what is not given is then undefined.
+    !> Complete the rows 1..n of `state`(stride, n_columns) from c_dens, c_abar, c_zbar and the quantity given by `mode`;
+    !> c_temp is the first guess of all modes except given_temperature (zero or less: none). Given quantities stay
+    !> unchanged. With `few`, only c_temp, c_eint, c_pres, c_entr, c_gam1 and c_cs are completed. A row's result does not
+    !> depend on the others. exit_check, naming the row and its values, if the state does not exist: the other quantities
+    !> are then undefined.
     subroutine rows(self, mode, n, state, error, few)
         class(helmholtz_t), intent(in) :: self
         integer, intent(in) :: mode, n
@@ -376,22 +377,22 @@ contains
         case (bad_density)
             why = 'the density must be above zero'
         case (density_off)
-            why = 'rho*Ye is outside the table, which has '//shown(self%least_density)//' to '//shown(self%most_density)//' g/cm^3'
+            why = 'rho*Ye is outside of the table: '//shown(self%least_density)//' to '//shown(self%most_density)//' g/cm^3'
         case (temperature_off)
-            why = 'the temperature is outside the table, which has '//shown(self%least_temperature)//' to '// &
+            why = 'the temperature is outside of the table: '//shown(self%least_temperature)//' to '// &
                   shown(self%most_temperature)//' K'
         case (too_low)
-            why = 'it is less than at the lowest temperature of the table, '//shown(self%least_temperature)//' K'
+            why = 'it is below its value at the lowest temperature of the table, '//shown(self%least_temperature)//' K'
         case (too_high)
-            why = 'it is more than at the highest temperature of the table, '//shown(self%most_temperature)//' K'
+            why = 'it is above its value at the highest temperature of the table, '//shown(self%most_temperature)//' K'
         case (bad_given)
-            why = 'what is given is no finite number'
+            why = 'the given quantity is not finite'
         case default
-            why = 'no temperature was found'
+            why = 'the search for the temperature did not converge'
         end select
         call error%raise(exit_check, 'no state of matter in zone '//to_text(zone)//' of a row: density '//shown(values(c_dens))// &
                          ' g/cm^3, abar '//shown(values(c_abar))//', zbar '//shown(values(c_zbar))//', '//given//': '//why, &
-                         'helmholtz', 'check what led to the zone''s state; a table of another range is made by pw-eos-table')
+                         'helmholtz', 'check the computation of the zone''s state; pw-eos-table computes tables of other ranges')
     end subroutine name_zone
 
     pure function shown(value) result(text)
@@ -401,7 +402,7 @@ contains
         text = to_text(value, 'es12.5')
     end function shown
 
-    !> Give the table's memory back. Exit code 4 where the system refuses.
+    !> Release the table's memory. Exit code 4 if the system refuses.
     subroutine free(self, error)
         class(helmholtz_t), intent(inout) :: self
         type(error_t), intent(inout) :: error

@@ -3,7 +3,7 @@ program main
     use helmholtz_driver, only: run_t
     use helmholtz_parameters, only: declare_parameters, read_parameters
     use pw_error, only: end_program, error_t
-    use pw_openmp_runtime, only: prove_runtime
+    use pw_openmp_runtime, only: verify_runtime
     use pw_options, only: options_t
     use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
     use pw_record, only: configuration_t
@@ -20,7 +20,7 @@ program main
     call declare_parameters(options, configuration)
     call read_command_line(options, program, configuration, answered, error)
     if (answered) stop
-    call prove_runtime(configuration, error)
+    call verify_runtime(configuration, error)
     if (.not. error%failed()) call read_parameters(options, configuration, run%parameters, error)
     if (.not. error%failed()) call run%begin(error)
     if (.not. error%failed()) call run%measure(error)

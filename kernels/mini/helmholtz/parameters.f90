@@ -15,10 +15,10 @@ module helmholtz_parameters
     type, public :: parameters_t
         character(:), allocatable :: table, record, mode_name, points_name
         integer(i8) :: zones = 0
-        integer :: row = 0                    !< zones of a call
+        integer :: row = 0                    !< zones per call
         integer :: mode = given_temperature, points = points_plane
         logical :: few = .false., coulomb = .true., guess = .true.
-        integer :: distance = 0               !< prefetch=software: zones ahead
+        integer :: distance = 0               !< prefetch=software: distance in zones
         integer(i8) :: threads = 1, repetitions = 1
         type(pages_policy_t) :: policy
     end type parameters_t
@@ -26,7 +26,7 @@ module helmholtz_parameters
     public :: declare_parameters, read_parameters
 
     integer(i8), parameter :: zone_bytes = 8*n_columns
-    integer(i8), parameter :: most_ahead = 64   ! zones that rows.c works on together
+    integer(i8), parameter :: max_distance = 64   ! zones that rows.c processes together
 
 contains
 
@@ -34,29 +34,29 @@ contains
         type(options_t), intent(inout) :: options
         type(configuration_t), intent(in) :: configuration
 
-        call options%add('eos-table', option_text, default_table(), 'the table of the equation of state, made by pw-eos-table')
-        call options%add('zones', option_count, '', 'zones to evaluate; by default as many as --working-set holds', lowest=1_i8)
+        call options%add('eos-table', option_text, default_table(), 'table of the equation of state, from pw-eos-table')
+        call options%add('zones', option_count, '', 'zones to evaluate; default: as many as fit into --working-set', lowest=1_i8)
         call options%add('working-set', option_bytes, '64MiB', 'bytes of the zones'' states', lowest=zone_bytes)
-        call options%add('row', option_count, '256', 'zones of a call', lowest=1_i8, ladder='1,4,16,64,256,1024')
-        call options%add('mode', option_choice, 'rt', 'what is given: density and temperature, energy, pressure or entropy', &
+        call options%add('row', option_count, '256', 'zones per call', lowest=1_i8, ladder='1,4,16,64,256,1024')
+        call options%add('mode', option_choice, 'rt', 'given: density and temperature, energy, pressure or entropy', &
                          choices='rt|re|rp|rs')
-        call options%add('points', option_choice, 'plane', 'states: random ones over the table or over stars, or rows through '// &
-                         'a star, whose zones are like their neighbours', choices='plane|stellar|rows')
-        call options%add('guess', option_choice, 'near', 'modes other than rt: first guesses of the temperature within 1 %, '// &
+        call options%add('points', option_choice, 'plane', 'states: random over the table or over stars, or rows through '// &
+                         'a star, with similar neighbours', choices='plane|stellar|rows')
+        call options%add('guess', option_choice, 'near', 'modes other than rt: first guesses of the temperature to 1 %, '// &
                          'or none', choices='near|none')
-        call options%add('few', option_flag, 'false', 'complete what hydrodynamics needs only')
-        call options%add('no-coulomb', option_flag, 'false', 'leave the Coulomb corrections out')
+        call options%add('few', option_flag, 'false', 'complete only the quantities that hydrodynamics needs')
+        call options%add('no-coulomb', option_flag, 'false', 'omit the Coulomb corrections')
         if (configuration%prefetch == 'software') &
-            call options%add('prefetch-distance', option_count, '32', 'zones whose table entries are prefetched ahead', &
+            call options%add('prefetch-distance', option_count, '32', 'prefetch distance in zones', &
                              lowest=1_i8, ladder='4,8,16,32,64')
         call options%add('repetitions', option_count, '5', 'timed repetitions', lowest=1_i8)
         call options%add('threads', option_count, '1', 'threads', lowest=1_i8)
         call options%add('pages', option_choice, configuration%hugepages, 'page policy of table and zones', &
                          choices=pages_policy_names())
-        call options%add('record', option_text, '', 'append the record of the measurement to this file, one JSON a line')
+        call options%add('record', option_text, '', 'append the record of the measurement to this file as a JSON line')
     end subroutine declare_parameters
 
-    !> Exit code 2 for what makes no sense.
+    !> Exit code 2 for invalid values.
     subroutine read_parameters(options, configuration, parameters, error)
         type(options_t), intent(inout) :: options
         type(configuration_t), intent(in) :: configuration
@@ -74,12 +74,12 @@ contains
         call options%get('record', parameters%record)
         call options%get('eos-table', parameters%table)
         if (len(parameters%table) == 0) then
-            call error%raise(exit_usage, 'no table of the equation of state', 'helmholtz_parameters', &
-                             'make one by pw-eos-table, and name it by --eos-table')
+            call error%raise(exit_usage, 'the table of the equation of state is missing', 'helmholtz_parameters', &
+                             'create one with pw-eos-table, and set --eos-table')
             return
         end if
         if (parameters%zones > 2_i8**50) then
-            call error%raise(exit_usage, 'no memory has so many zones', 'helmholtz_parameters', 'give fewer --zones')
+            call error%raise(exit_usage, '--zones exceeds any memory', 'helmholtz_parameters', 'choose fewer --zones')
             return
         end if
         call options%get('row', number)
@@ -111,9 +111,9 @@ contains
         parameters%coulomb = .not. without
         if (configuration%prefetch == 'software') then
             call options%get('prefetch-distance', number)
-            if (number > most_ahead) then
-                call error%raise(exit_usage, 'zones are prefetched at most '//to_text(most_ahead)//' ahead', &
-                                 'helmholtz_parameters', 'give a smaller --prefetch-distance')
+            if (number > max_distance) then
+                call error%raise(exit_usage, '--prefetch-distance is at most '//to_text(max_distance)//' zones', &
+                                 'helmholtz_parameters', 'choose a smaller --prefetch-distance')
                 return
             end if
             parameters%distance = int(number)

@@ -1,5 +1,5 @@
-!> A second way to the equation of state, for checks: one zone, straight from the table's file, with nothing in common with
-!> rows.c but the formulas.
+!> An independent evaluation of the equation of state, for checks: one zone, directly from the table's file, sharing only
+!> the formulas with rows.c.
 module helmholtz_reference
     use helmholtz_constants, only: avogadro, boltzmann, elementary_charge, gas_constant, pi, planck, radiation_constant
     use pw_error, only: error_t
@@ -8,7 +8,7 @@ module helmholtz_reference
     implicit none
     private
 
-    !> The table as the file has it.
+    !> The table as stored in the file.
     type, public :: reference_t
         real(r8), allocatable :: dye(:), temperature(:), cold(:, :), thermal(:, :, :)
         logical :: coulomb = .true.
@@ -17,7 +17,7 @@ module helmholtz_reference
         procedure :: state
     end type reference_t
 
-    ! Of Yakovlev & Shalybkov's fits: see rows.c.
+    ! Coefficients of Yakovlev & Shalybkov's fits: see rows.c.
     real(r8), parameter :: a1 = -0.898004_r8, b1 = 0.96786_r8, c1 = 0.220703_r8, a2 = 0.29561_r8, b2 = 1.9885_r8, c2 = 0.288675_r8
     real(r8), parameter :: d1 = -3.0_r8*c2 + a2 - a1 - b1 - c1, e1 = -2.0_r8*c2 + a2/b2 - a1 - 4.0_r8*(b1 - c1)
 
@@ -47,7 +47,7 @@ contains
     end subroutine load
 
     !> Pressure [erg/cm^3], specific internal energy [erg/g] and entropy [erg/(g K)] at rho [g/cm^3], t [K]. `scale`: the sums of
-    !> the amounts of their parts, of which rounding errors are a share.
+    !> the absolute values of their parts, to which rounding errors are proportional.
     pure subroutine state(self, rho, t, abar, zbar, pres, eint, entr, scale)
         class(reference_t), intent(in) :: self
         real(r8), intent(in) :: rho, t, abar, zbar
@@ -103,7 +103,7 @@ contains
         entr = entr + rt/t*bound
     end subroutine state
 
-    !> The cell of `points` that x lies in, and where, from 0 to 1 in the logarithm.
+    !> The cell of `points` that contains x, and the position in it, from 0 to 1 in the logarithm.
     pure subroutine place(points, x, i, part)
         real(r8), intent(in) :: points(:), x
         integer, intent(out) :: i
@@ -151,7 +151,8 @@ contains
         g = [f(1), x*f(2), x*(x*f(3) + f(2))]
     end function by_logarithm
 
-    !> f and its derivatives by x and T, in the file's order, to G = ln(-f/(R T)) and its derivatives (by u, by v) of orders 0 to
+    !> Convert f and its derivatives with respect to x and T, in the file's order, to G = ln(-f/(R T)) and its derivatives
+    !> (u, v) of orders 0 to
     !> 2: those of a logarithm of a product of exponentials, by the recursion g' = f'/f.
     pure function logarithmic(x, t, f) result(g)
         real(r8), intent(in) :: x, t, f(9)
@@ -159,7 +160,7 @@ contains
         real(r8) :: d(0:2, 0:2), column(3)
         integer :: k
 
-        ! By x and T.
+        ! With respect to x and T.
         d(:, 0) = [f(1), f(2), f(4)]
         d(:, 1) = [f(3), f(6), f(7)]
         d(:, 2) = [f(5), f(8), f(9)]

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    chunk = 64,               /* zones whose intermediate results lie in the L1 cache together */
+    chunk = 64,               /* zones whose intermediate results fit together into the L1 cache */
     groups = chunk / lanes,
     node = 9, node_positrons = 4,
     most_iterations = 120
@@ -17,17 +17,17 @@ enum {
 #define COLUMN alignas(64) double
 typedef const struct pw_helmholtz_table table_t;
 
-/* What follows from composition, density and temperature alone. */
+/* Derived from composition, density and temperature only. */
 struct place {
     COLUMN dens[chunk], temp[chunk], abar[chunk], zbar[chunk];
-    COLUMN part_u[chunk], part_v[chunk];      /* where in its cell of the table, from 0 to 1 */
+    COLUMN part_u[chunk], part_v[chunk];      /* position in its cell of the table, from 0 to 1 */
     COLUMN ln_coupling[chunk], ln_phase[chunk]; /* of Gamma, of the argument of the Sackur-Tetrode formula */
     COLUMN ln_temp[chunk];
-    alignas(64) int64_t cold[chunk];          /* where the cell begins in the table of the cold part */
+    alignas(64) int64_t cold[chunk];          /* start of the cell in the table of the cold part */
     alignas(64) int64_t cell[chunk];          /* the number of the cell's first node */
 };
 
-/* What the table says of the electrons: G and its derivatives by u and v, the cold part likewise, ln(n_pos). */
+/* The table's values of the electrons: G and its derivatives with respect to u and v, likewise the cold part, ln(n_pos). */
 struct electrons {
     COLUMN g[chunk], g_u[chunk], g_v[chunk], g_uu[chunk], g_uv[chunk], g_vv[chunk];
     COLUMN cold[chunk], cold_u[chunk], cold_uu[chunk], positrons[chunk];
@@ -93,15 +93,15 @@ INLINE void cubic(v4 t, v4 *w)
 INLINE void gather(const double *from, const int64_t *at, int count, v4 *values)
 {
     for (int k = 0; k < count; k += 4) {
-        /* The last ones again where count is no multiple of 4: a load stays within what belongs to the zone. */
+        /* The last values again if count is not a multiple of 4, so that loads stay within the zone's values. */
         int first = k + 4 > count ? count - 4 : k;
         transpose(load(from + at[0] + first), load(from + at[1] + first), load(from + at[2] + first),
                   load(from + at[3] + first), values + first);
     }
 }
 
-/* The sums over density of a column of two nodes that are neighbours in temperature: for each end of the cell in
-   temperature and each derivative by v (0 to 2), what the weights wu of the density make of it. */
+/* The sums over density of a column of two nodes adjacent in temperature: for each end of the cell in
+   temperature and each derivative with respect to v (0 to 2), weighted with the weights wu of the density. */
 INLINE void over_density(const double *thermal, const int64_t *at, int64_t column, const v4 *wu, v4 *sums)
 {
     v4 values[2 * node];
@@ -118,7 +118,7 @@ INLINE v4 over_six(const v4 *w, const v4 *values)
            (w[3] * values[3] + w[4] * values[4] + w[5] * values[5]);
 }
 
-/* Bring the cache lines of a cell near. */
+/* Prefetch the cache lines of a cell. */
 INLINE void prefetch(table_t *table, int64_t cell, int few)
 {
     const char *first = (const char *)(table->thermal + node * cell);
@@ -136,7 +136,7 @@ INLINE void prefetch(table_t *table, int64_t cell, int few)
     }
 }
 
-/* The thermal part and the cold part of a chunk's zones; `ahead`: the cells to bring near meanwhile, or null. */
+/* The thermal part and the cold part of a chunk's zones; `ahead`: the cells to prefetch, or null. */
 NOINLINE void look_up(table_t *table, const struct place *place, const int64_t *ahead, int few, int64_t n_groups,
                       struct electrons *out)
 {
@@ -216,13 +216,13 @@ NOINLINE void look_up_positrons(table_t *table, const struct place *place, int64
 /* Fits to the one-component plasma: Yakovlev and Shalybkov 1989 with the coefficients that Timmes and Swesty 2000 use.
    F/(N k T) = phi, U/(N k T) = u = Gamma dphi/dGamma; for Gamma >= 1
        u = a1 Gamma + b1 Gamma^(1/4) + c1 Gamma^(-1/4) + d1,    below    u = -3 c2 Gamma^(3/2) + a2 Gamma^b2.
-   d1 (published: -0.86097) and the constant of phi (published: -2.5269) are those that make u and phi continuous at 1. */
+   d1 (published: -0.86097) and the constant of phi (published: -2.5269) are chosen so that u and phi are continuous at 1. */
 static const double a1 = -0.898004, b1 = 0.96786, c1 = 0.220703, a2 = 0.29561, b2 = 1.9885, c2 = 0.288675;
 static const double d1 = -3 * 0.288675 + 0.29561 + 0.898004 - 0.96786 - 0.220703;
 static const double e1 = -2 * 0.288675 + 0.29561 / 1.9885 + 0.898004 - 4 * 0.96786 + 4 * 0.220703;
 
-/* Gamma, and phi, u and du/dlnGamma less a1*Gamma, of zones with the given ln(Gamma). That term is the same in all three, and
-   may be far larger than their differences; of the energy it is the part that does not depend on the temperature. */
+/* Gamma, and phi, u and du/dlnGamma minus a1*Gamma, of zones with the given ln(Gamma). That term is the same in all three,
+   and may be far larger than their differences; it is the temperature-independent part of the energy. */
 INLINE void coupling(v4 ln_gamma, v4 *gamma, v4 *phi, v4 *u, v4 *slope)
 {
     v4 quarter = exponential(0.25 * ln_gamma);
@@ -249,7 +249,7 @@ INLINE void coupling(v4 ln_gamma, v4 *gamma, v4 *phi, v4 *u, v4 *slope)
 
 /* ------------------------------------------------------------------------------------ density and temperature ---- */
 
-/* Where the zones lie in the table, which wants fine values. */
+/* The positions of the zones in the table, which require finite values. */
 NOINLINE void find(table_t *table, struct place *place, int64_t n_groups)
 {
     const double per_u = 1.0 / table->step_u, per_v = 1.0 / table->step_v;
@@ -272,7 +272,7 @@ NOINLINE void find(table_t *table, struct place *place, int64_t n_groups)
 }
 
 /* All quantities of a chunk's zones, whose rows begin at `state`; `coulomb`: 1, or 0 for the zones without corrections. On
-   return it is 0 too for those where they would make pressure or energy negative. */
+   return it is also 0 for those in which they would make pressure or energy negative. */
 INLINE void assemble(table_t *table, const struct place *place, const struct electrons *electrons, int64_t n_groups,
                      int few, double *coulomb, double *const *columns)
 {
@@ -284,7 +284,7 @@ INLINE void assemble(table_t *table, const struct place *place, const struct ele
         v4 per_temp = 1.0 / temp, per_dens = 1.0 / dens, per_abar = 1.0 / abar;
         v4 ye = zbar * per_abar;
 
-        /* Electrons and positrons: f = cold - a; derivatives by u and v as in docs/helmholtz.md. */
+        /* Electrons and positrons: f = cold - a; derivatives with respect to u and v as in docs/helmholtz.md. */
         v4 g_u = load(electrons->g_u + i), g_v = load(electrons->g_v + i);
         v4 one = 1.0 + g_v;
         v4 cold = load(electrons->cold + i), cold_u = load(electrons->cold_u + i);
@@ -295,13 +295,13 @@ INLINE void assemble(table_t *table, const struct place *place, const struct ele
         v4 x = dens * ye;
         v4 pres = x * f_u;                               /* p */
         v4 pres_v = x * f_uv;                            /* T dp/dT */
-        v4 pres_u = x * larger(f_u + f_uu, splat(0.0));  /* rho dp/drho; below zero by rounding alone */
+        v4 pres_u = x * larger(f_u + f_uu, splat(0.0));  /* rho dp/drho; below zero only by rounding */
         v4 eint = ye * (cold + a * g_v);
         v4 eint_v = (ye * a) * (g_v * one + load(electrons->g_vv + i));
         v4 eint_u = ye * (f_u - f_uv);
         v4 entr = (ye * a) * one * per_temp;
         v4 entr_u = -ye * f_uv * per_temp;
-        v4 n_a, n_z, eint_a, eint_z, entr_a, entr_z;     /* by ln(abar), ln(zbar) */
+        v4 n_a, n_z, eint_a, eint_z, entr_a, entr_z;     /* with respect to ln(abar), ln(zbar) */
         n_z = pres_u;
         n_a = -pres_u;
         eint_z = eint + eint_u;
@@ -390,8 +390,8 @@ INLINE void assemble(table_t *table, const struct place *place, const struct ele
         store(columns[c_gam2] + i, 1.0 / (1.0 - nabla));
         store(columns[c_gam3] + i, 1.0 + gam3_1);
         store(columns[c_nabla] + i, nabla);
-        /* In a plasma of pairs mu + m c^2 is nearly zero, the difference of numbers far larger than it: there, from the
-           numbers of both kinds, n_ele - n_pos = n, which are in the ratio exp(2 (mu + m c^2)/kT) to first order. */
+        /* In a plasma of pairs mu + m c^2 is nearly zero, the difference of far larger numbers; there it follows from the
+           numbers of both kinds, n_ele - n_pos = n, whose ratio is exp(2 (mu + m c^2)/kT) to first order. */
         v4 n_net = table->avogadro * x, n_pos = exponential(load(electrons->positrons + i));
         v4 eta = (cold + cold_u - a * (1.0 + g_u)) * (1.0 / gas) * per_temp;
         v4 pairs = 0.5 * n_net / n_pos - table->rest_temperature * per_temp;
@@ -415,15 +415,15 @@ NOINLINE void assemble_all(table_t *table, const struct place *place, const stru
 
 /* ------------------------------------------------------------------------------------------- the temperature ---- */
 
-/* Zones whose temperature is looked for, as columns that are moved together so that those not yet done lie in front. */
+/* Zones whose temperature is searched for, as columns that are compacted so that unfinished ones come first. */
 struct search {
-    COLUMN target[chunk];                     /* what depends on the temperature of the given quantity */
+    COLUMN target[chunk];                     /* the temperature-dependent part of the given quantity */
     COLUMN allowance[chunk];                  /* its rounding error */
     COLUMN v[chunk], low[chunk], high[chunk]; /* ln(T) and its bracket */
     COLUMN dens[chunk], electrons[chunk];     /* rho; R Ye */
     COLUMN ions[chunk], radiation[chunk];     /* R/A; a/rho */
     COLUMN coupling[chunk], phase[chunk];     /* of Gamma and the Sackur-Tetrode formula, at T = 1 K */
-    COLUMN cell_v[chunk];                     /* the cell that the sums are of */
+    COLUMN cell_v[chunk];                     /* the cell of the sums */
     COLUMN column[chunk];                     /* the density's first node */
     COLUMN weights[12][chunk];                /* quintic Hermite functions of the density, and their derivatives */
     COLUMN sums[12][chunk];                   /* of the table over density: see over_density */
@@ -431,7 +431,7 @@ struct search {
 };
 enum { search_columns = sizeof(struct search) / (chunk * sizeof(double)) };
 
-/* Set up the search of a chunk's zones from the given quantity and first guesses in `place`. `ambiguous`: above 0 where cold
+/* Set up the search of a chunk's zones from the given quantity and first guesses in `place`. `ambiguous`: above 0 if cold
    matter with Coulomb corrections would have negative pressure or energy. */
 NOINLINE void begin_search(table_t *table, const struct place *place, const double *given, int mode, int64_t n_groups,
                            struct search *s, double *ambiguous)
@@ -484,9 +484,9 @@ NOINLINE void begin_search(table_t *table, const struct place *place, const doub
     }
 }
 
-/* A step of the search for a group of zones. Newton's method for the logarithm of energy or pressure as function of that of
-   the temperature, which is nearly a straight line, and for the entropy itself. A step out of the bracket, which each value
-   narrows, becomes a bisection. Returns the zones that are done; `wrong` tells those that cannot be. */
+/* A step of the search for a group of zones. Newton's method for the logarithm of energy or pressure as a function of that
+   of the temperature, which is nearly a straight line, and for the entropy itself. A step outside of the bracket, which
+   each value narrows, becomes a bisection. Returns the finished zones; `wrong` marks those without a solution. */
 INLINE m4 search_step(table_t *table, struct search *s, int64_t i, int mode, int halve)
 {
     const double per_u = 1.0 / table->step_u, per_v = 1.0 / table->step_v;
@@ -542,7 +542,7 @@ INLINE m4 search_step(table_t *table, struct search *s, int64_t i, int mode, int
 
     m4 below = value < target, above = value > target;
     v4 low = choose(below, v, load(s->low + i)), high = choose(above, v, load(s->high + i));
-    /* Beyond the table's ends there is nothing, but for rounding. */
+    /* Nothing is beyond the table's ends, except by rounding. */
     v4 allowance = load(s->allowance + i);
     m4 coldest = v <= table->first_v, hottest = v >= table->last_v;
     m4 at_end = (coldest & above) | (hottest & below);
@@ -560,7 +560,7 @@ INLINE m4 search_step(table_t *table, struct search *s, int64_t i, int mode, int
     return done;
 }
 
-/* Find the temperatures of the chunk's zones; `wrong`: (chunk) what is wrong with a zone. */
+/* Find the temperatures of the chunk's zones; `wrong`: (chunk) the faults of the zones. */
 INLINE void search(table_t *table, struct search *s, int64_t n, int mode, const int64_t *ahead, int few, double *temp,
                    double *wrong)
 {
@@ -573,7 +573,7 @@ INLINE void search(table_t *table, struct search *s, int64_t n, int mode, const 
                 for (int l = 0; l < lanes; l++) prefetch(table, ahead[lanes * g + l], few);
             *(m4 *)(done + lanes * g) = search_step(table, s, lanes * g, mode, iteration > 25);
         }
-        /* Hand over the zones that are done; the last of the others take their places. */
+        /* Return the finished zones; the last unfinished ones replace them. */
         for (int64_t i = 0; i < left; i++) {
             if (!done[i] && iteration < most_iterations) continue;
             int64_t zone = (int64_t)s->zone[i];
@@ -613,10 +613,10 @@ NOINLINE void search_entropy(table_t *table, struct search *s, int64_t n, const 
 
 /* ------------------------------------------------------------------------------------------------------ rows ---- */
 
-/* ln(Gamma) below which corrections are too small to make anything negative. */
+/* ln(Gamma) below which corrections are too small to make a quantity negative. */
 static const double ln_least_coupling = -1.2;
 
-/* A first guess where there is none: the temperature at which an ideal gas or radiation alone would have what is given. */
+/* The default first guess: the temperature at which an ideal gas, or radiation, alone would have the given quantity. */
 INLINE v4 guess(table_t *table, int mode, v4 dens, v4 abar, v4 zbar, v4 goal)
 {
     v4 particles = table->gas_constant * (1.0 + zbar) / abar, a = splat(table->radiation), gas, light;
@@ -635,7 +635,7 @@ INLINE v4 guess(table_t *table, int mode, v4 dens, v4 abar, v4 zbar, v4 goal)
     return exponential(smaller(larger(smaller(gas, light), splat(table->first_v)), splat(table->last_v)));
 }
 
-/* Take a chunk's zones in, n of them, and find where they lie. Returns what is wrong with the first bad one. */
+/* Read a chunk's n zones and locate them in the table. Returns the fault of the first bad one. */
 NOINLINE int32_t take_in(table_t *table, int mode, int64_t n, const double *const *columns, struct place *place,
                          double *given, int64_t *bad)
 {
@@ -690,9 +690,9 @@ NOINLINE int32_t take_in(table_t *table, int mode, int64_t n, const double *cons
     return PW_HELMHOLTZ_FINE;
 }
 
-/* Complete a zone anew without Coulomb corrections, which fits where they would make pressure or energy negative. Unless its
-   state with corrections does not fit (`must`), that one stays if it is the only one that does, or no farther from the first
-   guess `hint` (0 or less: none). */
+/* Complete a zone again without Coulomb corrections, which is valid where they would make pressure or energy negative.
+   Unless its state with corrections is invalid (`must`), that state stays if it is the only valid one, or no farther from
+   the first guess `hint` (0 or less: none). */
 NOINLINE int32_t leave_out(table_t *table, int mode, int few, double *const *columns, int64_t zone, double given, double hint,
                            bool must)
 {
@@ -720,7 +720,7 @@ NOINLINE int32_t leave_out(table_t *table, int mode, int few, double *const *col
     return PW_HELMHOLTZ_FINE;
 }
 
-/* Complete a chunk that was taken in; `ahead` as in look_up. */
+/* Complete a chunk that was read; `ahead` as in look_up. */
 NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *const *columns, struct place *place,
                           const double *given, const int64_t *ahead, int64_t *bad)
 {
@@ -735,7 +735,7 @@ NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *
         COLUMN wrong[chunk];
         memcpy(hint, columns[c_temp], (size_t)n * sizeof(double));
         begin_search(table, place, given, mode, n_groups, &s, ambiguous);
-        /* Lanes beyond n repeat zone n: they are searched for too, so that groups are whole. */
+        /* Lanes beyond n repeat zone n and are searched for too, so that groups are complete. */
         if (mode == PW_HELMHOLTZ_ENERGY)
             search_energy(table, &s, lanes * n_groups, ahead, few, place->temp, wrong);
         else if (mode == PW_HELMHOLTZ_PRESSURE)
@@ -751,7 +751,7 @@ NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *
         memcpy(columns[c_temp], place->temp, (size_t)n * sizeof(double));
     }
 
-    /* Whole groups go to their places at once; what is given stays as it is. */
+    /* Complete groups are stored at once; given quantities stay unchanged. */
     bool whole = n == lanes * n_groups;
     for (int c = 0; c <= c_npos; c++) out[c] = whole ? columns[c] : rest[c];
     int kept = mode == PW_HELMHOLTZ_ENERGY ? c_eint : mode == PW_HELMHOLTZ_PRESSURE ? c_pres : c_entr;
@@ -770,7 +770,7 @@ NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *
     }
     if (mode == PW_HELMHOLTZ_TEMPERATURE || !table->coulomb) return PW_HELMHOLTZ_FINE;
 
-    /* With little heat in much bound charge there may be two temperatures, one of them, the lower, without corrections. */
+    /* With little heat and strong Coulomb binding two temperatures may exist, the lower one without corrections. */
     for (int64_t i = 0; i < n; i++) {
         bool inconsistent = coulomb[i] <= 0.0;
         if (!inconsistent && !(hint[i] > 0.0 && ambiguous[i] > 0.0 && place->ln_coupling[i] > ln_least_coupling)) continue;
@@ -790,7 +790,7 @@ INLINE int64_t point_at(double *state, int64_t stride, int64_t first, int64_t n,
 
 #if defined(PW_PREFETCH_SOFTWARE)
 
-/* Each chunk is taken in while the one before it waits, so that the cells of zones `distance` ahead are known. */
+/* Each chunk is read while the previous one waits, so that the cells of zones at `distance` are known. */
 int32_t pw_helmholtz_rows(table_t *table, int32_t mode, int32_t few, int64_t n, int64_t stride, double *state, int64_t *zone)
 {
     struct place place[2];
@@ -835,7 +835,7 @@ int32_t pw_helmholtz_rows(table_t *table, int32_t mode, int32_t few, int64_t n, 
         int64_t part = point_at(state, stride, first, n, columns);
         int32_t wrong = take_in(table, mode, part, (const double *const *)columns, &place, given, zone);
 #if defined(PW_PREFETCH_BLOCK)
-        /* The whole chunk's cells, before any is worked on. */
+        /* All cells of the chunk, before any zone is processed. */
         for (int64_t i = 0; i < part && !wrong; i++) prefetch(table, place.cell[i], few);
 #endif
         if (!wrong) wrong = complete(table, mode, few, part, columns, &place, given, NULL, zone);

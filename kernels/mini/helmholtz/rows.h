@@ -1,23 +1,23 @@
 /* The equation of state over rows of zones; the Fortran side is the module helmholtz.
 
-   Physics, table and method are described there and in docs/helmholtz.md. Zones are worked on four at a time by explicit
-   vectors, the same code for all of them, so that a zone's result does not depend on which others are in the row. */
+   Physics, table and method are described there and in docs/helmholtz.md. Zones are processed four at a time by explicit
+   vectors, the same code for all of them, so that a zone's result does not depend on the other zones of the row. */
 #ifndef PW_HELMHOLTZ_ROWS_H
 #define PW_HELMHOLTZ_ROWS_H
 
 #include <stdint.h>
 
-/* What is given beside the density. */
+/* The quantity that is given in addition to the density. */
 enum { PW_HELMHOLTZ_TEMPERATURE = 1, PW_HELMHOLTZ_ENERGY = 2, PW_HELMHOLTZ_PRESSURE = 3, PW_HELMHOLTZ_ENTROPY = 4 };
 
-/* Columns of the state, counted from 0: those of the module helmholtz less one. */
+/* Columns of the state, counted from 0: those of the module helmholtz minus one. */
 enum {
     c_dens, c_temp, c_abar, c_zbar, c_eint, c_pres, c_entr, c_gam1, c_cs,
     c_dedt, c_dedd, c_dpdt, c_dpdd, c_dsdt, c_dsdd, c_deda, c_dedz, c_dpda, c_dpdz, c_dsda, c_dsdz,
     c_cp, c_gam2, c_gam3, c_nabla, c_eta, c_nele, c_npos
 };
 
-/* What is wrong with a zone. */
+/* Faults of a zone. */
 enum {
     PW_HELMHOLTZ_FINE = 0,
     PW_HELMHOLTZ_COMPOSITION = 1,    /* abar or zbar not positive */
@@ -27,14 +27,14 @@ enum {
     PW_HELMHOLTZ_TOO_LOW = 5,        /* no temperature of the table is low enough for the given quantity */
     PW_HELMHOLTZ_TOO_HIGH = 6,
     PW_HELMHOLTZ_NOT_FOUND = 7,      /* no convergence */
-    PW_HELMHOLTZ_GIVEN = 8           /* the given quantity is no finite number */
+    PW_HELMHOLTZ_GIVEN = 8           /* the given quantity is not finite */
 };
 
 /* The table in memory: nodes are (density i, temperature j), j fastest; u = ln(x/[g/cm^3]), v = ln(T/K), x = rho*Ye. */
 struct pw_helmholtz_table {
-    const double *thermal;    /* 9 a node: G, G_u, G_uu, G_v, G_uv, G_uuv, G_vv, G_uvv, G_uuvv, in units of the steps */
-    const double *cold;       /* 3 a density: f, f_u, f_uu of the electrons at T = 0 [erg/g], per rho*Ye */
-    const double *positrons;  /* 4 a node: ln(n_pos), and its derivatives by u, v, uv */
+    const double *thermal;    /* 9 per node: G, G_u, G_uu, G_v, G_uv, G_uuv, G_vv, G_uvv, G_uuvv, in units of the steps */
+    const double *cold;       /* 3 per density: f, f_u, f_uu of the electrons at T = 0 [erg/g], per rho*Ye */
+    const double *positrons;  /* 4 per node: ln(n_pos), and its derivatives with respect to u, v, uv */
     int64_t densities, temperatures;
     double first_u, step_u, first_v, step_v, last_u, last_v;
     double lowest, highest;   /* of x [g/cm^3] */
@@ -47,10 +47,10 @@ struct pw_helmholtz_table {
     double ln_sackur_tetrode; /* 1.5 ln(2 pi k/(N_A h^2)) - ln(N_A), with its quantities in cgs */
     double ln_coupling;       /* ln(e^2/k) + ln(4 pi N_A/3)/3, likewise */
     int32_t coulomb;          /* 0: without Coulomb corrections */
-    int32_t distance;         /* builds with prefetch=software: zones ahead */
+    int32_t distance;         /* builds with prefetch=software: distance in zones */
 };
 
-/* Complete n rows of `state` (n_columns columns, `stride` apart). Returns what is wrong with the first bad zone, whose index,
+/* Complete n rows of `state` (n_columns columns, `stride` apart). Returns the fault of the first bad zone, whose index,
    from 0, is then in `zone`. `few`: only c_temp, c_eint, c_pres, c_entr, c_gam1, c_cs are completed. */
 int32_t pw_helmholtz_rows(const struct pw_helmholtz_table *table, int32_t mode, int32_t few, int64_t n, int64_t stride,
                           double *state, int64_t *zone);

@@ -1,5 +1,5 @@
-/* Where the table of the equation of state is unless an option says otherwise. CMake gives the path that it is installed at,
-   and that which the build made it at. */
+/* The default path of the table of the equation of state. CMake sets the path of its installation,
+   and that in the build folder. */
 #include "table_path.h"
 
 #include <unistd.h>

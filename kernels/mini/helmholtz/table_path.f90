@@ -1,4 +1,4 @@
-!> Where the table of the equation of state is unless an option says otherwise.
+!> The default path of the table of the equation of state.
 module helmholtz_table_path
     use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_ptr, c_size_t
     implicit none
@@ -19,7 +19,7 @@ module helmholtz_table_path
 
 contains
 
-    !> The installed table or, before it is installed, the one that the build made.
+    !> The installed table or, before it is installed, the one in the build folder.
     function default_table() result(path)
         character(:), allocatable :: path
         character(kind=c_char), pointer :: letters(:)

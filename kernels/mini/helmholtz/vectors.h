@@ -65,7 +65,7 @@ INLINE v4 nearest(v4 x)
     return (x + shifter) - shifter;
 }
 
-/* The integers that doubles are, to memory. */
+/* Store the integers represented by doubles to memory. */
 INLINE void store_integers(int64_t *p, v4 x)
 {
     *(m4_unaligned *)p = (m4)(x + shifter) - (m4)splat(shifter);
@@ -93,7 +93,7 @@ INLINE v4 exponential(v4 x)
     v4 k = shifted - shifter;
     v4 r = x - k * 0.693147180369123816490;
     r = r - k * 1.90821492927058770002e-10;
-    /* In pairs, after Estrin: the chain of dependent operations is short. */
+    /* In pairs, after Estrin: to shorten the dependency chain. */
     v4 r2 = r * r, r4 = r2 * r2;
     v4 low = (1.0 + r) + r2 * (0.5 + r * (1.0 / 6.0));
     v4 middle = (1.0 / 24.0 + r * (1.0 / 120.0)) + r2 * (1.0 / 720.0 + r * (1.0 / 5040.0));

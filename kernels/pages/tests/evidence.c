@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The interface of PAGEMAP_SCAN is newer than many systems' headers: names of our own, values of
+/* The interface of PAGEMAP_SCAN is newer than many systems' headers: so the names are defined here, with the values of
    Documentation/admin-guide/mm/pagemap.rst and PAGEMAP_SCAN(2const). */
 struct scan {
     uint64_t size, flags, start, end, walk_end, regions, n_regions, max_pages;
@@ -41,19 +41,19 @@ int64_t evidence_huge_bytes(char *address, int64_t bytes)
 {
     int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (file < 0) return -1;
-    struct region found[64];
+    struct region mapped[64];
     struct scan scan = {.size = sizeof scan,
                         .start = page_of(address),
                         .end = end_of(address, bytes),
-                        .regions = (uintptr_t)found,
-                        .n_regions = sizeof found / sizeof *found,
+                        .regions = (uintptr_t)mapped,
+                        .n_regions = sizeof mapped / sizeof *mapped,
                         .category_mask = page_is_huge,
                         .return_mask = page_is_huge};
     int64_t huge = 0;
     while (huge >= 0 && scan.start < scan.end) {
         int n = ioctl(file, pagemap_scan, &scan);
         if (n < 0) huge = -1;
-        for (int i = 0; i < n; i++) huge += (int64_t)(found[i].end - found[i].start);
+        for (int i = 0; i < n; i++) huge += (int64_t)(mapped[i].end - mapped[i].start);
         scan.start = scan.walk_end;
     }
     close(file);
@@ -73,7 +73,7 @@ int64_t evidence_compound_bytes(char *address, int64_t bytes)
             sum = -1;
         else if ((entry & present) == 0)
             continue;
-        else if ((entry & frame) == 0 || /* hidden from who is not root */
+        else if ((entry & frame) == 0 || /* hidden from users other than root */
                  pread(flags, &flag, sizeof flag, (off_t)((entry & frame) * sizeof flag)) != sizeof flag)
             sum = -1;
         else if ((flag & compound) != 0)
@@ -94,7 +94,7 @@ char *evidence_plain_memory(int64_t bytes)
 
 int32_t evidence_is_accessible(char *address, int64_t bytes)
 {
-    /* Writing to a pipe reads the page, and fails with EFAULT where there is none. */
+    /* Writing to a pipe reads the page, and fails with EFAULT if there is none. */
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return 1;
     int32_t accessible = 0;
@@ -136,7 +136,7 @@ int32_t evidence_advise(char *address, int64_t bytes, int64_t huge_size, int32_t
 int32_t evidence_can_collapse(void)
 {
     const int collapse = 25;                /* MADV_COLLAPSE */
-    return madvise(NULL, 0, collapse) == 0; /* nothing to do: only an unknown advice is refused (madvise(2)) */
+    return madvise(NULL, 0, collapse) == 0; /* no memory: only an unknown advice is refused (madvise(2)) */
 }
 
 int32_t evidence_thp_disabled(void)

@@ -1,25 +1,25 @@
-/* For the tests of pages: readings of the kernel's page tables that do not go through smaps, and ways to disturb a
-   mapping behind the allocator's back. Sizes in bytes; start addresses of pages are rounded down, ends up. */
+/* For the page tests: readings of the kernel's page tables independent of smaps, and ways to disturb a
+   mapping without the allocator's knowledge. Sizes in bytes; start addresses of pages are rounded down, ends up. */
 #ifndef PAGEWISE_PAGES_EVIDENCE_H
 #define PAGEWISE_PAGES_EVIDENCE_H
 
 #include <stdint.h>
 
 /* Of [address, address + bytes): what is mapped by an entry of huge size (PAGEMAP_SCAN, Linux 6.7); -1: the kernel
-   cannot tell. */
+   does not report it. */
 int64_t evidence_huge_bytes(char *address, int64_t bytes);
 
-/* Of these: what is present in base pages and in compound pages of any size, multi-size THP too (pagemap and
-   kpageflags, root); -1: not allowed. */
+/* Of these: what is present in base pages and in compound pages of any size, mTHP included (pagemap and
+   kpageflags, root); -1: not permitted. */
 int64_t evidence_compound_bytes(char *address, int64_t bytes);
 
-/* Map memory with no policy at all, touch it, give its address; NULL if refused. */
+/* Map memory without a policy, touch it, return its address; NULL if refused. */
 char *evidence_plain_memory(int64_t bytes);
 
 /* 1 if any page of the range belongs to a mapping that can be read. */
 int32_t evidence_is_accessible(char *address, int64_t bytes);
 
-/* The page that holds the address: give its memory back; unmap it; make it read-only. 0: done. */
+/* For the page that holds the address: release its memory; unmap it; make it read-only. 0: done. */
 int32_t evidence_drop_page(char *address);
 int32_t evidence_unmap_page(char *address);
 int32_t evidence_protect_page(char *address);
@@ -27,10 +27,10 @@ int32_t evidence_protect_page(char *address);
 /* Advise for or against transparent huge pages on the whole pages of huge size that hold the range. 0: done. */
 int32_t evidence_advise(char *address, int64_t bytes, int64_t huge_size, int32_t huge);
 
-/* 1 if this kernel knows MADV_COLLAPSE. */
+/* 1 if this kernel supports MADV_COLLAPSE. */
 int32_t evidence_can_collapse(void);
 
-/* Whether prctl refuses transparent huge pages to the process. */
+/* Whether prctl disables transparent huge pages for the process. */
 int32_t evidence_thp_disabled(void);
 
 /* The number in a file; -1: it cannot be read. */

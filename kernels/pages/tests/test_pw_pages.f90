@@ -1,15 +1,15 @@
-!> Tests of pw_pages, one a call: `test_pw_pages <name>`. Exit 0: passed, 1: failed, 77: cannot be tested here.
+!> Tests of pw_pages, one per call: `test_pw_pages <name>`. Exit 0: passed, 1: failed, 77: cannot be tested here.
 !>
-!> What smaps proves is compared with PAGEMAP_SCAN, which reads the page tables by a way of its own.
+!> What smaps shows is compared with PAGEMAP_SCAN, which reads the page tables independently.
 program test_pw_pages
     use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int32_t, c_int64_t, c_intptr_t, &
         c_null_char, c_ptr
     use, intrinsic :: iso_fortran_env, only: error_unit, int8
     use pw_error, only: end_program, error_t, exit_ok, exit_pages, exit_usage
     use pw_kinds, only: i8, r8
-    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_confirm, pages_free, pages_hugetlbfs, &
-        pages_none, pages_policy_from_name, pages_policy_name, pages_policy_names, pages_policy_t, pages_proof_t, pages_prove, &
-        pages_require, pages_thp
+    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_free, pages_hugetlbfs, &
+        pages_none, pages_policy_from_name, pages_policy_name, pages_policy_names, pages_policy_t, observed_pages_t, &
+        pages_observe, pages_require, pages_thp
     use pw_system, only: base_page_size
     use pw_text, only: to_text
     implicit none
@@ -90,8 +90,8 @@ program test_pw_pages
     case ('policy_names'); call test_policy_names()
     case ('senseless_sizes'); call test_senseless_sizes()
     case ('none'); call test_none()
-    case ('none_without_multi_size'); call test_none_without_multi_size()
-    case ('none_refuted'); call test_none_refuted()
+    case ('none_without_mthp'); call test_none_without_mthp()
+    case ('none_rejected'); call test_none_rejected()
     case ('thp'); call test_thp()
     case ('thp_unavailable'); call test_thp_unavailable()
     case ('thp_refused_by_parent'); call test_thp_refused_by_parent()
@@ -106,9 +106,9 @@ program test_pw_pages
     case ('thp_64k_static'); call test_thp_64k('kpageflags', .true.)
     case ('thp_64k_by_statistics'); call test_thp_64k('thp_stats', .false.)
     case ('thp_64k_dropped'); call test_thp_64k_dropped()
-    case ('thp_64k_not_given'); call test_thp_64k_not_given()
-    case ('thp_64k_refuted'); call test_thp_64k_refuted()
-    case ('thp_64k_unproved'); call test_thp_64k_unproved()
+    case ('thp_64k_not_served'); call test_thp_64k_not_served()
+    case ('thp_64k_rejected'); call test_thp_64k_rejected()
+    case ('thp_64k_unverified'); call test_thp_64k_unverified()
     case ('static'); call test_static()
     case ('static_too_large'); call test_static_too_large()
     case ('static_pool'); call test_static_pool()
@@ -145,7 +145,7 @@ contains
         if (error%failed()) call check(.false., error%message//' ['//error%remedy//']')
     end subroutine check_ok
 
-    !> `error` has this code, and message and remedy hold these texts.
+    !> `error` has this code; message and remedy contain these texts, which are names, numbers and paths.
     subroutine check_failed(error, code, message, remedy)
         type(error_t), intent(in) :: error
         integer, intent(in) :: code
@@ -154,8 +154,8 @@ contains
         call check(error%code == code, 'exit code '//to_text(error%code)//' instead of '//to_text(code))
         if (.not. error%failed()) return
         write (*, '(a)') error%message, '  remedy: '//error%remedy
-        call check(index(error%message, message) > 0, "the message does not say '"//message//"'")
-        call check(index(error%remedy, remedy) > 0, "the remedy does not say '"//remedy//"'")
+        call check(index(error%message, message) > 0, "the message does not contain '"//message//"'")
+        call check(index(error%remedy, remedy) > 0, "the remedy does not contain '"//remedy//"'")
         call check(error%place /= '', 'the error has no place')
     end subroutine check_failed
 
@@ -178,7 +178,7 @@ contains
         bytes = 1_int8
     end subroutine touch
 
-    !> Where `position` bytes behind the array's start lie.
+    !> The address `position` bytes after the array's start.
     type(c_ptr) function address_at(array, position)
         type(paged_array_t), intent(in) :: array
         integer(i8), intent(in) :: position
@@ -203,53 +203,54 @@ contains
             call pages_allocate(arrays(i), policy, name(i), bytes(i), offset, error, static)
             if (error%failed()) return
             call check(arrays(i)%bytes == bytes(i) .and. arrays(i)%offset == offset .and. arrays(i)%name == name(i) &
-                       .and. same(arrays(i)%policy, policy), 'array '//name(i)//' does not tell what was asked for')
+                       .and. same(arrays(i)%policy, policy), 'array '//name(i)//' does not describe the request')
             call check(modulo(transfer(arrays(i)%address, 0_c_intptr_t), int(huge_size, c_intptr_t)) == &
                        modulo(offset, huge_size), 'array '//name(i)//' does not start at its offset from a huge page')
             call touch(arrays(i))
         end do
     end subroutine three_arrays
 
-    !> The proof says this page size and coverage of each array and of all, and the page tables say the same.
+    !> This page size and coverage are observed for each array and for all, and the page tables agree.
     subroutine check_pages(arrays, policy, page_size, coverage, method)
         type(paged_array_t), intent(in) :: arrays(:)
         type(pages_policy_t), intent(in) :: policy
         integer(i8), intent(in) :: page_size
         real(r8), intent(in) :: coverage
         character(*), intent(in), optional :: method
-        type(pages_proof_t) :: proof
+        type(observed_pages_t) :: observed
         type(error_t) :: error
         integer(i8) :: evidence
         integer :: i
 
-        call pages_prove(arrays, policy, proof, error)
+        call pages_observe(arrays, policy, observed, error)
         call check_ok(error)
         if (present(method)) then
-            call check(proof%method == method, 'the method of the proof is '//trim(proof%method))
+            call check(observed%method == method, 'the method is '//trim(observed%method))
         else
-            call check(proof%method == 'smaps', 'the method of the proof is '//trim(proof%method))
+            call check(observed%method == 'smaps', 'the method is '//trim(observed%method))
         end if
-        call check(proof%base_page_size == base_page_size(), 'wrong base page size in the proof')
-        call check(proof%page_size_requested == page_size, 'wrong page size requested: '//to_text(proof%page_size_requested))
-        call check(proof%page_size_observed == page_size, 'wrong page size observed: '//to_text(proof%page_size_observed))
-        call check(abs(proof%huge_coverage - coverage) < 1.0e-12_r8, 'coverage '//to_text(proof%huge_coverage, 'f0.6'))
-        call check(size(proof%arrays) == size(arrays), 'the proof leaves arrays out')
+        call check(observed%base_page_size == base_page_size(), 'wrong base page size')
+        call check(observed%page_size_requested == page_size, &
+                   'wrong page size requested: '//to_text(observed%page_size_requested))
+        call check(observed%page_size_observed == page_size, 'wrong page size observed: '//to_text(observed%page_size_observed))
+        call check(abs(observed%huge_coverage - coverage) < 1.0e-12_r8, 'coverage '//to_text(observed%huge_coverage, 'f0.6'))
+        call check(size(observed%arrays) == size(arrays), 'arrays are missing')
         do i = 1, size(arrays)
-            associate (array => proof%arrays(i))
-                call check(array%name == arrays(i)%name .and. array%bytes == arrays(i)%bytes, 'the proof mixes arrays up')
+            associate (array => observed%arrays(i))
+                call check(array%name == arrays(i)%name .and. array%bytes == arrays(i)%bytes, 'arrays are mixed up')
                 call check(array%page_size_observed == page_size, 'wrong page size of '//trim(array%name)//': '// &
                            to_text(array%page_size_observed))
                 call check(array%huge_bytes == nint(coverage*real(array%bytes, r8), i8), &
                            'wrong huge bytes of '//trim(array%name)//': '//to_text(array%huge_bytes))
                 evidence = huge_bytes_of(arrays(i)%address, arrays(i)%bytes)
                 if (present(method)) then
-                    call check(evidence <= 0, 'the page tables of '//trim(array%name)//' say '//to_text(evidence)// &
-                               ' B on huge pages of full size')
+                    call check(evidence <= 0, 'the page tables of '//trim(array%name)//' show '//to_text(evidence)// &
+                               ' B on huge pages of PMD size')
                 else if (evidence < 0) then
                     skip_reason = 'smaps is as expected, but this kernel has no PAGEMAP_SCAN to compare it with (Linux 6.7)'
                 else
                     call check(min(evidence, arrays(i)%bytes) == array%huge_bytes, &
-                               'the page tables of '//trim(array%name)//' say '//to_text(evidence)//' B')
+                               'the page tables of '//trim(array%name)//' show '//to_text(evidence)//' B')
                 end if
             end associate
         end do
@@ -266,7 +267,7 @@ contains
         do i = 1, size(policies)
             call pages_policy_from_name(pages_policy_name(policies(i)), policy, error)
             call check_ok(error)
-            call check(same(policy, policies(i)), 'the name of policy '//to_text(policies(i)%kind)//' is not its own')
+            call check(same(policy, policies(i)), 'the name of policy '//to_text(policies(i)%kind)//' is another''s')
         end do
         call check(pages_policy_name(pages_policy_t(1, 64*1024_i8)) == 'thp:64k', 'a name of 64 KiB')
         call check(pages_policy_name(pages_policy_t(1, 1536*1024_i8)) == 'thp:1536k', 'a name of 1.5 MiB')
@@ -317,7 +318,7 @@ contains
 
         call pages_allocate(array, policy, 'a', bytes, offset, error)
         call check_failed(error, exit_usage, to_text(bytes), 'at least one byte')
-        call check(.not. c_associated(array%address), 'an address in spite of an error')
+        call check(.not. c_associated(array%address), 'an address despite an error')
     end subroutine refuse
 
     subroutine test_none()
@@ -329,13 +330,13 @@ contains
         call check(thp_disabled() == 1, 'transparent huge pages are not refused to the process')
         call three_arrays(arrays, pages_none, max(thp_size(), base_page_size()), error)
         call check_ok(error)
-        call pages_confirm(arrays, pages_none, error)
+        call pages_verify(arrays, pages_none, error)
         call check_ok(error)
         call check_pages(arrays, pages_none, base_page_size(), 0.0_r8)
     end subroutine test_none
 
-    !> Where the machine gives huge pages of several sizes unasked, policy none gets none of them.
-    subroutine test_none_without_multi_size()
+    !> On a machine that gives huge pages of several sizes without advice, policy none gets none of them.
+    subroutine test_none_without_mthp()
         type(paged_array_t) :: array
         type(c_ptr) :: plain
         type(error_t) :: error
@@ -344,33 +345,33 @@ contains
         plain = plain_memory(8*mib)
         compound = compound_bytes_of(plain, 8*mib)
         if (compound < 0) then
-            skip_reason = 'the flags of pages may not be read (/proc/kpageflags, root)'
+            skip_reason = 'the flags of pages cannot be read (/proc/kpageflags, root)'
             return
         end if
-        call check(compound > 0, 'without a policy this machine gives base pages: nothing is tested')
+        call check(compound > 0, 'without a policy this machine gives base pages: the test would be void')
         call pages_begin(pages_none, error)
         call check_ok(error)
         call pages_allocate(array, pages_none, 'a', 8*mib, 0_i8, error)
         call check_ok(error)
         call touch(array)
-        call pages_confirm([array], pages_none, error)
+        call pages_verify([array], pages_none, error)
         call check_ok(error)
         compound = compound_bytes_of(array%address, array%bytes)
         call check(compound == 0, to_text(compound)//' B lie on huge pages')
         call pages_allocate(array, pages_none, 'b', 8*mib, 0_i8, error, static=.true.)
         call check_ok(error)
         call touch(array)
-        call pages_confirm([array], pages_none, error)
+        call pages_verify([array], pages_none, error)
         call check_ok(error)
         compound = compound_bytes_of(array%address, array%bytes)
         call check(compound == 0, to_text(compound)//' B of the static array lie on huge pages')
         plain = plain_memory(8*mib)
         compound = compound_bytes_of(plain, 8*mib)
         call check(compound == 0, to_text(compound)//' B of other memory lie on huge pages')
-    end subroutine test_none_without_multi_size
+    end subroutine test_none_without_mthp
 
-    !> Huge pages, or only the way to them, refute policy none.
-    subroutine test_none_refuted()
+    !> Huge pages, or only eligibility for them, fail policy none.
+    subroutine test_none_rejected()
         type(paged_array_t) :: array
         type(error_t) :: error
 
@@ -379,19 +380,19 @@ contains
         call pages_allocate(array, pages_thp, 'a', 3*mib, 0_i8, error)
         call check_ok(error)
         call touch(array)
-        call pages_confirm([array], pages_none, error)
-        call check_failed(error, exit_pages, 'array a has 3072 KiB on huge pages', 'never')
+        call pages_verify([array], pages_none, error)
+        call check_failed(error, exit_pages, 'array a has 3072 KiB', 'never')
 
         error = error_t()
         call pages_allocate(array, pages_none, 'b', 3*mib, 0_i8, error)
         call check_ok(error)
         call touch(array)
-        call pages_confirm([array], pages_none, error)
+        call pages_verify([array], pages_none, error)
         call check_ok(error)
         call check(advise(array%address, array%bytes, thp_size(), 1_c_int32_t) == 0, 'cannot advise')
-        call pages_confirm([array], pages_none, error)
-        call check_failed(error, exit_pages, 'the kernel may give array b', 'madvise')
-    end subroutine test_none_refuted
+        call pages_verify([array], pages_none, error)
+        call check_failed(error, exit_pages, 'array b', 'madvise')
+    end subroutine test_none_rejected
 
     subroutine test_thp()
         type(paged_array_t) :: arrays(3)
@@ -401,7 +402,7 @@ contains
         if (unavailable(error)) return
         call three_arrays(arrays, pages_thp, thp_size(), error)
         call check_ok(error)
-        call pages_confirm(arrays, pages_thp, error)
+        call pages_verify(arrays, pages_thp, error)
         call check_ok(error)
         call check_pages(arrays, pages_thp, thp_size(), 1.0_r8)
     end subroutine test_thp
@@ -412,7 +413,7 @@ contains
         same = one%kind == other%kind .and. one%page_size == other%page_size
     end function same
 
-    !> Whether the machine as it is set cannot serve the policy, so that its other tests say nothing.
+    !> Whether the machine's settings do not allow the policy, so that its other tests are void.
     logical function unavailable(error)
         type(error_t), intent(in) :: error
 
@@ -420,8 +421,8 @@ contains
         if (unavailable) skip_reason = error%message
     end function unavailable
 
-    !> The machine is one without transparent huge pages of this size (with_files); the command line tells what
-    !> message and remedy must hold, and the size where it is not the full one.
+    !> The machine is one without transparent huge pages of this size (with_files); the command line gives what
+    !> message and remedy must contain, and the size if it is not the PMD size.
     subroutine test_thp_unavailable()
         type(error_t) :: error
         type(pages_policy_t) :: policy
@@ -446,14 +447,14 @@ contains
         call check_failed(error, exit_pages, 'PR_SET_THP_DISABLE', 'shell or batch job')
     end subroutine test_thp_refused_by_parent
 
-    !> The parent refused what is not advised: ours is.
+    !> The parent disabled only memory without advice: the arrays have it.
     subroutine test_thp_unless_advised()
         call check(thp_disabled() == 3, 'the refusal did not survive exec')
         call test_thp()
         if (index(skip_reason, 'PR_SET_THP_DISABLE') > 0) call check(.false., skip_reason)
     end subroutine test_thp_unless_advised
 
-    !> The machine is one that gives them (with_files).
+    !> The machine supports them (with_files).
     subroutine test_thp_available()
         type(error_t) :: error
 
@@ -465,14 +466,14 @@ contains
         call check_ok(error)
     end subroutine test_thp_available
 
-    !> Touched as base pages, then made huge by the confirmation.
+    !> Touched as base pages, then collapsed by the page verification.
     subroutine test_thp_collapsed()
         type(paged_array_t) :: array
         type(error_t) :: error
-        type(pages_proof_t) :: proof
+        type(observed_pages_t) :: observed
 
         if (can_collapse() == 0) then
-            skip_reason = 'this kernel cannot collapse memory (Linux 6.1)'
+            skip_reason = 'this kernel cannot collapse memory (needs Linux 6.1)'
             return
         end if
         call pages_begin(pages_thp, error)
@@ -482,15 +483,15 @@ contains
         call check(advise(array%address, array%bytes, thp_size(), 0_c_int32_t) == 0, 'cannot advise')
         call touch(array)
         call check(advise(array%address, array%bytes, thp_size(), 1_c_int32_t) == 0, 'cannot advise')
-        call pages_prove([array], pages_thp, proof, error)
+        call pages_observe([array], pages_thp, observed, error)
         call check_ok(error)
-        call check(proof%page_size_observed == base_page_size(), 'base pages were not observed')
-        call pages_confirm([array], pages_thp, error)
+        call check(observed%page_size_observed == base_page_size(), 'base pages were not observed')
+        call pages_verify([array], pages_thp, error)
         call check_ok(error)
         call check_pages([array], pages_thp, thp_size(), 1.0_r8)
     end subroutine test_thp_collapsed
 
-    !> What cannot be collapsed is told: how much of what.
+    !> The error reports how much of which array cannot be collapsed.
     subroutine test_thp_short()
         type(paged_array_t) :: arrays(2)
         type(error_t) :: error
@@ -506,13 +507,13 @@ contains
         call touch(arrays(1))
         call check(advise(arrays(2)%address, size, size, 0_c_int32_t) == 0, 'cannot advise')
         call touch(arrays(2))
-        call pages_confirm(arrays, pages_thp, error)
+        call pages_verify(arrays, pages_thp, error)
         call check_failed(error, exit_pages, to_text(size/1024_i8)//' of '//to_text(6*size/1024_i8)// &
                           ' KiB are not on huge pages of '//to_text(size/1024_i8)//' KiB (array b: ', 'compact_memory')
     end subroutine test_thp_short
 
-    !> After the confirmation one base page is dropped, unmapped or protected: the huge page around it is split, and the
-    !> proof says so, by exactly that huge page.
+    !> After page verification one base page is dropped, unmapped or protected: the huge page around it is split, and the
+    !> observed pages lose exactly that huge page.
     subroutine test_thp_split(how)
         character(*), intent(in) :: how
         type(paged_array_t) :: array
@@ -527,7 +528,7 @@ contains
         call pages_allocate(array, pages_thp, 'a', 8*size, 0_i8, error)
         call check_ok(error)
         call touch(array)
-        call pages_confirm([array], pages_thp, error)
+        call pages_verify([array], pages_thp, error)
         call check_ok(error)
         call check_pages([array], pages_thp, size, 1.0_r8)
         middle = address_at(array, 3*size + size/2)
@@ -556,7 +557,7 @@ contains
         call check_ok(error)
     end function policy_argument
 
-    !> Pages of 64 KiB, whatever larger ones the machine would give (with_settings), proved by `method`.
+    !> Pages of 64 KiB, whatever larger ones the machine would give (with_settings), verified by `method`.
     subroutine test_thp_64k(method, static)
         character(*), intent(in) :: method
         logical, intent(in) :: static
@@ -569,41 +570,42 @@ contains
         if (unavailable(error)) return
         call three_arrays(arrays, thp_64k, thp_size(), error, static)
         call check_ok(error)
-        call pages_confirm(arrays, thp_64k, error)
+        call pages_verify(arrays, thp_64k, error)
         call check_ok(error)
         call check_pages(arrays, thp_64k, size_64k, 1.0_r8, method)
         do i = 1, size(arrays)
             compound = compound_bytes_of(arrays(i)%address, arrays(i)%bytes)
-            call check(compound < 0 .or. compound >= arrays(i)%bytes, to_text(compound)//' B lie on large pages')
+            call check(compound < 0 .or. compound >= arrays(i)%bytes, to_text(compound)//' B are on large pages')
         end do
     end subroutine test_thp_64k
 
-    !> A base page is given back: its large page no longer counts. The statistics do not tell that the two losses are one.
+    !> A base page is released: its large page no longer counts. The statistics do not show that the two losses are the same
+    !> page.
     subroutine test_thp_64k_dropped()
         type(paged_array_t) :: array
         type(error_t) :: error
-        type(pages_proof_t) :: proof
+        type(observed_pages_t) :: observed
 
         call pages_begin(thp_64k, error)
         if (unavailable(error)) return
         call pages_allocate(array, thp_64k, 'a', 8*size_64k, 0_i8, error)
         call check_ok(error)
         call touch(array)
-        call pages_confirm([array], thp_64k, error)
+        call pages_verify([array], thp_64k, error)
         call check_ok(error)
         call check(drop_page(address_at(array, 3*size_64k + 2*base_page_size())) == 0, 'the page cannot be dropped')
-        call pages_prove([array], thp_64k, proof, error)
+        call pages_observe([array], thp_64k, observed, error)
         call check_ok(error)
-        associate (least => merge(7*size_64k, 7*size_64k - base_page_size(), proof%method == 'kpageflags'))
-            call check(proof%arrays(1)%huge_bytes == least, to_text(proof%arrays(1)%huge_bytes)//' B by '//proof%method)
+        associate (least => merge(7*size_64k, 7*size_64k - base_page_size(), observed%method == 'kpageflags'))
+            call check(observed%arrays(1)%huge_bytes == least, to_text(observed%arrays(1)%huge_bytes)//' B by '//observed%method)
         end associate
         error = error_t()
-        call pages_confirm([array], thp_64k, error)
+        call pages_verify([array], thp_64k, error)
         call check_failed(error, exit_pages, ' of 512 KiB are not on huge pages of 64 KiB', 'compact_memory')
     end subroutine test_thp_64k_dropped
 
-    !> The switch says that they are to be had (with_files), and yet they are not.
-    subroutine test_thp_64k_not_given()
+    !> The switch shows that they are enabled (with_files), but they are not.
+    subroutine test_thp_64k_not_served()
         type(paged_array_t) :: array
         type(error_t) :: error
 
@@ -612,13 +614,13 @@ contains
         call pages_allocate(array, thp_64k, 'a', 4*mib, 0_i8, error)
         call check_ok(error)
         call touch(array)
-        call pages_confirm([array], thp_64k, error)
+        call pages_verify([array], thp_64k, error)
         call check_failed(error, exit_pages, 'policy thp:64k: 4096 of 4096 KiB are not on huge pages of 64 KiB (array a: '// &
                           '4096 of 4096 KiB), most of it on pages of 4 KiB', 'fragmented')
-    end subroutine test_thp_64k_not_given
+    end subroutine test_thp_64k_not_served
 
-    !> Pages of full size are not of 64 KiB.
-    subroutine test_thp_64k_refuted()
+    !> Pages of PMD size are not pages of 64 KiB.
+    subroutine test_thp_64k_rejected()
         type(paged_array_t) :: array
         type(error_t) :: error
 
@@ -628,16 +630,16 @@ contains
         call check_ok(error)
         call touch(array)
         if (compound_bytes_of(array%address, array%bytes) < 0) then
-            skip_reason = 'the flags of pages may not be read (/proc/kpageflags, root)'
+            skip_reason = 'the flags of pages cannot be read (/proc/kpageflags, root)'
             return
         end if
-        call pages_confirm([array], thp_64k, error)
+        call pages_verify([array], thp_64k, error)
         call check_failed(error, exit_pages, 'most of it on pages of '//to_text(thp_size()/1024_i8)//' KiB', &
                           'echo never > '//thp_folder//'hugepages-'//to_text(thp_size()/1024_i8)//'kB/enabled')
-    end subroutine test_thp_64k_refuted
+    end subroutine test_thp_64k_rejected
 
-    !> Neither the flags of page frames may be read, nor does the kernel count (with_files).
-    subroutine test_thp_64k_unproved()
+    !> The flags of page frames are unreadable, and the kernel does not count (with_files).
+    subroutine test_thp_64k_unverified()
         type(paged_array_t) :: array
         type(error_t) :: error
 
@@ -646,11 +648,11 @@ contains
         call pages_allocate(array, thp_64k, 'a', mib, 0_i8, error)
         call check_ok(error)
         call touch(array)
-        call pages_confirm([array], thp_64k, error)
-        call check_failed(error, exit_pages, '64 KiB cannot be proved', 'as root')
-    end subroutine test_thp_64k_unproved
+        call pages_verify([array], thp_64k, error)
+        call check_failed(error, exit_pages, '64 KiB', 'root')
+    end subroutine test_thp_64k_unverified
 
-    !> Static arrays get the pages of a policy as dynamic ones do, again and again.
+    !> Static arrays get the pages of a policy as dynamic ones do, repeatedly.
     subroutine test_static()
         type(paged_array_t) :: arrays(3)
         type(error_t) :: error
@@ -660,7 +662,7 @@ contains
         integer :: i, kind
 
         first = 0
-        do kind = pages_thp%kind, pages_none%kind, -1    ! none refuses huge pages to the process for good
+        do kind = pages_thp%kind, pages_none%kind, -1    ! none disables huge pages for the process permanently
             policy = pages_policy_t(kind)
             call pages_begin(policy, error)
             if (unavailable(error)) then
@@ -673,8 +675,8 @@ contains
             if (error%failed()) return
             if (first == 0) first = transfer(arrays(1)%address, first)
             call check(transfer(arrays(1)%address, first) == first, 'freed static memory is not used again')
-            call check(abs(transfer(arrays(3)%address, first) - first) < 1024*mib, 'the arrays are not in one memory')
-            call pages_confirm(arrays, policy, error)
+            call check(abs(transfer(arrays(3)%address, first) - first) < 1024*mib, 'the arrays are in different memories')
+            call pages_verify(arrays, policy, error)
             call check_ok(error)
             call check_pages(arrays, policy, page_size, merge(1.0_r8, 0.0_r8, kind == pages_thp%kind))
             do i = 1, 3
@@ -690,13 +692,13 @@ contains
         type(error_t) :: error
 
         call pages_require(pages_none, [600*mib, 600*mib], error, static=.true.)
-        call check_failed(error, exit_usage, 'MiB of static memory, and there are 1024', 'smaller working set')
+        call check_failed(error, exit_usage, '1024', '--allocation dynamic')
         error = error_t()
         call pages_require(pages_none, [300*mib, 300*mib], error, static=.true.)
         call check_ok(error)
         call pages_allocate(array, pages_none, 'a', 1024*mib, 0_i8, error, static=.true.)
-        call check_failed(error, exit_usage, 'MiB of static memory, and there are 1024', 'dynamic')
-        call check(.not. c_associated(array%address), 'an address in spite of an error')
+        call check_failed(error, exit_usage, '1024', '--allocation dynamic')
+        call check(.not. c_associated(array%address), 'an address despite an error')
     end subroutine test_static_too_large
 
     subroutine test_static_pool()
@@ -710,7 +712,7 @@ contains
         call check_failed(error, exit_pages, 'libhugetlbfs', '--allocation dynamic')
     end subroutine test_static_pool
 
-    !> Under with_settings, which puts a page of 1 GiB into its pool where the machine has the memory.
+    !> Under with_settings, which reserves a page of 1 GiB if the machine has the memory.
     subroutine test_pool_1g()
         type(pages_policy_t), parameter :: pool_1g = pages_policy_t(pages_hugetlbfs%kind, 1024*mib)
         type(paged_array_t) :: array
@@ -724,7 +726,7 @@ contains
         call check_ok(error)
         if (error%failed()) return
         call touch(array)
-        call pages_confirm([array], pool_1g, error)
+        call pages_verify([array], pool_1g, error)
         call check_ok(error)
         call check_pages([array], pool_1g, 1024*mib, 1.0_r8)
         call check(pool_number(1024*mib, 'free_hugepages') == 0, 'the page does not come from the pool')
@@ -732,26 +734,26 @@ contains
         call check_ok(error)
     end subroutine test_pool_1g
 
-    !> Under with_settings, which fills the pool.
+    !> Under with_settings, which fills the hugetlb pool.
     subroutine test_pool()
         type(paged_array_t) :: arrays(3)
         type(error_t) :: error
-        type(pages_proof_t) :: proof
+        type(observed_pages_t) :: observed
         integer(i8) :: size, free_before
         integer :: i
 
         call pages_begin(pages_hugetlbfs, error)
         call check_ok(error)
-        call pages_prove(arrays(:0), pages_hugetlbfs, proof, error)
+        call pages_observe(arrays(:0), pages_hugetlbfs, observed, error)
         call check_ok(error)
-        size = proof%page_size_requested
+        size = observed%page_size_requested
         free_before = pool_number(size, 'free_hugepages')
         call pages_require(pages_hugetlbfs, [8*mib, 6*mib, mib], error)
         call check_ok(error)
         call three_arrays(arrays, pages_hugetlbfs, size, error)
         call check_ok(error)
         if (error%failed()) return
-        call pages_confirm(arrays, pages_hugetlbfs, error)
+        call pages_verify(arrays, pages_hugetlbfs, error)
         call check_ok(error)
         call check_pages(arrays, pages_hugetlbfs, size, 1.0_r8)
         call check(pool_number(size, 'free_hugepages') < free_before, 'the pages do not come from the pool')
@@ -759,28 +761,28 @@ contains
             call pages_free(arrays(i), error)
             call check_ok(error)
         end do
-        call check(pool_number(size, 'free_hugepages') == free_before, 'the pool did not get its pages back')
+        call check(pool_number(size, 'free_hugepages') == free_before, 'the pages were not returned to the pool')
     end subroutine test_pool
 
-    !> Whatever the pool has: ask for three pages more, at once or with a second array. The command line names the policy
-    !> where it is not that of the default pool.
+    !> Whatever the pool holds: request three pages more, at once or with a second array. The command line names the policy
+    !> if it is not that of the default pool.
     subroutine test_pool_short()
         integer(i8), parameter :: more = 3
         type(pages_policy_t) :: policy
         type(paged_array_t) :: held, array
         type(error_t) :: error
-        type(pages_proof_t) :: proof
+        type(observed_pages_t) :: observed
         character(:), allocatable :: remedy
         integer(i8) :: size, available, total
 
         policy = policy_argument(2, pages_hugetlbfs)
         call pages_begin(policy, error)
         if (unavailable(error)) return
-        call pages_prove([paged_array_t ::], policy, proof, error)
+        call pages_observe([paged_array_t ::], policy, observed, error)
         call check_ok(error)
-        size = proof%page_size_requested
+        size = observed%page_size_requested
         if (pool_number(size, 'nr_overcommit_hugepages') > 0) then
-            skip_reason = 'the pool may grow by itself (nr_overcommit_hugepages)'
+            skip_reason = 'the hugetlb pool can grow by itself (nr_overcommit_hugepages)'
             return
         end if
         total = pool_number(size, 'nr_hugepages')
@@ -807,47 +809,47 @@ contains
         call touch(held)
     end subroutine test_pool_short
 
-    !> The machine is one without hugetlbfs (with_files).
+    !> The machine does not support hugetlbfs (with_files).
     subroutine test_pool_unsupported()
         type(paged_array_t) :: array
         type(error_t) :: error
 
         call pages_begin(pages_hugetlbfs, error)
-        call check_failed(error, exit_pages, 'no pools of huge pages', 'CONFIG_HUGETLBFS')
+        call check_failed(error, exit_pages, 'policy hugetlbfs', 'CONFIG_HUGETLBFS')
         error = error_t()
         call pages_require(pages_hugetlbfs, [1_i8], error)
-        call check_failed(error, exit_pages, 'no pools of huge pages', 'CONFIG_HUGETLBFS')
+        call check_failed(error, exit_pages, 'policy hugetlbfs', 'CONFIG_HUGETLBFS')
         error = error_t()
         call pages_allocate(array, pages_hugetlbfs, 'a', 1_i8, 0_i8, error)
-        call check_failed(error, exit_pages, 'no pools of huge pages', 'CONFIG_HUGETLBFS')
+        call check_failed(error, exit_pages, 'policy hugetlbfs', 'CONFIG_HUGETLBFS')
     end subroutine test_pool_unsupported
 
-    !> Nothing is claimed of memory that nobody has touched, and mapping more than 4 GiB of it costs nothing.
+    !> No page size is observed for untouched memory, and mapping more than 4 GiB of it costs nothing.
     subroutine test_untouched()
         type(paged_array_t) :: array
         type(error_t) :: error
-        ! On the stack, gfortran 14 takes the bounds of what is not allocated in it for values that are used.
-        type(pages_proof_t), allocatable :: proof
+        ! On the stack, gfortran 14 reports the bounds of its unallocated components as used uninitialised.
+        type(observed_pages_t), allocatable :: observed
         integer(i8), parameter :: bytes = 4096*mib + 1_i8
         type(pages_policy_t) :: policy
         integer :: kind
 
-        allocate (proof)
+        allocate (observed)
         do kind = pages_none%kind, pages_thp%kind
             policy = pages_policy_t(kind)
             call pages_allocate(array, policy, 'a', bytes, 8*mib, error)
             call check_ok(error)
             if (error%failed()) return
-            call pages_prove([array], policy, proof, error)
+            call pages_observe([array], policy, observed, error)
             call check_ok(error)
-            call check(proof%page_size_observed == 0, 'a page size of memory that nobody touched')
-            call check(proof%arrays(1)%huge_bytes == 0 .and. proof%arrays(1)%bytes == bytes, 'wrong bytes')
+            call check(observed%page_size_observed == 0, 'a page size of untouched memory')
+            call check(observed%arrays(1)%huge_bytes == 0 .and. observed%arrays(1)%bytes == bytes, 'wrong bytes')
             call pages_free(array, error)
             call check_ok(error)
         end do
         call pages_allocate(array, pages_thp, 'a', bytes, 0_i8, error)
         call check_ok(error)
-        call pages_confirm([array], pages_thp, error)
+        call pages_verify([array], pages_thp, error)
         call check_failed(error, exit_pages, '4194305 of 4194305 KiB', 'fragmented')
     end subroutine test_untouched
 

@@ -1,5 +1,5 @@
-/* without_thp [--unless-advised] PROGRAM [ARGUMENT]...: run the program as the child of a parent that refused
-   transparent huge pages by prctl. Exit 77 if this kernel does not know that refusal. */
+/* without_thp [--unless-advised] PROGRAM [ARGUMENT]...: run the program as the child of a parent that disabled
+   transparent huge pages by prctl. Exit 77 if this kernel does not support it. */
 #include <linux/prctl.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ int main(int count, char **arguments)
     }
     if (count <= first) return 2;
     if (prctl(PR_SET_THP_DISABLE, 1UL, flags, 0UL, 0UL) != 0) {
-        fputs("skipped: this kernel does not know prctl(PR_SET_THP_DISABLE) with these flags\n", stderr);
+        fputs("skipped: this kernel does not support prctl(PR_SET_THP_DISABLE) with these flags\n", stderr);
         return 77;
     }
     execvp(arguments[first], arguments + first);

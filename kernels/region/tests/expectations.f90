@@ -1,4 +1,4 @@
-!> What the tests of regions have in common.
+!> Shared code of the region tests.
 module expectations
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int, c_intptr_t, c_long, c_null_ptr, c_ptr, c_size_t
     use, intrinsic :: iso_fortran_env, only: int8
@@ -9,7 +9,7 @@ module expectations
     implicit none
     private
 
-    public :: expect, expect_fault, busy, found, fresh_memory
+    public :: expect, expect_fault, busy, region_at, fresh_memory
 
     interface
         type(c_ptr) function c_mmap(address, length, protection, flags, file, offset) bind(c, name='mmap')
@@ -39,7 +39,7 @@ contains
         error stop 1
     end subroutine expect
 
-    !> The error tells of regions and says all these words.
+    !> The error has exit code 1, and its message contains all these names.
     subroutine expect_fault(error, words)
         type(error_t), intent(in) :: error
         character(*), intent(in) :: words(:)
@@ -48,11 +48,11 @@ contains
         call expect(error%failed(), 'no fault with '//words(1))
         call expect(error%code == exit_check, 'exit code')
         do i = 1, size(words)
-            call expect(index(error%message, trim(words(i))) > 0, trim(words(i))//' is not in: '//error%message)
+            call expect(index(error%message, trim(words(i))) > 0, trim(words(i))//' is missing in: '//error%message)
         end do
     end subroutine expect_fault
 
-    !> Be busy for so long [s].
+    !> Keep the thread busy for this time [s].
     subroutine busy(seconds)
         real(r8), intent(in) :: seconds
         real(r8) :: start
@@ -62,8 +62,8 @@ contains
         end do
     end subroutine busy
 
-    !> The region with this path and so many calls, and threads.
-    function found(regions, path, calls, threads) result(region)
+    !> The region with this path, which must have these calls and threads.
+    function region_at(regions, path, calls, threads) result(region)
         type(region_record_t), intent(in) :: regions(:)
         character(*), intent(in) :: path
         integer, intent(in) :: calls
@@ -80,10 +80,10 @@ contains
             if (present(threads)) call expect(region%threads == threads, 'threads of '//path)
             return
         end do
-        call expect(.false., 'there is no region '//path)
-    end function found
+        call expect(.false., 'no region '//path)
+    end function region_at
 
-    !> Base pages that nothing has touched.
+    !> Untouched base pages.
     subroutine fresh_memory(bytes, memory)
         integer(i8), intent(in) :: bytes
         integer(int8), pointer, contiguous, intent(out) :: memory(:)

@@ -1,4 +1,4 @@
-!> Counts against what is known to happen: fresh pages that are touched. Prints the counters as a record has them.
+!> Compares counts with known events: the first touch of fresh pages. Prints the counters as a record shows them.
 program test_pw_region_counts
     use, intrinsic :: iso_fortran_env, only: int8
     use expectations, only: expect, fresh_memory
@@ -51,7 +51,7 @@ program test_pw_region_counts
             select case (counters%event(e))
             case ('perf::PAGE-FAULTS', 'minor-faults')
                 call expect(abs(counters%count(e) - pages) <= 8, 'page faults')
-                call expect(regions(2)%count(e) <= 8 .and. regions(3)%count(e) <= 8, 'page faults where none are')
+                call expect(regions(2)%count(e) <= 8 .and. regions(3)%count(e) <= 8, 'page faults where none occur')
             case ('perf::TASK-CLOCK')
                 call expect(counters%count(e) > 0 .and. counters%count(e) < nint(2.0e9*regions(1)%seconds, i8) + 1000000, 'clock')
             case ('major-faults')

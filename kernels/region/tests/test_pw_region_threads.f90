@@ -2,7 +2,7 @@
 program test_pw_region_threads
     use omp_lib, only: omp_get_thread_num, omp_set_num_threads
     use, intrinsic :: iso_fortran_env, only: int8
-    use expectations, only: expect, expect_fault, found, fresh_memory
+    use expectations, only: expect, expect_fault, region_at, fresh_memory
     use pw_error, only: error_t
     use pw_kinds, only: i4, i8, r8
     use pw_record, only: counters_record_t, region_record_t
@@ -21,7 +21,7 @@ program test_pw_region_threads
 
 contains
 
-    !> What threads begin lies in what was open before the fork, while the initial thread works with them.
+    !> Regions of threads are inside those open before the fork, while the initial thread works with them.
     subroutine forked()
         type(region_record_t), allocatable :: regions(:)
         type(region_record_t) :: hydro, eos
@@ -48,17 +48,17 @@ contains
         call regions_collect(regions, error)
         call expect(.not. error%failed(), 'a fault')
         call expect(size(regions) == 4, 'number of paths')
-        hydro = found(regions, 'step/hydro', 5, 1)
-        eos = found(regions, 'step/hydro/eos', 500*threads, threads)
+        hydro = region_at(regions, 'step/hydro', 5, 1)
+        eos = region_at(regions, 'step/hydro/eos', 500*threads, threads)
         call expect(eos%seconds >= eos%seconds_mean, 'the most is less than the mean')
         call expect(eos%seconds_mean > eos%seconds_exclusive, 'exclusive time')
-        ! The initial thread's share alone lies inside its own region.
+        ! Only the initial thread's share is inside its own region.
         call expect(hydro%seconds_exclusive < hydro%seconds, 'the time inside of the forking thread')
-        eos = found(regions, 'step/hydro/eos/table', 50*threads, threads)
+        eos = region_at(regions, 'step/hydro/eos/table', 50*threads, threads)
         call regions_reset()
     end subroutine forked
 
-    !> A region of the team counts on all its threads, in the time of the one that began it.
+    !> A region of the team counts on all its threads, with the time of the thread that began it.
     subroutine teams()
         type(region_record_t), allocatable :: regions(:)
         type(region_record_t) :: compute, inner
@@ -85,8 +85,8 @@ contains
         call regions_collect(regions, error)
         call expect(.not. error%failed(), 'a fault')
         call expect(size(regions) == 2, 'number of paths')
-        compute = found(regions, 'compute', 3*threads, threads)
-        inner = found(regions, 'compute/part', 3*threads, threads)
+        compute = region_at(regions, 'compute', 3*threads, threads)
+        inner = region_at(regions, 'compute/part', 3*threads, threads)
         call expect(abs(compute%seconds - passages) < 1.0e-9_r8, 'time of the team')
         call expect(abs(compute%seconds - compute%seconds_mean) < 1.0e-9_r8, 'all have the same')
         counters = regions_counters(regions, 'compute')
@@ -120,12 +120,12 @@ contains
         !$omp end parallel
         call regions_collect(regions, error)
         call expect(.not. error%failed(), 'a fault')
-        region = found(regions, 'even', threads/2, threads/2)
-        region = found(regions, 'odd', threads/2, threads/2)
+        region = region_at(regions, 'even', threads/2, threads/2)
+        region = region_at(regions, 'odd', threads/2, threads/2)
         call regions_reset()
     end subroutine unlike
 
-    !> Teams of changing size: threads end and others come.
+    !> Teams of changing size: threads end and new ones start.
     subroutine smaller()
         type(region_record_t), allocatable :: regions(:)
         type(region_record_t) :: region
@@ -142,8 +142,8 @@ contains
         end do
         call regions_collect(regions, error)
         call expect(.not. error%failed(), 'a fault')
-        region = found(regions, 'changing', calls)
-        call expect(region%threads >= 13 .and. region%threads <= 24, 'threads that others take the place of')
+        region = region_at(regions, 'changing', calls)
+        call expect(region%threads >= 13 .and. region%threads <= 24, 'threads replaced by others')
         call regions_reset()
     end subroutine smaller
 
@@ -158,10 +158,10 @@ contains
         if (thread == threads/12) call region_begin('left')
         !$omp end parallel
         call regions_collect(regions, error)
-        call expect_fault(error, ["'left' has not ended"])
+        call expect_fault(error, ["'left'"])
     end subroutine unbalanced
 
-    !> Touch so many pages that nothing has touched.
+    !> Touch this many untouched pages.
     subroutine touch_pages(pages)
         integer(i8), intent(in) :: pages
         integer(int8), pointer, contiguous :: memory(:)

@@ -1,4 +1,4 @@
-/* The interface in C: nesting, threads that OpenMP knows nothing of, faults, team regions without OpenMP. */
+/* The interface in C: nesting, threads unknown to OpenMP, faults, team regions without OpenMP. */
 #include "region.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ static void expect(int right, const char *what)
     exit(1);
 }
 
-static pw_region_total found(const char *path, int64_t calls, int32_t threads)
+static pw_region_total expect_region(const char *path, int64_t calls, int32_t threads)
 {
     int32_t n = pw_regions_merge();
     for (int32_t i = 0; i < n; i++) {
@@ -41,7 +41,7 @@ static void *work(void *barrier)
         pw_region_end_named("inner");
         pw_region_end_named(name);
     }
-    pthread_barrier_wait(barrier); /* all threads are there at once */
+    pthread_barrier_wait(barrier); /* all threads exist at once */
     return NULL;
 }
 
@@ -55,16 +55,16 @@ int main(void)
         expect(text[0] != '\0', "the name of an event");
     }
     pw_regions_unavailable(text, sizeof text);
-    expect((text[0] == '\0') == (n_events > 0), "a reason where nothing counts");
+    expect((text[0] == '\0') == (n_events > 0), "a reason if nothing counts");
 
     pthread_t thread[n_threads];
     pthread_barrier_t barrier;
     expect(pthread_barrier_init(&barrier, NULL, n_threads) == 0, "barrier");
     for (int i = 0; i < n_threads; i++) expect(pthread_create(&thread[i], NULL, work, &barrier) == 0, "thread");
     for (int i = 0; i < n_threads; i++) pthread_join(thread[i], NULL);
-    found("kind 0", 15 * n_threads, n_threads);
-    found("kind 6", 14 * n_threads, n_threads);
-    found("kind 6/inner", 14 * n_threads, n_threads);
+    expect_region("kind 0", 15 * n_threads, n_threads);
+    expect_region("kind 6", 14 * n_threads, n_threads);
+    expect_region("kind 6/inner", 14 * n_threads, n_threads);
     pw_regions_reset();
 
     int32_t outer = pw_region_handle("outer"), inner = pw_region_handle("inner");
@@ -72,14 +72,14 @@ int main(void)
     expect(pw_region_begin_team(outer) == 0 && pw_region_begin(inner) == 0, "begin");
     expect(pw_region_end_timed(inner, &nanoseconds) == 0 && nanoseconds > 0, "end");
     expect(pw_region_end_team(outer) == 0, "end of a team's region");
-    expect(found("outer/inner", 1, 1).seconds == 1e-9 * (double)nanoseconds, "time");
+    expect(expect_region("outer/inner", 1, 1).seconds == 1e-9 * (double)nanoseconds, "time");
 
     expect(pw_region_begin(outer) == 0 && pw_region_begin(inner) == 0, "begin");
     expect(pw_region_end(outer) != 0, "a mismatch");
     expect(pw_regions_take_fault(text, sizeof text) && strstr(text, "'outer'") && strstr(text, "'inner'"), "its names");
     expect(!pw_regions_take_fault(text, sizeof text) && text[0] == '\0', "a fault is taken once");
     expect(pw_region_handle("a/b") == -1 && pw_region_begin(-1) == -1 && pw_region_end(1000000) == -1, "handles");
-    expect(pw_region_leave(outer, 1) == -1, "a token of nothing");
+    expect(pw_region_leave(outer, 1) == -1, "an invalid token");
 
     double pair, inside;
     pw_regions_cost(&pair, &inside);

@@ -1,4 +1,4 @@
-/* Explicit vectors of the width that the build asks for. */
+/* Explicit vectors of the build's width. */
 #include "pw_vector.h"
 
 void width_explicit(int64_t n, double *a, const double *b, const double *c);

@@ -1,4 +1,4 @@
-!> A loop that the compiler makes vectors of by itself.
+!> A loop that the compiler vectorises by itself.
 subroutine width_loop(n, a, b, c, d)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

@@ -1,4 +1,4 @@
-!> A loop that may be regrouped, because the source says so. (flang-22 has no indices of 64 bits under `omp simd`.)
+!> A loop whose order the source allows to change. (flang-22 has no indices of 64 bits under `omp simd`.)
 function width_reduction(n, a, b) result(total)
     use, intrinsic :: iso_c_binding, only: c_double, c_int
     implicit none

@@ -1,4 +1,4 @@
-# Disassemble the objects of the row kernels: their arithmetic on doubles is done by vectors, but for remainders.
+# Disassemble the objects of the row kernels: their arithmetic on doubles uses vectors, except for remainders.
 #
 # Arguments: OBJDUMP, OBJECTS, PROCESSOR.
 if(PROCESSOR MATCHES "x86_64|AMD64")
@@ -19,7 +19,7 @@ foreach(_kind vector scalar)
     string(REGEX MATCHALL "${_${_kind}}" _found "${_text}")
     list(LENGTH _found _${_kind}_count)
 endforeach()
-message("arithmetic on doubles: ${_vector_count} instructions on vectors, ${_scalar_count} on one")
+message("arithmetic on doubles: ${_vector_count} instructions on vectors, ${_scalar_count} on scalars")
 if(_vector_count LESS 200 OR _scalar_count GREATER _vector_count)
-    message(FATAL_ERROR "${OBJECTS}: the sweeps over zones are not vectors")
+    message(FATAL_ERROR "${OBJECTS}: the sweeps over zones are not vectorised")
 endif()

@@ -1,4 +1,4 @@
-"""What tests of whole runs share: pw-ember of each build."""
+"""Shared by the tests of whole runs: pw-ember of each build."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MPI = {
 
 
 class Ember:
-    """pw-ember of one build, run in a folder of its own."""
+    """pw-ember of one build, run in its own folder."""
 
     def __init__(self, program: Path, folder: Path) -> None:
         self.program, self.folder = program, folder
@@ -47,9 +47,9 @@ class Ember:
         record = self.folder / "record.jsonl"
         done = self.attempt(*arguments, "--record", str(record), ranks=ranks)
         assert done.returncode == 0, done.stdout + done.stderr
-        told = json.loads(record.read_text(encoding="utf-8").splitlines()[-1])
-        assert told["validation"]["passed"]
-        return told
+        result = json.loads(record.read_text(encoding="utf-8").splitlines()[-1])
+        assert result["validation"]["passed"]
+        return result
 
     def error(self, *arguments: str) -> float:
         """The L1 error of the density."""

@@ -1,4 +1,4 @@
-!> The container and what moves zones: slots and their memory, copies between boxes in both layouts, means over pairs of
+!> The container and the transfer of zones: slots and their memory, copies between boxes in both layouts, means over pairs of
 !> zones, prolongation: conservation, linear functions, bounds, symmetry under mirroring, the same numbers in both layouts.
 program test_container
     use ember_container, only: block_bytes, container_create, container_free, container_touch, copy_box, load_interior, pack_box, &
@@ -65,7 +65,7 @@ contains
         box(:, 3) = [mesh%first_k(), mesh%last_k()]
     end function whole
 
-    !> Set all zones of a slot to random numbers in 1..2, energies to greater ones.
+    !> Set all zones of a slot to random numbers in 1..2, energies to larger ones.
     subroutine set_random(mesh, slot, values)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: slot
@@ -86,7 +86,7 @@ contains
         call set(mesh, slot, values)
     end subroutine set_random
 
-    !> Set and get a slot zone by zone: the plain way.
+    !> Set and get a slot zone by zone, the simplest way.
     subroutine set(mesh, slot, values)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: slot
@@ -198,7 +198,7 @@ contains
                 call get(mesh, 1, got)
                 call expect(same(got, a), 'unpack_box')
             end do
-            ! Within one slot, as a periodic domain of one block has it.
+            ! Within one slot, as in a periodic domain of one block.
             from = full
             to = full
             from(:, 1) = [15, 16]
@@ -271,7 +271,7 @@ contains
     end subroutine means
 
     !> Coarse random zones in slot 1 prolong to means that are the coarse values, within the range of their neighbours; a
-    !> linear function stays one. In cylindrical geometry the coarse mesh is taken to be at radius 0 and further out.
+    !> linear function stays linear. In cylindrical geometry the coarse mesh is at radius 0 and at larger radii.
     subroutine prolongation(dims, geometry)
         integer, intent(in) :: dims, geometry
         type(mesh_t) :: mesh
@@ -295,7 +295,7 @@ contains
                             do k = lbound(a, 4), ubound(a, 4)
                                 do j = first_guard, last_guard
                                     do i = first_guard, last_guard
-                                        ! The coarse zone at index 9 lies on the fine ones 1 and 2.
+                                        ! The coarse zone at index 9 covers the fine ones 1 and 2.
                                         a(:, i, j, k) = line(mesh, corner, 2*(i - 9) + 1.5_r8, 2*(j - 2) + 1.5_r8, &
                                                              2*(k - 4) - 0.5_r8, 2)
                                     end do
@@ -334,10 +334,10 @@ contains
                         do k = to(1, 3), to(2, 3)
                             do j = to(1, 2), to(2, 2)
                                 do i = to(1, 1), to(2, 1)
-                                    ! Beyond the axis the function is another.
+                                    ! The function differs beyond the axis.
                                     if (geometry == cylindrical .and. corner == 0 .and. i <= 2) cycle
                                     call expect(all(near(fine(:, i, j, k), line(mesh, corner, real(i, r8), real(j, r8), &
-                                                                                real(k, r8), 1))), 'a linear function stays one')
+                                                                                real(k, r8), 1))), 'a linear function stays linear')
                                 end do
                             end do
                         end do
@@ -365,8 +365,8 @@ contains
         call prolong_star(mesh, star, mesh%zone_volumes(1), 2, to)
     end subroutine prolong
 
-    !> Linear functions, one a variable, at the centroid of a zone about (i, j, k) that is `width` zones of the mesh wide, in
-    !> units of zones.
+    !> Linear functions, one per variable, at the centroid of a zone about (i, j, k) that is `width` zones of the mesh wide,
+    !> in units of zones.
     function line(mesh, corner, i, j, k, width)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: corner, width

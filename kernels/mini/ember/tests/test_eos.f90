@@ -1,4 +1,4 @@
-!> The gamma law: from pressure to energy and back, and that a zone without a state is named.
+!> The gamma law: from pressure to energy and back, and the error names a zone without a state.
 program test_eos
     use ember_eos, only: cgs_gas_constant, gamma_law_t
     use pw_error, only: error_t, exit_check
@@ -39,7 +39,7 @@ contains
     subroutine named(zone)
         character(*), intent(in) :: zone
 
-        if (error%code /= exit_check) error stop 'a bad row passes'
+        if (error%code /= exit_check) error stop 'a bad row is accepted'
         if (index(error%message, zone) == 0) error stop 'another zone is named'
         error = error_t()
     end subroutine named

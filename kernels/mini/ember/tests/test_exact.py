@@ -1,8 +1,8 @@
 """The exact solutions against scipy, which solves other equations for them.
 
 The point explosion: the similarity equations as differential equations in r/R, not in closed form. The
-Riemann problem: the pressure by bisection, the curves of shocks and rarefactions from what holds across and
-along them; and what it conserves.
+Riemann problem: the pressure by bisection, the curves of shocks and rarefactions by the relations across and
+along them; and its conservation.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
-Told = Callable[..., list[np.ndarray]]
+PrintedBy = Callable[..., list[np.ndarray]]
 
 
 @pytest.fixture
-def told(in_any_build: Callable[[str], Path]) -> Told:
-    """Gives the lines of numbers that a test program prints."""
+def printed_by(in_any_build: Callable[[str], Path]) -> PrintedBy:
+    """Return a function that returns the lines of numbers that a test program prints."""
 
     def run(program: str, *arguments: object, stdin: str = "") -> list[np.ndarray]:
         command = [in_any_build(program), *map(str, arguments)]
@@ -63,8 +63,10 @@ def explosion(symmetry: int, gamma: float, radii: np.ndarray) -> tuple[float, np
 
 @pytest.mark.parametrize("symmetry", [1, 2, 3])
 @pytest.mark.parametrize("gamma", [1.1, 1.4, 5.0 / 3.0, 2.0, 3.0])
-def test_explosion_solves_the_similarity_equations(told: Told, symmetry: int, gamma: float) -> None:
-    lines = told("test_ember_sedov_exact", symmetry, repr(gamma), 100)
+def test_explosion_solves_the_similarity_equations(
+    printed_by: PrintedBy, symmetry: int, gamma: float
+) -> None:
+    lines = printed_by("test_ember_sedov_exact", symmetry, repr(gamma), 100)
     profile = np.array([line for line in lines[1:] if line[0] >= 0.05]).T
     alpha, expected = explosion(symmetry, gamma, profile[0])
     assert lines[0][0] == pytest.approx(alpha, rel=1e-9)
@@ -83,7 +85,7 @@ CASES = {
 
 
 def curve(gamma: float, gas: tuple[float, float, float], p: float) -> float:
-    """Change of velocity through the wave that takes `gas` to the pressure p, by what holds in the wave."""
+    """Change of velocity through the wave that takes `gas` to the pressure p, by the wave's relations."""
     rho, _, p_0 = gas
     if p <= p_0:
         # Along a rarefaction dv = dp/(rho c) at constant entropy.
@@ -105,7 +107,7 @@ def curve(gamma: float, gas: tuple[float, float, float], p: float) -> float:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_riemann_problem_meets_between_the_waves(told: Told, name: str) -> None:
+def test_riemann_problem_meets_between_the_waves(printed_by: PrintedBy, name: str) -> None:
     gamma, left, right = CASES[name]
 
     def difference(log_p: float) -> float:
@@ -115,20 +117,20 @@ def test_riemann_problem_meets_between_the_waves(told: Told, name: str) -> None:
     log_p = brentq(difference, np.log(1e-6), np.log(1e5), xtol=1e-14)
     p = float(np.exp(log_p))
     u = 0.5 * (left[1] + right[1] + curve(gamma, right, p) - curve(gamma, left, p))
-    star = told("test_ember_riemann_exact", repr(gamma), *map(repr, left + right))[0]
+    star = printed_by("test_ember_riemann_exact", repr(gamma), *map(repr, left + right))[0]
     assert star[1] == pytest.approx(p, rel=1e-8)
     assert star[0] == pytest.approx(u, rel=1e-8, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_riemann_samples_conserve(told: Told, name: str) -> None:
-    """Over a stretch that no wave leaves, mass, momentum and energy change by what flows in at its ends."""
+def test_riemann_samples_conserve(printed_by: PrintedBy, name: str) -> None:
+    """Over a stretch that no wave leaves, mass, momentum and energy change by the fluxes at its ends."""
     gamma, left, right = CASES[name]
     edge = 60.0
     speeds = np.linspace(-edge, edge, 240001)
     speeds = 0.5 * (speeds[1:] + speeds[:-1])
     stdin = "\n".join(map(repr, speeds.tolist()))
-    lines = told("test_ember_riemann_exact", repr(gamma), *map(repr, left + right), stdin=stdin)
+    lines = printed_by("test_ember_riemann_exact", repr(gamma), *map(repr, left + right), stdin=stdin)
     _, rho, u, p = np.array(lines[1:]).T
 
     def conserved(rho: np.ndarray, u: np.ndarray, p: np.ndarray) -> np.ndarray:

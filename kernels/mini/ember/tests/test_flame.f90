@@ -1,4 +1,4 @@
-!> The model flame on rows: diffusion takes from one zone what it gives the next, with its energy; reaction stays between 0 and 1;
+!> The model flame on rows: diffusion conserves ash and its energy between zones; reaction stays between 0 and 1;
 !> speeds are those of the fits; and the energy of carbon and oxygen.
 program test_flame
     use ember_flame, only: flame_t
@@ -19,7 +19,7 @@ program test_flame
     call reaction()
     call speeds()
     call fronts()
-    ! Binding energies of 92.1617, 127.6193 and 483.99 MeV a nucleus; 1 MeV/u = 9.6485e17 erg/g.
+    ! Binding energies of 92.1617, 127.6193 and 483.99 MeV per nucleus; 1 MeV/u = 9.6485e17 erg/g.
     call near(carbon_to_nickel, 9.64853e17_r8*(483.995_r8/56 - 0.5_r8*(92.1617_r8/12 + 127.6193_r8/16)), 1.0e-4_r8, 'release')
     call near(charge(1)/mass_number(1), 0.5_r8, 1.0e-15_r8, 'electrons of fuel')
     call near(mass_number(1), 96.0_r8/7.0_r8, 1.0e-15_r8, 'mass number of fuel')
@@ -60,7 +60,7 @@ contains
             call expect(phi + 0.5_r8*burnt >= 0.0_r8 .and. phi + 0.5_r8*burnt <= 1.0_r8, 'between 0 and 1')
             call expect(burnt > 0.0_r8 .eqv. phi > 1.0e-3_r8 .and. phi < 1.0_r8, 'ash grows from 1e-3 on: '//to_text(phi, 'f6.3'))
         end do
-        ! 16 s/(b d) f/4 phi (1 - phi), nearly.
+        ! 16 s/(b d) f/4 phi (1 - phi), approximately.
         call near(flame%react(0.01_r8, 1.0_r8, 0.5_r8, 0.2_r8), 0.01_r8*3.2_r8*1.309_r8/4*0.499_r8*0.501_r8, 1.0e-12_r8, 'half')
         call near(flame%react(1.0e3_r8, 2.0_r8, 1.5_r8, 0.2_r8), 0.5_r8, 1.0e-15_r8, 'no more than the fuel')
         call near(flame%react(1.0e6_r8, 2.0_r8, 1.0e-4_r8, 0.2_r8), -1.0e-4_r8, 1.0e-15_r8, 'no more than the ash')

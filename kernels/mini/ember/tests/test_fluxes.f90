@@ -1,6 +1,6 @@
 !> Flux registers on random nested meshes: zones change by amounts through their faces, registers correct the coarser side,
-!> and then every zone holds what the finest amounts say, and the domain what has passed its boundary; layouts, threads and
-!> ranks agree.
+!> and then every zone agrees with the finest amounts, and the domain with the fluxes through its boundary; layouts, threads
+!> and ranks agree.
 program test_fluxes
     use, intrinsic :: iso_fortran_env, only: output_unit
     !$ use omp_lib, only: omp_set_num_threads
@@ -116,8 +116,8 @@ contains
         n(:mesh%dims) = n(:mesh%dims)*2**level
     end function zones_of
 
-    !> What passes the lower face in `direction` of a zone, or with `side` 2 its upper one; zones are counted from 0 over the
-    !> domain. Zones of one level share their faces.
+    !> The flux through the lower face in `direction` of a zone, or with `side` 2 its upper one; zones are counted from 0
+    !> over the domain. Zones of one level share their faces.
     pure real(r8) function amount_of(mesh, v, level, zone, direction, side) result(amount)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: v, level, zone(3), direction, side
@@ -137,7 +137,7 @@ contains
         variable_of = merge(v, first_species + v - n_conserved - 1, v <= n_conserved)
     end function variable_of
 
-    !> Set all zones, change them by what passes their faces as their own level has it, note that in registers, and correct.
+    !> Set all zones, change them by the fluxes of their own level, store these in registers, and correct.
     subroutine change(mesh, ranks, threads)
         type(mesh_t), intent(inout) :: mesh
         type(comm_t), intent(inout) :: ranks
@@ -207,7 +207,7 @@ contains
         end do
     end subroutine change
 
-    !> Add an amount to a register, if there is one, in two parts as two stages of a step would.
+    !> Add an amount to a register, if there is one, in two parts, like two stages of a step.
     subroutine add(registers, leaf, d, side, a, b, v, amount)
         type(registers_t), intent(inout) :: registers
         integer, intent(in) :: leaf, d, side, a, b, v
@@ -220,7 +220,7 @@ contains
         p(v, a, b) = p(v, a, b) + 0.5_r8*amount
     end subroutine add
 
-    !> Which level lies across a face of `leaf`, less its own; 0 at the boundary of the domain. By position.
+    !> The level across a face of `leaf` minus its own; 0 at the boundary of the domain. By position.
     pure integer function meets(mesh, leaf, d, side)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: leaf, d, side
@@ -250,7 +250,7 @@ contains
         end do
     end function any_finer
 
-    !> Every zone against what passes its faces, taken from the finer side.
+    !> Every zone against the fluxes through its faces, from the finer side.
     subroutine compare_by_position(mesh)
         type(mesh_t), intent(in) :: mesh
         integer :: leaf, i, j, k, v, d, side, zone(3), edge(3), at(3)
@@ -286,7 +286,7 @@ contains
         end do
     end subroutine compare_by_position
 
-    !> The sum of what the finer level passes through a face of a zone.
+    !> The sum of the finer level's fluxes through a face of a zone.
     pure real(r8) function fine_amount(mesh, v, level, zone, d, side) result(amount)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: v, level, zone(3), d, side
@@ -302,7 +302,7 @@ contains
         end do
     end function fine_amount
 
-    !> Sums over the domain against what has passed its boundary.
+    !> Sums over the domain against the fluxes through its boundary.
     subroutine compare_sums(mesh)
         type(mesh_t), intent(in) :: mesh
         integer :: leaf, i, j, k, v, d, side, zone(3), edge(3), n(3)
@@ -337,7 +337,7 @@ contains
         end do
     end subroutine compare_sums
 
-    !> The leaves of this rank against those of a mesh that one rank and thread has corrected.
+    !> The leaves of this rank against those of a mesh corrected by one rank and thread.
     subroutine compare_all(mesh, reference)
         type(mesh_t), intent(in) :: mesh, reference
         integer :: l, leaf, i, j, k, v, edge(3)
@@ -364,7 +364,7 @@ contains
         end do
     end subroutine compare_all
 
-    !> Whether two numbers are equal to round-off: of zones whose volumes may be small beside what passes their faces.
+    !> Whether two numbers are equal to round-off: for zones whose volumes may be small compared with their fluxes.
     elemental logical function near(a, b)
         real(r8), intent(in) :: a, b
 

@@ -1,5 +1,5 @@
-!> Gravity of spheres whose field is known, on a mesh with refinement, the same to the last bit on any number of ranks; and what
-!> half a step ahead changes.
+!> Gravity of spheres whose field is known, on a mesh with refinement, the same to the last bit on any number of ranks; and
+!> the effect of half a step ahead.
 program test_gravity
     use ember_container, only: container_create, container_touch
     use ember_gravity, only: gravity_t, newton
@@ -40,14 +40,14 @@ program test_gravity
     call check_pull(parabola, 0.0_r8, 0.7_r8*radius, 3.0e-4_r8)
     call check_pull(parabola, 0.7_r8*radius, 2.0_r8*reach, 2.0e-3_r8)
 
-    ! Collapse in proportion to the radius: a mass M within r grows by 4 pi r^2 rho |v| a time.
+    ! Collapse in proportion to the radius: a mass M within r grows by 4 pi r^2 rho |v| per time.
     before = pull_at()
     call fill(parabola, -1.0e-3_r8)
     call gravity%measure(mesh, comm, 10.0_r8)
     after = pull_at()
     call near(after/before - 1.0_r8, 10.0_r8*1.0e-3_r8*growth(), 3.0e-2_r8, 'ahead')
 
-    ! The same from one rank alone.
+    ! The same from only one rank.
     call all_pulls(pull)
     call make_mesh(0, 1)
     call fill(parabola, -1.0e-3_r8)
@@ -179,10 +179,10 @@ contains
         end do
         call expect(worst <= tolerance, 'pull of profile '//to_text(profile)//' from '//to_text(from, 'es9.2')//': '// &
                     to_text(worst, 'es9.2'))
-        if (comm%n_ranks == 1) call expect(seen > 100, 'zones were looked at')
+        if (comm%n_ranks == 1) call expect(seen > 100, 'zones were examined')
     end subroutine check_pull
 
-    !> The acceleration's size at half the radius, from whichever block.
+    !> The acceleration's size at half the radius, from any block.
     real(r8) function pull_at()
         real(r8) :: acceleration(first_guard:last_guard, 2, first_guard:last_guard), all(3)
 
@@ -211,7 +211,7 @@ contains
         growth = 4.0_r8*pi*r**3*density(parabola, r)/mass(parabola, r)
     end function growth
 
-    !> Of all leaves, whoever has them.
+    !> Over all leaves of all ranks.
     subroutine all_pulls(all)
         real(r8), allocatable, intent(out) :: all(:, :, :, :)
         integer :: leaf

@@ -51,7 +51,7 @@ program test_guards
 
 contains
 
-    !> All of it for the current tree; `boundary` at the lower and the upper end of directions that are not periodic.
+    !> All checks for the current tree; `boundary` at the lower and the upper end of directions that are not periodic.
     subroutine check(geometry, boundary)
         integer, intent(in) :: geometry, boundary(2)
         type(mesh_t) :: reference, mesh
@@ -107,7 +107,7 @@ contains
         call expect(.not. error%failed(), 'container')
         call container_touch(mesh)
         allocate (mesh%slot(tree%n_leaves), source=0)
-        ! Not in Morton order: slots are no leaves.
+        ! Not in Morton order: slots are not leaves.
         do l = size(mesh%local), 1, -1
             mesh%slot(mesh%local(l)) = mesh%take_slot()
         end do
@@ -131,7 +131,7 @@ contains
         !$ call omp_set_num_threads(threads)
         call guards%build(mesh)
         call guards%fill(mesh, ranks)
-        ! Once more: what is full stays as it is, and lists can be built anew.
+        ! Again: filled guard cells stay unchanged, and lists can be rebuilt.
         call guards%build(mesh)
         call guards%fill(mesh, ranks)
     end subroutine fill
@@ -160,7 +160,7 @@ contains
         if (v == v_ener) value = 100.0_r8*value
     end function value_of
 
-    !> Set the zones of all leaves here; guard cells get what no fill may leave.
+    !> Set the zones of all leaves here; guard cells get values that every fill must replace.
     subroutine set_all(mesh, data)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: data
@@ -188,7 +188,7 @@ contains
         end do
     end subroutine set_all
 
-    !> In how many directions a zone lies beyond its block.
+    !> The number of directions in which a zone is beyond its block.
     pure integer function beyond(zone, mesh)
         integer, intent(in) :: zone(3)
         type(mesh_t), intent(in) :: mesh
@@ -206,7 +206,7 @@ contains
         n(:mesh%dims) = n(:mesh%dims)*2**level
     end function zones_of
 
-    !> Guard cells inside the domain against the zones that lie there.
+    !> Guard cells inside the domain against the zones at their positions.
     subroutine compare_by_position(mesh, data)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: data
@@ -271,7 +271,7 @@ contains
         child = child + [ibits(m, 0, 1), ibits(m, 1, 1), ibits(m, 2, 1)]
     end function child_zone
 
-    !> The mean of all guard cells that lie in the coarser zone of one of them, against that zone.
+    !> The mean of all guard cells in a coarser zone, against that zone.
     subroutine compare_parent(mesh, data, leaf, guard, zone)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: data, leaf, guard(3), zone(3)
@@ -296,7 +296,7 @@ contains
         end do
     end subroutine compare_parent
 
-    !> Guard cells against a linear function, where no boundary acts on them.
+    !> Guard cells against a linear function, unless a boundary affects them.
     subroutine compare_linear(mesh)
         type(mesh_t), intent(in) :: mesh
         integer :: leaf, i, j, k, v, level, zone(3), n(3), covering, margin
@@ -364,7 +364,7 @@ contains
         call expect(seen > 0 .or. all(tree%periodic(:tree%dims)), 'boundaries were seen')
     end subroutine compare_boundaries
 
-    !> The leaves of this rank against those of a mesh that one rank and thread has filled.
+    !> The leaves of this rank against those of a mesh filled by one rank and thread.
     subroutine compare_all(mesh, reference)
         type(mesh_t), intent(in) :: mesh, reference
         integer :: l, leaf, i, j, k, v

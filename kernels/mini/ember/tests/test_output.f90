@@ -1,8 +1,8 @@
-!> Checkpoints come back to the last bit, and what is wrong with one is said; plotfiles hold what the mesh holds; a full disk
-!> leaves what was there.
+!> Checkpoints come back to the last bit, and faults of one are reported; plotfiles contain the mesh; a full disk
+!> leaves existing files unchanged.
 !>
 !> test_output plotfiles: writes plotfiles of a known state instead, for test_plotfile.py. test_output fill: writes checkpoints
-!> until one is refused, and checks that the one before it is whole.
+!> until one is refused, and checks that the previous one is complete.
 program test_output
     use, intrinsic :: iso_c_binding, only: c_int, c_long
     use, intrinsic :: iso_fortran_env, only: int8, output_unit
@@ -108,7 +108,7 @@ contains
         end do
     end subroutine build
 
-    !> Refine around a point that lies askew.
+    !> Refine around a point off the symmetry axes.
     pure logical function holds_corner(mesh, leaf)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: leaf
@@ -200,7 +200,7 @@ contains
         end do
     end subroutine fill_smooth
 
-    !> Numbers of all sizes and signs, with zeros of both signs and denormal ones: other ones in every zone.
+    !> Numbers of all sizes and signs, with zeros of both signs and denormal numbers: different ones in every zone.
     subroutine fill_wild(mesh)
         type(mesh_t), intent(inout) :: mesh
         real(r8), allocatable :: u(:, :, :, :)
@@ -261,7 +261,7 @@ contains
         call round_trip(2, cylindrical)
     end subroutine round_trips
 
-    !> Write a mesh, read it into another that has the other layout, write that: all is the same to the last bit.
+    !> Write a mesh, read it into another that has the other layout, write that: everything is the same to the last bit.
     subroutine round_trip(dims, geometry)
         integer, intent(in) :: dims, geometry
         type(mesh_t) :: mesh, other
@@ -338,7 +338,7 @@ contains
         end do
     end subroutine expect_same
 
-    !> What is wrong with a file, or with the mesh that is to hold it, is said.
+    !> Faults of a file, or of the mesh to read it into, are reported.
     subroutine refusals()
         type(mesh_t) :: mesh, other
         type(output_info_t) :: info, read_info
@@ -371,19 +371,19 @@ contains
         end if
         call comm%barrier()
         call read_checkpoint('text', mesh, comm, read_info, error)
-        call expect_error(exit_system, "'text'", 'no HDF5 file')
+        call expect_error(exit_system, "'text'", 'HDF5')
         call read_checkpoint('nothing', mesh, comm, read_info, error)
         call expect_error(exit_system, "'nothing'", 'empty')
         call read_checkpoint('.', mesh, comm, read_info, error)
-        call expect_error(exit_system, "'.'", 'no file')
+        call expect_error(exit_system, "'.'", 'not a file')
         call read_checkpoint('unfinished', mesh, comm, read_info, error)
-        call expect_error(exit_system, "'unfinished'", 'not written to its end')
+        call expect_error(exit_system, "'unfinished'", 'incomplete')
         call read_checkpoint('future', mesh, comm, read_info, error)
         call expect_error(exit_system, "'future'", 'version 99')
         call write_plotfile('drawn_hdf5_plt_cnt_0000', mesh, comm, info, error)
         call expect_none('write_plotfile')
         call read_checkpoint('drawn_hdf5_plt_cnt_0000', mesh, comm, read_info, error)
-        call expect_error(exit_system, "'drawn_hdf5_plt_cnt_0000'", 'no checkpoint of ember')
+        call expect_error(exit_system, "'drawn_hdf5_plt_cnt_0000'", 'checkpoint of ember')
 
         call build(other, 3, cartesian, .false., 0)
         call read_checkpoint('good', other, comm, read_info, error)
@@ -412,13 +412,13 @@ contains
         call write_plotfile('no/such/folder', mesh, comm, info, error)
         call expect_error(exit_system, "'no/such/folder'", 'No such file or directory')
         call write_checkpoint('.', mesh, comm, info, error)
-        call expect_error(exit_system, "'.'", 'no file')
+        call expect_error(exit_system, "'.'", 'not a file')
         call write_checkpoint('/dev/null', mesh, comm, info, error)
-        call expect_error(exit_system, "'/dev/null'", 'no file')
+        call expect_error(exit_system, "'/dev/null'", 'not a file')
         call container_free(mesh, error)
     end subroutine refusals
 
-    !> The checkpoint 'good' is not read into a mesh that has something else.
+    !> The checkpoint 'good' is not read into a mesh that differs.
     subroutine refuse_changed(what)
         character(*), intent(in) :: what
         type(mesh_t) :: other
@@ -444,7 +444,7 @@ contains
         call container_free(other, error)
     end subroutine refuse_changed
 
-    !> A checkpoint that ends early is refused, wherever it ends.
+    !> A truncated checkpoint is refused, wherever it ends.
     subroutine truncations()
         type(mesh_t) :: mesh
         type(output_info_t) :: info
@@ -477,7 +477,7 @@ contains
         call container_free(mesh, error)
     end subroutine truncations
 
-    !> A byte that changed is found, or makes no difference to what is read: it never ends the program.
+    !> A changed byte is detected, or has no effect on the data read; it never crashes the program.
     subroutine damages()
         type(mesh_t) :: mesh, other
         type(output_info_t) :: info
@@ -512,8 +512,8 @@ contains
         call container_free(other, error)
     end subroutine damages
 
-    !> Where a file may not grow beyond a limit, as where a disk is full, writing ends in an error, whenever the limit is met;
-    !> the file written before stays as it was, and nothing else is left.
+    !> If a file may not grow beyond a limit, as on a full disk, writing ends with an error, whenever the limit is reached;
+    !> the previous file is unchanged, and no other file remains.
     subroutine limits()
         type(mesh_t) :: mesh
         type(output_info_t) :: info
@@ -545,7 +545,7 @@ contains
         call container_free(mesh, error)
     end subroutine limits
 
-    !> Bound the size of this process's files; -1: as large as may be.
+    !> Bound the size of this process's files; -1: unlimited.
     subroutine limit_files(bytes)
         integer, intent(in) :: bytes
         integer(c_long) :: bounds(2)
@@ -558,7 +558,7 @@ contains
         call expect(setrlimit(limit_of_file_size, bounds) == 0, 'setrlimit')
     end subroutine limit_files
 
-    !> Write checkpoints until one is refused; the last before that is whole, and of the refused one nothing is left.
+    !> Write checkpoints until one is refused; the previous one is complete, and the refused one is removed.
     subroutine fill_disk()
         type(mesh_t) :: mesh
         type(output_info_t) :: info
@@ -571,7 +571,7 @@ contains
             if (error%failed()) exit
         end do
         print '(a)', error%message, error%remedy
-        call expect(number > 1, 'room for the first')
+        call expect(number > 1, 'space for the first')
         call expect_error(exit_system, "'"//checkpoint_name('full', number)//"'", 'No space left on device')
         call expect_none_of(checkpoint_name('full', number))
         call read_checkpoint(checkpoint_name('full', number - 1), mesh, comm, info, error)
@@ -581,7 +581,7 @@ contains
 
     ! ---- Plotfiles -------------------------------------------------------------------------------------------------------
 
-    !> For test_plotfile.py: a known state, and the mass that ember finds in it.
+    !> For test_plotfile.py: a known state, and the mass that ember computes for it.
     subroutine write_known(dims, geometry, name)
         integer, intent(in) :: dims, geometry
         character(*), intent(in) :: name
@@ -682,14 +682,14 @@ contains
 
     ! ---- Files and checks ------------------------------------------------------------------------------------------------
 
-    !> There is neither such a file nor its beginning.
+    !> Neither the file nor its temporary file exists.
     subroutine expect_none_of(name)
         character(*), intent(in) :: name
         logical :: whole, part
 
         inquire (file=name, exist=whole)
         inquire (file=name//'.part', exist=part)
-        call expect(.not. whole .and. .not. part, 'there is '//name)
+        call expect(.not. whole .and. .not. part, name//' exists')
     end subroutine expect_none_of
 
     subroutine get_bytes(name, bytes)
@@ -749,7 +749,7 @@ contains
         error = error_t()
     end subroutine expect_none
 
-    !> There is an error of that code, whose message has both texts, and a remedy.
+    !> Expect an error with this code, a message that contains both texts, and a remedy.
     subroutine expect_error(code, text, further)
         integer, intent(in) :: code
         character(*), intent(in) :: text, further
@@ -758,7 +758,7 @@ contains
         message = ''
         if (allocated(error%message)) message = error%message
         call expect(error%code == code .and. index(message, text) > 0 .and. index(message, further) > 0, &
-                    'error '//to_text(error%code)//' that should tell of '//text//' '//further//': '//message)
+                    'error '//to_text(error%code)//' without '//text//' '//further//': '//message)
         if (error%failed()) call expect(len(error%remedy) > 0, 'remedy of '//message)
         last_remedy = ''
         if (allocated(error%remedy)) last_remedy = error%remedy

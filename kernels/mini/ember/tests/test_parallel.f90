@@ -1,4 +1,4 @@
-!> What ranks tell each other arrives: exchanges of differing lengths, gathers, broadcasts, messages, errors.
+!> Communication between ranks arrives: exchanges of different lengths, gathers, broadcasts, messages, errors.
 program test_parallel
     use, intrinsic :: iso_fortran_env, only: output_unit
     use ember_parallel, only: comm_t
@@ -35,7 +35,7 @@ contains
         count_between = merge(0, modulo(11*from + 5*to + 3*round, 23), from == to)
     end function count_between
 
-    !> The number at place i of what rank `from` sends to rank `to`.
+    !> The number at position i of the data that rank `from` sends to rank `to`.
     elemental real(r8) function sent(from, to, i)
         integer, intent(in) :: from, to
         integer(i8), intent(in) :: i
@@ -129,7 +129,7 @@ contains
         call expect(text == 'from the first rank', 'broadcast of a text')
     end subroutine broadcasts
 
-    !> Round the ring, each rank to the next.
+    !> Around the ring, each rank to the next.
     subroutine messages()
         real(r8) :: x(30)
 

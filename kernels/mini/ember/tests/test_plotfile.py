@@ -1,6 +1,6 @@
-"""Plotfiles and checkpoints, read by others: yt draws from them what was written, h5py finds it in its place.
+"""Plotfiles and checkpoints, read by other programs: yt and h5py read the written data.
 
-test_output writes the files: a smooth state, whose formulas stand here again, on meshes with refinement.
+test_output writes the files: a smooth state, whose formulas are repeated here, on meshes with refinement.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ NODE_LEAF = 1
 
 
 def give_up(reason: str) -> None:
-    """Ends the test: a failure in CI, skipped with the reason elsewhere."""
+    """End the test: a failure in CI, skipped with the reason elsewhere."""
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)
 
 
 def needed(module: str) -> object:
-    """The module, where the environment of the tests has it."""
+    """The module, if the tests' environment has it."""
     try:
         return __import__(module)
     except ImportError as missing:
-        give_up(f"{missing}: make setup-tests installs it, where there is one for this machine")
+        give_up(f"{missing}: make setup-tests installs it, if available for this machine")
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +43,11 @@ def program(in_any_build: Callable[[str], Path]) -> Path:
 
 
 class Written:
-    """The files in a folder, and what the program that wrote them says: masses and numbers of leaves."""
+    """The files in a folder, and the masses and numbers of leaves that their writer printed."""
 
-    def __init__(self, folder: Path, told: str) -> None:
+    def __init__(self, folder: Path, output: str) -> None:
         self.folder = folder
-        lines = [line.split() for line in told.splitlines() if line]
+        lines = [line.split() for line in output.splitlines() if line]
         self.mass = {name: float(mass) for name, mass, _ in lines}
         self.leaves = {name: int(leaves) for name, _, leaves in lines}
 
@@ -68,7 +68,7 @@ def written(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
 
 
 def state(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> dict[str, np.ndarray]:
-    """What the file's variables are at these points; in 2-d z is 0."""
+    """The file's variables at these points; in 2-d z is 0."""
     dens = 2 + np.sin(2 * np.pi * x) * np.cos(2 * np.pi * y) + 0.4 * (1 + x) * (y + z)
     pres = 1 + 0.1 * x + 0.2 * y**2 + 0.3 * z
     velx, vely, velz = x - 0.3, 0.5 * y + 1, z * x + 0.25
@@ -105,7 +105,7 @@ def load(written: Written) -> Callable[[str], object]:
 
 
 def points(part: object, dataset: object) -> tuple[np.ndarray, ...]:
-    """Where the zones of a part of the data are."""
+    """The positions of the zones of a part of the data."""
     names = ("r", "z") if dataset.geometry == "cylindrical" else ("x", "y")
     x, y = (part["index", name].to_ndarray() for name in names)
     return x, y, part["index", "z"].to_ndarray() if dataset.dimensionality == 3 else 0 * x
@@ -171,7 +171,7 @@ def opened(written: Written) -> Callable[[Path], object]:
 
 
 def leaves_of(file: object) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-    """Of each leaf the bounds (direction, side), the widths of its zones, and its row."""
+    """For each leaf the bounds (direction, side), the widths of its zones, and its row."""
     kinds, bounds = file["node type"][:], file["bounding box"][:]
     shape = np.array(file["dens"].shape[:0:-1])
     for row in np.flatnonzero(kinds == NODE_LEAF):
@@ -182,7 +182,7 @@ def leaves_of(file: object) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
 def test_a_projection_in_yt(
     load: Callable[[str], object], opened: Callable[[Path], object], written: Written, name: str
 ) -> None:
-    """Along the last direction: in a cylinder round the axis."""
+    """Along the last direction: in a cylinder around the axis."""
     dataset = load(name)
     projection = dataset.proj(("flash", "dens"), 2)
     x, y = projection["px"].to_ndarray(), projection["py"].to_ndarray()
@@ -311,14 +311,14 @@ def test_a_checkpoint_says_what_it_holds(
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(program: Path, tmp_path: Path) -> None:
-    """On a file system of 30 MB of its own, in a name space of its own."""
+    """On a separate file system of 30 MB, in a separate name space."""
     if shutil.which("unshare") is None:
-        pytest.skip("there is no unshare on this machine")
+        pytest.skip("unshare is missing on this machine")
     own = ["unshare", "--user", "--map-root-user", "--mount"]
     mount = f"mount -t tmpfs -o size=30m none '{tmp_path}'"
     tried = subprocess.run([*own, "sh", "-c", mount], capture_output=True, check=False, timeout=60)
     if tried.returncode != 0:
-        pytest.skip("this machine lets nobody mount a file system of his own")
+        pytest.skip("this machine does not allow users to mount file systems")
     done = subprocess.run(
         [*own, "sh", "-c", f"{mount} && cd '{tmp_path}' && exec '{program}' fill"],
         capture_output=True,
@@ -328,4 +328,4 @@ def test_a_full_disk_leaves_the_last_checkpoint(program: Path, tmp_path: Path) -
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "No space left on device" in done.stdout
-    assert "free room" in done.stdout
+    assert "free space" in done.stdout

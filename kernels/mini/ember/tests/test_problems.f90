@@ -1,4 +1,4 @@
-!> Initial states hold exactly what they shall, on any mesh, and exact solutions are what they claim.
+!> Initial states have exact totals on any mesh, and exact solutions are correct.
 program test_problems
     use ember_container, only: container_create, container_free, container_touch
     use ember_mesh, only: cylindrical, mesh_t, periodic, v_dens, v_ener, v_momx, v_momy, v_momz
@@ -62,7 +62,7 @@ contains
         call place(3, .false.)
         leaf = mesh%tree%find(3, [0, 4, 0])
         associate (heat => mesh%aos(v_ener, :, 1, 1, mesh%slot(leaf)))
-            ! From its lower bound: zones 1 and 2, both whole in the ball, behind two guard cells.
+            ! From its lower bound: zones 1 and 2, both completely in the ball, after two guard cells.
             call expect_near('heat is even across the radius', heat(3), heat(4), 1.0e-13_r8)
         end associate
         given%octant = .true.
@@ -70,7 +70,7 @@ contains
         call expect_near('energy of its upper half', total(v_ener), 1.25_r8 + ambient(pi), 1.0e-13_r8)
     end subroutine explosion_energy
 
-    !> Mirror images and turned ones have the same bits.
+    !> Mirror images and rotated ones have the same bits.
     subroutine explosion_symmetry()
         real(r8) :: all_zones(32, 32, 32)
         integer :: leaf, low(3), high(3)
@@ -91,7 +91,7 @@ contains
         call expect('swapped', all(same(all_zones, reshape(all_zones, [32, 32, 32], order=[2, 1, 3]))))
     end subroutine explosion_symmetry
 
-    !> The exact solution's zone averages hold mass and energy as far as their points do.
+    !> The exact solution's zone averages conserve mass and energy as accurately as their points.
     subroutine explosion_solution()
         real(r8) :: mass, energy, dens, velocity(3), pres, width, volume, point(3)
         integer :: i, j, k
@@ -149,7 +149,8 @@ contains
         call expect('it fits into the octant', .not. refusal%failed())
     end subroutine no_room
 
-    !> The tube in each direction: its masses, and, later, that mass and energy stay and momentum is what the pressures give.
+    !> The tube in each direction: its masses, and, later, that mass and energy are conserved and momentum follows from the
+    !> pressures.
     subroutine tube()
         real(r8) :: sums(3), dens, velocity(3), pres, lower(3), upper(3)
         integer :: direction, i
@@ -175,7 +176,7 @@ contains
         end do
     end subroutine tube
 
-    !> The wave: averages of zones are those of their children, and it comes back.
+    !> The wave: averages of zones are those of their children, and it returns.
     subroutine wave()
         real(r8) :: dens, velocity(3), pres, children, child, lower(3), upper(3), half(3), later
         integer :: i, j
@@ -220,7 +221,7 @@ contains
         given%sedov_pressure = 1.0e-3_r8
     end subroutine fresh
 
-    !> Set all parts as they are without a value.
+    !> Reset all components to their state without a value.
     subroutine forget(parameters)
         type(parameters_t), intent(out) :: parameters
 
@@ -233,14 +234,14 @@ contains
         old%n_free = 0
     end subroutine forget_mesh
 
-    !> Heat of the gas around in a volume.
+    !> Heat of the surrounding gas in a volume.
     pure real(r8) function ambient(volume)
         real(r8), intent(in) :: volume
 
         ambient = volume*1.0e-3_r8/0.4_r8
     end function ambient
 
-    !> Put the problem on a mesh whose leaves have the `level`, or, with `mixed`, one of them a level more.
+    !> Put the problem on a mesh whose leaves have the `level`, or, with `mixed`, one of them one level higher.
     subroutine place(level, mixed)
         integer, intent(in) :: level
         logical, intent(in) :: mixed

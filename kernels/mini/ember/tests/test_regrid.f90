@@ -1,6 +1,6 @@
-!> Regridding: what new leaves hold is what a direct copy, mean or prolongation of the old ones gives, to the last bit and on any
-!> number of ranks, in slots that just suffice; sums stay, linear data stay, refining and coarsening ends where it began; too few
-!> slots change nothing; marks are those of the formula written out.
+!> Regridding: new leaves equal a direct copy, mean or prolongation of the old ones, to the last bit and on any
+!> number of ranks, with just enough slots; sums and linear data are preserved, refining and coarsening is reversible; too
+!> few slots change nothing; marks are those of the formula written out.
 program test_regrid
     use, intrinsic :: iso_fortran_env, only: output_unit
     use ember_container, only: block_bytes, container_create, container_free, container_touch, pack_star, prolong_star, &
@@ -39,7 +39,7 @@ program test_regrid
     end do
     call known_estimates()
 
-    ! A test that had nothing to look at has failed.
+    ! A test that had nothing to examine has failed.
     call expect(all(n_seen > 50), 'kept, children, parents were met', real(n_seen, r8))
     call expect(all(n_marked > 5), 'every mark was met', real(n_marked, r8))
     call expect(n_refused > 0, 'too few slots were met', [real(n_refused, r8)])
@@ -56,7 +56,7 @@ program test_regrid
 
 contains
 
-    !> A mesh whose leaves are all blocks of `level`, dealt out, on a container of `slots` blocks beside two to try things in.
+    !> A mesh whose leaves are all blocks of `level`, distributed, on a container of `slots` blocks plus two for trials.
     subroutine make_mesh(mesh, dims, geometry, variable_last, roots, level, slots)
         type(mesh_t), intent(out) :: mesh
         integer, intent(in) :: dims, geometry, roots(3), level, slots
@@ -88,7 +88,7 @@ contains
         end do
     end subroutine make_mesh
 
-    !> Random marks again and again; at times with no slot more than the old or the new leaves need.
+    !> Random marks repeatedly; sometimes with only the slots that the old or the new leaves need.
     subroutine random_rounds(dims, geometry, variable_last, roots, highest, slots)
         integer, intent(in) :: dims, geometry, roots(3), highest, slots
         logical, intent(in) :: variable_last
@@ -239,7 +239,7 @@ contains
         call check_slots(mesh)
     end subroutine change_linear
 
-    !> Refine all leaves, then coarsen all: the zones are as they were, to round-off.
+    !> Refine all leaves, then coarsen all: the zones are unchanged, to round-off.
     subroutine there_and_back(dims, geometry, variable_last, roots, slots)
         integer, intent(in) :: dims, geometry, roots(3), slots
         logical, intent(in) :: variable_last
@@ -328,8 +328,8 @@ contains
         call free(mesh)
     end subroutine deal_out
 
-    !> Three ranks, a root each: the last leaves of the second are refined and their children go on to the third, half of which
-    !> becomes coarser; the second also gets leaves of the first, but has no slot for them before it has sent enough.
+    !> Three ranks, one root each: the last leaves of the second are refined and their children move to the third, half of
+    !> which becomes coarser; the second also gets leaves of the first, but has no slots for them until it has sent enough.
     subroutine scarce_slots(variable_last)
         logical, intent(in) :: variable_last
         type(mesh_t) :: mesh
@@ -345,7 +345,7 @@ contains
         call free(mesh)
     end subroutine scarce_slots
 
-    !> One slot too few on the last rank: all ranks say so, and the mesh is as it was.
+    !> One slot too few on the last rank: all ranks report it, and the mesh is unchanged.
     subroutine too_few_slots(dims, variable_last)
         integer, intent(in) :: dims
         logical, intent(in) :: variable_last
@@ -371,11 +371,11 @@ contains
         if (error%failed()) then
             n_refused = n_refused + 1
             call expect(index(error%message, ' '//to_text(needed)//' ') > 0 .and. index(error%message, to_text(needed - 1)) > 0 &
-                        .and. index(error%remedy, '--memory') > 0, 'what '''//error%message//''' says', [real(needed, r8)])
+                        .and. index(error%remedy, '--memory') > 0, 'error '//error%message, [real(needed, r8)])
         end if
         error = error_t()
-        call expect(mesh%n_free == n_free .and. all(mesh%slot == slot), 'slots as they were', real([n_free, mesh%n_free], r8))
-        call expect(mesh%tree%n_leaves == 16 .and. all(mesh%tree%owner == old%owner), 'tree as it was', &
+        call expect(mesh%n_free == n_free .and. all(mesh%slot == slot), 'slots unchanged', real([n_free, mesh%n_free], r8))
+        call expect(mesh%tree%n_leaves == 16 .and. all(mesh%tree%owner == old%owner), 'tree unchanged', &
                     [real(mesh%tree%n_leaves, r8)])
         do leaf = 1, mesh%tree%n_leaves
             if (mesh%slot(leaf) /= 0) call check_leaf(mesh, leaf, kept, old, leaf)
@@ -434,7 +434,7 @@ contains
         end do
         call expect(all(mesh%tree%level == mesh%lowest_level), 'coarsened to the lowest level', [real(mesh%tree%n_leaves, r8)])
         call expect(.not. changed, 'nothing left to change', [0.0_r8])
-        ! Levels outside what is allowed are brought back.
+        ! Levels outside of the allowed range are corrected.
         mesh%lowest_level = 2
         call mark_leaves(mesh, settings, comm, mark)
         call expect(all(mark == 1), 'below the lowest level', real(mark, r8))
@@ -504,7 +504,7 @@ contains
         end do
     end function naive_estimate
 
-    !> Estimates reckoned by hand: nothing anywhere, and a plane step from 0 to 1 and from 1 to 2, in 2-d and 3-d.
+    !> Estimates computed by hand: nothing anywhere, and a plane step from 0 to 1 and from 1 to 2, in 2-d and 3-d.
     subroutine known_estimates()
         type(mesh_t) :: mesh
         real(r8) :: got, want
@@ -522,7 +522,8 @@ contains
                         end do
                     end do
                 end do
-                ! Below the step 0, 0, 1; mixed differences are 0 and so is the smaller bound, but for two values 1 beside four.
+                ! Below the step 0, 0, 1; mixed differences are 0 and so is the smaller bound, except for two values 1
+                ! beside four.
                 want = 1.0_r8/sqrt(1.01_r8**2 + 2*(dims - 1)*0.005_r8**2)
                 got = estimate(mesh, scratch(1), v_dens, 0.01_r8)
                 call expect(abs(got - want) < 1.0e-14_r8, 'a step from 0 to 1', [got, want])

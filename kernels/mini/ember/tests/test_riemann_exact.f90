@@ -47,7 +47,7 @@ contains
 
         call problem%start(g, left, right, error)
         call stop_on('test_riemann_exact', error)
-        ! Six digits are told; of the pressure of test 2, three.
+        ! Six digits are published; for the pressure of test 2, three.
         call agree('pressure', problem%pres, star(1), max(1.0e-5_r8*star(1), 6.0e-6_r8))
         call agree('velocity', problem%velocity, star(2), max(1.0e-5_r8*abs(star(2)), 1.0e-12_r8))
         call problem%sample(problem%velocity, rho_l, u, p)
@@ -68,7 +68,7 @@ contains
         end do
     end subroutine expect
 
-    !> Rankine and Hugoniot: what flows in through a shock flows out.
+    !> Rankine and Hugoniot: the fluxes on both sides of a shock are equal.
     subroutine jump(gas, dens)
         type(gas_t), intent(in) :: gas
         real(r8), intent(in) :: dens
@@ -85,7 +85,7 @@ contains
         end associate
     end subroutine jump
 
-    !> The same gas on both sides stays as it is.
+    !> The same gas on both sides stays unchanged.
     subroutine no_waves()
         type(gas_t), parameter :: gas = gas_t(0.7_r8, 3.0_r8, 1.0e-5_r8)
         real(r8) :: dens, velocity, pres
@@ -101,12 +101,12 @@ contains
 
         c = sqrt(g)
         call problem%start(g, gas_t(1.0_r8, -5.01_r8*c, 1.0_r8), gas_t(1.0_r8, 5.01_r8*c, 1.0_r8), refusal)
-        call agree('a vacuum is told', real(refusal%code, r8), real(exit_check, r8), 0.0_r8)
+        call agree('a vacuum is reported', real(refusal%code, r8), real(exit_check, r8), 0.0_r8)
         call problem%start(g, gas_t(1.0_r8, -4.9_r8*c, 1.0_r8), gas_t(1.0_r8, 4.9_r8*c, 1.0_r8), error)
         call agree('almost a vacuum', problem%pres, 0.02_r8**7, 1.0e-12_r8*0.02_r8**7)
     end subroutine vacuum
 
-    !> Averages over a domain that no wave has left: what was there, and what flowed in.
+    !> Averages over a domain that no wave has left: the initial content and the inflow.
     subroutine averages()
         real(r8) :: dens, momentum, pres, part(3), sum(3)
         integer :: k

@@ -1,4 +1,4 @@
-"""Whole runs of pw-ember: against exact solutions, for symmetry, and equal to the last bit however made."""
+"""Whole runs of pw-ember: against exact solutions, for symmetry, and equal to the last bit however run."""
 
 from __future__ import annotations
 
@@ -68,11 +68,12 @@ def test_the_shock_tube_is_that_of_the_exact_riemann_solver(ember: Ember) -> Non
 @pytest.mark.long
 def test_the_blast_is_that_of_sedov_s_solution(ember: Ember) -> None:
     def blast(*arguments: str) -> dict[str, float]:
-        told = ember.run(
+        record = ember.run(
             "--problem", "sedov", "--end-time", "0.04", "--errors", "--memory", "128MiB", *arguments
         )["metrics"]
         return {
-            name: told[name] for name in ("shock_radius", "shock_radius_exact", "density_error_l1", "blocks")
+            name: record[name]
+            for name in ("shock_radius", "shock_radius_exact", "density_error_l1", "blocks")
         }
 
     octant = ("--sedov-octant", "--upper-x", "0.5", "--upper-y", "0.5", "--upper-z", "0.5")
@@ -93,7 +94,7 @@ def test_the_blast_is_that_of_sedov_s_solution(ember: Ember) -> None:
 def test_momentum_is_kept_while_the_mesh_adapts(ember: Ember) -> None:
     walls = tuple(word for axis in "xy" for word in (f"--boundary-{axis}", "periodic"))
     levels = ("--lowest-level", "1", "--highest-level", "4")
-    told = ember.run(
+    record = ember.run(
         *("--problem", "sod", "--dims", "2", *walls, *levels, "--end-time", "0.1", "--log", "tube.csv")
     )
     names, *rows = (ember.folder / "tube.csv").read_text(encoding="utf-8").splitlines()
@@ -101,7 +102,7 @@ def test_momentum_is_kept_while_the_mesh_adapts(ember: Ember) -> None:
     assert len({row["blocks"] for row in table}) > 1, "the mesh did not adapt"
     for name in ("momentum_1", "momentum_2", "momentum_3"):
         assert max(abs(float(row[name])) for row in table) < 1e-13, name
-    assert told["validation"]["error"] < 1e-13
+    assert record["validation"]["error"] < 1e-13
 
 
 # ---- symmetry
@@ -195,8 +196,8 @@ def test_a_restarted_run_goes_on_to_the_last_bit(ember: Ember, reference: bytes)
 def test_a_restarted_run_takes_what_is_given_before_what_it_inherits(ember: Ember) -> None:
     ember.last_blocks(*BLAST, "--steps", "2", "--cfl", "0.4", "--gamma", "1.6")
     (begun,) = ember.folder.glob("*_checkpoint_*")
-    told = ember.run("--steps", "1", "--restart", str(begun), "--cfl", "0.5")["options"]
-    assert (told["cfl"], told["gamma"], told["highest_level"]) == (0.5, 1.6, 2)
+    record = ember.run("--steps", "1", "--restart", str(begun), "--cfl", "0.5")["options"]
+    assert (record["cfl"], record["gamma"], record["highest_level"]) == (0.5, 1.6, 2)
 
 
 def test_only_the_last_checkpoints_are_kept(ember: Ember) -> None:
@@ -238,7 +239,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(ember: Ember, monkeypatch: pytes
     assert list(ember.folder.glob("*_checkpoint_*")) == [file]
 
 
-def test_a_parameter_file_tells_all_its_faults(ember: Ember) -> None:
+def test_a_parameter_file_reports_all_faults(ember: Ember) -> None:
     (ember.folder / "bad.par").write_text("problem = sedow\ncfl = 3\nhigest-level = 2\n", encoding="utf-8")
     done = ember.attempt("--parameters", "bad.par")
     assert done.returncode == USAGE
@@ -246,7 +247,7 @@ def test_a_parameter_file_tells_all_its_faults(ember: Ember) -> None:
         assert word in done.stderr, done.stderr
 
 
-def test_too_little_memory_is_told(ember: Ember) -> None:
+def test_too_little_memory_is_reported(ember: Ember) -> None:
     done = ember.attempt("--problem", "sedov", "--memory", "4MiB", "--uniform", "--highest-level", "2")
     assert done.returncode == USAGE
     assert "--memory" in done.stderr
@@ -263,16 +264,16 @@ def test_the_log_has_a_row_a_step(ember: Ember) -> None:
 
 def test_the_record_is_valid(ember: Ember) -> None:
     schemas: Callable[..., list[str]] = pytest.importorskip("pagewise.core.schemas").faults
-    told = ember.run("--problem", "sedov", "--memory", "256MiB", "--steps", "3")
-    assert schemas("record", told) == []
-    assert len(told["seconds"]["repetitions"]) == 3
-    assert told["metrics"]["memory_ratio"] < 1.3
+    record = ember.run("--problem", "sedov", "--memory", "256MiB", "--steps", "3")
+    assert schemas("record", record) == []
+    assert len(record["seconds"]["repetitions"]) == 3
+    assert record["metrics"]["memory_ratio"] < 1.3
 
 
 def test_the_regions_of_the_record_are_the_timers(ember: Ember) -> None:
-    told = ember.run(*BLAST, "--steps", "8", "--threads", "2", "--checkpoint-interval", "4")
-    regions = {one["path"]: one for one in told["regions"]}
-    steps, metrics = sum(told["seconds"]["repetitions"]), told["metrics"]
+    record = ember.run(*BLAST, "--steps", "8", "--threads", "2", "--checkpoint-interval", "4")
+    regions = {region["path"]: region for region in record["regions"]}
+    steps, metrics = sum(record["seconds"]["repetitions"]), record["metrics"]
     inside = ("guards", "hydro", "fluxes", "regrid")
     assert {"step", "output", "step/hydro/eos"} | {f"step/{name}" for name in inside} <= set(regions)
     assert regions["step"]["calls"] == 2 * 8
@@ -288,5 +289,5 @@ def test_the_regions_of_the_record_are_the_timers(ember: Ember) -> None:
     assert regions["step"]["seconds"] >= parts
     assert regions["step"]["seconds_exclusive"] == pytest.approx(regions["step"]["seconds"] - parts, rel=0.01)
     if "counts" in regions["step"]:
-        assert told["counters"] == regions["step"]["counts"]
-        assert told["counters_source"] in ("papi", "perf_event", "software")
+        assert record["counters"] == regions["step"]["counts"]
+        assert record["counters_source"] in ("papi", "perf_event", "software")

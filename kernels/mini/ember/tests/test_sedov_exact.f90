@@ -1,4 +1,4 @@
-!> The point explosion against numbers of others, the jump conditions, conservation, and itself where formulas have limits.
+!> The point explosion against published numbers, the jump conditions, conservation, and limits of its formulas.
 !>
 !> With arguments SYMMETRY GAMMA COUNT it tests nothing but prints, for test_exact.py, alpha and then COUNT lines of r/R, and
 !> density, velocity and pressure in units of those ahead of the shock, its speed, and their dynamic pressure.
@@ -40,8 +40,8 @@ program test_sedov_exact
 contains
 
     !> Kamm and Timmes 2007 (LA-UR-07-2849): energies that bring the shock to 0.5, 0.75 and 1 at time 1, with gamma = 1.4.
-    !> Their integral in V stops short of the centre, which takes up to 4e-4 off the planar energy, that of one side.
-    !> gamma = 5/3, spherical: the front at 1.15167 (E t^2/rho)^(1/5), as textbooks have it.
+    !> Their integral in V ends before the centre, which reduces the planar energy, that of one side, by up to 4e-4.
+    !> gamma = 5/3, spherical: the front at 1.15167 (E t^2/rho)^(1/5), as in textbooks.
     subroutine tabulated_cases()
         real(r8), parameter :: energy(3) = [2.0_r8*0.0673185_r8, 0.311357_r8, 0.851072_r8], radius(3) = [0.5_r8, 0.75_r8, 1.0_r8]
         integer :: j
@@ -78,7 +78,7 @@ contains
         call blast%profile(radius, 1.0_r8, shock(1), shock(2), shock(3))
         call blast%profile(row(1)*radius, 1.0_r8, there(1), there(2), there(3))
         there = there/shock
-        ! The last digit of r/R alone moves the density at the shock by 1e-3.
+        ! The last digit of r/R alone changes the density at the shock by 1e-3.
         call agree('a tabulated velocity', there(2), row(2), 2.0e-4_r8)
         call agree('a tabulated density', there(1), row(3), 1.5e-3_r8)
         call agree('a tabulated pressure', there(3), row(4), 1.0e-3_r8)
@@ -148,7 +148,7 @@ contains
         end do
     end subroutine smooth_at_two
 
-    !> Radius and profile scale with energy, density and time as dimensions say.
+    !> Radius and profile scale with energy, density and time as dimensions require.
     subroutine scaling()
         real(r8) :: one(3), other(3), radius
         integer :: j
@@ -178,7 +178,7 @@ contains
         call agree('inner pressure', inner(3), origin(3), 1.0e-6_r8*origin(3))
         call agree('inner velocity', inner(2), 2.0_r8*1.0e-4_r8/((symmetry + 2)*1.4_r8), 1.0e-9_r8)
         call agree('inner density', log(outer(1)/inner(1))/log(2.0_r8), symmetry/0.4_r8, 1.0e-3_r8)
-        ! Close to the shock nothing but the shock is special.
+        ! Close to the shock only the shock is special.
         call blast%profile(1.0e-300_r8, 1.0_r8, inner(1), inner(2), inner(3))
         call agree('the very centre', abs(inner(3) - origin(3)) + inner(1), 0.0_r8, 1.0e-12_r8)
     end subroutine centre

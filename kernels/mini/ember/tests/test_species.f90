@@ -1,4 +1,4 @@
-!> Species on rows: what passes faces adds up to the mass's flux, uniform mixtures stay uniform, fractions are carried to second
+!> Species on rows: fluxes add up to that of the mass, uniform mixtures stay uniform, fractions are advected to second
 !> order; and the children of a prolonged zone have species that add up to their density, whose means are their parent's.
 program test_species
     use ember_container, only: container_create, container_free, container_touch, load_interior, pack_star, prolong_star, &
@@ -140,7 +140,7 @@ contains
             end do
         end do
         call expect(worst <= rounding, 'children add up: '//to_text(worst, 'es9.2'))
-        call expect(least >= -rounding, 'no child lacks any: '//to_text(least, 'es9.2'))
+        call expect(least >= -rounding, 'no child has a negative amount: '//to_text(least, 'es9.2'))
         call expect(off <= rounding, 'means are the parents: '//to_text(off, 'es9.2'))
         call container_free(mesh, error)
     end subroutine children

@@ -94,12 +94,12 @@ def test_the_star_is_the_one_that_scipy_integrates(printed: Callable[..., np.nda
     end = np.exp(PchipInterpolator(np.log(isotherm[:, 0]), log_p)(np.log(1.001 * AMBIENT)))
     expected_mass, expected_radius = integrate(float(central), density, isotherm[-1, 1], float(end))
     assert mass == pytest.approx(expected_mass, rel=1e-5)
-    # Weight fades out at the end, so that a step may be long there.
+    # Weight vanishes at the end, so that a step may be long there.
     assert radius == pytest.approx(expected_radius, rel=3e-4)
     # The table's mass is that of its densities.
     r, rho = profile[:, 0], profile[:, 1]
     assert trapezoid(4 * np.pi * r**2 * rho, r) == pytest.approx(mass, rel=1e-4)
-    # 5.836 Ye^2 solar masses is the end (Chandrasekhar 1939).
+    # 5.836 Ye^2 solar masses is the limit (Chandrasekhar 1939).
     assert mass < 1.459 * SUN
     if central == "2.2e9":
         assert 1.36 * SUN < mass < 1.40 * SUN
@@ -110,12 +110,12 @@ def test_the_star_stays_at_rest(ember: Ember) -> None:
     """Over a dynamical time 1/sqrt(G rho), 0.083 s, at 32 km; energy with gravity's is kept to 1e-5."""
     level = ("--lowest-level", "2", "--highest-level", "3", "--star-level", "3")
     time = 1 / math.sqrt(NEWTON * 2.2e9)
-    told = ember.run(
+    record = ember.run(
         *("--problem", "snia2d", "--ignition-radius", "0", "--memory", "64MiB", *level),
         *("--end-time", repr(time), "--log", "rest.csv"),
     )["metrics"]
-    assert abs(told["density_drift"]) < 1e-3
-    assert told["burnt_mass"] == 0
+    assert abs(record["density_drift"]) < 1e-3
+    assert record["burnt_mass"] == 0
     log = rows(ember.folder / "rest.csv")
     energy = 2 * np.pi * log["energy"] + log["gravitational_energy"]
     assert -5.1e50 < energy[0] < -4.8e50
@@ -147,11 +147,11 @@ def test_the_front_moves_at_its_set_speed(ember: Ember) -> None:
         ember.run(
             *FRONT, "--uniform", "--highest-level", "2", "--flame-speed", speed, "--end-time", str(time), *log
         )
-        told = rows(ember.folder / f"{speed}.csv")
-        later = told["time"] > 0.3 * time
-        measured = np.polyfit(told["time"][later], told["burnt_mass"][later], 1)[0]
+        table = rows(ember.folder / f"{speed}.csv")
+        later = table["time"] > 0.3 * time
+        measured = np.polyfit(table["time"][later], table["burnt_mass"][later], 1)[0]
         assert measured == pytest.approx(float(speed), rel=0.015)
-        assert told["mass"] == pytest.approx(1, rel=1e-14)
+        assert table["mass"] == pytest.approx(1, rel=1e-14)
 
 
 @pytest.mark.long
@@ -163,19 +163,19 @@ def test_the_front_eats_fuel_at_its_speed_however_much_ash_expands(ember: Ember)
             *("--flame-speed", "0.02", "--flame-release", release, "--end-time", "4"),
             *("--log", f"{release}.csv", "--log-interval", "10"),
         )
-        told = rows(ember.folder / f"{release}.csv")
-        later = told["time"] > 1.5
-        measured = np.polyfit(told["time"][later], told["burnt_mass"][later], 1)[0]
+        table = rows(ember.folder / f"{release}.csv")
+        later = table["time"] > 1.5
+        measured = np.polyfit(table["time"][later], table["burnt_mass"][later], 1)[0]
         assert measured == pytest.approx(0.02, rel=0.03), release
 
 
 @pytest.mark.parametrize("dims", ["2", "3"])
 def test_what_burns_releases_its_energy(ember: Ember, dims: str) -> None:
-    """Between walls, while the mesh follows the front: the energy grows by q times what has burnt."""
+    """Between walls, while the mesh follows the front: the energy grows by q times the burnt mass."""
     levels = ("--lowest-level", "1", "--highest-level", "3" if dims == "2" else "2")
     release = ("--flame-release", "3", "--flame-speed", "0.1")
-    told = ember.run(*FRONT, "--dims", dims, *levels, *release, "--steps", "60", "--log", "heat.csv")
-    assert told["validation"]["error"] < 1e-13
+    record = ember.run(*FRONT, "--dims", dims, *levels, *release, "--steps", "60", "--log", "heat.csv")
+    assert record["validation"]["error"] < 1e-13
     log = rows(ember.folder / "heat.csv")
     assert log["energy"] - 2.5 == pytest.approx(3 * log["burnt_mass"], rel=1e-11)
     assert log["released_energy"] == pytest.approx(3 * log["burnt_mass"], rel=1e-14)
@@ -184,12 +184,12 @@ def test_what_burns_releases_its_energy(ember: Ember, dims: str) -> None:
 
 
 def test_the_star_burns(ember: Ember) -> None:
-    """Bookkeeping is the run's own check; here energies, species by name, and where the mesh is finest."""
-    told = ember.run(
+    """The run checks its totals; here energies, species by name, and the position of the finest mesh."""
+    record = ember.run(
         *STAR, "--steps", "30", "--plot-interval", "30", "--plot-precision", "double", "--log", "star.csv"
     )
-    assert told["validation"]["error"] < 1e-12
-    assert told["metrics"]["burnt_mass"] > 0
+    assert record["validation"]["error"] < 1e-12
+    assert record["metrics"]["burnt_mass"] > 0
     log = rows(ember.folder / "star.csv")
     energy = (
         2 * np.pi * log["energy"]
@@ -207,21 +207,21 @@ def test_the_star_burns(ember: Ember) -> None:
     assert abs(fuel + ash - 1).max() < 1e-13
     assert ash.max() == pytest.approx(1, abs=1e-9)
     assert ash.min() >= 0
-    # The front's blocks, and no others that are not dragged along, are the finest.
+    # The front's blocks, and only others that nesting requires, are the finest.
     front = ((ash > 0.02) & (ash < 0.98)).any(axis=(1, 2, 3))
     assert (level[front] == level.max()).all()
     assert (level == level.max()).sum() < leaf.sum() / 2
 
 
 def test_yt_reads_the_species(ember: Ember) -> None:
-    yt = pytest.importorskip("yt", reason="make setup-tests installs yt, where there is one for this machine")
+    yt = pytest.importorskip("yt", reason="make setup-tests installs yt, if available for this machine")
     yt.set_log_level("error")
     ember.run(*STAR, "--steps", "1", "--plot-interval", "1")
     data = yt.load(ember.folder / "snia2d_hdf5_plt_cnt_0001")
     assert {("flash", "fuel"), ("flash", "ash")} <= set(data.field_list)
     zones = data.all_data()
     burnt = float((zones["flash", "ash"] * zones["gas", "cell_mass"]).sum().in_units("g"))
-    # The ball of 50 km, lighter than the star by what burning expands.
+    # The ball of 50 km, less dense than the star because burning expands it.
     assert burnt == pytest.approx(4 / 3 * np.pi * 5e6**3 * 1.85e9, rel=0.1)
 
 
@@ -268,8 +268,8 @@ def test_a_restarted_run_goes_on_to_the_last_bit(ember: Ember, run: str, referen
 @pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_ranks_change_no_bit(ember: Ember, run: str, reference: bytes, ranks: int) -> None:
-    told = ember.attempt("--problem", "sedov", "--steps", "1", "--memory", "64MiB", ranks=2).stdout
-    if told.count("ranks         2 of") != 1:
+    output = ember.attempt("--problem", "sedov", "--steps", "1", "--memory", "64MiB", ranks=2).stdout
+    if output.count("ranks         2 of") != 1:
         pytest.skip("this build has no MPI, or mpiexec is not of its MPI")
     assert ember.last_blocks(*RUNS[run], "--steps", "16", ranks=ranks) == reference
 

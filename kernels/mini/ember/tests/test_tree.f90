@@ -26,7 +26,7 @@ program test_tree
     call too_deep()
     call broken_restores()
 
-    ! A test that had nothing to look at has failed.
+    ! A test that had nothing to examine has failed.
     call expect(all(seen > 0), 'every relation was met', seen)
     call expect(n_adaptions >= 48, 'adaptions were made', [n_adaptions])
     call expect(n_coarsened > 1000 .and. n_spread > 100 .and. n_denied > 100, 'coarsened, refined by nesting, denied', &
@@ -41,7 +41,7 @@ program test_tree
 
 contains
 
-    !> Adapt a tree by random marks again and again, and compare all that it says with naive answers.
+    !> Adapt a tree by random marks repeatedly, and compare all its answers with naive ones.
     subroutine random_adaptions(dims, roots, periodic, highest)
         integer, intent(in) :: dims, roots(3), highest
         logical, intent(in) :: periodic(3)
@@ -56,7 +56,7 @@ contains
         call check_tree(tree)
         do round = 1, 6
             mark = [(step_of(random(10), round), leaf=1, tree%n_leaves)]
-            ! At times all but a few want to be coarser, so that refusals spread from level to level.
+            ! Sometimes all except a few are marked for coarsening, so that refusals spread from level to level.
             do leaf = 1, tree%n_leaves
                 draw = random(25)
                 if (mod(round, 3) == 0) mark(leaf) = merge(-1, draw, draw > 1)
@@ -84,7 +84,7 @@ contains
         call expect(same(tree, again), 'restored', [tree%n_leaves, again%n_leaves])
     end subroutine random_adaptions
 
-    !> A mark out of a random number from 0 to 9.
+    !> A mark from a random number from 0 to 9.
     pure integer function step_of(number, round)
         integer, intent(in) :: number, round
 
@@ -141,7 +141,7 @@ contains
         call expect(tree%nested() .eqv. jumps == 0, 'nested', [jumps])
     end subroutine check_tree
 
-    !> The neighbours by looking at all leaves.
+    !> The neighbours by examining all leaves.
     subroutine naive_neighbour(tree, leaf, direction, relation, leaves, n)
         type(tree_t), intent(in) :: tree
         integer, intent(in) :: leaf, direction(3)
@@ -170,7 +170,7 @@ contains
             relation = equal
             if (tree%level(b) < tree%level(leaf)) relation = coarser
             if (tree%level(b) > tree%level(leaf)) relation = finer
-            ! 4 at most where levels are right; direction zero asks for the leaf itself.
+            ! At most 4 if levels are correct; direction zero returns the leaf itself.
             if (n == 4) then
                 call expect(no, 'four neighbours at most', [leaf, direction])
                 return
@@ -283,7 +283,7 @@ contains
         end do
     end subroutine check_partitions
 
-    !> Two refinements whose outcome is counted by hand: of 4 x 4 blocks one, then the child that touches three coarse ones.
+    !> Two refinements with counts by hand: of 4 x 4 blocks one, then the child that touches three coarse ones.
     subroutine known_refinement()
         type(tree_t) :: tree, new
         type(error_t) :: error
@@ -306,7 +306,7 @@ contains
         call expect(new%n_leaves == 31, 'three more by nesting', [new%n_leaves])
         corner = [1, 1, 0]
         call expect(new%level(new%find(2, corner)) == 3, 'refined over the corner', [new%level(new%find(2, corner))])
-        ! Closed on itself, the first block's refinement reaches round to the opposite corner.
+        ! In a periodic domain the first block's refinement extends to the opposite corner.
         call tree%start(2, [2, 2, 1], [yes, yes, no], 0, error)
         mark = [1, 0, 0, 0]
         call tree%adapt(mark, 0, 4, new, kind, origin)
@@ -316,7 +316,7 @@ contains
         call expect(new%n_leaves == 19, 'three by nesting round the ends', [new%n_leaves])
     end subroutine known_refinement
 
-    !> One sibling that stays keeps all; all together go.
+    !> One sibling that stays keeps all; only all together are coarsened.
     subroutine siblings_rule()
         type(tree_t) :: tree, new
         type(error_t) :: error
@@ -354,7 +354,7 @@ contains
         call expect(same(tree, new) .and. all(kind == kept), 'not above the highest level', [new%n_leaves])
     end subroutine levels_limit
 
-    !> Refine the last leaf as far as keys reach.
+    !> Refine the last leaf up to the range of keys.
     subroutine deep_corner(dims, roots)
         integer, intent(in) :: dims, roots(3)
         type(tree_t) :: tree, new
@@ -379,7 +379,7 @@ contains
         call expect(same(tree, new), 'a deep tree restored', [new%n_leaves])
     end subroutine deep_corner
 
-    !> Levels that keys cannot hold are refused, the last that they can is not.
+    !> Levels beyond the range of keys are refused, the last one inside is not.
     subroutine too_deep()
         type(tree_t) :: tree
         type(error_t) :: error
@@ -402,7 +402,7 @@ contains
         call expect_failed(error, 'four dimensions', [tree%deepest])
     end subroutine too_deep
 
-    !> Lists of leaves that are no tree.
+    !> Lists of leaves that are not a tree.
     subroutine broken_restores()
         type(tree_t) :: tree, new
         type(error_t) :: error
@@ -431,7 +431,7 @@ contains
         call expect_failed(error, 'leaves not nested', [size(level)])
     end subroutine broken_restores
 
-    !> A refusal that says something, after which `error` can be used anew.
+    !> A refusal with a message, after which `error` can be reused.
     subroutine expect_failed(error, what, values)
         type(error_t), intent(inout) :: error
         character(*), intent(in) :: what
@@ -516,7 +516,7 @@ contains
         random = int(modulo(seed/64, int(n, i8)))
     end function random
 
-    !> Note a failure, with its values.
+    !> Record a failure, with its values.
     subroutine expect(holds, what, values)
         logical, intent(in) :: holds
         character(*), intent(in) :: what

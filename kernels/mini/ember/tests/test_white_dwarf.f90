@@ -1,7 +1,7 @@
-!> A white dwarf is in balance, for tests of others to integrate again: prints mass and radius, then the pressure over a range of
-!> densities, then radius and density through the star.
+!> A white dwarf is in balance, for comparison by another integration: prints mass and radius, then the pressure over a
+!> range of densities, then radius and density through the star.
 !>
-!> Arguments: central density [g/cm^3] and temperature [K]; without, a check of its own.
+!> Arguments: central density [g/cm^3] and temperature [K]; without arguments, an internal check.
 program test_white_dwarf
     use ember_helmholtz_eos, only: helmholtz_eos_t
     use ember_nuclei, only: charge, mass_number
@@ -47,7 +47,7 @@ program test_white_dwarf
         stop
     end if
 
-    ! Below Chandrasekhar's 5.836 Ye^2, less what the Coulomb forces and the finite central density take.
+    ! Below Chandrasekhar's 5.836 Ye^2, minus the effects of the Coulomb forces and the finite central density.
     if (star%mass < 1.36_r8*sun .or. star%mass > 1.459_r8*sun) error stop 'mass'
     if (star%radius < 1.5e8_r8 .or. star%radius > 2.5e8_r8) error stop 'radius'
     call small%start(eos, [1.0_r8, 0.0_r8], 1.0e7_r8, temperature, ambient, error)
@@ -56,7 +56,7 @@ program test_white_dwarf
     if (abs(star%density(0.0_r8) - central) > 1.0e-12_r8*central) error stop 'centre'
     if (abs(star%density(2.0_r8*star%radius) - ambient) > 0.0_r8) error stop 'outside'
 
-    ! From the energy back; and what is too cold is as cold as may be.
+    ! From the energy back; and matter that is too cold gets the lowest temperature.
     warm = eint
     call eos%rows(n, dens, fuel, warm, temp, pres, gamc, error)
     call stop_on_error()
@@ -69,7 +69,7 @@ program test_white_dwarf
 
     dens(7) = -1.0_r8
     call eos%rows(n, dens, fuel, eint, temp, pres, gamc, error)
-    if (error%code /= exit_check .or. index(error%message, '7') == 0) error stop 'a density below zero passes, or is not named'
+    if (error%code /= exit_check .or. index(error%message, '7') == 0) error stop 'a density below zero is accepted, or not named'
     error = error_t()
     call none%start(eos, [1.0_r8, 0.0_r8], 1.0e6_r8, 8.0e8_r8, 1.0e-5_r8, error)
     if (.not. error%failed()) error stop 'a star without a surface'

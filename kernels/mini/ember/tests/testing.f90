@@ -1,4 +1,4 @@
-!> What tests of ember share: expectations, numbers and trees that are random and always the same.
+!> Shared by the tests of ember: expectations, reproducible random numbers and trees.
 module ember_testing
     use ember_tree, only: tree_t
     use mini_expectations, only: expect, failures
@@ -25,7 +25,7 @@ contains
         integer, intent(in) :: dims, roots(3), start, highest
         logical, intent(in) :: is_periodic(3)
         real(r8), intent(in) :: p
-        ! On the stack, gfortran 14 takes the bounds of what is not allocated in it for values that are used.
+        ! On the stack, gfortran 14 reports the bounds of its unallocated components as used uninitialised.
         type(tree_t), allocatable :: new
         type(error_t) :: error
         integer, allocatable :: mark(:), origin_kind(:), origin(:)

@@ -1,10 +1,11 @@
-!> Electrons and positrons that are not degenerate: the series in the fugacity, whose first term is Maxwell and Boltzmann's gas.
+!> Electrons and positrons that are not degenerate: the series in the fugacity, whose first term is the Maxwell-Boltzmann
+!> gas.
 !>
 !> With eta the electrons' chemical potential (without rest mass) over kT, beta = kT/(m c^2), and densities in n_0 = 8 pi (m c/h)^3,
 !>     n = sum_l (-1)^(l+1) A(l) (exp(l eta) - exp(l eta_p)),   P = beta sum_l (-1)^(l+1) A(l)/l (exp(l eta) + exp(l eta_p)),
 !> where eta_p = -eta - 2/beta is the positrons' and A(l) the integral of p^2 exp(-l E_kin/beta), which is
 !> (beta/l) exp(l/beta) K_2(l/beta) (Chandrasekhar 1939, chapter X; Cox and Giuli, Principles of Stellar Structure, chapter 24).
-!> What makes the ideal gas is kept apart from the corrections, so that they are right to all digits however small they are.
+!> The ideal gas is kept separate from the corrections, so that they are correct to all digits even if small.
 module eos_table_boltzmann
     use eos_table_cold, only: cold_free_energy
     use eos_table_taylor, only: exponential, logarithm, logarithm_1p, one_plus_tau, one_plus_xi, operator(*), operator(+), &
@@ -13,11 +14,11 @@ module eos_table_boltzmann
     implicit none
     private
 
-    !> The largest classical eta that the series is for: 60 terms then reach 1e-23.
+    !> The largest classical eta for the series: 60 terms then reach 1e-23.
     real(r8), parameter, public :: boltzmann_most = -1.0_r8
     integer, parameter :: n_terms = 60
 
-    !> What depends on the temperature alone.
+    !> Quantities that depend only on the temperature.
     type, public :: isotherm_t
         real(r8) :: beta = 0.0_r8                  !< kT/(m c^2)
         type(taylor_t) :: one                      !< A(1) [n_0]
@@ -37,13 +38,13 @@ contains
 
     !> The integrals of E^k p^2 exp(-b E) over momenta p [m c], E the kinetic energy [m c^2], for k = 0, 1, 2.
     !>
-    !> With p = sinh u the integrand is entire and falls off doubly exponentially: the trapezoidal rule is exact to rounding
+    !> With p = sinh u the integrand is entire and decays doubly exponentially: the trapezoidal rule is exact to rounding
     !> (Trefethen and Weideman, SIAM Review 56, 385, 2014).
     pure function maxwell_moments(b) result(m)
         real(r8), intent(in) :: b
         real(r8) :: m(0:2), u, step, energy, weight
         integer, parameter :: n = 48
-        real(r8), parameter :: last = 55.0_r8   ! b E, where the rest is below 1e-20
+        real(r8), parameter :: last = 55.0_r8   ! b E, beyond which the rest is below 1e-20
         integer :: i
 
         step = 2.0_r8*asinh(sqrt(0.5_r8*last/b))/n
@@ -56,7 +57,7 @@ contains
         end do
     end function maxwell_moments
 
-    !> Begin with a temperature.
+    !> Set the temperature.
     subroutine start(self, beta)
         class(isotherm_t), intent(inout) :: self
         real(r8), intent(in) :: beta
@@ -85,7 +86,7 @@ contains
 
     end subroutine start
 
-    !> What eta would be of an ideal gas with pairs of net density n [n_0]: it is never above the true one.
+    !> The eta of an ideal gas with pairs of net density n [n_0], which is never above the true one.
     pure real(r8) function classical_eta(self, n) result(eta)
         class(isotherm_t), intent(in) :: self
         real(r8), intent(in) :: n
@@ -95,8 +96,8 @@ contains
         eta = log(0.5_r8*(d + sqrt(d**2 + 4.0_r8*self%pair%c(0, 0))))
     end function classical_eta
 
-    !> At a net density n [n_0]: the free energy per net electron less that without temperature, u [m c^2], and the logarithm of
-    !> the positrons' density [n_0]. Only where `classical_eta` is at most `boltzmann_most`.
+    !> At a net density n [n_0]: the free energy per net electron minus that at zero temperature, u [m c^2], and the
+    !> logarithm of the positrons' density [n_0]. Only if `classical_eta` is at most `boltzmann_most`.
     pure subroutine series(self, n, u, positrons)
         class(isotherm_t), intent(in) :: self
         real(r8), intent(in) :: n
@@ -109,7 +110,7 @@ contains
         ! d = exp(eta) - exp(eta_p) = n/A(1)/(1 + correction), y = exp(eta) + exp(eta_p), the product of both is `pair`.
         do i = 1, 30
             d = density/(self%one*(correction + 1.0_r8))
-            ! Either way what is small in y does not come of a cancellation.
+            ! In both cases a small y is not the result of a cancellation.
             next = 4.0_r8*self%pair/(d*d)
             if (next%c(0, 0) < 1.0_r8) then
                 y = d + d*(next/(power(next + 1.0_r8, 0.5_r8) + 1.0_r8))
@@ -138,8 +139,8 @@ contains
         z = (0.5_r8*next)/(power(next + 1.0_r8, 0.5_r8) + 1.0_r8)
         eta = logarithm(density) - logarithm(self%one) - logarithm_1p(correction) + logarithm_1p(z)
 
-        ! P = beta n (1 + excess): that of the ideal gas of net electrons, and the rest, which is formed relative to n: terms that
-        ! are proportional to n then have no second derivative in it, not even by rounding.
+        ! P = beta n (1 + excess): that of the ideal gas of net electrons, and the rest, which is computed relative to n:
+        ! terms that are proportional to n then have no second derivative in it, even with rounding.
         excess = 2.0_r8*z
         cosines(1) = 2.0_r8*power(d, -1.0_r8)
         cosines(2) = 2.0_r8*z + 1.0_r8
@@ -172,14 +173,14 @@ contains
             next = next*z
         end do
         if (d%c(0, 0) < 0.5_r8*y%c(0, 0)) then
-            ! Where there are many, they do not depend on the density by much: z does not, -eta does so by cancelling.
+            ! If there are many, they hardly depend on the density: z does not, and in -eta the dependence cancels.
             positrons = logarithm(self%one) + logarithm(z) + logarithm_1p(correction)
         else
             positrons = logarithm(self%one) - eta - 2.0_r8*self%inverse + logarithm_1p(correction)
         end if
     end subroutine series
 
-    !> The logarithm of the positrons' density [n_0] where they are so few that they are an ideal gas, from the electrons'
+    !> The logarithm of the positrons' density [n_0] if they are so few that they are an ideal gas, from the electrons'
     !> chemical potential w [m c^2] without rest mass.
     elemental type(taylor_t) function sparse_positrons(self, w) result(positrons)
         class(isotherm_t), intent(in) :: self

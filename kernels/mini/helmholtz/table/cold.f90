@@ -1,14 +1,15 @@
-!> Completely degenerate electrons: no temperature, all states filled up to the Fermi momentum.
+!> Completely degenerate electrons: zero temperature, all states filled up to the Fermi momentum.
 !>
-!> Chandrasekhar, An Introduction to the Study of Stellar Structure (1939), chapter X. All is in units of the electron's:
-!> momenta of m c, energies of m c^2, densities n of n_0 = 8 pi (m c/h)^3, so that n = q^3/3 for the Fermi momentum q.
+!> Chandrasekhar, An Introduction to the Study of Stellar Structure (1939), chapter X. All quantities are in units of the
+!> electron: momenta of m c, energies of m c^2, densities n of n_0 = 8 pi (m c/h)^3, so that n = q^3/3 for the Fermi
+!> momentum q.
 module eos_table_cold
     use eos_table_taylor, only: taylor_t
     use pw_kinds, only: r8
     implicit none
     private
 
-    !> Below this Fermi momentum power series are taken: the closed forms lose digits as q^-5.
+    !> Below this Fermi momentum power series are used: the closed forms lose digits as q^-5.
     real(r8), parameter :: series_below = 0.5_r8
 
     public :: fermi_momentum, kinetic_energy, cold_energy, cold_pressure, cold_point, cold_free_energy
@@ -72,7 +73,7 @@ contains
 
         q = fermi_momentum(n)
         pressure = cold_pressure(q)/n
-        ! d pressure / d n = n d(chemical potential)/d n, of which the latter is the kinetic energy at q.
+        ! d pressure / d n = n d(chemical potential)/d n, where the latter is the kinetic energy at q.
         stiffness = q**2/(3.0_r8*sqrt(1.0_r8 + q**2))
         u = [cold_energy(q)/n, pressure, stiffness - 2.0_r8*pressure]
     end function cold_point

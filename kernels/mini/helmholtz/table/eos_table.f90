@@ -1,4 +1,5 @@
-!> The table of the free energy of electrons and positrons: made point by point, written to a file (docs/helmholtz-table.md).
+!> The table of the free energy of electrons and positrons: computed point by point, written to a file
+!> (docs/helmholtz-table.md).
 module eos_table
     use eos_table_pair_plasma, only: cold_electrons, n_functions, n_positron_values, plasma_t
     use eos_table_terminal, only: interrupted, progress_t
@@ -16,7 +17,7 @@ module eos_table
     integer, parameter, public :: dye_decades(2) = [-12, 15], temperature_decades(2) = [3, 13]
     character(*), parameter :: functions = 'f, f_x, f_T, f_xx, f_TT, f_xT, f_xxT, f_xTT, f_xxTT'
 
-    !> Where the numbers come from, for the file's attributes.
+    !> Provenance of the numbers, for the file's attributes.
     type, public :: provenance_t
         character(:), allocatable :: program, version, compiler, date, command_line
     end type provenance_t
@@ -26,7 +27,7 @@ module eos_table
         real(r8), allocatable :: dye(:)             !< x = rho Ye [g/cm^3]
         real(r8), allocatable :: temperature(:)     !< [K]
         real(r8), allocatable :: cold(:, :)         !< (dye, 3): f [erg/g], f_x, f_xx at zero temperature
-        real(r8), allocatable :: thermal(:, :, :)   !< (9, temperature, dye): f less the cold one, and its derivatives
+        real(r8), allocatable :: thermal(:, :, :)   !< (9, temperature, dye): f minus the cold one, and its derivatives
         real(r8), allocatable :: positrons(:, :, :) !< (4, temperature, dye): ln n_pos [1/cm^3], d/dx, d/dT, d2/dxdT
         real(r8) :: seconds = 0.0_r8
     contains
@@ -38,7 +39,8 @@ module eos_table
 
 contains
 
-    !> Take memory for a table of that many densities and temperatures, at least 2 of each. exit_system: there is none.
+    !> Allocate memory for a table with these numbers of densities and temperatures, at least 2 of each. exit_system: out of
+    !> memory.
     subroutine start(self, n_dye, n_temperature, error)
         class(eos_table_t), intent(inout) :: self
         integer, intent(in) :: n_dye, n_temperature
@@ -55,14 +57,15 @@ contains
                       self%positrons(n_positron_values, n_temperature, n_dye), stat=status)
         if (status /= 0) then
             call error%raise(exit_system, 'no memory for '//to_text(n_dye)//' densities and '//to_text(n_temperature)// &
-                             ' temperatures', 'eos_table', 'ask for fewer (--densities, --temperatures)')
+                             ' temperatures', 'eos_table', 'choose fewer (--densities, --temperatures)')
             return
         end if
         self%dye = points(dye_decades, n_dye)
         self%temperature = points(temperature_decades, n_temperature)
     end subroutine start
 
-    !> Powers of ten at equal distances in the exponent. A coarse table's points are a finer one's to the last bit.
+    !> Powers of ten at equal distances in the exponent. The points of a coarse table equal those of a finer one to the last
+    !> bit.
     function points(decades, n) result(x)
         integer, intent(in) :: decades(2), n
         real(r8) :: x(n)
@@ -76,8 +79,8 @@ contains
         end do
     end function points
 
-    !> Compute all points, by all threads. An interrupt ends it early; the caller asks `interrupted`. exit_check: a point has no
-    !> solution.
+    !> Compute all points, by all threads. An interrupt ends it early; the caller checks `interrupted`. exit_check: a point
+    !> has no solution.
     subroutine make(self, program, error)
         class(eos_table_t), intent(inout) :: self
         character(*), intent(in) :: program
@@ -125,8 +128,8 @@ contains
         !$omp end critical (eos_table_done)
     end subroutine make_density
 
-    !> Begin the file `path` and take its room on the disk, before the work is done that would be lost without. After an error,
-    !> or where the table is given up, `discard` leaves nothing of it.
+    !> Create the file `path` and reserve its space on the disk before the work that would be lost without it. After an
+    !> error, or to abandon the table, `discard` removes it.
     subroutine begin_file(self, path, file, error)
         class(eos_table_t), intent(in) :: self
         character(*), intent(in) :: path
@@ -143,7 +146,7 @@ contains
         if (error%failed()) call file%discard()
     end subroutine begin_file
 
-    !> Write all and end the file. An error: nothing is left of it.
+    !> Write all and end the file. After an error it is removed.
     subroutine end_file(self, file, provenance, error)
         class(eos_table_t), intent(in) :: self
         type(file_t), intent(inout) :: file
@@ -155,7 +158,7 @@ contains
         call dataset('cold', 3, self%n_dye, self%cold, 'erg/g, and that per g/cm^3 and per its square', &
                      'free energy of electrons at zero temperature divided by x: f, f_x, f_xx')
         call dataset('thermal', self%n_dye, size(self%thermal(:, :, 1)), self%thermal, 'erg/g, and that per g/cm^3 and K', &
-                     'free energy of electrons and positrons divided by x, less the cold part: '//functions)
+                     'free energy of electrons and positrons divided by x, minus the cold part: '//functions)
         call dataset('positrons', self%n_dye, size(self%positrons(:, :, 1)), self%positrons, &
                      '1 (logarithm of 1/cm^3), and that per g/cm^3 and K', &
                      'natural logarithm of the number density of positrons: ln n, d/dx, d/dT, d2/dxdT')
@@ -193,7 +196,7 @@ contains
             call file%write_reals(name, 1, n, row_values, values, error)
             call file%put(name, 'units', units, error)
             call file%put(name, 'long_name', long_name, error)
-            ! A whole number below 2^32, which a real holds.
+            ! A whole number below 2^32, which a real represents.
             call file%put(name, 'checksum', real(checksum(n*row_values, values), r8), error)
         end subroutine dataset
 

@@ -3,7 +3,7 @@
 !> With a momentum p = sinh u [m c], E_kin = cosh u - 1 [m c^2], beta = kT/(m c^2) and f(a) = 1/(1 + e^a), net density and pressure
 !>     n = int (f(a) - f(a_p)) sinh^2 u cosh u du,   P = int (f(a) + f(a_p)) sinh^4 u/3 du,
 !>     a = E_kin/beta - eta,   a_p = (E_kin + 2)/beta + eta
-!> are even and, but for the poles of f, entire in u, and fall off doubly exponentially, so that a step h leaves an error
+!> are even and, except for the poles of f, entire in u, and decay doubly exponentially, so that a step h has an error
 !> exp(-2 pi d/h), d being the distance of the nearest pole from the real axis (Trefethen and Weideman, SIAM Review 56, 385,
 !> 2014): no panels, no tails. Derivatives in the chemical potential w = eta beta and in beta are those of f.
 module eos_table_fermi_dirac
@@ -15,23 +15,25 @@ module eos_table_fermi_dirac
     implicit none
     private
 
-    !> Below this kT/(m c^2) there are no positrons to speak of where this module is used: less than exp(-60) of the electrons.
+    !> Below this kT/(m c^2) positrons are negligible where this module is used: less than exp(-60) of the electrons.
     real(r8), parameter, public :: pairs_from = 0.03_r8
-    !> Sums of electrons and positrons are formed as one where the chemical potential with rest mass is less than so many kT.
+    !> Sums of electrons and positrons are computed together if the chemical potential with rest mass is less than this many
+    !> kT.
     real(r8), parameter :: nearly_neutral = 1.0_r8
     integer, parameter :: most_nodes = 4000
 
-    !> beta^(i+j) times the derivative i times in w and j times in beta, of the net density, the positrons' and the pressure.
+    !> beta^(i+j) times the derivative, i times with respect to w and j times to beta, of the net density, the positrons'
+    !> and the pressure.
     type, public :: integrals_t
-        real(r8) :: net(0:3, 0:2) = 0.0_r8         !< [n_0], where i + j is at most 3
-        real(r8) :: positrons(0:2, 0:1) = 0.0_r8   !< [n_0], where i + j is at most 2
+        real(r8) :: net(0:3, 0:2) = 0.0_r8         !< [n_0], for i + j at most 3
+        real(r8) :: positrons(0:2, 0:1) = 0.0_r8   !< [n_0], for i + j at most 2
         real(r8) :: pressure(0:2) = 0.0_r8         !< [n_0 m c^2], i = 0
     end type integrals_t
 
     !> The points of the rule at one temperature.
     type :: rule_t
         integer :: n = 0
-        real(r8) :: at(most_nodes)         ! energy over kT: with rest mass where there are pairs
+        real(r8) :: at(most_nodes)         ! energy over kT: with rest mass if there are pairs
         real(r8) :: density(most_nodes)    ! weights
         real(r8) :: pressure(most_nodes)
     end type rule_t
@@ -40,8 +42,8 @@ module eos_table_fermi_dirac
 
 contains
 
-    !> At a net density n [n_0] and a temperature: the free energy per net electron less that without temperature, u [m c^2], and
-    !> the logarithm of the positrons' density [n_0]. `ok` is false where there is no solution to be found.
+    !> At a net density n [n_0] and a temperature: the free energy per net electron minus that at zero temperature, u [m
+    !> c^2], and the logarithm of the positrons' density [n_0]. `ok` is false if no solution was found.
     pure subroutine fermi_dirac_point(isotherm, n, u, positrons, ok)
         type(isotherm_t), intent(in) :: isotherm
         real(r8), intent(in) :: n
@@ -73,7 +75,7 @@ contains
         call integrate(rule, merge(eta + 1.0_r8/beta, eta, pairs), pairs, sums)
     end subroutine fermi_dirac_integrals
 
-    !> Points for all eta up to `eta_most`; none where it takes too many.
+    !> Points for all eta up to `eta_most`; none if it needs too many.
     pure subroutine start(rule, beta, eta_most, pairs)
         type(rule_t), intent(inout) :: rule
         real(r8), intent(in) :: beta, eta_most
@@ -104,8 +106,8 @@ contains
         end do
     end subroutine start
 
-    !> Find the chemical potential over kT, with rest mass where there are pairs. By Newton's method: without pairs in ln n over
-    !> eta, from below, where it is concave; with pairs in ln n over ln psi, kept within bounds.
+    !> Find the chemical potential over kT, with rest mass if there are pairs. By Newton's method: without pairs for ln n as
+    !> a function of eta, from below, where it is concave; with pairs for ln n as a function of ln psi, kept within bounds.
     pure subroutine solve(rule, isotherm, n, pairs, potential, ok)
         type(rule_t), intent(in) :: rule
         type(isotherm_t), intent(in) :: isotherm
@@ -141,7 +143,7 @@ contains
             if (.not. (next >= least .and. next <= most)) next = 0.5_r8*(least + most)
             change = abs(next - potential)
             potential = next
-            ! What the last step leaves is its square.
+            ! The error after the last step is its square.
             ok = change <= 1.0e-9_r8*merge(potential, 1.0_r8, pairs)
             if (ok) exit
         end do
@@ -209,7 +211,7 @@ contains
         d(1, 2) = -(2.0_r8*f(1) + 4.0_r8*a*f(2) + a**2*f(3))
     end subroutine odd_derivatives
 
-    !> All integrals, at a chemical potential over kT, with rest mass where there are pairs.
+    !> All integrals, at a chemical potential over kT, with rest mass if there are pairs.
     pure subroutine integrate(rule, potential, pairs, sums)
         type(rule_t), intent(in) :: rule
         real(r8), intent(in) :: potential
@@ -231,7 +233,7 @@ contains
                 cycle
             end if
 
-            ! Positrons: w changes its sign, and an odd derivative in it does.
+            ! Positrons: w changes its sign, and so does an odd derivative in it.
             ap = rule%at(i) + potential
             fp = occupation(ap)
             call even_derivatives(fp, ap*fp, ap**2*fp, dp)
@@ -244,7 +246,7 @@ contains
             if (potential > nearly_neutral) then
                 d(0::2, :) = d(0::2, :) - dp(0::2, :)
             else
-                ! As polynomials of f(a) and f(a_p), divided by the difference, which is known by itself.
+                ! As polynomials of f(a) and f(a_p), divided by the difference, which is known directly.
                 sum = f(0) + fp(0)
                 difference = 2.0_r8*sinh(potential)*exp(-rule%at(i))/((1.0_r8 + exp(-a))*(1.0_r8 + exp(-ap)))
                 df(0) = difference
@@ -259,7 +261,7 @@ contains
         end do
     end subroutine integrate
 
-    !> From derivatives at constant chemical potential to those at constant density.
+    !> Convert derivatives at constant chemical potential to those at constant density.
     pure subroutine transform(sums, isotherm, n, eta, pairs, u, positrons)
         type(integrals_t), intent(in) :: sums
         type(isotherm_t), intent(in) :: isotherm
@@ -270,14 +272,14 @@ contains
         real(r8) :: change(0:2)
         integer :: i
 
-        ! w = beta (eta + shift), where shift, 0 at the point, keeps the density at n (1 + xi); to the third order in all.
+        ! w = beta (eta + shift), where shift, 0 at the point, keeps the density at n (1 + xi); to the third order in total.
         do i = 1, 4
             remainder = one_plus_xi(n) - density_at(shift)
             remainder%c(0, 0) = 0.0_r8
             shift = shift + (1.0_r8/sums%net(1, 0))*remainder
         end do
 
-        ! dF/dn = w; dF/dT = -dP/dT at constant w; the second one has the density's change at constant w besides.
+        ! dF/dn = w; dF/dT = -dP/dT at constant w; the second one also contains the density's change at constant w.
         change = n*isotherm%beta*shift%c(0, :)
         change(0) = n*isotherm%beta*eta
         energy%c(0, 0) = change(0) - sums%pressure(0)
@@ -300,7 +302,7 @@ contains
 
     contains
 
-        !> The density at w = beta (eta + shift) and beta (1 + tau), less that at the point.
+        !> The density at w = beta (eta + shift) and beta (1 + tau), minus that at the point.
         pure type(taylor_t) function density_at(shift) result(density)
             type(taylor_t), intent(in) :: shift
             type(taylor_t) :: tau, square

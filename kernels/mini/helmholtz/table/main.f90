@@ -1,4 +1,4 @@
-!> pw-eos-table: makes the table of the equation of state of degenerate matter.
+!> pw-eos-table: computes the table of the equation of state of degenerate matter.
 program main
     !$ use omp_lib, only: omp_get_max_threads
     use eos_table, only: eos_table_t, provenance_t
@@ -30,10 +30,10 @@ program main
     threads = 1
     !$ threads = omp_get_max_threads()
     configuration = pagewise_built_configuration()
-    call options%start(program, 'makes the table of the free energy of electrons and positrons, for the equation of state')
-    call options%add('output', option_text, 'helmholtz.h5', 'the file to write')
-    call options%add('densities', option_count, '541', 'how many points from 1e-12 to 1e15 g/cm^3', lowest=2_i8)
-    call options%add('temperatures', option_count, '201', 'how many points from 1e3 to 1e13 K', lowest=2_i8)
+    call options%start(program, 'computes the table of the free energy of electrons and positrons, for the equation of state')
+    call options%add('output', option_text, 'helmholtz.h5', 'file to write')
+    call options%add('densities', option_count, '541', 'number of points from 1e-12 to 1e15 g/cm^3', lowest=2_i8)
+    call options%add('temperatures', option_count, '201', 'number of points from 1e3 to 1e13 K', lowest=2_i8)
     call options%add('threads', option_count, to_text(threads), 'threads', lowest=1_i8)
     call read_command_line(options, program, configuration, answered, error)
     call stop_on(program, error)
@@ -66,12 +66,12 @@ program main
     end if
     call stop_on(program, error)
     call end_by_signal()
-    print '(a)', program//': '//path//' has '//to_text(densities)//' x '//to_text(temperatures)//' points, made in '// &
+    print '(a)', program//': '//path//' has '//to_text(densities)//' x '//to_text(temperatures)//' points, computed in '// &
         to_text(wall_seconds() - begin, 'f0.1')//' s by '//to_text(threads)//' thread(s)'
 
 contains
 
-    !> The words of the command line, a blank between.
+    !> The words of the command line, separated by blanks.
     function command_line() result(text)
         character(:), allocatable :: text
         integer :: length

@@ -1,7 +1,8 @@
 !> Electrons and positrons in equilibrium: the free energy and its derivatives at a density and a temperature.
 !>
-!> Three methods share the plane: the fugacity series where eta is at most -3, Sommerfeld's expansion where the Fermi energy is at
-!> least 50 kT, the trapezoidal rule between; each is right to many more digits than the table asks for beyond its bounds, too.
+!> Three methods cover the plane: the fugacity series if eta is at most -3, Sommerfeld's expansion if the Fermi energy is at
+!> least 50 kT, the trapezoidal rule between; each is correct to many more digits than the table requires, also beyond its
+!> bounds.
 module eos_table_pair_plasma
     use eos_table_boltzmann, only: boltzmann_most, isotherm_t
     use eos_table_cold, only: cold_point, fermi_momentum, kinetic_energy
@@ -17,7 +18,7 @@ module eos_table_pair_plasma
 
     integer, parameter, public :: n_functions = 9        !< f, f_x, f_T, f_xx, f_TT, f_xT, f_xxT, f_xTT, f_xxTT
     integer, parameter, public :: n_positron_values = 4  !< ln n_pos, d/dx, d/dT, d2/dxdT
-    ! How often each function is derived in x and in T, and those of the positrons.
+    ! The orders of each function's derivatives in x and in T, and of those of the positrons.
     integer, parameter :: in_x(n_functions) = [0, 1, 0, 2, 0, 1, 2, 1, 2]
     integer, parameter :: in_t(n_functions) = [0, 0, 1, 0, 2, 1, 1, 2, 2]
     integer, parameter :: positrons_in_x(n_positron_values) = [0, 1, 0, 1], positrons_in_t(n_positron_values) = [0, 0, 1, 1]
@@ -27,7 +28,7 @@ module eos_table_pair_plasma
 
     real(r8), parameter, public :: unit_density = 8.0_r8*pi/compton_wavelength**3   !< n_0 = 8 pi (m c/h)^3 [1/cm^3]
 
-    !> All that is wanted of one temperature.
+    !> All that is needed at one temperature.
     type, public :: plasma_t
         private
         real(r8) :: temperature = 0.0_r8
@@ -50,7 +51,7 @@ contains
         f = avogadro*electron_rest_energy*cold_point(avogadro*x/unit_density)/[1.0_r8, x, x**2]
     end function cold_electrons
 
-    !> Begin with a temperature [K].
+    !> Set the temperature [K].
     subroutine start(self, temperature)
         class(plasma_t), intent(inout) :: self
         real(r8), intent(in) :: temperature
@@ -60,8 +61,8 @@ contains
         call self%isotherm%start(temperature*(boltzmann/electron_rest_energy))
     end subroutine start
 
-    !> At x = rho Ye [g/cm^3]: the nine functions of the thermal part of the free energy f [erg/g and by g/cm^3 and K], and the four
-    !> of the positrons' number density [1/cm^3]. `method` asks for one method, in tests. No solution: exit_check.
+    !> At x = rho Ye [g/cm^3]: the nine functions of the thermal part of the free energy f [erg/g, per g/cm^3 and K], and
+    !> the four of the positrons' number density [1/cm^3]. `method` selects one method, in tests. No solution: exit_check.
     subroutine point(self, x, thermal, positrons, error, method)
         class(plasma_t), intent(in) :: self
         real(r8), intent(in) :: x
@@ -100,11 +101,11 @@ contains
             positrons(i) = derivative(ln_positrons, positrons_in_x(i), positrons_in_t(i))
         end do
         positrons(1) = positrons(1) + log(unit_density)
-        ! What is no number compares to nothing.
+        ! Comparisons with NaN are false.
         if (ok .and. all(abs(thermal) <= huge(1.0_r8)) .and. all(abs(positrons) <= huge(1.0_r8))) return
         call error%raise(exit_check, 'no chemical potential found for rho Ye = '//to_text(x, 'es12.5')//' g/cm^3, T = '// &
                          to_text(self%temperature, 'es12.5')//' K', 'eos_table_pair_plasma', &
-                         'tell the maintainers: the method is meant to hold from 1e-12 to 1e15 g/cm^3 and 1e3 to 1e13 K')
+                         'report this bug: the method must work from 1e-12 to 1e15 g/cm^3 and 1e3 to 1e13 K')
 
     contains
 

@@ -1,11 +1,12 @@
-!> Strongly degenerate electrons: Sommerfeld's expansion about the Fermi surface, in differences to the gas without temperature.
+!> Strongly degenerate electrons: Sommerfeld's expansion about the Fermi surface, as differences from the gas at zero
+!> temperature.
 !>
 !> The density is the mean of G(E) = p(E)^3/3 over the kernel k(t) = 1/(4 cosh^2(t/2)) about the chemical potential w,
 !>     n = < G(w + beta t) >,   P = < H(w + beta t) >,   H' = G,
 !> so that, with G's Taylor coefficients c(m) at w, n = G(w) + sum_j kappa(j) beta^(2j) c(2j), kappa(j) = < t^(2j) > =
 !> 2 (2j)! (1 - 2^(1-2j)) zeta(2j) (Sommerfeld, Z. Phys. 47, 1, 1928; Chandrasekhar 1939, chapter X, eq. 169 on). The series is
-!> asymptotic; where w is 50 kT and more, its best terms, and what it leaves out (states below zero momentum, positrons), are
-!> of the order exp(-50). The chemical potential is found as its distance from the Fermi energy of the cold gas.
+!> asymptotic; if w is 50 kT or more, its smallest terms, and what it omits (states below zero momentum, positrons), are
+!> of the order exp(-50). The chemical potential is computed as its distance from the Fermi energy of the cold gas.
 module eos_table_sommerfeld
     use eos_table_boltzmann, only: isotherm_t
     use eos_table_taylor, only: one_plus_tau, one_plus_xi, operator(*), operator(+), operator(-), operator(/), power, &
@@ -14,7 +15,7 @@ module eos_table_sommerfeld
     implicit none
     private
 
-    !> The least Fermi energy over kT that the expansion is for.
+    !> The smallest Fermi energy over kT for the expansion.
     real(r8), parameter, public :: sommerfeld_least = 50.0_r8
     integer, parameter :: n_terms = 17
 
@@ -47,8 +48,8 @@ contains
         end do
     end function kernel_moments
 
-    !> At a density n [n_0] and a temperature: the free energy per electron less that without temperature, u [m c^2], and the
-    !> logarithm of the positrons' density [n_0].
+    !> At a density n [n_0] and a temperature: the free energy per electron minus that at zero temperature, u [m c^2], and
+    !> the logarithm of the positrons' density [n_0].
     pure subroutine sommerfeld_expansion(isotherm, kappa, n, u, positrons)
         type(isotherm_t), intent(in) :: isotherm
         real(r8), intent(in) :: kappa(:), n
@@ -80,8 +81,8 @@ contains
         end do
         call coefficients(q2, energy, beta, c)
 
-        ! n w - P less the same at the Fermi energy: w n is moved by delta n, P without temperature by the integral of G over
-        ! delta, which is taken from w backwards, and P by the kernel's width.
+        ! n w - P minus the same at the Fermi energy: w n changes by delta n, P at zero temperature by the integral of G over
+        ! delta, which is evaluated backwards from w, and P by the kernel's width.
         before = delta/beta
         u = taylor_t()
         do m = 7, 1, -1
@@ -96,7 +97,7 @@ contains
     end subroutine sommerfeld_expansion
 
     !> The Taylor coefficients of G = p^3/3 in the energy, times beta^m, at the momentum squared q2 and the energy with rest mass.
-    !> G^(2/3) is a quadratic polynomial Q, so that 2 Q G' = 3 Q' G joins three of them.
+    !> G^(2/3) is a quadratic polynomial Q, so that 2 Q G' = 3 Q' G relates three of them.
     pure subroutine coefficients(q2, energy, beta, c)
         type(taylor_t), intent(in) :: q2, energy, beta
         type(taylor_t), intent(out) :: c(0:2*n_terms)

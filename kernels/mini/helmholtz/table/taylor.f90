@@ -1,9 +1,10 @@
-!> Arithmetic of Taylor polynomials in two variables: a function and its derivatives up to the second in each, all at once.
+!> Arithmetic of Taylor polynomials in two variables: a function and its derivatives up to the second in each, computed
+!> together.
 !>
-!> A quantity Q(x, T) about a point stands as Q = sum c(i, j) xi**i tau**j for i, j = 0, 1, 2, where x = x0 (1 + xi) and
-!> T = T0 (1 + tau). What is of higher order in either variable is dropped, which no kept coefficient depends on. So derivatives
-!> of formulas need no formulas of their own; the method is old, see Griewank and Walther, Evaluating Derivatives (SIAM, 2008),
-!> chapter 13.
+!> A quantity Q(x, T) about a point is represented as Q = sum c(i, j) xi**i tau**j for i, j = 0, 1, 2, where x = x0 (1 + xi)
+!> and T = T0 (1 + tau). Terms of higher order in either variable are dropped; no kept coefficient depends on them.
+!> Derivatives of formulas then need no separate formulas; the method is old, see Griewank and Walther, Evaluating
+!> Derivatives (SIAM, 2008), chapter 13.
 module eos_table_taylor
     use, intrinsic :: iso_c_binding, only: c_double
     use pw_kinds, only: r8
@@ -148,7 +149,8 @@ contains
         r = multiply(a, power(b, -1.0_r8))
     end function divide
 
-    !> The function whose derivatives of order k at a's value, by k!, are f(k): f(0) + f(1) u + ... where u = a - value.
+    !> The function whose derivatives of order k at a's value, divided by k!, are f(k): f(0) + f(1) u + ... where u = a -
+    !> value.
     pure type(taylor_t) function compose(f, a) result(r)
         real(r8), intent(in) :: f(0:4)
         type(taylor_t), intent(in) :: a
@@ -158,7 +160,7 @@ contains
         u = a
         u%c(0, 0) = 0.0_r8
         r = scaled(f(4), u)
-        ! Five factors u make at least a fifth order: nothing of it is kept.
+        ! Five factors u give at least fifth order, of which nothing is kept.
         do k = 3, 1, -1
             r%c(0, 0) = f(k)
             r = multiply(r, u)

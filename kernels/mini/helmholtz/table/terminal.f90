@@ -1,4 +1,4 @@
-!> What a program of many seconds owes to whoever waits for it: interrupts are heard, and progress is shown (terminal.h).
+!> For programs that take many seconds: handle interrupts and show progress (terminal.h).
 module eos_table_terminal
     use, intrinsic :: iso_c_binding, only: c_int32_t
     use, intrinsic :: iso_fortran_env, only: error_unit
@@ -9,9 +9,9 @@ module eos_table_terminal
     private
 
     integer, parameter :: bar = 40          ! characters
-    integer, parameter :: line_percent = 10 ! how often a line is printed where there is no terminal
+    integer, parameter :: line_percent = 10 ! interval of printed lines without a terminal
 
-    !> Progress on standard error: a bar where that is a terminal, a line at each 10 % otherwise.
+    !> Progress on standard error: a bar if that is a terminal, a line at each 10 % otherwise.
     type, public :: progress_t
         private
         character(:), allocatable :: program
@@ -45,12 +45,12 @@ module eos_table_terminal
 
 contains
 
-    !> Whether a signal came that asks to end.
+    !> Whether a signal requested termination.
     logical function interrupted()
         interrupted = c_signal() /= 0
     end function interrupted
 
-    !> Begin; `total` pieces of work are to be done.
+    !> Begin; the work has `total` pieces.
     subroutine start(self, program, total)
         class(progress_t), intent(inout) :: self
         character(*), intent(in) :: program
@@ -62,7 +62,7 @@ contains
         self%terminal = c_seen() /= 0
     end subroutine start
 
-    !> So many more pieces are done. One thread at a time.
+    !> Report this many more finished pieces. One thread at a time.
     subroutine advance(self, pieces)
         class(progress_t), intent(inout) :: self
         integer(i8), intent(in) :: pieces
@@ -83,7 +83,7 @@ contains
         flush (error_unit)
     end subroutine advance
 
-    !> Leave the line of the bar.
+    !> End the line of the bar.
     subroutine finish(self)
         class(progress_t), intent(inout) :: self
 

@@ -1,17 +1,17 @@
-/* What a program of many seconds owes to whoever waits for it: it hears interrupts, and knows whether a person looks on. */
+/* For programs that take many seconds: handle interrupts, and detect a terminal. */
 #ifndef PW_TERMINAL_H
 #define PW_TERMINAL_H
 
 #include <stdint.h>
 
-/* From now on note the signals that ask to end (hang-up, interrupt, termination) instead of ending at once. One that was
-   ignored before stays so. */
+/* From now on record the signals that request termination (hang-up, interrupt, termination) instead of ending at once. A
+   signal that was ignored before stays ignored. */
 void pw_terminal_watch(void);
 
-/* The signal that came first; 0 where none did. */
+/* The first signal received; 0 if none. */
 int32_t pw_terminal_signal(void);
 
-/* End by that signal, as if it had not been noted. */
+/* End by that signal, as if it had not been recorded. */
 void pw_terminal_end(void);
 
 /* Whether standard error is a terminal. */

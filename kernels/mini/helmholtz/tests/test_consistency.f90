@@ -1,5 +1,5 @@
 !> Thermodynamics at random points over the whole table: Maxwell's relations; derivatives are those of the values; values and
-!> first derivatives are continuous from cell to cell; a second way to them agrees.
+!> first derivatives are continuous from cell to cell; an independent evaluation agrees.
 program test_consistency
     use helmholtz, only: c_abar, c_cp, c_cs, c_cv, c_deda, c_dedd, c_dedt, c_dedz, c_dens, c_dpda, c_dpdd, c_dpdt, c_dpdz, &
         c_dsda, c_dsdd, c_dsdt, c_dsdz, c_eint, c_entr, c_gam1, c_gam2, c_gam3, c_nabla, c_pres, c_temp, c_zbar, &
@@ -29,7 +29,7 @@ program test_consistency
     call derivatives(eos)
     call load(plain, .false.)
     call derivatives(plain)
-    if (failures > 0) error stop 'the equation of state is not consistent'
+    if (failures > 0) error stop 'the equation of state is inconsistent'
 
 contains
 
@@ -54,8 +54,8 @@ contains
         call expect(all(worst < tolerance), 'the Maxwell relations do not hold')
     end subroutine maxwell
 
-    !> cp, the adiabatic exponents and the speed of sound from the derivatives, by other formulas than rows.c has. The difference
-    !> of cp and cv, and d ln(T)/d ln(rho) at constant entropy, come from the entropy.
+    !> cp, the adiabatic exponents and the speed of sound from the derivatives, by other formulas than those of rows.c. The
+    !> difference of cp and cv, and d ln(T)/d ln(rho) at constant entropy, come from the entropy.
     subroutine exponents()
         real(r8) :: worst(5)
 
@@ -86,10 +86,10 @@ contains
                                  wanted(3), scale)
             worst = max(worst, maxval(abs(state(i, [c_pres, c_eint, c_entr]) - wanted)/scale))
         end do
-        call expect(worst < 2.0e-12_r8, 'a second way differs by '//to_text(worst, 'es10.2e3'))
+        call expect(worst < 2.0e-12_r8, 'the independent evaluation differs by '//to_text(worst, 'es10.2e3'))
     end subroutine second_way
 
-    !> Central differences of p, e, s by T, rho, abar and zbar. Rounding errors of the values, which their parts have, are
+    !> Central differences of p, e, s with respect to T, rho, abar and zbar. Rounding errors of the parts of the values are
     !> allowed for; steps are short, but where one crosses the nodes of the table or Gamma = 1 third derivatives jump.
     subroutine derivatives(eos)
         type(helmholtz_t), intent(in) :: eos
@@ -124,8 +124,8 @@ contains
                     if (far > 0.0_r8) bad = bad + 1
                 end do
             end do
-            ! Of 60000: where Coulomb corrections begin or end within the step, and where pairs set in so steeply that the
-            ! interpolated dp/drho of the electrons is below zero, and taken for zero.
+            ! Of 60000: where Coulomb corrections begin or end within the step, and where pairs appear so steeply that the
+            ! interpolated dp/drho of the electrons is below zero, and treated as zero.
             call expect(bad < merge(30, 10, eos%coulomb), &
                         to_text(bad)//' derivatives by column '//to_text(by(j))//' are not those of the values')
         end do

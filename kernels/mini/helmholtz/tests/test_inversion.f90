@@ -1,5 +1,5 @@
-!> From density and temperature to energy, pressure, entropy and back; the same bits however zones are grouped into rows; few
-!> columns are those of all; and what is wrong is named.
+!> From density and temperature to energy, pressure, entropy and back; the same bits for every grouping of zones into rows;
+!> the few columns equal those of all; and faults are named.
 program test_inversion
     use, intrinsic :: ieee_arithmetic, only: ieee_positive_inf, ieee_quiet_nan, ieee_value
     use helmholtz, only: c_abar, c_cs, c_dedt, c_dens, c_dpdt, c_dsdt, c_eint, c_entr, c_gam1, c_pres, c_temp, c_zbar, &
@@ -34,7 +34,7 @@ program test_inversion
 contains
 
     !> Temperatures come back to 1e-10, or where the problem forbids that, its condition number being kappa = |q/(T dq/dT)|, to
-    !> 30 epsilon kappa; from first guesses that are wrong by the factor `guess` (0: none).
+    !> 30 epsilon kappa; from first guesses wrong by the factor `guess` (0: none).
     subroutine round_trips(eos, guess)
         type(helmholtz_t), intent(in) :: eos
         real(r8), intent(in) :: guess
@@ -61,7 +61,7 @@ contains
             end do
             print '(a, i0, a, f0.2, 3(a, i0))', 'mode ', mode, ', guess ', guess, ': of ', n, ' zones ', forbidden, &
                 ' are worse than 1e-10, and wrong ', bad
-            ! A guess far off may lead to the other state of those with and without Coulomb corrections.
+            ! A distant guess may lead to the other one of the states with and without Coulomb corrections.
             call expect(bad == 0 .or. (eos%coulomb .and. guess > 2.0_r8 .and. bad < n/10), &
                         to_text(bad)//' temperatures are lost in mode '//to_text(mode))
         end do
@@ -96,7 +96,7 @@ contains
                 end associate
                 if (few) then
                     call expect(all(abs(whole(:, few_columns) - parts(:, few_columns)) <= rounding*(abs(whole(:, few_columns)) + &
-                                    spread(least, 1, m))), 'few columns are other ones')
+                                    spread(least, 1, m))), 'few columns differ')
                 else
                     call expect(all(abs(whole - parts) <= 0.0_r8), 'a zone depends on its row in mode '//to_text(mode))
                 end if
@@ -110,28 +110,28 @@ contains
 
         nan = ieee_value(nan, ieee_quiet_nan)
         infinity = ieee_value(infinity, ieee_positive_inf)
-        call wrong(given_temperature, c_dens, -1.0_r8, 'density must be above zero')
-        call wrong(given_temperature, c_dens, 0.0_r8, 'density must be above zero')
-        call wrong(given_temperature, c_dens, nan, 'density must be above zero')
-        call wrong(given_temperature, c_dens, 1.0e17_r8, 'outside the table')
-        call wrong(given_energy, c_dens, 1.0e-13_r8, 'outside the table')
-        call wrong(given_temperature, c_dens, infinity, 'outside the table')
-        call wrong(given_temperature, c_temp, 999.0_r8, 'temperature is outside')
-        call wrong(given_temperature, c_temp, 1.1e13_r8, 'temperature is outside')
-        call wrong(given_temperature, c_temp, -1.0e7_r8, 'temperature is outside')
-        call wrong(given_temperature, c_temp, nan, 'temperature is outside')
+        call wrong(given_temperature, c_dens, -1.0_r8, 'density')
+        call wrong(given_temperature, c_dens, 0.0_r8, 'density')
+        call wrong(given_temperature, c_dens, nan, 'density')
+        call wrong(given_temperature, c_dens, 1.0e17_r8, 'rho*Ye')
+        call wrong(given_energy, c_dens, 1.0e-13_r8, 'rho*Ye')
+        call wrong(given_temperature, c_dens, infinity, 'rho*Ye')
+        call wrong(given_temperature, c_temp, 999.0_r8, 'temperature')
+        call wrong(given_temperature, c_temp, 1.1e13_r8, 'temperature')
+        call wrong(given_temperature, c_temp, -1.0e7_r8, 'temperature')
+        call wrong(given_temperature, c_temp, nan, 'temperature')
         call wrong(given_temperature, c_abar, 0.0_r8, 'mean mass number')
         call wrong(given_temperature, c_zbar, -6.0_r8, 'mean mass number')
         call wrong(given_temperature, c_zbar, nan, 'mean mass number')
-        call wrong(given_energy, c_eint, 1.0_r8, 'less than at the lowest')
-        call wrong(given_energy, c_eint, -1.0e18_r8, 'less than at the lowest')
-        call wrong(given_energy, c_eint, 1.0e45_r8, 'more than at the highest')
-        call wrong(given_energy, c_eint, nan, 'no finite number')
-        call wrong(given_pressure, c_pres, 1.0_r8, 'less than at the lowest')
-        call wrong(given_pressure, c_pres, 1.0e50_r8, 'more than at the highest')
-        call wrong(given_pressure, c_pres, infinity, 'no finite number')
-        call wrong(given_entropy, c_entr, -1.0e20_r8, 'less than at the lowest')
-        call wrong(given_entropy, c_entr, 1.0e40_r8, 'more than at the highest')
+        call wrong(given_energy, c_eint, 1.0_r8, 'lowest')
+        call wrong(given_energy, c_eint, -1.0e18_r8, 'lowest')
+        call wrong(given_energy, c_eint, 1.0e45_r8, 'highest')
+        call wrong(given_energy, c_eint, nan, 'finite')
+        call wrong(given_pressure, c_pres, 1.0_r8, 'lowest')
+        call wrong(given_pressure, c_pres, 1.0e50_r8, 'highest')
+        call wrong(given_pressure, c_pres, infinity, 'finite')
+        call wrong(given_entropy, c_entr, -1.0e20_r8, 'lowest')
+        call wrong(given_entropy, c_entr, 1.0e40_r8, 'highest')
     end subroutine wrong_zones
 
     !> Of a row of 150, zone 133 is wrong.
@@ -151,7 +151,7 @@ contains
         if (error%failed()) error stop 'a good row fails'
         row(133, column) = value
         call eos%rows(mode, 150, row, error)
-        call expect(error%code == exit_check, 'a bad row passes: '//why)
+        call expect(error%code == exit_check, 'a bad row is accepted: '//why)
         if (.not. error%failed()) return
         call expect(index(error%message, 'zone 133 of') > 0, 'another zone is named: '//error%message)
         call expect(index(error%message, why) > 0, 'another reason is given: '//error%message)

@@ -1,4 +1,4 @@
-!> The equation of state where its analytic form is known, and beside published values.
+!> The equation of state where its analytic form is known, and against published values.
 program test_limits
     use helmholtz, only: c_abar, c_cs, c_dens, c_eint, c_entr, c_eta, c_gam1, c_nele, c_npos, c_pres, c_temp, c_zbar, &
         given_temperature, helmholtz_t, n_columns
@@ -20,7 +20,7 @@ program test_limits
     call pairs()
     call another_program()
     call one_component_plasma()
-    if (failures > 0) error stop 'a limit is missed'
+    if (failures > 0) error stop 'a limit is wrong'
 
 contains
 
@@ -52,7 +52,7 @@ contains
         light = radiation_constant*temp**4
         pres = (n_ions + n_ele*(1.0_r8 + n_ele*lambda3/2.0_r8**3.5_r8))*kt + light/3.0_r8
         eint = (1.5_r8*(n_ions + n_ele*(1.0_r8 + 1.25_r8*theta + n_ele*lambda3/2.0_r8**3.5_r8))*kt + light)/dens
-        ! (1 + 15/8 theta) lies in the partition function, and 15/8 theta more in the mean energy.
+        ! (1 + 15/8 theta) is in the partition function, and 15/8 theta more in the mean energy.
         entr = n_ions*(2.5_r8 - log(n_ions*(planck/sqrt(2.0_r8*pi*a/avogadro*kt))**3)) + &
                n_ele*(2.5_r8 - log(0.5_r8*n_ele*lambda3) + 3.75_r8*theta)
         entr = (boltzmann*entr + 4.0_r8*light/(3.0_r8*temp))/dens
@@ -112,7 +112,8 @@ contains
         call expect_near(zone(c_cs), speed_of_light/sqrt(3.0_r8), 0.2_r8, 'sound in radiation')
     end subroutine radiation
 
-    !> Ultra-relativistic pairs beside radiation: p = 11/12 a T^4, less 7/12 a T^4 times 15/(7 pi^2) (mc^2/kT)^2; n of either kind
+    !> Ultra-relativistic pairs beside radiation: p = 11/12 a T^4, minus 7/12 a T^4 times 15/(7 pi^2) (mc^2/kT)^2; n of
+    !> either kind
     !> 12 pi zeta(3) (kT/hc)^3 (Landau & Lifshitz, Statistical Physics I, section 105).
     subroutine pairs()
         real(r8), parameter :: dens = 1.0_r8, temp = 1.0e12_r8, zeta3 = 1.2020569031595943_r8
@@ -131,7 +132,7 @@ contains
         call expect_near(zone(c_eta), -sqrt(mass2), 1.0e-6_r8, 'chemical potential of pairs')
     end subroutine pairs
 
-    !> Electrons and positrons as pynucastro 3.1.0 has them (Smith et al., ApJ 947, 65, 2023; class ElectronEOS, Gauss quadrature
+    !> Electrons and positrons by pynucastro 3.1.0 (Smith et al., ApJ 947, 65, 2023; class ElectronEOS, Gauss quadrature
     !> after Gong et al. 2001, constants of CODATA 2022), Ye = 1/2: density, temperature, pressure and specific internal energy of
     !> both kinds, eta, n_pos. Its energy of a positron includes 2 m c^2.
     subroutine another_program()

@@ -1,4 +1,4 @@
-!> Tables that cannot be used are refused, by name: missing, of another kind, cut short, damaged, of other shapes or points.
+!> Unusable tables are refused by name: missing, of another kind, truncated, damaged, of other shapes or points.
 program test_load
     use helmholtz, only: c_abar, c_dens, c_eint, c_pres, c_temp, c_zbar, given_temperature, helmholtz_t, n_columns
     use helmholtz_constants, only: r => gas_constant, radiation_constant
@@ -32,13 +32,13 @@ program test_load
     call cut_short()
     call refused('short.h5', exit_system, 'short.h5')
     call make(other_schema)
-    call refused(path, exit_usage, 'it is no '//schema)
+    call refused(path, exit_usage, schema)
     call make(no_schema)
-    call refused(path, exit_usage, 'it is no '//schema)
+    call refused(path, exit_usage, schema)
     call make(damaged)
-    call refused(path, exit_usage, 'thermal is damaged')
+    call refused(path, exit_usage, 'thermal')
     call make(other_shape)
-    call refused(path, exit_usage, 'positrons has another shape')
+    call refused(path, exit_usage, 'positrons')
     call make(uneven)
     call refused(path, exit_usage, 'not evenly spaced')
     call make(above_zero)
@@ -47,11 +47,11 @@ program test_load
     call refused(path, exit_usage, 'not finite')
     call make(without)
     call refused(path, exit_system, 'cold')
-    if (failures > 0) error stop 'tables are not told apart'
+    if (failures > 0) error stop 'tables are not distinguished'
 
 contains
 
-    !> A table of f = -R T (x/T)^(-1/2) in place of the thermal part, and of 10 + ln(x) in place of the cold one; with a fault.
+    !> A table of f = -R T (x/T)^(-1/2) instead of the thermal part, and of 10 + ln(x) instead of the cold one; with a fault.
     subroutine make(fault)
         integer, intent(in) :: fault
         type(file_t) :: file
@@ -120,7 +120,7 @@ contains
         row = 0.0_r8
         row(1, [c_dens, c_temp, c_abar, c_zbar]) = [2.0_r8*x, t, 4.0_r8, 2.0_r8]
         eos%coulomb = .false.
-        call eos%load(path, pages_none, error)   ! in place of the one before
+        call eos%load(path, pages_none, error)   ! instead of the previous one
         call eos%rows(given_temperature, 1, row, error)
         call expect(.not. error%failed(), 'a good zone fails')
         f = -r*t**1.5_r8/sqrt(x)
@@ -152,7 +152,7 @@ contains
         integer, intent(in) :: code
 
         call eos%load(path, pages_none, error)
-        call expect(error%failed(), 'this one is taken: '//path//', '//why)
+        call expect(error%failed(), 'accepted: '//path//', '//why)
         if (.not. error%failed()) return
         call expect(error%code == code, 'another exit code: '//error%message)
         call expect(index(error%message, why) > 0 .and. index(error%message, path) > 0, 'another reason: '//error%message)

@@ -1,4 +1,4 @@
-"""pw-helmholtz: all modes and states, its record, and how it fails."""
+"""pw-helmholtz: all modes and states, its record, and its failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FINE, CHECK, USAGE, SYSTEM = 0, 1, 2, 4
 
 
 class Program:
-    """pw-helmholtz of one build, run in a folder of its own."""
+    """pw-helmholtz of one build, run in its own folder."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self.path, self.folder = path, folder
@@ -40,35 +40,35 @@ def program(in_build: Callable[[str], Path], tmp_path: Path) -> Program:
 
 
 def test_the_region_of_the_record_is_the_timer(program: Program) -> None:
-    told = program.run("--zones", "3000", "--threads", "2")
-    (eos,) = told["regions"]
+    result = program.run("--zones", "3000", "--threads", "2")
+    (eos,) = result["regions"]
     assert (eos["path"], eos["calls"], eos["threads"]) == ("eos", 2 * 2, 2)
     for name in ("seconds", "seconds_mean_of_threads", "seconds_exclusive"):
-        assert eos[name] == pytest.approx(sum(told["seconds"]["repetitions"]), rel=0.01)
+        assert eos[name] == pytest.approx(sum(result["seconds"]["repetitions"]), rel=0.01)
 
 
 @pytest.mark.parametrize("mode", ["rt", "re", "rp", "rs"])
 @pytest.mark.parametrize("points", ["plane", "stellar", "rows"])
 def test_every_mode_finds_the_states(program: Program, mode: str, points: str) -> None:
     for more in ((), ("--few",), ("--no-coulomb", "--guess", "none"), ("--row", "37", "--threads", "2")):
-        told = program.run("--mode", mode, "--points", points, "--zones", "3000", *more)
-        assert told["validation"]["passed"], told["validation"]
-        assert told["metrics"]["evaluations_per_s"] > 0
+        result = program.run("--mode", mode, "--points", points, "--zones", "3000", *more)
+        assert result["validation"]["passed"], result["validation"]
+        assert result["metrics"]["evaluations_per_s"] > 0
 
 
 def test_the_record_counts_zones_and_table(program: Program) -> None:
-    told = program.run("--zones", "1000", "--row", "64", "--few")
-    assert told["kernel"] == "helmholtz"
-    assert told["sizes"]["elements"] == 1024, "whole rows"
-    assert told["sizes"]["element_bytes"] == 8 * 28
-    assert {array["name"] for array in told["pages"]["arrays"]} == {"zones", "eos table"}
-    assert len(told["seconds"]["repetitions"]) == 2
+    result = program.run("--zones", "1000", "--row", "64", "--few")
+    assert result["kernel"] == "helmholtz"
+    assert result["sizes"]["elements"] == 1024, "whole rows"
+    assert result["sizes"]["element_bytes"] == 8 * 28
+    assert {array["name"] for array in result["pages"]["arrays"]} == {"zones", "eos table"}
+    assert len(result["seconds"]["repetitions"]) == 2
     zone = 8 * (4 + 36 + 6) + 8 * 5
-    assert told["traffic"]["bytes_stream"] == 1024 * zone
+    assert result["traffic"]["bytes_stream"] == 1024 * zone
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "expected"),
     [
         (("--mode", "tr"), USAGE, "rt|re|rp|rs"),
         (("--zones", "0"), USAGE, "--zones"),
@@ -81,13 +81,15 @@ def test_the_record_counts_zones_and_table(program: Program) -> None:
         (("--zones", "10000000000000000"), USAGE, "zones"),
     ],
 )
-def test_what_is_wrong_is_named(program: Program, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_what_is_wrong_is_named(
+    program: Program, arguments: tuple[str, ...], code: int, expected: str
+) -> None:
     record = program.folder / "record.jsonl"
     done = program.attempt(*arguments, "--record", str(record))
     assert done.returncode == code, done.stdout + done.stderr
-    assert said in done.stderr
+    assert expected in done.stderr
     assert "remedy" in done.stderr
-    assert record.exists() == (code != USAGE), "failures are kept, mistakes on the command line are not"
+    assert record.exists() == (code != USAGE), "failures are recorded, mistakes on the command line are not"
     if record.exists():
         assert json.loads(record.read_text(encoding="utf-8"))["status"] == "failed"
 

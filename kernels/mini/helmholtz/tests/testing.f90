@@ -1,4 +1,4 @@
-!> What tests of the equation of state share: the table, expectations, random states that are always the same.
+!> Shared by the tests of the equation of state: the table, expectations, reproducible random states.
 module helmholtz_testing
     use helmholtz, only: c_abar, c_dens, c_temp, c_zbar, helmholtz_t
     use helmholtz_points, only: point, points_plane
@@ -39,7 +39,7 @@ contains
         error stop 'no table'
     end subroutine load
 
-    !> Expect a number but for a relative difference of `tolerance`.
+    !> Expect a number up to a relative difference of `tolerance`.
     subroutine expect_near(value, wanted, tolerance, what)
         real(r8), intent(in) :: value, wanted, tolerance
         character(*), intent(in) :: what

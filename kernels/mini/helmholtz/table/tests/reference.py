@@ -1,13 +1,13 @@
-"""Writes reference.csv: the free energy of electrons and positrons at points, by other means, in 90 digits.
+"""Writes reference.csv: the free energy of electrons and positrons at points, independently with 90 digits.
 
 Densities and pressures are Gauss-Legendre sums of the Fermi-Dirac integrals over panels about the Fermi
-surface, electrons less positrons by plain subtraction, the free energy of the cold gas subtracted likewise;
+surface, electrons minus positrons by plain subtraction, the free energy of the cold gas subtracted likewise;
 derivatives are central differences of free energies at 3 x 3 points, with steps of 1e-9 of density and
-temperature, whose error is of the order 1e-17. What cancels in that, 36 + 28 digits at worst, is why there
+temperature, whose error is of the order 1e-17. The cancellation of up to 36 + 28 digits is why there
 are 90.
 
-    python reference.py            the points that the file lacks (7 s each)
-    python reference.py --check    two points by 40 more Gauss points in each panel: digits that agree
+    python reference.py            the points missing in the file (7 s each)
+    python reference.py --check    two points with 40 more Gauss points in each panel: digits that agree
 """
 
 from __future__ import annotations

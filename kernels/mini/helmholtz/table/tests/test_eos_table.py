@@ -71,7 +71,9 @@ def coarse(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_file_says_what_it_is(coarse: Path) -> None:
     with h5py.File(coarse) as file:
-        told = {name: getattr(value, "decode", lambda v=value: v)() for name, value in file.attrs.items()}
+        attributes = {
+            name: getattr(value, "decode", lambda v=value: v)() for name, value in file.attrs.items()
+        }
         assert set(file) == set(SHAPES)
         for name, dataset in file.items():
             assert dataset.shape == SHAPES[name]
@@ -80,17 +82,17 @@ def test_the_file_says_what_it_is(coarse: Path) -> None:
             assert dataset.attrs["long_name"].decode()
             assert dataset.attrs["checksum"] == zlib.crc32(dataset[()].tobytes())
         assert file["thermal"].attrs["functions"].decode() == FUNCTIONS
-    assert told["schema"] == "pagewise.eos-table/1"
-    assert told["constants"] == "CODATA 2022"
-    assert {name: told[name] for name in CONSTANTS} == CONSTANTS
-    assert told["accuracy"] == 1e-10
-    assert list(told["dye_limits"]) == [1e-12, 1e15]
-    assert list(told["temperature_limits"]) == [1e3, 1e13]
-    assert told["program"] == "pw-eos-table"
-    assert "--densities 28" in told["command_line"]
-    assert told["version"]
-    assert told["compiler"]
-    made = np.datetime64(told["date"].rstrip("Z"), "s").astype(int)
+    assert attributes["schema"] == "pagewise.eos-table/1"
+    assert attributes["constants"] == "CODATA 2022"
+    assert {name: attributes[name] for name in CONSTANTS} == CONSTANTS
+    assert attributes["accuracy"] == 1e-10
+    assert list(attributes["dye_limits"]) == [1e-12, 1e15]
+    assert list(attributes["temperature_limits"]) == [1e3, 1e13]
+    assert attributes["program"] == "pw-eos-table"
+    assert "--densities 28" in attributes["command_line"]
+    assert attributes["version"]
+    assert attributes["compiler"]
+    made = np.datetime64(attributes["date"].rstrip("Z"), "s").astype(int)
     assert abs(time.time() - made) < 86400
 
 
@@ -191,11 +193,11 @@ def test_an_interrupt_leaves_nothing(program: Path, tmp_path: Path, number: sign
         assert running.stderr is not None
         assert "10 %" in running.stderr.readline()
         running.send_signal(number)
-        told = running.stderr.read()
+        output = running.stderr.read()
         assert running.wait(timeout=60) == -number
     finally:
         running.kill()
-    assert "100 %" not in told
+    assert "100 %" not in output
     assert not list(tmp_path.iterdir())
 
 
@@ -225,7 +227,7 @@ def test_progress(
     running = subprocess.Popen([program, *COARSE], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs)
     assert running.wait(timeout=60) == 0
     os.close(theirs)
-    told = os.read(ours, 100000).decode()
+    output = os.read(ours, 100000).decode()
     os.close(ours)
-    assert told.count("\n") == 1
-    assert "\rpw-eos-table [" + "#" * 40 + "] 100 %" in told
+    assert output.count("\n") == 1
+    assert "\rpw-eos-table [" + "#" * 40 + "] 100 %" in output

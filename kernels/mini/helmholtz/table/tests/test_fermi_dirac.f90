@@ -145,7 +145,7 @@ contains
         call expect(abs(value - wanted) <= 1.0e-8_r8*abs(unit), what)
     end subroutine near
 
-    !> What cannot be solved is said.
+    !> Failure to converge is reported.
     subroutine no_solution()
         type(isotherm_t) :: isotherm
         type(taylor_t) :: u, positrons

@@ -1,4 +1,4 @@
-!> What tests of the table share: expectations of numbers.
+!> Shared by the tests of the table: expectations of numbers.
 module eos_table_testing
     use mini_expectations, only: expect, failures
     use pw_kinds, only: r8
@@ -9,7 +9,7 @@ module eos_table_testing
 
 contains
 
-    !> That `value` is `wanted` to a relative tolerance.
+    !> Expect `value` to equal `wanted` to a relative tolerance.
     subroutine agree(what, value, wanted, tolerance)
         character(*), intent(in) :: what
         real(r8), intent(in) :: value, wanted, tolerance

@@ -1,4 +1,4 @@
-/* The proof: what the arrays lie on by the kernel's own accounting, and whether that is what was asked for. */
+/* Page verification: the pages that the arrays are on, by the operating system's accounting, against those requested. */
 #define _GNU_SOURCE
 #include "frames.h"
 #include "machine.h"
@@ -14,19 +14,19 @@
 #define MADV_COLLAPSE 25 /* Linux 6.1, asm-generic/mman-common.h */
 #endif
 
-/* A comparison refuses a run whose arrays have a smaller share of their bytes on the pages asked for. */
+/* The least share of an array's bytes on the requested pages; a run below it is excluded from comparisons. */
 static const double least_coverage = 0.99;
 
-/* What is known of the pages in one range of addresses, in bytes. */
+/* The pages in one range of addresses, in bytes. */
 struct range {
     uintptr_t start, end;
-    int64_t resident, thp, pool, pool_page_size; /* by smaps */
+    int64_t resident, thp, pool, pool_page_size; /* from smaps */
     bool thp_eligible;
-    int64_t multi_size;   /* on transparent huge pages of the wanted size, where that is not the full one */
-    int64_t largest_part; /* the page size of most of it, 0 where only smaps is known */
+    int64_t mthp;         /* on transparent huge pages of the requested size, if that is below the PMD size */
+    int64_t largest_part; /* the page size of most of it, 0 if only smaps is known */
 };
 
-/* The pages that hold bytes of the array, whole. */
+/* All pages that hold bytes of the array. */
 static struct range range_of(const struct pw_pages_array *array, int64_t page_size)
 {
     uintptr_t size = (uintptr_t)page_size;
@@ -35,7 +35,7 @@ static struct range range_of(const struct pw_pages_array *array, int64_t page_si
     return (struct range){.start = first / size * size, .end = (end + size - 1) / size * size};
 }
 
-/* Take in one line of an entry of smaps that lies in the range. */
+/* Add one line of an smaps entry inside the range. */
 static void add_line(struct range *range, const char *line, int64_t *page_size)
 {
     char name[32];
@@ -46,7 +46,7 @@ static void add_line(struct range *range, const char *line, int64_t *page_size)
     if (strcmp(name, "Rss") == 0) range->resident += bytes;
     if (strcmp(name, "AnonHugePages") == 0) range->thp += bytes;
     if (strcmp(name, "THPeligible") == 0 && value > 0) range->thp_eligible = true;
-    /* Shared: after a fork. Resident, although Rss leaves pool pages out. */
+    /* Shared: after a fork. Resident, although Rss excludes hugetlb pages. */
     if ((strcmp(name, "Private_Hugetlb") == 0 || strcmp(name, "Shared_Hugetlb") == 0) && bytes > 0) {
         range->pool += bytes;
         range->resident += bytes;
@@ -54,15 +54,15 @@ static void add_line(struct range *range, const char *line, int64_t *page_size)
     }
 }
 
-/* Fill in all ranges in one pass: each reading makes the kernel walk every page table of the process. A range may have
-   several entries, for the kernel splits a mapping where its protection or advice changes. */
+/* Fill in all ranges in one pass: each reading makes the kernel walk every page table of the process. A range may consist of
+   several entries, because the kernel splits a mapping where its protection or advice changes. */
 static int32_t read_smaps(struct range *ranges, int32_t count, struct pw_pages_failure *failure)
 {
     FILE *file = fopen("/proc/self/smaps", "re");
     if (file == NULL) {
-        pw_pages_fail(failure, PW_PAGES_SYSTEM, "cannot read /proc/self/smaps, which proves the pages: %s",
+        pw_pages_fail(failure, PW_PAGES_SYSTEM, "page verification cannot read /proc/self/smaps: %s",
                       strerror(errno));
-        pw_pages_remedy(failure, "mount /proc; the kernel needs CONFIG_PROC_PAGE_MONITOR");
+        pw_pages_remedy(failure, "mount /proc; and use a kernel with CONFIG_PROC_PAGE_MONITOR");
         return failure->code;
     }
     char *line = NULL;
@@ -84,7 +84,7 @@ static int32_t read_smaps(struct range *ranges, int32_t count, struct pw_pages_f
     return PW_PAGES_OK;
 }
 
-/* For messages: even one byte shows. */
+/* For messages: rounded up, so that even one byte is visible. */
 static long long kib(int64_t bytes)
 {
     return (bytes + 1023) / 1024;
@@ -95,23 +95,23 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Transparent huge pages below the full size, by the page frames: exact. False: not allowed. */
+/* mTHP from the page frames: exact. False: not permitted. */
 static bool count_frames(struct range *ranges, int32_t count, int64_t page_size)
 {
     for (int32_t i = 0; i < count; i++) {
-        struct pw_frames found;
-        if (!pw_frames_count(ranges[i].start, ranges[i].end, page_size, pw_machine_thp_size(), &found)) return false;
+        struct pw_frames frames;
+        if (!pw_frames_count(ranges[i].start, ranges[i].end, page_size, pw_machine_thp_size(), &frames)) return false;
         int most = 0;
         for (int order = 1; order < PW_FRAMES_ORDERS; order++)
-            if (found.by_order[order] > found.by_order[most]) most = order;
-        ranges[i].multi_size = found.whole_bytes;
+            if (frames.by_order[order] > frames.by_order[most]) most = order;
+        ranges[i].mthp = frames.whole_bytes;
         ranges[i].largest_part = pw_system_base_page_size() << most;
     }
     return true;
 }
 
-/* The same by what the kernel counted on the whole machine since the first of the arrays was allocated: every page that
-   it did not give, refused or split is held against each of them. */
+/* The same from the machine-wide counts since the first of the arrays was allocated: every page that
+   was not allocated, was refused or was split counts against each array. */
 static int32_t conclude(const struct pw_pages_array *arrays, struct range *ranges, int32_t count, int64_t page_size,
                         struct pw_pages_failure *failure)
 {
@@ -119,10 +119,10 @@ static int32_t conclude(const struct pw_pages_array *arrays, struct range *range
     pw_machine_thp_counts(page_size, &now);
     if (now.faulted < 0) {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
-                      "policy thp: transparent huge pages of %lld KiB cannot be proved: only root may read the flags of "
-                      "page frames, and this kernel keeps no statistics of its sizes",
+                      "policy thp: transparent huge pages of %lld KiB cannot be verified: only root may read the flags of "
+                      "page frames, and this kernel has no statistics per page size",
                       (long long)page_size / 1024);
-        pw_pages_remedy(failure, "run it as root, or take Linux 6.10 or later");
+        pw_pages_remedy(failure, "run it as root, or use Linux 6.10 or later");
         return failure->code;
     }
     int64_t needed = 0, given = 0, lost = 0;
@@ -136,15 +136,15 @@ static int32_t conclude(const struct pw_pages_array *arrays, struct range *range
     for (int32_t i = 0; i < count; i++) {
         struct range *range = &ranges[i];
         int64_t there = smaller(range->resident, (int64_t)(range->end - range->start)) - range->thp;
-        range->multi_size = there > missing * page_size ? there - missing * page_size : 0;
+        range->mthp = there > missing * page_size ? there - missing * page_size : 0;
     }
     return PW_PAGES_OK;
 }
 
-/* Bytes on huge pages: of any kind under none, else of the kind and size that the policy asks for. */
+/* Bytes on huge pages: of any kind under none, else of the kind and size that the policy requests. */
 static int64_t huge_of(const struct range *range, const struct pw_pages_policy *policy)
 {
-    if (pw_pages_is_multi_size(policy)) return range->multi_size;
+    if (pw_pages_is_mthp(policy)) return range->mthp;
     switch (pw_pages_nature(policy)) {
     case PW_PAGES_THP: return range->thp;
     case PW_PAGES_HUGETLBFS: return range->pool_page_size == pw_pages_size(policy) ? range->pool : 0;
@@ -181,12 +181,12 @@ int32_t pw_pages_account(const struct pw_pages_array *arrays, int32_t count, con
     if (page_size == 0 || ranges == NULL) {
         free(ranges);
         if (page_size == 0) return pw_pages_begin(policy, failure);
-        return pw_pages_fail(failure, PW_PAGES_SYSTEM, "no memory to account for %d arrays", count);
+        return pw_pages_fail(failure, PW_PAGES_SYSTEM, "cannot allocate memory to verify %d arrays", count);
     }
     for (int32_t i = 0; i < count; i++) ranges[i] = range_of(&arrays[i], page_size);
     int32_t code = read_smaps(ranges, count, failure);
     const char *method = "smaps";
-    if (code == PW_PAGES_OK && pw_pages_is_multi_size(policy)) {
+    if (code == PW_PAGES_OK && pw_pages_is_mthp(policy)) {
         method = "kpageflags";
         if (!count_frames(ranges, count, page_size)) {
             method = "thp_stats";
@@ -201,20 +201,20 @@ int32_t pw_pages_account(const struct pw_pages_array *arrays, int32_t count, con
     return code;
 }
 
-static int32_t confirm_none(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_account *accounts,
+static int32_t verify_none(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_account *accounts,
                             struct pw_pages_failure *failure)
 {
     for (int32_t i = 0; i < count; i++) {
         if (accounts[i].huge_bytes > 0)
             pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy none: array %s has %lld KiB on huge pages of %lld KiB",
                           arrays[i].name, kib(accounts[i].huge_bytes), kib(accounts[i].huge_page_size));
-        else if (accounts[i].thp_eligible) /* sizes below the full one stand in no line of smaps */
+        else if (accounts[i].thp_eligible) /* smaps does not show mTHP */
             pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
                           "policy none: the kernel may give array %s transparent huge pages of some size",
                           arrays[i].name);
         else
             continue;
-        pw_pages_remedy(failure, "nothing may call madvise on the arrays or lift PR_SET_THP_DISABLE; or, as root: echo "
+        pw_pages_remedy(failure, "do not call madvise on the arrays or undo PR_SET_THP_DISABLE; or, as root: echo "
                                  "never > /sys/kernel/mm/transparent_hugepage/enabled");
         return failure->code;
     }
@@ -226,7 +226,7 @@ static bool is_short(const struct pw_pages_array *array, const struct pw_pages_a
     return (double)account->huge_bytes < coverage * (double)array->bytes;
 }
 
-/* Once, each array that lacks a huge page. Returns the errno of the last refusal, or 0. */
+/* Collapse, once, each array with missing huge pages. Returns the errno of the last refusal, or 0. */
 static int collapse(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_account *accounts,
                     int64_t page_size)
 {
@@ -240,8 +240,8 @@ static int collapse(const struct pw_pages_array *arrays, int32_t count, const st
     return error;
 }
 
-/* Says how much is missing of all arrays, and names the first that lacks it. */
-static int32_t confirm_huge(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
+/* The failure names how much is missing over all arrays, and the first array with missing pages. */
+static int32_t verify_huge(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
                             const struct pw_pages_account *accounts, int collapse_error,
                             struct pw_pages_failure *failure)
 {
@@ -255,9 +255,9 @@ static int32_t confirm_huge(const struct pw_pages_array *arrays, int32_t count, 
     if (first < 0) return PW_PAGES_OK;
     int64_t page_size = pw_pages_size(policy), observed = accounts[first].page_size_observed;
     char why[160] = "", name[PW_PAGES_NAME + 1];
-    if (pw_pages_is_multi_size(policy) && observed != page_size)
+    if (pw_pages_is_mthp(policy) && observed != page_size)
         snprintf(why, sizeof why, ", most of it on pages of %lld KiB by %s", kib(observed), accounts[first].method);
-    else if (pw_pages_is_multi_size(policy))
+    else if (pw_pages_is_mthp(policy))
         snprintf(why, sizeof why, " by %s", accounts[first].method);
     else if (policy->kind == PW_PAGES_THP)
         snprintf(why, sizeof why, ", and collapsing them does not help (%s)",
@@ -267,36 +267,36 @@ static int32_t confirm_huge(const struct pw_pages_array *arrays, int32_t count, 
                   "policy %s: %lld of %lld KiB are not on huge pages of %lld KiB (array %s: %lld of %lld KiB)%s", name,
                   kib(bytes - huge), kib(bytes), kib(page_size), arrays[first].name,
                   kib(arrays[first].bytes - accounts[first].huge_bytes), kib(arrays[first].bytes), why);
-    if (pw_pages_is_multi_size(policy) && observed > page_size)
+    if (pw_pages_is_mthp(policy) && observed > page_size)
         pw_pages_remedy(failure,
-                        "the machine's settings changed meanwhile: run again, or as root: echo never > "
+                        "the machine's settings changed during the run: run again, or as root: echo never > "
                         "/sys/kernel/mm/transparent_hugepage/hugepages-%lldkB/enabled",
                         kib(observed));
     else if (policy->kind == PW_PAGES_THP)
-        pw_pages_remedy(failure, "memory is short or fragmented: free some, take a smaller working set, or as root: "
+        pw_pages_remedy(failure, "memory is short or fragmented: free some, choose a smaller working set, or as root: "
                                  "sysctl -w vm.drop_caches=3 vm.compact_memory=1, and run again");
     else
         pw_pages_remedy(failure, "write every page of the arrays before this check, and keep them mapped");
     return failure->code;
 }
 
-int32_t pw_pages_confirm(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
+int32_t pw_pages_verify(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
                          struct pw_pages_failure *failure)
 {
     struct pw_pages_account *accounts = calloc((size_t)count + 1, sizeof *accounts);
-    if (accounts == NULL) return pw_pages_fail(failure, PW_PAGES_SYSTEM, "no memory to account for %d arrays", count);
+    if (accounts == NULL) return pw_pages_fail(failure, PW_PAGES_SYSTEM, "cannot allocate memory to verify %d arrays", count);
     int32_t code = pw_pages_account(arrays, count, policy, accounts, failure);
     if (code == PW_PAGES_OK && pw_pages_nature(policy) == PW_PAGES_NONE) {
-        code = confirm_none(arrays, count, accounts, failure);
+        code = verify_none(arrays, count, accounts, failure);
     } else if (code == PW_PAGES_OK) {
-        bool lacking = false;
-        for (int32_t i = 0; i < count; i++) lacking = lacking || is_short(&arrays[i], &accounts[i], 1.0);
+        bool incomplete = false;
+        for (int32_t i = 0; i < count; i++) incomplete = incomplete || is_short(&arrays[i], &accounts[i], 1.0);
         int error = 0;
-        if (lacking && policy->kind == PW_PAGES_THP && !pw_pages_is_multi_size(policy)) {
+        if (incomplete && policy->kind == PW_PAGES_THP && !pw_pages_is_mthp(policy)) {
             error = collapse(arrays, count, accounts, pw_pages_size(policy));
             code = pw_pages_account(arrays, count, policy, accounts, failure);
         }
-        if (code == PW_PAGES_OK) code = confirm_huge(arrays, count, policy, accounts, error, failure);
+        if (code == PW_PAGES_OK) code = verify_huge(arrays, count, policy, accounts, error, failure);
     }
     free(accounts);
     return code;

@@ -1,0 +1,82 @@
+!> Options of builds with prefetch=software or block, or stores=zfill: what kernels of several streams load into the caches
+!> before its use.
+module pw_prefetching
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t
+    use pw_error, only: error_t, exit_usage
+    use pw_kinds, only: i8
+    use pw_line, only: line_bytes
+    use pw_options, only: option_bytes, option_choice, option_count, options_t
+    use pw_record, only: configuration_t
+    implicit none
+    private
+
+    integer(i8), parameter :: largest = 2_i8**40
+
+    !> As timed code takes it; all 0 in builds that neither prefetch nor zero lines.
+    type, public :: prefetching_t
+        integer(c_int64_t) :: distance = 0     !< software prefetch: distance in bytes
+        integer(c_int64_t) :: zero = 0         !< zfill: distance in bytes of the zeroed output
+        integer(c_int64_t) :: block = 0        !< block preload: bytes of all streams at once
+        integer(c_int32_t) :: fused = 0        !< block preload: all streams in one loop
+        integer(c_int32_t) :: by_prefetch = 0  !< block preload: by prefetch instructions
+    end type prefetching_t
+
+    public :: declare_prefetching, read_prefetching
+
+contains
+
+    !> Declare the options of a build of this configuration. `stream`: the kernel's name of its streams, such as input;
+    !> `least`: bytes of the smallest block. The best distance for zeroing lines on A64FX is in its micro-architecture guide
+    !> (Fujitsu, 2021, zfill, triad).
+    subroutine declare_prefetching(options, configuration, stream, least)
+        type(options_t), intent(inout) :: options
+        type(configuration_t), intent(in) :: configuration
+        character(*), intent(in) :: stream
+        integer(i8), intent(in) :: least
+
+        select case (configuration%prefetch)
+        case ('software')
+            call options%add('prefetch-distance', option_count, '32', 'prefetch distance in cache lines of each stream', &
+                             lowest=1_i8, ladder='1,2,4,8,16,32,64,128,256')
+        case ('block')
+            call options%add('block-size', option_bytes, '24KiB', 'bytes of all '//stream//'s that are loaded into a cache '// &
+                             'at once', lowest=least, ladder='6KiB,12KiB,24KiB,48KiB,96KiB,192KiB,384KiB,768KiB,1536KiB')
+            call options%add('preload', option_choice, 'separate', 'load one '//stream//' after the other, or all in one loop', &
+                             choices='separate|fused')
+            call options%add('preload-by', option_choice, 'loads', 'instruction per line: a load, or a prefetch', &
+                             choices='loads|prefetch')
+        end select
+        if (configuration%stores == 'zfill') call options%add('zero-distance', option_count, '18', &
+            'distance in cache lines of the output that is zeroed in advance', ladder='0,1,2,4,8,12,16,18,20,24,32,64,100')
+    end subroutine declare_prefetching
+
+    !> Read what `declare_prefetching` declared. Exit code 2 for a distance or block larger than any memory.
+    subroutine read_prefetching(options, configuration, prefetching, error)
+        type(options_t), intent(in) :: options
+        type(configuration_t), intent(in) :: configuration
+        type(prefetching_t), intent(out) :: prefetching
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: word
+        integer(i8) :: value, zero
+
+        value = 0
+        zero = 0
+        select case (configuration%prefetch)
+        case ('software')
+            call options%get('prefetch-distance', value)
+            prefetching%distance = value*line_bytes
+        case ('block')
+            call options%get('block-size', value)
+            prefetching%block = value
+            call options%get('preload', word)
+            if (word == 'fused') prefetching%fused = 1
+            call options%get('preload-by', word)
+            if (word == 'prefetch') prefetching%by_prefetch = 1
+        end select
+        if (configuration%stores == 'zfill') call options%get('zero-distance', zero)
+        prefetching%zero = min(zero, largest)*line_bytes
+        if (max(value, zero) > largest) call error%raise(exit_usage, 'a distance or block is larger than any memory', &
+            'pw_prefetching', 'choose a smaller --prefetch-distance, --block-size or --zero-distance')
+    end subroutine read_prefetching
+
+end module pw_prefetching

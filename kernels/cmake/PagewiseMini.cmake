@@ -34,7 +34,7 @@ set(pagewise_mpi_environment
 function(_pagewise_mini_compile target)
     pagewise_compile(${target})
     target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/harness)
-    pagewise_felt(prefetch ${PAGEWISE_PREFETCH} hardware _prefetch)
+    pagewise_effective(prefetch ${PAGEWISE_PREFETCH} hardware _prefetch)
     string(TOUPPER "PW_PREFETCH_${_prefetch}" _variant)
     target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${_variant}>)
     if(_prefetch STREQUAL "compiler")

@@ -55,29 +55,29 @@ endif()
 
 # Set `result` to the widths that this compiler and instruction set support. Compiles instead of only preprocessing, because
 # Spack's wrappers do not add the target's flags when only preprocessing.
-function(_pagewise_simd_had result)
-    set(_had compiler)
+function(_pagewise_supported_simd result)
+    set(_supported compiler)
     separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
     foreach(_width scalar 128 256 512 vla)
         if(NOT DEFINED pagewise_simd_${_width}_${pagewise_compiler_family})
             continue()
         endif()
-        set(_lacks 0)
+        set(_missing 0)
         if(NOT _width STREQUAL "scalar")
             execute_process(
                 COMMAND ${CMAKE_C_COMPILER} ${_flags} -DPW_HAS=${pagewise_simd_${_width}_HAS} -fsyntax-only
                         ${PROJECT_SOURCE_DIR}/cmake/has_macro.c
-                RESULT_VARIABLE _lacks
+                RESULT_VARIABLE _missing
                 OUTPUT_QUIET ERROR_QUIET
             )
         endif()
-        if(_lacks EQUAL 0)
-            list(APPEND _had ${_width})
+        if(_missing EQUAL 0)
+            list(APPEND _supported ${_width})
         endif()
     endforeach()
-    set(${result} ${_had} PARENT_SCOPE)
+    set(${result} ${_supported} PARENT_SCOPE)
 endfunction()
-_pagewise_simd_had(pagewise_simds)
+_pagewise_supported_simd(pagewise_simds)
 if(NOT PAGEWISE_SIMD IN_LIST pagewise_simds)
     message(FATAL_ERROR "PAGEWISE_SIMD=${PAGEWISE_SIMD}: for ${PAGEWISE_TARGET}, ${PAGEWISE_COMPILER} supports "
                         "${pagewise_simds}; choose one of them, or a processor that has it (-march, -mcpu)"
@@ -90,9 +90,9 @@ if(NOT PAGEWISE_LIBRARY AND NOT PAGEWISE_SIMD STREQUAL pagewise_built_simd)
 endif()
 
 # As builds report it; the default, set by the compiler's flags, is not reported.
-set(PAGEWISE_TOLD_SIMD "")
+set(PAGEWISE_REPORTED_SIMD "")
 if(NOT PAGEWISE_SIMD STREQUAL "compiler")
-    set(PAGEWISE_TOLD_SIMD ${PAGEWISE_SIMD})
+    set(PAGEWISE_REPORTED_SIMD ${PAGEWISE_SIMD})
 endif()
 
 # Compile a target's timed code for one SIMD width. PW_VECTOR_BITS is the width of explicit vectors; 64: a double, no vector.

@@ -15,7 +15,7 @@ module pw_record
         character(:), allocatable :: version            !< of the project
         character(:), allocatable :: compiler           !< of Fortran and C, such as gcc-12.2.0
         character(:), allocatable :: compiler_version   !< as the Fortran compiler reports it
-        character(:), allocatable :: compiler_options   !< likewise
+        character(:), allocatable :: compiler_options   !< as the Fortran compiler reports them
         character(:), allocatable :: hugepages, prefetch, stores
         character(:), allocatable :: simd               !< SIMD width; empty: as the compiler's flags set it
         character(:), allocatable :: library            !< called instead of the system's; empty: none

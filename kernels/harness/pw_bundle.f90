@@ -172,7 +172,7 @@ contains
         if (self%updates) first_output = real(1_i8 + iand(i + j, 15_i8), r8)
     end function first_output
 
-    !> Each thread passes over its own share: nothing is shared, so no thread waits.
+    !> Each thread processes its part: nothing is shared, so no thread waits.
     subroutine run(self, passes)
         class(bundle_t), intent(inout) :: self
         integer(i8), intent(in) :: passes

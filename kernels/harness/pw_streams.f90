@@ -189,7 +189,7 @@ contains
         end select
     end function initial
 
-    !> Each thread passes over its own share: nothing is shared, so no thread waits.
+    !> Each thread processes its part: nothing is shared, so no thread waits.
     subroutine run(self, passes)
         class(streams_t), intent(inout) :: self
         integer(i8), intent(in) :: passes

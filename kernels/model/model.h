@@ -16,7 +16,7 @@ enum pw_count {
     PW_TLB_REFILL,    /* one for each level follows */
     PW_PAGE_WALKS = PW_TLB_REFILL + PW_MOST_LEVELS,
     PW_CACHE_REFILL, /* one for each level follows; of a victim cache, its misses */
-    PW_CACHE_WRITE_BACK = PW_CACHE_REFILL + PW_MOST_LEVELS, /* likewise */
+    PW_CACHE_WRITE_BACK = PW_CACHE_REFILL + PW_MOST_LEVELS, /* one for each level follows */
     PW_COUNTS = PW_CACHE_WRITE_BACK + PW_MOST_LEVELS
 };
 

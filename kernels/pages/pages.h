@@ -69,7 +69,7 @@ int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *poli
 /* The name of the policy; empty if there is no such policy. */
 void pw_pages_policy_name(const struct pw_pages_policy *policy, char name[PW_PAGES_NAME + 1]);
 
-/* The kind of pages of a policy, whoever requests them: PW_PAGES_NONE, PW_PAGES_THP or PW_PAGES_HUGETLBFS. */
+/* The kind of pages of a policy, for every caller: PW_PAGES_NONE, PW_PAGES_THP or PW_PAGES_HUGETLBFS. */
 int32_t pw_pages_nature(const struct pw_pages_policy *policy);
 
 /* The page size that a policy requests; 0 if this machine does not support it. */

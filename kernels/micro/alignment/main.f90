@@ -60,7 +60,7 @@ contains
         call self%options%add('vector-bits', option_choice, to_text(widest()), 'width of a load or store', choices='128|256|512')
     end subroutine declare_options
 
-    !> The width of the vectors that a build uses: 256 bits if supported.
+    !> The SIMD width of a build: 256 bits if supported.
     integer function widest()
         integer, parameter :: widths(3) = [256, 512, 128]
         integer(i8) :: total

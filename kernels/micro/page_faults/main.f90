@@ -146,7 +146,7 @@ contains
 
         call page_faults(before, major)
         do pass = 1, passes
-            if (.not. self%error%failed()) call map_anew(self%memory(1), self%error)
+            if (.not. self%error%failed()) call map_again(self%memory(1), self%error)
             if (.not. self%error%failed()) call place(self)
         end do
         call page_faults(after, major)
@@ -154,7 +154,7 @@ contains
         self%passes = self%passes + passes
     end subroutine run
 
-    subroutine map_anew(array, error)
+    subroutine map_again(array, error)
         type(paged_array_t), intent(inout) :: array
         type(error_t), intent(inout) :: error
         type(paged_array_t) :: old
@@ -162,7 +162,7 @@ contains
         old = array
         call pages_free(array, error)
         if (.not. error%failed()) call pages_allocate(array, old%policy, old%name, old%bytes, old%offset, error, old%static)
-    end subroutine map_anew
+    end subroutine map_again
 
     !> Each thread its share, in whole pages of the policy.
     subroutine place(self)

@@ -27,7 +27,7 @@ struct place {
     alignas(64) int64_t cell[chunk];          /* the number of the cell's first node */
 };
 
-/* The table's values of the electrons: G and its derivatives with respect to u and v, likewise the cold part, ln(n_pos). */
+/* The table's values of the electrons: G and its derivatives with respect to u and v, the same of the cold part, ln(n_pos). */
 struct electrons {
     COLUMN g[chunk], g_u[chunk], g_v[chunk], g_uu[chunk], g_uv[chunk], g_vv[chunk];
     COLUMN cold[chunk], cold_u[chunk], cold_uu[chunk], positrons[chunk];

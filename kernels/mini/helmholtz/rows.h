@@ -45,7 +45,7 @@ struct pw_helmholtz_table {
     double speed_of_light;    /* [cm/s] */
     double rest_temperature;  /* m c^2/k of the electron [K] */
     double ln_sackur_tetrode; /* 1.5 ln(2 pi k/(N_A h^2)) - ln(N_A), with its quantities in cgs */
-    double ln_coupling;       /* ln(e^2/k) + ln(4 pi N_A/3)/3, likewise */
+    double ln_coupling;       /* ln(e^2/k) + ln(4 pi N_A/3)/3, in cgs */
     int32_t coulomb;          /* 0: without Coulomb corrections */
     int32_t distance;         /* builds with prefetch=software: distance in zones */
 };

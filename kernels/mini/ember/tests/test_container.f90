@@ -30,7 +30,7 @@ program test_container
 
 contains
 
-    !> A mesh of one leaf at radius `corner` in units of its own width, with three slots.
+    !> A mesh of one leaf at radius `corner` in units of its width, with three slots.
     subroutine make(mesh, dims, geometry, last, corner)
         type(mesh_t), intent(out) :: mesh
         integer, intent(in) :: dims, geometry, corner

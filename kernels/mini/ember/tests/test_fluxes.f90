@@ -137,7 +137,7 @@ contains
         variable_of = merge(v, first_species + v - n_conserved - 1, v <= n_conserved)
     end function variable_of
 
-    !> Set all zones, change them by the fluxes of their own level, store these in registers, and correct.
+    !> Set all zones, change them by the fluxes at their level, store these in registers, and correct.
     subroutine change(mesh, ranks, threads)
         type(mesh_t), intent(inout) :: mesh
         type(comm_t), intent(inout) :: ranks

@@ -1,7 +1,7 @@
 """Writes reference.csv: the free energy of electrons and positrons at points, independently with 90 digits.
 
 Densities and pressures are Gauss-Legendre sums of the Fermi-Dirac integrals over panels about the Fermi
-surface, electrons minus positrons by plain subtraction, the free energy of the cold gas subtracted likewise;
+surface, electrons minus positrons by plain subtraction, the free energy of the cold gas subtracted also;
 derivatives are central differences of free energies at 3 x 3 points, with steps of 1e-9 of density and
 temperature, whose error is of the order 1e-17. The cancellation of up to 36 + 28 digits is why there
 are 90.
@@ -138,7 +138,7 @@ def cold_free_energy(n: mpf) -> mpf:
 
 
 def estimate(n: mpf, beta: mpf) -> mpf:
-    """A chemical potential to lay panels about, by bisection and mpmath's own quadrature in few digits."""
+    """A chemical potential for the panels, by bisection and mpmath's quadrature in few digits."""
     with mpmath.workdps(20):
         q = mpmath.cbrt(3 * n)
         high = mpmath.sqrt(1 + q * q) - 1
@@ -190,7 +190,7 @@ def point(log_x: float, log_t: float, order: int = ORDER) -> list[mpf]:
             else:
                 raise ArithmeticError(f"no chemical potential at {x}, {t}")
             net, slope, pressure, positrons = gas.sums(w)
-            # The last difference of net and wanted is made good to first order.
+            # The last difference of net and wanted is corrected to first order.
             w += (wanted - net) / slope
             pressure += net * (wanted - net) / slope
             f[i, j] = ((w * wanted - pressure) - cold_free_energy(wanted)) / wanted

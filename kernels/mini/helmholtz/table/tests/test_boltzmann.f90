@@ -1,4 +1,4 @@
-!> The gas that is not degenerate: Bessel functions, the ideal gas, thin pairs.
+!> The nondegenerate gas: Bessel functions, the ideal gas, thin pairs.
 program test_boltzmann
     use eos_table_boltzmann, only: isotherm_t, maxwell_moments
     use eos_table_cold, only: cold_free_energy
@@ -41,10 +41,10 @@ program test_boltzmann
     call agree('classical eta', isotherm%classical_eta(n), eta, 1.0e-9_r8)
     call agree('and their change', positrons%c(1, 0), -1.0_r8, 1.0e-8_r8)
 
-    ! Its first quantum correction, P = n kT (1 + exp(eta)/2^(5/2)), from what is left of the ideal gas.
+    ! Its first quantum correction, P = n kT (1 + exp(eta)/2^(5/2)), from the remainder of the ideal gas.
     call agree('quantum pressure', u%c(1, 2), first_correction(), 1.0e-5_r8)
 
-    ! Thin pairs without net electrons to speak of: n_pos = A(1) exp(-1/beta), P = 2 n_pos kT.
+    ! Thin pairs with negligible net electrons: n_pos = A(1) exp(-1/beta), P = 2 n_pos kT.
     beta = 0.05_r8
     call isotherm%start(beta)
     n = 1.0e-20_r8
@@ -54,13 +54,13 @@ program test_boltzmann
     call agree('pairs', exp(positrons%c(0, 0)), pairs, 1.0e-8_r8)
     call agree('their pressure', u%c(1, 0), 2.0_r8*pairs*beta/n, 1.0e-8_r8)
     ! n_pos = n_ele - n, the product of both is fixed.
-    call agree('and how net electrons press them down', positrons%c(1, 0), -0.5_r8*n/pairs, 1.0e-7_r8)
+    call agree('and its reduction by net electrons', positrons%c(1, 0), -0.5_r8*n/pairs, 1.0e-7_r8)
     call expect(isotherm%classical_eta(n) > -1.0_r8/beta - 1.0e-12_r8, 'eta')
     call finish()
 
 contains
 
-    !> The tau^2 part of kT exp(eta)/2^(5/2), which goes as T^(-1/2).
+    !> The tau^2 part of kT exp(eta)/2^(5/2), proportional to T^(-1/2).
     real(r8) function first_correction()
         first_correction = beta*exp(eta)/2.0_r8**2.5_r8*(-0.5_r8)*(-1.5_r8)/2.0_r8
     end function first_correction

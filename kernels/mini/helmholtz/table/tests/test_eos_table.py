@@ -1,4 +1,4 @@
-"""pw-eos-table: the file that it writes, read by h5py, and how it fails."""
+"""pw-eos-table: the file that it writes, read by h5py, and its failures."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_an_interrupt_leaves_nothing(program: Path, tmp_path: Path, number: sign
 
 @pytest.mark.long
 def test_the_references_can_be_made_again() -> None:
-    pytest.importorskip("mpmath", reason="the references are made by mpmath")
+    pytest.importorskip("mpmath", reason="mpmath computes the references")
     spec = importlib.util.spec_from_file_location("reference", Path(__file__).with_name("reference.py"))
     reference = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(reference)

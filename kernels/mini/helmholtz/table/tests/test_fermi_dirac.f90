@@ -43,7 +43,7 @@ contains
     end subroutine generalised
 
     !> Values of the program of Gong, Zejda, Daeppen and Aparicio (Comput. Phys. Commun. 136, 294, 2001), as the tests of
-    !> pynucastro quote them (pynucastro/eos/tests/test_fd.py); the tolerance is what the differences above leave.
+    !> pynucastro quote them (pynucastro/eos/tests/test_fd.py); the tolerance is the accuracy of the differences above.
     subroutine published()
         real(r8), parameter :: cold = 1.0e-16_r8
         type(integrals_t) :: sums
@@ -85,7 +85,7 @@ contains
 
         p = psi(i)
         call fermi_dirac_integrals(beta, p - 1.0_r8/beta, sums)
-        ! eta is psi - 1/beta, of which rounding leaves an absolute 1e-16 beside a psi of 1e-9.
+        ! eta is psi - 1/beta, with an absolute rounding error of 1e-16 for a psi of 1e-9.
         call agree('massless n', sums%net(0, 0), beta**3*(p**3 + pi**2*p)/3.0_r8, merge(1.0e-6_r8, 1.0e-14_r8, i == 1))
         call agree('massless dn/dw', sums%net(1, 0), beta**3*(p**2 + pi**2/3.0_r8), 1.0e-14_r8)
         call agree('massless d2n/dw2', sums%net(2, 0), beta**3*2.0_r8*p, merge(1.0e-6_r8, 1.0e-12_r8, i == 1))
@@ -108,7 +108,7 @@ contains
 
         call fermi_dirac_integrals(beta, eta, sums)
         do k = -3, 3
-            ! w = beta eta, less with temperature at constant w.
+            ! eta = w/beta decreases with temperature at constant w.
             call fermi_dirac_integrals(beta, eta + k*h, in_w(k))
             call fermi_dirac_integrals(beta*(1.0_r8 + k*h/10.0_r8), eta/(1.0_r8 + k*h/10.0_r8), in_t(k))
         end do
@@ -154,7 +154,7 @@ contains
         call isotherm%start(1.0e-3_r8)
         call fermi_dirac_point(isotherm, 1.0e-6_r8, u, positrons, ok)
         call expect(ok, 'a density')
-        ! A thousand million times kT: more points than there is room for.
+        ! A thousand million times kT: more points than the arrays hold.
         call fermi_dirac_point(isotherm, 1.0e20_r8, u, positrons, ok)
         call expect(.not. ok, 'far too degenerate')
     end subroutine no_solution

@@ -1,5 +1,5 @@
-!> All functions of the table at points over the whole plane: against 90-digit references, by all methods that hold, continuous
-!> over their limits, and consistent with each other.
+!> All functions of the table at points over the whole plane: against 90-digit references, by all valid methods, continuous
+!> across their limits, and consistent with each other.
 program test_pair_plasma
     use eos_table_pair_plasma, only: cold_electrons, method_any, method_boltzmann, method_fermi_dirac, method_sommerfeld, &
         n_functions, n_positron_values, plasma_t
@@ -83,14 +83,14 @@ contains
             if (i < 8) call agree(name(i)//' by two methods', b(i), a(i), 1.0e-10_r8)
             if (i == 8) call expect(abs(b(i) - a(i))*t < 1.0e-11_r8*abs(a(6)), name(i)//' by two methods')
             if (i == 9) call expect(abs(b(i) - a(i))*t < 1.0e-11_r8*abs(a(7)), name(i)//' by two methods')
-            call expect(abs(a(i) - c(i)) <= 1.0e-9_r8*abs(c(i)) .or. i > 7, 'the method that is chosen')
+            call expect(abs(a(i) - c(i)) <= 1.0e-9_r8*abs(c(i)) .or. i > 7, 'the chosen method')
         end do
         do i = 1, n_positron_values
             call agree('positrons by two methods', pb(i), pa(i), 1.0e-10_r8)
         end do
     end subroutine same_by_two_methods
 
-    !> Each function against differences of those that it is the derivative of: in x and in T.
+    !> Each function against differences of the functions whose derivative it is: in x and in T.
     subroutine differences(x, t)
         real(r8), intent(in) :: x, t
         real(r8), parameter :: h = 0.01_r8
@@ -124,7 +124,7 @@ contains
         call derived(in_x, n_functions + 3, n_functions + 4, x)
     end subroutine differences
 
-    !> That function `to` is the derivative of `from`, in the variable that is `at` in the middle.
+    !> That function `to` is the derivative of `from`, in the variable that is `at` at the centre.
     subroutine derived(f, from, to, at)
         real(r8), intent(in) :: f(:, -3:), at
         integer, intent(in) :: from, to

@@ -1,4 +1,4 @@
-!> Sommerfeld's expansion: its numbers, its leading terms, and the trapezoidal rule where both hold.
+!> Sommerfeld's expansion: its numbers, its leading terms, and the trapezoidal rule where both are valid.
 program test_sommerfeld
     use eos_table_boltzmann, only: isotherm_t
     use eos_table_cold, only: fermi_momentum
@@ -23,7 +23,7 @@ program test_sommerfeld
     call agree('<t^8>', kappa(4), 127.0_r8*pi**8/15.0_r8, 2.0e-15_r8)
     call agree('<t^10>', kappa(5), 2555.0_r8*pi**10/33.0_r8, 2.0e-15_r8)
 
-    ! Nearly cold: -pi^2/6 (kT)^2 q E/n, of which a part of 1e-20 of the free energy is all there is.
+    ! Nearly cold: -pi^2/6 (kT)^2 q E/n, which is only 1e-20 of the free energy.
     do i = -6, 7
         n = 10.0_r8**i
         q = fermi_momentum(n)

@@ -533,7 +533,7 @@ contains
 
         at = self%find(name)
         if (at == 0) then
-            call usage(self, error, "there is no option '--"//name//"'")
+            call usage(self, error, "unknown option '--"//name//"'")
             return
         end if
         call self%set(at, value, error)

@@ -85,7 +85,7 @@ contains
         call write_file([character(40) :: 'clf = 0.5', 'cfl = 1.5', 'dims = 4', 'gamma = 1', 'sod-direction = w'])
         call read('parameters='//file)
         call expect('exit code', error%code == exit_usage)
-        call expect_fault(file//":1: there is no option 'clf'; the nearest: 'cfl'")
+        call expect_fault(file//":1: unknown option 'clf'")
         call expect_fault(file//":2: 'cfl' takes a number above 0 and at most 1, not '1.5'")
         call expect_fault(file//":3: 'dims' takes one of 2|3, not '4'")
         call expect_fault(file//":4: 'gamma' takes a number above 1, not '1'")

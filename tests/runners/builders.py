@@ -10,6 +10,9 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Subject, subject
+from pagewise.core.record import Record, Status
+from pagewise.core.record_parts import Failure
+from pagewise.core.structure import structured, unstructured
 from stage import CHASE, TRIAD
 
 HUGE = 2 * 1024 * 1024
@@ -77,7 +80,11 @@ def subject_of(one: Kernel, *configurations: Configuration) -> Subject:
     return subject(one, configurations, "none/hardware-regular")
 
 
-def record(
+def record(one: Configuration, seconds: float | list[float], **changes: Any) -> Record:
+    return structured(Record, record_data(one, seconds, **changes))
+
+
+def record_data(
     one: Configuration,
     seconds: float | list[float],
     *,
@@ -152,18 +159,26 @@ def record(
     return {**made, **changes}
 
 
+def varied(made: Record, part: str, **changes: Any) -> Record:
+    """The record with some of the data of a part changed."""
+    data = unstructured(made)
+    return structured(Record, {**data, part: {**data.get(part, {}), **changes}})
+
+
 def failed_record(
     one: Configuration,
-    status: str,
+    status: Status,
     message: str,
     *,
     number: int = 1,
     remedy: str = "do that",
-) -> dict[str, Any]:
+) -> Record:
     made = record(one, 1.0, number=number)
-    kept = {key: made[key] for key in ("schema", "kernel", "started", "configuration", "run")}
-    return {
-        **kept,
-        "status": status,
-        "failure": {"exit_code": 3, "message": message, "remedy": remedy},
-    }
+    return Record(
+        kernel=made.kernel,
+        started=made.started,
+        status=status,
+        failure=Failure(3, message, remedy),
+        configuration=made.configuration,
+        run=made.run,
+    )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from builders import a_host, configuration, failed_record, record, subject_of
+from builders import a_host, configuration, failed_record, record, subject_of, varied
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
+from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
 from stage import ALL_LABELS, ROOT
@@ -33,13 +35,14 @@ def result_of(
     """The kernels in 24 configurations. Without `pool` none has reserved pages; `wrong` fails its check."""
     configurations = [configuration(name, label) for name in COMPILERS for label in ALL_LABELS]
     subjects = [subject_of(kernel, *configurations) for kernel in kernels]
-    draw, records = random.Random(7), []
+    draw = random.Random(7)
+    records: list[Record] = []
     for one in subjects:
         felt = draw.random()
         for cell in one.cells:
             if cell.measured.hugepages == "hugetlbfs" and not pool:
                 failed = failed_record(cell.measured, "pages_unavailable", _EMPTY)
-                records.append({**failed, "kernel": one.kernel.name})
+                records.append(replace(failed, kernel=one.kernel.name))
                 continue
             factor = _factor(cell.measured, felt)
             for number in range(1, rounds + 1):
@@ -48,7 +51,7 @@ def result_of(
                     made = record(cell.measured, seconds, number=number, series=series)
                     made = _told(made, one.kernel, factor)
                     if one.kernel.name == wrong:
-                        made["validation"]["passed"] = False
+                        made = varied(made, "validation", passed=False)
                     records.append(made)
             records += _sweep(cell.measured, one.kernel, factor)
     manifest = _manifest(configurations, rounds)
@@ -62,23 +65,19 @@ def _factor(one: Configuration, felt: float) -> float:
     return product
 
 
-def _told(made: dict[str, Any], kernel: Kernel, factor: float) -> dict[str, Any]:
-    made["kernel"] = kernel.name
-    made.pop("traffic")
-    made["metrics"] = {
+def _told(made: Record, kernel: Kernel, factor: float) -> Record:
+    metrics = {
         metric.field: 10 / factor if metric.better == "higher" else 10 * factor for metric in kernel.metrics
     }
-    return made
+    return replace(made, kernel=kernel.name, traffic=None, metrics=metrics)
 
 
-def _sweep(one: Configuration, kernel: Kernel, factor: float) -> Iterator[dict[str, Any]]:
+def _sweep(one: Configuration, kernel: Kernel, factor: float) -> Iterator[Record]:
     for sweep in (sweep for sweep in kernel.sweeps if sweep.suits(one)):
         for place, value in enumerate(DISTANCES if sweep.name == "prefetch-distance" else SIZES):
             made = _told(record(one, 1.0, series="sweep"), kernel, factor * (1 + place / 4))
-            made["run"]["sweep"] = sweep.name
-            made["sizes"] = {**made["sizes"], "working_set_bytes": value}
-            made["options"] = {**made["options"], sweep.x.removeprefix("options."): value}
-            yield made
+            made = varied(varied(made, "run", sweep=sweep.name), "sizes", working_set_bytes=value)
+            yield varied(made, "options", **{sweep.x.removeprefix("options."): value})
 
 
 def _manifest(configurations: Sequence[Configuration], rounds: int) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from builders import configuration, failed_record, kernel, record, subject_of
+from builders import configuration, failed_record, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse
+from pagewise.core.record import Record
 from pagewise.core.result import digest_of, read_result
 from pagewise.report.views import advice
 from pagewise.report.views.findings import findings
@@ -110,7 +111,7 @@ def test_a_watch_reports_what_changed_by_module(tmp_path: Path):
     assert watch.verify() == {"one": [library], "two": [library], "three": [tmp_path / "none"]}
 
 
-def sixty(lost: int) -> list[dict]:
+def sixty(lost: int) -> list[Record]:
     """60 rounds; thp takes 0.87 of the time until its pages are lost in a round."""
     made = []
     for number in range(1, 61):
@@ -143,7 +144,7 @@ def test_a_policy_that_was_kept_is_an_advice():
 
 @pytest.mark.parametrize(("missing", "code"), [(6, None), (7, "incomplete")])
 def test_a_configuration_without_many_rounds_is_not_ranked(missing: int, code: str | None):
-    kept = [one for one in sixty(61) if one["run"]["module"] != THP.module or one["run"]["round"] > missing]
+    kept = [one for one in sixty(61) if one.run.module != THP.module or one.round > missing]
     found = analyse([subject_of(kernel(), BASE, THP)], kept, seed=1)
     row = next(
         row for row in (*found[0].groups[0].ranked, *found[0].groups[0].unranked) if row.cell.measured == THP
@@ -154,6 +155,7 @@ def test_a_configuration_without_many_rounds_is_not_ranked(missing: int, code: s
 @pytest.mark.parametrize("part", ["options", "sizes"])
 def test_runs_with_different_settings_are_not_one_configuration(part: str):
     made = sixty(61)
-    made[2][part] = {**made[2][part], "array_spacing_bytes": 64, "arrays": 5, "first_touch": "serial"}
+    changes = {"options": {"first_touch": "serial"}, "sizes": {"array_spacing_bytes": 64, "arrays": 5}}
+    made[2] = varied(made[2], part, **changes[part])
     found = analyse([subject_of(kernel(), BASE, THP)], made, seed=1)
     assert [row.code for row in found[0].groups[0].unranked] == ["settings_differ"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
 
-from builders import chase, configuration, failed_record, kernel, record, subject_of
+from builders import chase, configuration, failed_record, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import exclusion, invalid_reason
 from pagewise.core.page_policy import HUGEPAGES
@@ -91,7 +89,7 @@ def test_missing_pages_are_told_with_the_remedy_and_are_no_fault():
 
 def test_a_run_on_wrong_pages_is_left_out_and_told():
     records = rounds(THP, 0.9, skew=1)
-    records[3]["pages"]["huge_coverage"] = 0.6
+    records[3] = varied(records[3], "pages", huge_coverage=0.6)
     found = row(group(*BASELINES, *records), THP)
     assert found.runs == 6 and found.time_ratio.pairs == 6
     assert "1 of 7 runs left out" in found.note
@@ -99,15 +97,14 @@ def test_a_run_on_wrong_pages_is_left_out_and_told():
 
 def test_wrong_pages_in_most_runs_are_not_ranked():
     records = rounds(THP, 0.9)
-    for one in records[:4]:
-        one["pages"]["huge_coverage"] = 0.6
-    found = group(*BASELINES, *records)
+    wrong = [varied(one, "pages", huge_coverage=0.6) for one in records[:4]]
+    found = group(*BASELINES, *wrong, *records[4:])
     assert row(found, THP) in found.unranked
     assert row(found, THP).pages.coverage == 0.6
 
 
 def test_an_invalid_baseline_leaves_no_ratios():
-    bad = [{**one, "validation": {"passed": False, "method": "sum"}} for one in BASELINES]
+    bad = [varied(one, "validation", passed=False) for one in BASELINES]
     found = group(*bad, *rounds(THP, 0.5))
     assert found.baseline is None
     assert row(found, THP).time_ratio is None and row(found, THP).verdict == "inconclusive"
@@ -128,9 +125,7 @@ def test_what_was_not_measured_is_shown():
     ],
 )
 def test_pages_that_were_not_asked_for_are_invalid(one, pages, told):
-    bad = copy.deepcopy(record(one, 1.0))
-    bad["pages"] |= pages
-    assert told in invalid_reason(bad)
+    assert told in invalid_reason(varied(record(one, 1.0), "pages", **pages))
 
 
 @pytest.mark.parametrize("policy", HUGEPAGES)
@@ -139,9 +134,7 @@ def test_each_policy_has_its_least_and_most_coverage(policy):
     least, most = (0.0, 0.0) if policy in ("none", "fjmpg-none") else (0.99, 1.0)
     codes = {}
     for coverage in (0.0, 0.001, 0.9899, 0.99, 1.0):
-        run = copy.deepcopy(record(one, 1.0))
-        run["pages"]["huge_coverage"] = coverage
-        found = exclusion(run)
+        found = exclusion(varied(record(one, 1.0), "pages", huge_coverage=coverage))
         codes[coverage] = None if found is None else found.code
     assert codes == {coverage: None if least <= coverage <= most else "wrong_pages" for coverage in codes}
 
@@ -165,10 +158,9 @@ def test_a_merged_cell_stands_for_all():
 
 
 def test_curves_hold_valid_points_in_order():
-    points = [record(BASE, 1.0, series="sweep") for _ in range(3)]
-    for one, size in zip(points, (64, 8, 32), strict=True):
-        one["sizes"] = {**one["sizes"], "working_set_bytes": size}
-    points[2]["validation"] = {"passed": False, "method": "sum"}
+    swept = record(BASE, 1.0, series="sweep")
+    points = [varied(swept, "sizes", working_set_bytes=size) for size in (64, 8, 32)]
+    points[2] = varied(points[2], "validation", passed=False)
     curve = analyse([subject_of(kernel(), BASE)], points, seed=1)[0].curves[0]
     assert [x for x, _ in curve.points] == [8.0, 64.0] and curve.left_out == 1
 
@@ -194,11 +186,16 @@ def test_each_sweep_has_curves_of_its_own():
     """What tells no sweep is from before there were several: of the first."""
     swept = kernel(sweeps=[*TRIAD["sweeps"], DISTANCES])
     software = configuration(label=("none", "software", "regular"))
-    points = [record(software, 1.0, series="sweep", options={"prefetch_distance": n}) for n in (16, 4)]
-    for one in points:
-        one["run"]["sweep"] = "prefetch-distance"
+    points = [
+        varied(
+            record(software, 1.0, series="sweep", options={"prefetch_distance": n}),
+            "run",
+            sweep="prefetch-distance",
+        )
+        for n in (16, 4)
+    ]
     sizes = [record(one, 1.0, series="sweep") for one in (BASE, software)]
-    sizes[1]["run"]["sweep"] = "working-set"
+    sizes[1] = varied(sizes[1], "run", sweep="working-set")
     (result,) = analyse([subject_of(swept, BASE, software)], [*points, *sizes], seed=1)
     cells = {sweep.name: [one.cell.measured.prefetch for one in found] for sweep, found in result.by_sweep}
     assert cells == {"working-set": ["hardware", "software"], "prefetch-distance": ["software"]}

@@ -152,11 +152,11 @@ def test_times_that_cannot_be_are_not_ranked(seconds: str, stage: Stage):
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
     done = stage.compare("--rounds", "1", "--no-sweep")
     assert done.returncode == 1, done.stderr
-    statuses = {one["status"] for one in read_result(stage.result()).records}
+    statuses = {one.status for one in read_result(stage.result()).records}
     assert statuses == {"failed"}
     arguments = ("--policies", "none", "--rounds", "1", "--output", str(stage.results))
     assert stage.run("compare", *arguments, "--", "/bin/true").returncode == 1
-    assert "ok" not in {one["status"] for one in read_result(stage.result()).records}
+    assert "ok" not in {one.status for one in read_result(stage.result()).records}
 
 
 def test_a_folders_matplotlibrc_decides_nothing(tmp_path: Path):

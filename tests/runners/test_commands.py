@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pagewise.core.record_parts import ProcessPlacement
 from pagewise.core.result import read_result
 from pagewise.report.model import Table
 from pagewise.report.render import terminal
@@ -48,10 +49,10 @@ def test_a_comparison_from_modules_to_report(compared):
     assert result.manifest["placement"]["environment"]["OMP_PROC_BIND"] == "close"
     assert all(len(entry["digest"]) == 64 for entry in result.manifest["configurations"])
     # Triad: 3 configurations and the baseline again; chase: 2 and again; 4 rounds; and 3 sweeps.
-    runs = {(r["kernel"], r["run"]["module"], r["run"]["series"], r["run"]["round"]) for r in result.records}
+    runs = {(r.kernel, r.run.module, r.series, r.round) for r in result.records}
     assert len(runs) == 4 * (4 + 3) + 3
-    assert all(r["placement"]["cpus"] == result.manifest["placement"]["cpus"] for r in result.records)
     assert not (folder / "figures").exists()
+    assert all(list(r.placement.cpus) == result.manifest["placement"]["cpus"] for r in result.records)
     page = (folder / "report.html").read_text()
     assert (
         "<script" not in page
@@ -436,10 +437,10 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     assert [one["memory"] for one in result.manifest["placements"]] == ["default", "interleave:0"]
     assert result.manifest["placement"] == result.manifest["placements"][0]
     for record in result.records:
-        bound = record["run"]["bound"]
-        assert bound["had"] == {"cpus": bound["cpus"], "memory": bound["memory"]}
-        name = bound["memory"].replace("default", "first-touch")
-        assert record["run"]["placement"] == bound["name"] == name
+        bound = record.run.bound
+        assert bound.had == ProcessPlacement(bound.cpus, bound.memory)
+        name = bound.memory.replace("default", "first-touch")
+        assert record.run.placement == bound.name == name
     rows = {
         (row["hugepages"], row["placement"]): row
         for row in rows_of(stage.result())

@@ -8,12 +8,13 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from builders import configuration, failed_record, kernel, record, subject_of
+from builders import configuration, failed_record, kernel, record, subject_of, varied
 from pagewise.analysis.counted import count, quotient
 from pagewise.analysis.statistics import Ratio
 from pagewise.core.plan import order_of_groups
@@ -37,11 +38,9 @@ LABELS = [(pages, "hardware", "regular") for pages in ("none", "thp", "hugetlbfs
 def ran(one, group: str, counts: dict, *, number: int = 1, series: str = "counters", **changes):
     """A run that counted, by our names."""
     made = record(one, [2.0], number=number, series=series, kernel="hydro", **changes)
-    made["run"] |= {"group": group, "kernel": "hydro"}
-    made.setdefault("counters", {})
     if "counters" not in changes:
-        made["counters"] = {A64FX.events[name].native: n for name, n in counts.items()}
-    return made
+        made = replace(made, counters={A64FX.events[name].native: n for name, n in counts.items()})
+    return varied(made, "run", group=group, kernel="hydro")
 
 
 def analysed(*records, configurations=(BASE, THP), groups=("tlb", "l1"), region=None):
@@ -91,9 +90,8 @@ def test_a_rate_comes_from_the_run_that_counted_all_it_needs():
 def test_counts_are_of_one_pass():
     """Five repetitions of three passes each: the kernel chose them by the clock."""
     many = ran(BASE, "tlb", TLB, passes_per_repetition=3)
-    many["seconds"]["repetitions"] = [3.0] * 5
-    many["metrics"] = {}
-    many["run"]["wall_seconds"] = 16.0
+    many = varied(many, "seconds", repetitions=[3.0] * 5)
+    many = varied(replace(many, metrics={}), "run", wall_seconds=16.0)
     cell = analysed(many, groups=("tlb",)).cells[0]
     assert cell.value("CPU_CYCLES") == pytest.approx(4e9 / 15) and cell.value("time") == pytest.approx(1.0)
     assert cell.runs[0].raw["CPU_CYCLES"] == 4e9 and cell.runs[0].passes == 15
@@ -135,7 +133,7 @@ def test_counts_that_differ_by_no_more_than_the_noise_have_no_verdict():
     verdict = analysed(*records, groups=("tlb",)).by_pages[0].verdicts["L1D_TLB_REFILL"]
     assert verdict.ratio is not None and verdict.ratio.excludes_one
     assert (verdict.change, verdict.reason) == ("inconclusive", "floor")
-    alone = [one for one in records if one["run"]["series"] == "counters"]
+    alone = [one for one in records if one.series == "counters"]
     assert analysed(*alone, groups=("tlb",)).by_pages[0].verdicts["L1D_TLB_REFILL"].change == "inconclusive"
 
 
@@ -148,9 +146,9 @@ def test_ratios_of_nothing():
 
 def test_invalid_runs_are_never_used():
     wrong = ran(THP, "tlb", half(TLB, "L1D_TLB_REFILL"))
-    wrong["pages"] |= {"huge_coverage": 0.5}
+    wrong = varied(wrong, "pages", huge_coverage=0.5)
     unchecked = ran(THP, "l1", L1)
-    unchecked["validation"] |= {"passed": False}
+    unchecked = varied(unchecked, "validation", passed=False)
     found = analysed(ran(BASE, "tlb", TLB), wrong, unchecked, groups=("tlb",))
     base, thp = found.cells
     assert base.rounds and not thp.rounds and thp.is_fault
@@ -159,14 +157,14 @@ def test_invalid_runs_are_never_used():
 
 def test_pages_that_cannot_be_had_are_no_fault():
     lacks = failed_record(THP, "pages_unavailable", "32 pages are missing", remedy="reserve them")
-    lacks["run"] |= {"series": "counters", "kernel": "hydro", "group": "tlb"}
+    lacks = varied(lacks, "run", series="counters", kernel="hydro", group="tlb")
     thp = analysed(ran(BASE, "tlb", TLB), lacks).cells[1]
     assert (thp.is_fault, thp.remedy) == (False, "reserve them") and "32 pages are missing" in thp.invalid
 
 
 def test_a_run_that_fails_in_one_group_leaves_the_others():
     crashed = failed_record(BASE, "failed", "crashed by SIGSEGV")
-    crashed["run"] |= {"series": "counters", "kernel": "hydro", "group": "l1"}
+    crashed = varied(crashed, "run", series="counters", kernel="hydro", group="l1")
     cell = analysed(ran(BASE, "tlb", TLB), crashed).cells[0]
     assert cell.value("L1D_TLB_REFILL") == 1e6 and cell.value("L1_MISS_WAIT") is None and cell.is_fault
     assert cell.notes == (
@@ -317,8 +315,8 @@ def test_counting_from_modules_to_the_three_tables(made):
     folder = stage.result()
     result = read_result(folder)
     assert result.skipped == [] and len(result.records) == 3 * (6 + 2) * 2
-    assert {r["run"]["series"] for r in result.records} == {"counters", "counters_aa"}
-    assert all("PAGEWISE_EVENTS" in r["run"]["settings"] for r in result.records)
+    assert {r.run.series for r in result.records} == {"counters", "counters_aa"}
+    assert all("PAGEWISE_EVENTS" in r.run.settings for r in result.records)
     assert result.manifest["counters"]["groups"] == ["tlb", "l1"]
     assert result.manifest["counters"]["events"]["name"] == "a64fx"
     ratios = {
@@ -337,7 +335,7 @@ def test_counting_from_modules_to_the_three_tables(made):
 
 
 def test_only_what_differs_in_pages_and_compiler_is_counted_by_default(made):
-    prefetch = {r["configuration"]["prefetch"] for r in read_result(made[0].result()).records}
+    prefetch = {r.configuration.prefetch for r in read_result(made[0].result()).records}
     assert prefetch == {"hardware"}
 
 
@@ -417,8 +415,8 @@ def test_multiplexed(stage: Stage):
     done = run(filled(stage, compilers=("gcc-12.2.0",)), "--events", "zen4", "--multiplex", "--rounds", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     records = read_result(stage.result()).records
-    assert len(records) == 4 and all(r["run"]["settings"]["PAGEWISE_MULTIPLEX"] == "1" for r in records)
-    assert all(len(r["counters"]) == len(ZEN4.events) for r in records)
+    assert len(records) == 4 and all(r.run.settings["PAGEWISE_MULTIPLEX"] == "1" for r in records)
+    assert all(len(r.counters) == len(ZEN4.events) for r in records)
 
 
 def test_each_placement_is_counted(stage: Stage):
@@ -444,8 +442,8 @@ def test_a_crash_in_one_group_is_told_and_the_rest_is_used(stage: Stage):
         and "group walks was not counted" in text
     )
     records = read_result(stage.result()).records
-    assert [r["run"]["group"] for r in records if r["status"] == "failed"] == ["walks"] * 3
-    assert [r["run"]["group"] for r in records if r["status"] == "ok"] == ["tlb"] * 8
+    assert [r.run.group for r in records if r.status == "failed"] == ["walks"] * 3
+    assert [r.run.group for r in records if r.status == "ok"] == ["tlb"] * 8
     assert len(list((stage.result() / "logs").iterdir())) == 3
 
 
@@ -465,7 +463,7 @@ def test_pages_that_are_not_there_are_tried_once(stage: Stage):
     assert done.returncode == 0, done.stdout + done.stderr
     data = stage.run("report", str(stage.result()), "--json")
     assert {one["code"] for one in json.loads(data.stdout)["not_counted"]} == {"pages_unavailable"}
-    statuses = [r["status"] for r in read_result(stage.result()).records]
+    statuses = [r.status for r in read_result(stage.result()).records]
     assert statuses.count("pages_unavailable") == 1 and statuses.count("ok") == 12
 
 
@@ -483,9 +481,9 @@ def test_one_region_of_the_program(stage: Stage):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     values = rows(stage.result() / "counters.csv")
-    whole = {r["configuration"]["hugepages"]: r for r in read_result(stage.result()).records}["none"]
+    whole = {r.configuration.hugepages: r for r in read_result(stage.result()).records}["none"]
     told = next(row for row in values if row["quantity"] == "CYCLES" and row["hugepages"] == "none")
-    cycles = whole["counters"]["CYCLES_NOT_IN_HALT"] / len(whole["seconds"]["repetitions"])
+    cycles = whole.counters["CYCLES_NOT_IN_HALT"] / len(whole.seconds.repetitions)
     assert float(told["value"]) == pytest.approx(cycles / 2, rel=0.2)
 
 

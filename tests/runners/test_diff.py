@@ -15,10 +15,11 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import ttest_ind
 
-from builders import configuration, failed_record, kernel, record, subject_of
+from builders import configuration, failed_record, kernel, record, subject_of, varied
 from pagewise.analysis.sessions import between, changes, session
 from pagewise.cli import root
 from pagewise.core.errors import PagewiseError, SelectionError
+from pagewise.core.record import Record, dumped
 from pagewise.core.schemas import faults
 from pagewise.report.views.diff import notes_of
 from pagewise.store.diff import compare
@@ -36,7 +37,7 @@ def records(thp: float, base: float = 1.0, rounds: int = 9, seed: int = 1, sprea
     for number in range(1, rounds + 1):
         mood = chance.lognormvariate(0.0, 0.05)
         for one, factor in ((NONE, 1.0), (NONE, 1.0), (THP, thp), (SOFTWARE, 0.9)):
-            name = "aa" if one is NONE and found and found[-1]["run"]["module"] == NONE.module else "compare"
+            name = "aa" if one is NONE and found and found[-1].run.module == NONE.module else "compare"
             seconds = base * mood * factor * chance.lognormvariate(0.0, spread)
             found.append(record(one, seconds, number=number, series=name))
     return found
@@ -115,7 +116,7 @@ def test_false_changes_on_recorded_noise_are_those_of_the_guide():
     assert rates["ratio 1"] <= 0.03 and rates["time 5"] <= 0.05 < rates["time 1"]
 
 
-def deal(chance: np.random.Generator, logs: np.ndarray, rounds: int = 7) -> list[dict[str, Any]]:
+def deal(chance: np.random.Generator, logs: np.ndarray, rounds: int = 7) -> list[Record]:
     """A session of two equal configurations, the baseline twice, from a stretch of recorded runs."""
     start = chance.integers(len(logs) - 3 * rounds + 1)
     runs = chance.permuted(np.exp(logs[start : start + 3 * rounds]).reshape(rounds, 3), axis=1)
@@ -140,7 +141,7 @@ def made(compared: tuple[Stage, Any], tmp_path: Path) -> Callable[..., Path]:
         }
         change(manifest)
         folder.mkdir()
-        return write_result(folder, manifest, "".join(json.dumps(one) + "\n" for one in found).encode())
+        return write_result(folder, manifest, b"".join(dumped(one) + b"\n" for one in found))
 
     return make
 
@@ -157,7 +158,7 @@ def test_exit_codes(made: Callable[..., Path]):
     assert diff(old, made("same", records(0.8, seed=2)))[0] == 0
     assert diff(old, made("slower", records(0.88, seed=2)))[0] == 1
     assert diff(old, made("faster", records(0.7, seed=2)))[0] == 0
-    crashed = [one for one in records(0.8, seed=2) if one["run"]["module"] != THP.module]
+    crashed = [one for one in records(0.8, seed=2) if one.run.module != THP.module]
     for name, status, failure in (
         ("crashed", "invalid", ("failed", "crashed by SIGSEGV")),
         ("none", "missing", ("pages_unavailable", "64 pages are missing")),
@@ -206,10 +207,10 @@ def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[
     renamed = {NONE.module: newer[0], THP.module: newer[1]}
     found = []
     for one in records(0.9, seed=2):
-        if one["run"]["module"] in renamed:
-            to = renamed[one["run"]["module"]]
-            told = {"configuration": one["configuration"] | {"compiler": to.compiler}}
-            found.append(one | told | {"run": one["run"] | {"module": to.module}})
+        if one.run.module in renamed:
+            to = renamed[one.run.module]
+            told = varied(one, "configuration", compiler=to.compiler)
+            found.append(varied(told, "run", module=to.module))
     code, text = diff(made("old", records(0.8)), made("new", found, change), "--json")
     data = json.loads(text)
     compilers = next(one for one in data["differences"] if one["name"] == "compilers")

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from builders import configuration, record
+from builders import configuration, record_data
 from pagewise.cli import root
 from stage import Stage
 
@@ -104,7 +104,7 @@ def test_an_experiment_succeeds_if_pagewise_excludes_nothing(
     (line,) = [line for line in job if line.startswith("{pagewise}")]
     words = shlex.split(line.partition(" > ")[0].replace("{experiment_run_dir}", str(tmp_path)))
     if changes is not None:
-        good = record(configuration(label=("thp", "hardware", "regular")), 1.0)
+        good = record_data(configuration(label=("thp", "hardware", "regular")), 1.0)
         del good["run"]
         changed = {
             name: {**good.get(name, {}), **part} if isinstance(part, dict) else part

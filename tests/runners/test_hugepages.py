@@ -225,7 +225,7 @@ def test_a_second_comparison_that_reserves_pages_is_refused(pages_before, stage:
     assert len(list(stage.results.iterdir())) == 1 and int(MACHINE.read_text()) == reserved_now
     _, errors = reserving.communicate(timeout=60)
     assert reserving.returncode == 0, errors
-    assert {record["status"] for record in read_result(stage.result()).records} == {"ok"}
+    assert {record.status for record in read_result(stage.result()).records} == {"ok"}
     assert int(MACHINE.read_text()) == pages_before
 
 

@@ -20,7 +20,9 @@ from tracing import needs_tracer
 
 from pagewise.cli import root
 from pagewise.core.errors import FormatError, RefusedError, SelectionError, SetupError
+from pagewise.core.record import Record
 from pagewise.core.schemas import faults
+from pagewise.core.structure import structured, unstructured
 from pagewise.report.render import csv as csv_file
 from pagewise.report.views import simulation
 from pagewise.store.sources import find_places, read_source
@@ -443,7 +445,7 @@ def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
 # Figures
 
 
-def record(misses: int, passes: int, **more: Any) -> dict[str, Any]:
+def record(misses: int, passes: int, **more: Any) -> Record:
     one = {"INSTRUCTIONS": 1000 * passes, "L1D_TLB_REFILL": misses * passes, "L1D_CACHE": 500 * passes}
     modelled = {
         "geometry": "zen4",
@@ -470,11 +472,11 @@ def record(misses: int, passes: int, **more: Any) -> dict[str, Any]:
         "counters": {"unavailable": "emulated"},
         **more,
     }
-    return figures.modelled_record(told, modelled, "qemu-x86_64 7.2.22")
+    return figures.simulated_record(structured(Record, told), modelled, "qemu-x86_64 7.2.22")
 
 
 def test_a_modelled_record_holds_nothing_measured() -> None:
-    made = record(30, 4)
+    made = unstructured(record(30, 4))
     assert faults("record", made) == []
     assert made["modelled"]["passes"] == 4
     assert not {"seconds", "metrics", "counters"} & made.keys()

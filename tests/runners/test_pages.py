@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from builders import chase, configuration, kernel, record
+from builders import chase, configuration, kernel, record, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.core.errors import Interrupted, RefusedError
 from pagewise.core.page_policy import policy_kind, policy_size, size_name
 from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, subject
+from pagewise.core.record import Record
 from pagewise.core.signals import interruptible
 from pagewise.machine.settings import thp
 from pagewise.machine.settings.kinds import Switch
@@ -92,16 +93,16 @@ def test_rows_are_told_apart_and_pages_must_be_those_that_were_told():
     base, built = configuration(), configuration(label=THP)
     one = subject(kernel(), [base, built], "none/hardware-regular", ("thp:64k",))
 
-    def told(number: int, policy: str, size: int) -> dict:
-        made = record(built, 0.9, number=number)
-        made["run"]["pages"] = "thp:64k"
-        made["pages"] |= {
-            "policy": policy,
-            "page_size_requested_bytes": size,
-            "page_size_observed_bytes": size,
-            "method": "kpageflags",
-        }
-        return made
+    def told(number: int, policy: str, size: int) -> Record:
+        made = varied(record(built, 0.9, number=number), "run", pages="thp:64k")
+        return varied(
+            made,
+            "pages",
+            policy=policy,
+            page_size_requested_bytes=size,
+            page_size_observed_bytes=size,
+            method="kpageflags",
+        )
 
     def rows(policy: str, size: int) -> dict:
         made = [r for n in range(1, 6) for r in (record(base, 1.0, number=n), record(built, 0.8, number=n))]

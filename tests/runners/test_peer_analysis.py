@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from builders import a_host
+from builders import a_host, configuration, record
 from pagewise.analysis.targets import Aim, answers, split
 from pagewise.core.errors import SelectionError
 from pagewise.core.host import Cache
@@ -200,13 +200,13 @@ def test_a_side_without_figures_is_told_with_the_reason():
 
 
 def test_a_figure_stands_for_the_passes_that_the_peers_figure_stands_for():
-    record = {"metrics": {"rate": 10.0, "latency_ns": 3.0}, "seconds": {"repetitions": [2.0, 1.0, 6.0]}}
+    made = record(configuration(), [2.0, 1.0, 6.0], metrics={"rate": 10.0, "latency_ns": 3.0})
     rate = Ours("k", "rate", ("*",))
-    assert figure(record, rate, "best") == pytest.approx(20.0)
-    assert figure(record, rate, "worst") == pytest.approx(10 / 3)
-    assert figure(record, rate, "mean") == pytest.approx(20 / 3)
-    assert figure(record, Ours("k", "latency_ns", ("*",)), "best") == pytest.approx(1.5)
-    assert figure(record, Ours("k", "absent", ("*",)), "best") is None
+    assert figure(made, rate, "best") == pytest.approx(20.0)
+    assert figure(made, rate, "worst") == pytest.approx(10 / 3)
+    assert figure(made, rate, "mean") == pytest.approx(20 / 3)
+    assert figure(made, Ours("k", "latency_ns", ("*",)), "best") == pytest.approx(1.5)
+    assert figure(made, Ours("k", "absent", ("*",)), "best") is None
 
 
 def test_the_report_has_answers_and_what_is_missing():

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from builders import configuration, record, varied
 from pagewise.analysis.validity import invalid_reason
 from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import RefusedError, SelectionError
+from pagewise.core.record_parts import ProcessPlacement
+from pagewise.core.structure import unstructured
 from pagewise.machine import numa
 from pagewise.machine.placement import Machine, Placement, Where, had_by, placements, this_machine
 from pagewise.machine.topology import bitmap, parse, read_topology
@@ -215,10 +218,10 @@ def test_a_process_has_the_cpus_and_the_policy_it_was_started_with(policy: str):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
     told = had_by(process.pid)
     child, _ = process.communicate(b"\n")
-    assert told == {"cpus": [last], "memory": policy}
+    assert told == ProcessPlacement((last,), policy)
     assert child.decode().split() == [str(last), policy]
     assert (os.sched_getaffinity(0), numa.policy_of(os.getpid())) == before
-    assert had_by(process.pid) == {"cpus": None, "memory": None}
+    assert had_by(process.pid) == ProcessPlacement(None, None)
 
 
 _CHILD = """
@@ -260,16 +263,9 @@ def test_a_policy_of_ours_is_handed_on():
     ],
 )
 def test_a_run_that_was_placed_otherwise_is_not_ranked(cpus, memory, ran_on, told):
-    bound = Placement(2, (0, 1)).told({"cpus": cpus, "memory": memory})
-    record = {
-        "status": "ok",
-        "validation": {"passed": True},
-        "configuration": {"hugepages": "none"},
-        "pages": {"policy": "none", "huge_coverage": 0.0},
-        "placement": {"threads": len(ran_on), "cpus": ran_on},
-        "run": {"bound": bound},
-    }
-    reason = invalid_reason(record)
+    bound = Placement(2, (0, 1)).binding(ProcessPlacement(cpus and tuple(cpus), memory))
+    made = varied(record(configuration(), 1.0), "placement", threads=len(ran_on), cpus=ran_on)
+    reason = invalid_reason(varied(made, "run", bound=unstructured(bound)))
     assert reason is None if told is None else reason.startswith("wrong placement: ") and told in reason
 
 

@@ -6,8 +6,10 @@ import csv
 
 import pytest
 
-from builders import configuration, failed_record, kernel, record, subject_of
+from builders import configuration, failed_record, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse
+from pagewise.core.record import Record
+from pagewise.core.structure import structured, unstructured
 from pagewise.report.render import csv as csv_file
 from pagewise.report.views import data, policies
 
@@ -27,8 +29,8 @@ def rounds(one, **changes):
         drift = 1.0 + number / 5
         passes = changes.get("passes_per_repetition", 1)
         told = record(one, SECONDS[one] * drift, number=number, passes_per_repetition=passes)
-        told["page_faults"]["compute_minor"] = FAULTS[one] - 1
-        made.append({**told, **changes})
+        told = varied(told, "page_faults", compute_minor=FAULTS[one] - 1)
+        made.append(structured(Record, {**unstructured(told), **changes}))
     return made
 
 
@@ -93,10 +95,10 @@ def test_invalid_runs_are_not_compared():
 def test_a_program_of_several_tests_tells_them_apart_by_its_runs():
     one, other = kernel(), kernel(name="other")
     told = [
-        {**made, "run": {**made["run"], "kernel": name}}
+        varied(made, "run", kernel=name)
         for name in (one.name, other.name)
         for made in (*rounds(BASE), *rounds(THP))
-        if not (name == other.name and made["configuration"]["hugepages"] == "thp")
+        if not (name == other.name and made.configuration.hugepages == "thp")
     ]
     found = analyse([subject_of(one, BASE, THP), subject_of(other, BASE, THP)], told, seed=1)
     assert found[0].by_policy and not found[1].by_policy

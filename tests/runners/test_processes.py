@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from pagewise.core.record_parts import LeftProcess
 from pagewise.session import processes
-from pagewise.session.processes import Left, Running, in_session, left_text
+from pagewise.session.processes import Running, in_session, left_text
 from stage import TRIAD, Stage
 
 # What detaches itself as daemons do, and tells its number.
@@ -96,7 +97,7 @@ def test_daemons_are_reported_and_ended_on_request(tmp_path: Path, ending: bool)
     (left,) = running.left
     assert left.ended == ending and is_there(left.pid) != ending and left.command.startswith(sys.executable)
     again = run(tmp_path, "pass")
-    assert again.left == [] and again.left_behind == {}
+    assert again.left == [] and again.left_behind is None
 
 
 def test_a_daemon_that_is_stopped_or_has_children_is_ended_too(tmp_path: Path):
@@ -121,7 +122,7 @@ def test_the_subreaper_is_put_back(tmp_path: Path):
 
 def test_what_is_left_is_a_note():
     assert left_text([]) is None
-    assert left_text([Left(1, "x", True)]) != left_text([Left(1, "x", False)])
+    assert left_text([LeftProcess(1, "x", True)]) != left_text([LeftProcess(1, "x", False)])
 
 
 @pytest.mark.parametrize("ending", [False, True])

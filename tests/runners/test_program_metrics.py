@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builders import configuration, kernel, record, subject_of
+from builders import configuration, kernel, record, subject_of, varied
 from pagewise.analysis.program import metric_rows
 from pagewise.core.configuration import Configuration
+from pagewise.core.record import Record
 from pagewise.core.result import Result
 
 ROUNDS = 7
@@ -21,21 +23,18 @@ METRICS = [
 ]
 
 
-def runs(
-    one: Configuration, series: str = "compare", skew: int = 0, **factors: float
-) -> list[dict[str, Any]]:
+def runs(one: Configuration, series: str = "compare", skew: int = 0, **factors: float) -> list[Record]:
     """Runs whose metrics scatter by 1 %; the baseline's twin (A/A) scatters in another order."""
     records = []
     for number in range(1, ROUNDS + 1):
         scatter = 1.0 + 0.01 * (((number + skew) * 3) % ROUNDS) / ROUNDS
         made = record(one, 1.0, number=number, series=series)
-        made["metrics"] = {metric["field"]: factors.get(metric["field"], 1.0) * scatter for metric in METRICS}
-        del made["traffic"]
-        records.append(made)
+        metrics = {metric["field"]: factors.get(metric["field"], 1.0) * scatter for metric in METRICS}
+        records.append(replace(made, metrics=metrics, traffic=None))
     return records
 
 
-def rows(*records: dict[str, Any]) -> dict[tuple[str, str], Any]:
+def rows(*records: Record) -> dict[tuple[str, str], Any]:
     subjects = [subject_of(kernel(metrics=METRICS, sweeps=[]), BASE, THP)]
     result = Result(Path(), {"seed": 1}, subjects, list(records), [])
     return {(row.metric.field, row.cell.measured.hugepages): row for row in metric_rows(result)}
@@ -63,6 +62,6 @@ def test_a_difference_within_the_noise_of_the_baseline_is_inconclusive():
 
 def test_what_is_excluded_has_no_metrics():
     wrong = runs(THP, rate=1.3)
-    wrong[3]["validation"]["passed"] = False
+    wrong[3] = varied(wrong[3], "validation", passed=False)
     found = rows(*runs(BASE), *runs(BASE, "aa", 2), *wrong)
     assert {policy for _, policy in found} == {"none"}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from builders import configuration, record, varied
 from pagewise.analysis.program import memory_rows, sampling_cost
 from pagewise.workloads.program.policy import PageRequest
 from pagewise.workloads.program.proof import completed, lack, pages, summed_up, told_by_snapshots
@@ -65,7 +68,7 @@ def test_of_snapshots_each_process_counts_at_its_fullest():
 def test_enough_coverage_ranks():
     told = memory(sample(0.0, heap=usage(100, 90)))
     found = pages(THP, told, 4096)
-    assert found["huge_coverage"] == pytest.approx(0.9) and found["page_size_observed_bytes"] == HUGE
+    assert found.huge_coverage == pytest.approx(0.9) and found.page_size_observed_bytes == HUGE
     assert lack(THP, told, found) is None
 
 
@@ -84,7 +87,7 @@ def test_a_pool_that_ran_short_half_way_is_not_ranked():
 def test_of_two_kinds_the_worse_one_counts():
     told = memory(sample(0.0, text=usage(8, 0), heap=usage(100, 100)))
     found = pages(BOTH, told, 4096)
-    assert found["huge_coverage"] == 0.0 and "text: 0 B of 8 MiB" in (lack(BOTH, told, found) or "")
+    assert found.huge_coverage == 0.0 and "text: 0 B of 8 MiB" in (lack(BOTH, told, found) or "")
 
 
 def test_a_program_without_such_memory():
@@ -93,21 +96,23 @@ def test_a_program_without_such_memory():
 
 
 def test_huge_pages_that_nobody_wanted():
-    assert lack(NONE, memory(sample(0.0, heap=usage(9))), {}) is None
-    reason = lack(NONE, memory(sample(0.0, heap=usage(9, 2))), {})
+    told = memory(sample(0.0, heap=usage(9)))
+    assert lack(NONE, told, pages(NONE, told, 4096)) is None
+    told = memory(sample(0.0, heap=usage(9, 2)))
+    reason = lack(NONE, told, pages(NONE, told, 4096))
     assert reason is not None and "2 MiB on huge pages, where none were wanted" in reason
 
 
 def test_a_program_that_nobody_saw():
     found = pages(NONE, None, 4096)
-    assert lack(NONE, None, found) is None and found["method"] == "prctl"
+    assert lack(NONE, None, found) is None and found.method == "prctl"
     assert "before its memory could be looked at" in (lack(THP, None, pages(THP, None, 4096)) or "")
 
 
 def test_multi_size_pages_are_proved_by_the_kernels_counters():
     told = memory(sample(0.0, given=1600, anonymous=usage(100)))
     found = pages(SMALL, told, 4096)
-    assert found["huge_coverage"] == pytest.approx(1.0) and found["page_size_observed_bytes"] == 64 << 10
+    assert found.huge_coverage == pytest.approx(1.0) and found.page_size_observed_bytes == 64 << 10
     assert lack(SMALL, told, found) is None
     few = memory(sample(0.0, given=100, anonymous=usage(100)))
     assert "6.2% of the memory" in (lack(SMALL, few, pages(SMALL, few, 4096)) or "")
@@ -123,11 +128,11 @@ def test_what_samples_missed_an_untimed_run_tells():
 
 
 def test_the_tables_of_memory_and_of_what_looking_cost():
-    told = memory(sample(0.0, heap=usage(100, 90)), end=2.0).to_dict()
-    run = {"series": "compare", "module": "thp"}
-    timed = {"configuration": {"hugepages": "thp"}, "run": run, "program": told}
-    trial = {**timed, "configuration": {"hugepages": "none"}, "run": {**run, "series": "trial"}}
-    rows = memory_rows([trial, timed, timed, {"configuration": {"hugepages": "thp"}, "run": run}])
+    told = memory(sample(0.0, heap=usage(100, 90)), end=2.0).recorded()
+    thp = record(configuration(label=("thp", "hardware", "regular")), 1.0)
+    timed, trial = replace(thp, program=told), replace(record(configuration(), 1.0), program=told)
+    trial = varied(trial, "run", series="trial")
+    rows = memory_rows([trial, timed, timed, thp])
     assert [(row.policy, row.kind) for row in rows] == [
         *(("none", "heap"), ("none", "all")),
         *(("thp", "heap"), ("thp", "all")),

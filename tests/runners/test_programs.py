@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from killed_sessions import settle
+from pagewise.core.record import Record
 from pagewise.core.result import read_result
 from pagewise.machine.host import chosen
 from pagewise.stack.binary import examine
@@ -79,18 +80,18 @@ class Own:
         words = ["compare", "--output", str(self.stage.results), *arguments]
         return self.stage.run(*words, "--", str(self.programs / program), *way.split(), timeout=120)
 
-    def records(self, series: str = "compare") -> list[dict]:
-        return [one for one in read_result(self.stage.result()).records if one["run"]["series"] == series]
+    def records(self, series: str = "compare") -> list[Record]:
+        return [one for one in read_result(self.stage.result()).records if one.run.series == series]
 
     def statuses(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
         for one in self.records():
-            found.setdefault(one["configuration"]["hugepages"], set()).add(one["status"])
+            found.setdefault(one.configuration.hugepages, set()).add(one.status)
         return found
 
     def reason(self, policy: str) -> str:
-        told = next(one for one in self.records() if one["configuration"]["hugepages"] == policy)
-        return told["failure"]["message"]
+        told = next(one for one in self.records() if one.configuration.hugepages == policy)
+        return told.failure.message
 
 
 @needs_thp
@@ -102,10 +103,10 @@ def test_a_program_with_a_large_array(own: Own):
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {policy: {"ok"} for policy in ("none", "thp", "glibc", "reuse+glibc")}
     for one in own.records():
-        huge = one["configuration"]["hugepages"] != "none"
-        assert (one["pages"]["huge_coverage"] > 0.8) == huge
-        assert one["metrics"]["rate"] == 1.5 and one["validation"]["passed"]
-        assert one["program"]["full_samples"] >= 3 and one["program"]["processes"] == 1
+        huge = one.configuration.hugepages != "none"
+        assert (one.pages.huge_coverage > 0.8) == huge
+        assert one.metrics["rate"] == 1.5 and one.validation.passed
+        assert one.program.full_samples >= 3 and one.program.processes == 1
     assert len(own.records("aa")) == 3 and len(own.records("trial")) == 4
     for told in ("Memory by kind", "anonymous", "rate [GB/s]", "2 MiB"):
         assert told in done.stdout
@@ -124,7 +125,7 @@ def test_a_program_with_a_large_array(own: Own):
     heap = next(row for row in memory if row["hugepages"] == "reuse+glibc" and row["kind"] == "heap")
     assert int(heap["peak_bytes"]) >= 60 << 20 and float(heap["mean_coverage"]) > 0.8
     told = json.loads((folder / "manifest.json").read_text())["program"]
-    assert told["sha256"] == own.records()[0]["run"]["hash"] and told["c_library"] == "glibc"
+    assert told["sha256"] == own.records()[0].run.hash and told["c_library"] == "glibc"
     again = own.stage.run("report", str(folder))
     assert again.returncode == 0 and "Memory by kind" in again.stdout, again.stderr
 
@@ -136,11 +137,9 @@ def test_programs_that_allocate_otherwise(own: Own, way: str):
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {"none": {"ok"}, "glibc": {"ok"}, "reuse": {"ok"}}
     if way == "fork":
-        assert all(one["program"]["processes"] >= 2 for one in own.records())
+        assert all(one.program.processes >= 2 for one in own.records())
     if way == "again":
-        faults = {
-            one["configuration"]["hugepages"]: one["page_faults"]["compute_minor"] for one in own.records()
-        }
+        faults = {one.configuration.hugepages: one.page_faults.compute_minor for one in own.records()}
         # Twenty times 40 MiB, or once.
         assert faults["none"] > 150_000 and max(faults["reuse"], faults["glibc"]) < 50_000
 
@@ -167,8 +166,8 @@ def test_machine_code_is_moved_onto_huge_pages(own: Own):
     done = own.run("--policies", "none,text", "--rounds", "1", program="memory-code", way="code 1.2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {"none": {"ok"}, "text": {"ok"}}
-    text = next(one for one in own.records() if one["configuration"]["hugepages"] == "text")
-    assert text["program"]["kinds"]["text"]["peak"]["huge_bytes"] >= 6 << 20
+    text = next(one for one in own.records() if one.configuration.hugepages == "text")
+    assert text.program.kinds["text"].peak.huge_bytes >= 6 << 20
 
 
 @needs_madvise
@@ -193,7 +192,7 @@ def test_a_program_too_short_to_sample_is_proved_by_an_untimed_run(own: Own):
     done = own.run("--policies", "none,glibc", "--rounds", "1", "--sample-interval", "60", way="short")
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {"none": {"ok"}, "glibc": {"ok"}}
-    assert all("untimed run" in one["program"]["method"] for one in own.records())
+    assert all("untimed run" in one.program.method for one in own.records())
 
 
 def test_an_empty_pool_is_told_before_anything_is_run(own: Own):
@@ -203,8 +202,8 @@ def test_an_empty_pool_is_told_before_anything_is_run(own: Own):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the pool of 2 MiB pages is empty" in own.reason("hugetlbfs")
     assert "--reserve-hugepages" in done.stdout
-    refused_run = next(one for one in own.records() if one["configuration"]["hugepages"] == "hugetlbfs")
-    assert refused_run["run"]["wall_seconds"] is None
+    refused_run = next(one for one in own.records() if one.configuration.hugepages == "hugetlbfs")
+    assert refused_run.run.wall_seconds is None
 
 
 def test_a_wrong_result_is_told_once_with_its_output_and_is_not_ranked(own: Own):
@@ -212,7 +211,7 @@ def test_a_wrong_result_is_told_once_with_its_output_and_is_not_ranked(own: Own)
     assert done.returncode == 1, done.stdout + done.stderr
     assert own.statuses() == {"none": {"check_failed"}, "reuse": {"check_failed"}}
     assert "the result failed its check: its output lacks 'PASSED'" in " ".join(done.stdout.split())
-    log = own.records()[0]["run"]["log"]
+    log = own.records()[0].run.log
     assert "sum: " in (own.stage.result() / log).read_text()
 
 
@@ -253,7 +252,7 @@ def test_input_and_output_files_in_a_fresh_folder(own: Own):
         *("--check", "^1$", "--", str(script)),
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [one["metrics"]["answer"] for one in own.records()] == [42.0, 42.0]
+    assert [one.metrics["answer"] for one in own.records()] == [42.0, 42.0]
     assert not (own.folder / "result.txt").exists()
 
 
@@ -424,8 +423,8 @@ def test_multi_size_pages_for_their_runs_alone(own: Own):
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {"none": {"ok"}, "thp": {"ok"}, "thp:64k": {"ok"}}
     assert {file: file.read_text() for file in before} == before
-    small = next(one for one in own.records() if one["configuration"]["hugepages"] == "thp:64k")
-    assert small["pages"]["page_size_observed_bytes"] == 64 << 10 and small["program"]["given"]["peak"] > 500
+    small = next(one for one in own.records() if one.configuration.hugepages == "thp:64k")
+    assert small.pages.page_size_observed_bytes == 64 << 10 and small.program.given.peak > 500
 
 
 @pytest.mark.changes_machine

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import configuration, record
+from builders import configuration, record, record_data
 from pagewise.core.cpus import cpu_list
 from pagewise.core.reading import DEEPEST, parse_json, parse_yaml, read_file
 from pagewise.core.record import dumped, parse_record
@@ -81,7 +81,7 @@ def test_only_regular_files_of_a_limited_size_are_read(tmp_path: Path):
 def test_cpus_that_the_kernel_does_not_write_are_refused(text: str):
     with pytest.raises(ValueError):
         cpu_list(text)
-    whole = record(configuration(), 1.0)
+    whole = record_data(configuration(), 1.0)
     whole["placement"]["cpus_allowed"] = text
     assert faults("record", whole) != []
 
@@ -95,7 +95,7 @@ def test_cpus_that_the_kernel_does_not_write_are_refused(text: str):
     ],
 )  # fmt: skip
 def test_numbers_that_no_run_has_are_refused(part: str, name: str, value: object):
-    whole = record(configuration(), 1.0)
+    whole = record_data(configuration(), 1.0)
     assert faults("record", whole) == []
     whole[part][name] = value
     assert faults("record", whole) != []

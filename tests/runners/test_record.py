@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from builders import configuration, record
 from pagewise.core.errors import RefusedError
-from pagewise.core.record import RecordWriter, read_records
+from pagewise.core.record import RecordWriter, dumped, read_records
 
 ONE = record(configuration(), 1.0)
 
@@ -27,7 +26,7 @@ def test_what_is_written_is_read(tmp_path: Path):
 
 def test_bad_lines_are_named_and_skipped(tmp_path: Path):
     file = tmp_path / "records.jsonl"
-    line = json.dumps(ONE)
+    line = dumped(ONE).decode()
     file.write_text(f"{line}\nnonsense\n\n{line.replace('[1.0]', '[NaN]')}\n{line}\n{line[:50]}")
     records, skipped = read_records(file)
     assert records == [ONE, ONE]
@@ -38,7 +37,7 @@ def test_bad_lines_are_named_and_skipped(tmp_path: Path):
 
 def test_a_whole_last_line_without_newline_counts(tmp_path: Path):
     file = tmp_path / "records.jsonl"
-    file.write_text(json.dumps(ONE))
+    file.write_text(dumped(ONE).decode())
     assert read_records(file) == ([ONE], [])
 
 

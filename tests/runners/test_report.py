@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import chase, configuration, failed_record, kernel, record, subject_of
+from builders import chase, configuration, failed_record, kernel, record, subject_of, varied
 from many_kernels import all_kernels, result_of
 from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.choices import bests, choices
@@ -205,8 +205,7 @@ def test_the_label_of_a_sweep_has_its_unit():
 
 def test_coverage_is_never_rounded_up():
     thp = configuration(label=("thp", "hardware", "regular"))
-    one = record(thp, 1.0)
-    one["pages"]["huge_coverage"] = 0.99999
+    one = varied(record(thp, 1.0), "pages", huge_coverage=0.99999)
     rows = analyse([subject_of(kernel(), configuration(), thp)], [one], seed=1)[0].groups[0].ranked
     assert [wording.pages_text(row) for row in rows] == ["2 MiB 99.9 %"]
 

@@ -30,7 +30,7 @@ def test_a_result_is_repeated_unless_modules_or_programs_changed(stage: Stage):
     for name in ("command", "seed", "rounds", "configurations", "subjects", "programs", "started_in"):
         assert again.manifest[name] == old.manifest[name]
     assert again.manifest["rerun_of"]["id"] == old.manifest["id"] != again.manifest["id"]
-    assert [one["run"]["module"] for one in again.records] == [one["run"]["module"] for one in old.records]
+    assert [one.run.module for one in again.records] == [one.run.module for one in old.records]
 
     program = next((stage.folder / "opt").glob("*gcc*thp*/bin/pw-chase"))
     program.write_text(f"#!{sys.executable} -SE\n# Built anew.\n" + FAKE.read_text())

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from builders import configuration, failed_record, record
+from builders import configuration, failed_record, record, record_data, varied
 from many_results import KERNELS, SLOW, multiply
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import exclusion
 from pagewise.cli import root
 from pagewise.core.errors import FormatError, PagewiseError, RefusedError, SelectionError
-from pagewise.core.record import read_records
+from pagewise.core.record import Record, dumped, read_records
 from pagewise.core.result import read_result
 from pagewise.core.schemas import faults
 from pagewise.store.query import ask, known, statement
@@ -117,17 +118,16 @@ def test_ratios_of_the_store_are_those_of_the_report(store: Path, many: Path):
         assert found["pairs"] == row.time_ratio.pairs and found["seconds"] == pytest.approx(row.seconds)
 
 
-def variants() -> list[dict[str, Any]]:
+def variants() -> list[Record]:
     none, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
     good = record(thp, [1.0, 3.0, 2.0])
 
-    def pages(one: Any, **changes: Any) -> dict[str, Any]:
-        made = record(one, 1.0)
-        return made | {"pages": made["pages"] | changes}
+    def pages(one: Any, **changes: Any) -> Record:
+        return varied(record(one, 1.0), "pages", **changes)
 
     return [
         good,
-        good | {"validation": {"passed": False, "method": "m"}},
+        varied(good, "validation", passed=False),
         failed_record(thp, "pages_unavailable", "no pages"),
         failed_record(thp, "failed", "crashed"),
         pages(thp, policy="none"),
@@ -136,16 +136,16 @@ def variants() -> list[dict[str, Any]]:
         pages(thp, page_size_observed_bytes=4096),
         pages(none, huge_coverage=0.01),
         pages(none, page_size_observed_bytes=65536),
-        pages(thp, policy="thp:64k") | {"run": good["run"] | {"pages": "thp:64k"}},
-        {name: part for name, part in good.items() if name != "run"},
+        varied(pages(thp, policy="thp:64k"), "run", pages="thp:64k"),
+        replace(good, run=None),
     ]
 
 
 def test_the_store_ranks_what_the_reports_rank(tmp_path: Path):
     made = variants()
     (tmp_path / "one").mkdir()
-    lines = [json.dumps({**one, "started": f"2026-01-02T03:04:{n:02d}Z"}) for n, one in enumerate(made)]
-    (tmp_path / "one/records.jsonl").write_text("\n".join(lines) + "\n")
+    lines = [dumped(replace(one, started=f"2026-01-02T03:04:{n:02d}Z")) for n, one in enumerate(made)]
+    (tmp_path / "one/records.jsonl").write_bytes(b"\n".join(lines) + b"\n")
     told = collected(tmp_path / "store", tmp_path)
     assert told["records"] == len(made) and told["partial"] == {}
     found = rows(tmp_path / "store", "SELECT * FROM records ORDER BY started")
@@ -239,7 +239,7 @@ def test_of_results_with_one_id_and_other_content_none_is_taken(template: Path, 
     "place", ["seconds.repetitions", "metrics.latency_ns", "validation.tolerance", "options.size"]
 )
 def test_numbers_that_are_none_are_left_out_by_reports_and_store(tmp_path: Path, place: str, number: str):
-    good = record(configuration(), 1.0)
+    good = record_data(configuration(), 1.0)
     part, name = place.split(".")
     bad = {**good, part: {**good[part], name: ["@"] if name == "repetitions" else "@"}}
     (tmp_path / "one").mkdir()
@@ -352,7 +352,7 @@ def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
             "match": "triad/L1/1", "side": "ours", "compiler": "gcc-12.2.0", "value": value, "reason": reason,
             "pages": "thp",
         }  # fmt: skip
-        lines.append(json.dumps(record(configuration(), 1.0, number=number) | {"sample": sample}) + "\n")
+        lines.append(json.dumps(record_data(configuration(), 1.0, number=number) | {"sample": sample}) + "\n")
     changes = {"id": "0123456789abcdef", "kind": "peers", "peers": about}
     write_result(tmp_path / "p", manifest | changes, "".join(lines).encode())
     kept = ("schema", "kernel", "started", "status", "configuration")
@@ -360,7 +360,7 @@ def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
         "geometry": "a64fx", "tool": "QEMU 9", "pages": "observed", "whole": True,
         "counts": {"PAGE_WALKS": 7}, "regions": [],
     }  # fmt: skip
-    traced = {name: record(configuration(), 1.0)[name] for name in kept} | {"modelled": modelled}
+    traced = {name: record_data(configuration(), 1.0)[name] for name in kept} | {"modelled": modelled}
     (tmp_path / "m").mkdir()
     (tmp_path / "m/records.jsonl").write_text(json.dumps(traced) + "\n")
     told = collected(tmp_path / "store", tmp_path)

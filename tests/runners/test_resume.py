@@ -8,12 +8,13 @@ import subprocess
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from builders import varied
 from pagewise.analysis.analysis import analyse
 from pagewise.core.plan import order_of_round
+from pagewise.core.record import Record
 from pagewise.core.result import Result, read_result
 from pagewise.report.views import session
 from stage import TRIAD, Stage
@@ -47,9 +48,9 @@ def broken_off(
 def runs(result: Result) -> Counter[tuple[str, str, str, int]]:
     """How often each run that counts was made, by kernel, module, series and round."""
     made = {
-        (r["kernel"], r["run"]["module"], r["run"]["series"], r["run"]["round"], r["run"]["position"])
+        (r.kernel, r.run.module, r.run.series, r.run.round, r.run.position)
         for r in result.records
-        if r["run"]["series"] != "aside"
+        if r.run.series != "aside"
     }
     return Counter(run[:4] for run in made)
 
@@ -59,8 +60,8 @@ def planned(result: Result, rounds: int) -> Counter[tuple[str, str, str, int]]:
     return Counter((s.kernel.name, s.cell.measured.module, s.series, s.round) for s in steps)
 
 
-def whatever_its_series(record: dict[str, Any]) -> dict[str, Any]:
-    return {**record, "run": {**record["run"], "series": None}}
+def whatever_its_series(record: Record) -> Record:
+    return varied(record, "run", series="compare")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -77,18 +78,18 @@ def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage, number: int)
     assert after.manifest["state"] == "complete" and after.manifest["rounds_done"] == 4
     assert runs(after) == planned(after, 4), "each run of the plan once"
     # The order of runs is that of the plan: what was measured before, then the rest.
-    counted = [r["run"] for r in after.records if r["run"]["series"] != "aside"]
-    order = [(run["round"], run["position"]) for run in counted]
+    counted = [r.run for r in after.records if r.run.series != "aside"]
+    order = [(run.round, run.position) for run in counted]
     assert order == sorted(order)
     # Nothing that was measured is lost or changed, except that some of it no longer counts.
     assert [whatever_its_series(r) for r in after.records[: len(before.records)]] == [
         whatever_its_series(r) for r in before.records
     ]
     [told] = after.manifest["breaks"]
-    aside = [r for r in after.records if r["run"]["series"] == "aside"]
+    aside = [r for r in after.records if r.run.series == "aside"]
     assert told["runs"] == len(before.records) and told["aside"] == len(aside)
     # Whole rounds stay; of the round that was broken off all is measured again.
-    assert {r["run"]["round"] for r in aside} <= {max(r["run"]["round"] for r in before.records)}
+    assert {r.run.round for r in aside} <= {max(r.run.round for r in before.records)}
     assert after.manifest["timing"]["runs"] == 16
     assert any(told["resumed"] in note for note in session.notes(after))
     [result] = analyse(after.subjects, after.records, 5)

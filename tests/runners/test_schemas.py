@@ -10,14 +10,15 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from builders import configuration, failed_record, record
+from builders import configuration, failed_record, record_data
 from pagewise.core.errors import FormatError
 from pagewise.core.kernel import Kernel, swept_name
 from pagewise.core.schemas import faults
+from pagewise.core.structure import unstructured
 from stage import CHASE, ROOT, TRIAD
 
 SCHEMAS = ROOT / "runners" / "pagewise" / "schema"
-GOOD = record(configuration(), 1.0)
+GOOD = record_data(configuration(), 1.0)
 
 
 def changed(data: dict, path: str, value: object) -> dict:
@@ -46,8 +47,12 @@ def test_the_schemas_are_schemas(file):
 
 def test_good_records_are_good():
     assert faults("record", GOOD) == []
-    assert faults("record", failed_record(configuration(), "pages_unavailable", "no pages")) == []
-    assert faults("record", failed_record(configuration(), "failed", "crashed by SIGSEGV")) == []
+    assert (
+        faults("record", unstructured(failed_record(configuration(), "pages_unavailable", "no pages"))) == []
+    )
+    assert (
+        faults("record", unstructured(failed_record(configuration(), "failed", "crashed by SIGSEGV"))) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +123,7 @@ def test_bad_regions_are_told_with_their_place(path, value, place):
 
 
 def test_a_failed_record_tells_why():
-    bad = failed_record(configuration(), "check_failed", "sum is wrong")
+    bad = unstructured(failed_record(configuration(), "check_failed", "sum is wrong"))
     del bad["failure"]
     assert faults("record", bad)
 

@@ -120,7 +120,7 @@ def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stag
     assert "Triad [MB/s], higher is better" in done.stdout
     result = read_result(suites.result())
     assert result.folder.name.endswith("-stream")
-    assert all(one["metrics"]["triad"] > 1000 for one in result.records if one["run"]["series"] == "compare")
+    assert all(one.metrics["triad"] > 1000 for one in result.records if one.series == "compare")
 
 
 def test_a_program_of_ones_own_choice_for_a_code(suites: Stage):

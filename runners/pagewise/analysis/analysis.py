@@ -130,9 +130,9 @@ def times_of(
 def _sort(records: Iterable[Record]) -> _Sorted:
     sorted_records: _Sorted = {}
     for record in records:
-        run = record.get("run")
+        run = record.run
         if run is not None:
-            key = (run.get("kernel", record["kernel"]), key_of(run), run["series"])
+            key = (record.of_kernel, key_of(run), run.series)
             sorted_records.setdefault(key, []).append(record)
     return sorted_records
 
@@ -308,14 +308,14 @@ def _versus(
 
 def _times(records: Iterable[Record]) -> dict[int, float]:
     """Seconds a pass by round, of the records that may be ranked."""
-    return {record["run"]["round"]: run_seconds(record) for record in valid_records(records)}
+    return {record.round: run_seconds(record) for record in valid_records(records)}
 
 
 def repeats(records: Iterable[Record]) -> list[list[Record]]:
     """The valid records of a configuration's further runs: the first of each round, the second, ..."""
     by_round: dict[int, list[Record]] = {}
     for record in valid_records(records):
-        by_round.setdefault(record["run"]["round"], []).append(record)
+        by_round.setdefault(record.round, []).append(record)
     most = max(map(len, by_round.values()), default=0)
     return [[runs[place] for runs in by_round.values() if place < len(runs)] for place in range(most)]
 

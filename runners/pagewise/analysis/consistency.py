@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from statistics import median
-from typing import Any
 
 from pagewise.analysis.validity import Exclusion
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
 from pagewise.core.page_policy import policy_kind
 from pagewise.core.record import Record
+from pagewise.core.record_parts import Option, ProblemSize
+from pagewise.core.structure import unstructured
 
 # Two AVX-512 loads and a store per cycle at 6 GHz are 1152 GB/s: no thread moves more than this.
 _MOST_GB_PER_SECOND = 2000.0
@@ -46,7 +47,7 @@ def inconsistency(record: Record, kernel: Kernel, measured: Configuration) -> Ex
 def differing(records: Sequence[Record]) -> Exclusion | None:
     """Why the runs of one configuration did not all do the same."""
     for part in ("options", "sizes"):
-        told = {json.dumps(_fixed(part, record), sort_keys=True) for record in records}
+        told = {json.dumps(_fixed(getattr(record, part)), sort_keys=True) for record in records}
         if len(told) > 1:
             first, second, *_ = sorted(told)
             return Exclusion("settings_differ", f"its runs had different {part}: {first} and {second}")
@@ -60,7 +61,7 @@ def less_work(records: Sequence[Record], baseline: Sequence[Record], kernel: Ker
     """
     if not records or not baseline or "traffic" not in kernel.data:
         return None
-    ours, theirs = (one[0].get("sizes", {}).get("elements") for one in (records, baseline))
+    ours, theirs = (_elements(one[0]) for one in (records, baseline))
     if ours == theirs:
         return None
     return Exclusion("wrong_work", f"it worked on {ours} elements, the baseline on {theirs}")
@@ -77,7 +78,7 @@ def other_build(
     if not records or not baseline or _with_flags(measured) != _with_flags(base):
         return None
     for name, (ours, theirs) in {
-        "version": [one[0]["configuration"].get("version", "") for one in (records, baseline)],
+        "version": [one[0].configuration.version or "" for one in (records, baseline)],
         "flags": [" ".join(sorted(_flags(one[0]))) for one in (records, baseline)],
     }.items():
         if ours != theirs:
@@ -91,7 +92,7 @@ def _with_flags(one: Configuration) -> tuple[str, ...]:
 
 def _flags(record: Record) -> set[str]:
     """The compiler's options that decide on code; paths are those of a build."""
-    words = record["configuration"].get("compiler_options", "").split()
+    words = (record.configuration.compiler_options or "").split()
     return {word for word in words if re.match(r"-[Omf][^/]*$", word)}
 
 
@@ -117,21 +118,21 @@ def disturbed(records: Sequence[Record], baseline: Sequence[Record]) -> Exclusio
 
 def _switches(records: Sequence[Record]) -> list[tuple[int, float]]:
     """Involuntary context switches and seconds of each run that has both."""
-    runs = [record.get("run", {}) for record in records]
     return [
-        (run["involuntary_switches"], run["wall_seconds"])
-        for run in runs
-        if "involuntary_switches" in run and run["wall_seconds"]
+        (record.run.involuntary_switches, record.run.wall_seconds)
+        for record in records
+        if record.run and record.run.involuntary_switches is not None and record.run.wall_seconds
     ]
 
 
-def _fixed(part: str, record: Record) -> dict[str, Any]:
+def _fixed(part: ProblemSize | Mapping[str, Option] | None) -> dict[str, Option]:
     """What must be the same in all runs; where the arrays lie may change from run to run."""
-    return {name: value for name, value in record.get(part, {}).items() if name != "array_spacing_bytes"}
+    data = {} if part is None else unstructured(part)
+    return {name: value for name, value in data.items() if name != "array_spacing_bytes"}
 
 
 def _build(record: Record, measured: Configuration) -> Exclusion | None:
-    told = record["configuration"]
+    told = record.configuration
     module = {
         "compiler": measured.compiler,
         "hugepages": policy_kind(measured.hugepages),
@@ -143,26 +144,26 @@ def _build(record: Record, measured: Configuration) -> Exclusion | None:
         "library": measured.library,
     }
     for name, value in module.items():
-        # An empty width or library is not on record.
-        built = told.get(name, "" if value == "" else value)
-        if built != value:
+        # What is not on record agrees: an empty width or library is not.
+        built = getattr(told, name)
+        if built is not None and built != value:
             text = f"the program was built with {name} {built}, the module is {value}"
             return Exclusion("wrong_build", text)
     return None
 
 
 def _clock(record: Record) -> Exclusion | None:
-    run = record.get("run", {})
-    wall, inside = run.get("wall_seconds"), sum(record["seconds"]["repetitions"])
-    if wall is None:
+    run, inside = record.run, sum(record.repetitions)
+    if run is None or run.wall_seconds is None:
         return None
-    if inside > _SAME_CLOCK * wall + _CLOCK_SECONDS and run["series"] != "sweep":
+    wall = run.wall_seconds
+    if inside > _SAME_CLOCK * wall + _CLOCK_SECONDS and run.series != "sweep":
         return Exclusion("wrong_times", f"it reports {inside:.3g} s of a run that took {wall:.3g} s")
-    if "started" in run:
-        first, began = _moment(run["started"]), _moment(record["started"])
+    if run.started is not None:
+        first, began = _moment(run.started), _moment(record.started)
         if not first - _CLOCK <= began <= first + timedelta(seconds=wall) + _CLOCK:
             return Exclusion(
-                "wrong_times", f"it reports that it began at {record['started']}, its run at {run['started']}"
+                "wrong_times", f"it reports that it began at {record.started}, its run at {run.started}"
             )
     return None
 
@@ -174,24 +175,28 @@ def _moment(utc: str) -> datetime:
 
 def _work(record: Record, kernel: Kernel) -> Exclusion | None:
     """Traffic by the description, figures by the traffic, and no more than a core can move."""
-    traffic, described = record.get("traffic", {}), kernel.data.get("traffic")
-    moved = traffic.get("bytes_stream")
+    described = kernel.data.get("traffic")
+    moved = record.traffic and record.traffic.bytes_stream
     if not moved:
         return None
-    if described and record.get("run", {}).get("series") in ("compare", "aa"):
-        units = record["options"].get("updates") if "per" in described else record["sizes"]["elements"]
+    if described and record.series in ("compare", "aa"):
+        units = (record.options or {}).get("updates") if "per" in described else _elements(record)
         per_unit = (described["loads"] + described["stores"]) * described["element_bytes"]
-        expected = units * record.get("passes_per_repetition", 1) * per_unit
+        expected = float(units or 0) * record.passes * per_unit
         if not _is_near(moved, expected):
             text = f"it reports {moved:.6g} bytes per repetition, its description is {expected:.6g}"
             return Exclusion("wrong_work", text)
-    rate = moved / median(record["seconds"]["repetitions"]) / 1e9
-    told = record["metrics"].get("bandwidth_stream_gb_per_s")
+    rate = moved / median(record.repetitions) / 1e9
+    told = record.figures.get("bandwidth_stream_gb_per_s")
     if told is not None and not _is_near(told, rate):
         return Exclusion("wrong_work", f"it reports {told:.6g} GB/s, its bytes and times are {rate:.6g}")
-    if rate > _MOST_GB_PER_SECOND * record["placement"]["threads"]:
+    if record.placement and rate > _MOST_GB_PER_SECOND * record.placement.threads:
         return Exclusion("wrong_work", f"it reports {rate:.6g} GB/s, more than its cores can move")
     return None
+
+
+def _elements(record: Record) -> int | None:
+    return None if record.sizes is None else record.sizes.elements
 
 
 def _is_near(value: float, expected: float) -> bool:

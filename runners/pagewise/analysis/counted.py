@@ -19,6 +19,7 @@ from pagewise.analysis.counter_runs import (
     TIME,
     Joined,
     Taken,
+    group_of,
     joined,
     taken,
 )
@@ -131,9 +132,9 @@ def count(
     """
     sorted_records: dict[tuple[str, CellKey], list[Record]] = {}
     for record in records:
-        run = record.get("run", {})
-        if run.get("series") in ("counters", "counters_aa"):
-            key = (run.get("kernel", record["kernel"]), key_of(run))
+        run = record.run
+        if run is not None and run.series in ("counters", "counters_aa"):
+            key = (record.of_kernel, key_of(run))
             sorted_records.setdefault(key, []).append(record)
     found: list[tuple[KernelCounts, list[_Column]]] = []
     for one in subjects:
@@ -190,21 +191,21 @@ def _counts(
         if not faults:
             return Counts(cell, (), {}, invalid="not measured", code="not_measured")
         record, reason = faults[0]
-        remedy = record.get("failure", {}).get("remedy")
+        remedy = None if record.failure is None else record.failure.remedy
         found = exclusion(record)
         code = None if found is None else found.code
-        return Counts(cell, (), {}, reason, record["status"] != "pages_unavailable", remedy, code=code)
+        return Counts(cell, (), {}, reason, record.status != "pages_unavailable", remedy, code=code)
     runs: list[Taken] = []
     repeated: list[Taken] = []
     notes = []
     for record, reason in faults:
-        notes.append(f"group {record['run'].get('group', '?')}: a run was left out: {reason}")
+        notes.append(f"group {group_of(record)}: a run was left out: {reason}")
     for record in valid:
         run = taken(record, file, region)
         if isinstance(run, str):
             notes.append(run)
         else:
-            (runs if record["run"]["series"] == "counters" else repeated).append(run)
+            (runs if record.series == "counters" else repeated).append(run)
     rounds, again = (_by_round(of_series, file) for of_series in (runs, repeated))
     notes += _missing(runs, file, groups)
     if not runs:

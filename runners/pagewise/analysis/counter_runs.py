@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from pagewise.core.record import Record
+from pagewise.core.record_parts import PageFaults
 from pagewise.stack.events import EventFile
 
 TIME, FAULTS = "time", "page_faults"
@@ -73,36 +74,37 @@ def joined(file: EventFile, runs: Sequence[Taken]) -> Joined:
 
 def taken(record: Record, file: EventFile, region: str | None) -> Taken | str:
     """What a valid record gives, or why it gives nothing."""
-    run, group = record["run"], record["run"].get("group", "?")
-    repetitions = record["seconds"]["repetitions"]
-    passes = len(repetitions) * record.get("passes_per_repetition", 1)
-    seconds, told, own = sum(repetitions), record.get("counters", {}), {}
+    passes = len(record.repetitions) * record.passes
+    seconds, counts = sum(record.repetitions), record.counts
+    refused = dict(record.counters_refused or {})
+    if (unavailable := (record.counters or {}).get("unavailable")) is not None:
+        refused = {"all": str(unavailable)} | refused
+    own: dict[str, float] = {}
     if region is None:
-        own = {POPULATE: record["seconds"]["populate"]}
-        for name, part, share in ((FAULTS, "compute", passes), (POPULATE_FAULTS, "populate", 1)):
-            found = [n for key, n in record.get("page_faults", {}).items() if key.startswith(part)]
-            own |= {name: sum(found) / share} if found else {}
+        if record.seconds is not None and record.seconds.populate is not None:
+            own[POPULATE] = record.seconds.populate
+        faults = record.page_faults or PageFaults()
+        if faults.compute is not None:
+            own[FAULTS] = faults.compute / passes
+        if faults.populate is not None:
+            own[POPULATE_FAULTS] = faults.populate
     else:
-        regions = record.get("regions", [])
+        regions = record.regions or ()
         # By name: those that do not lie in another one, whose time and counts hold theirs.
-        parts = [part for part in regions if part["path"] == region] or [
-            part for part in regions if part["name"] == region and part["path"].split("/").count(region) == 1
+        parts = [part for part in regions if part.path == region] or [
+            part for part in regions if part.name == region and part.path.split("/").count(region) == 1
         ]
         if not parts:
-            known = ", ".join(dict.fromkeys(part["path"] for part in regions)) or "none"
+            known = ", ".join(dict.fromkeys(part.path for part in regions)) or "none"
             return f"there is no region {region} in its records; there are: {known}"
-        seconds = sum(part["seconds"] for part in parts)
-        if "unavailable" not in told:
-            told = _summed(part.get("counts", {}) for part in parts)
-    refused = dict(record.get("counters_refused", {}))
-    if "unavailable" in told:
-        refused, told = {"all": str(told["unavailable"])} | refused, {}
+        seconds = sum(part.seconds for part in parts)
+        counts = _summed(part.counts or {} for part in parts) if unavailable is None else {}
     by_native = {event.native: event.name for event in file.events.values()}
-    raw = {by_native[native]: float(n) for native, n in told.items() if native in by_native}
+    raw = {by_native[native]: float(n) for native, n in counts.items() if native in by_native}
     return Taken(
-        group,
-        run["round"],
-        run["position"],
+        group_of(record),
+        record.round,
+        0 if record.run is None else record.run.position,
         passes,
         seconds / passes,
         own,
@@ -110,6 +112,11 @@ def taken(record: Record, file: EventFile, region: str | None) -> Taken | str:
         raw,
         refused,
     )
+
+
+def group_of(record: Record) -> str:
+    """The events that its run was to count."""
+    return (record.run and record.run.group) or "?"
 
 
 def _summed(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:

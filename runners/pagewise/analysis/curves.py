@@ -31,7 +31,7 @@ def curves_of(kernel: Kernel, cell: Cell, records: Sequence[Record]) -> Iterator
     """The curves of a cell. A record that does not tell its sweep is of the first."""
     for place, sweep in enumerate(kernel.sweeps):
         names = (sweep.name, None) if place == 0 else (sweep.name,)
-        mine = [record for record in records if record["run"].get("sweep") in names]
+        mine = [record for record in records if record.run and record.run.sweep in names]
         if mine:
             yield _curve(sweep, cell, mine)
 
@@ -41,8 +41,8 @@ def _curve(sweep: Sweep, cell: Cell, records: Sequence[Record]) -> Curve:
     measured: list[tuple[X, float]] = []
     for record in records:
         x = _swept(sweep, record)
-        if x is not None and invalid_reason(record) is None and sweep.y.field in record["metrics"]:
-            measured.append((x, float(record["metrics"][sweep.y.field])))
+        if x is not None and invalid_reason(record) is None and sweep.y.field in record.figures:
+            measured.append((x, float(record.figures[sweep.y.field])))
     if any(isinstance(x, str) for x, _ in measured):
         measured = [(words_of(x), y) for x, y in measured]
     at: dict[X, list[float]] = {}
@@ -55,9 +55,8 @@ def _curve(sweep: Sweep, cell: Cell, records: Sequence[Record]) -> Curve:
 def _swept(sweep: Sweep, record: Record) -> X | None:
     """The value of what is swept in a record, None when the record does not have it."""
     if sweep.of_working_set:
-        value = record.get("sizes", {}).get(sweep.x)
-    else:
-        value = record.get("options", {}).get(sweep.x.removeprefix("options."))
+        return None if record.sizes is None else float(record.sizes.working_set_bytes)
+    value = (record.options or {}).get(sweep.x.removeprefix("options."))
     if isinstance(value, bool):
         return "on" if value else "off"
     return float(value) if isinstance(value, int | float) else value

@@ -34,7 +34,7 @@ class Compared:
 
 def run_seconds(record: Record) -> float:
     """Seconds of one pass: the median repetition by its passes (a kernel chooses these by the clock)."""
-    return float(median(record["seconds"]["repetitions"]) / record.get("passes_per_repetition", 1))
+    return median(record.repetitions) / record.passes
 
 
 def compared_by_policy(
@@ -92,16 +92,15 @@ def _by_round(kernel: Kernel, records: Sequence[Record]) -> dict[str, dict[int, 
     )
     for record in records:
         told = {"time": run_seconds(record)}
-        if bandwidth is not None and bandwidth.field in record["metrics"]:
-            told[f"bandwidth, {bandwidth.convention}"] = record["metrics"][bandwidth.field]
+        if bandwidth is not None and bandwidth.field in record.figures:
+            told[f"bandwidth, {bandwidth.convention}"] = record.figures[bandwidth.field]
         # Over all of the computing, whose passes a kernel chooses by the clock: the count of one pass.
-        passes = len(record["seconds"]["repetitions"]) * record.get("passes_per_repetition", 1)
-        counted = record.get("counters", {})
-        told |= {name: count / passes for name, count in counted.items() if "TLB" in name.upper()}
-        if "page_faults" in record:
-            told["page faults"] = sum(record["page_faults"].values())
+        passes = len(record.repetitions) * record.passes
+        told |= {name: count / passes for name, count in record.counts.items() if "TLB" in name.upper()}
+        if record.page_faults is not None and record.page_faults.total is not None:
+            told["page faults"] = record.page_faults.total
         for name, value in told.items():
-            found.setdefault(name, {})[record["run"]["round"]] = float(value)
+            found.setdefault(name, {})[record.round] = float(value)
     return found
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
 from pagewise.analysis.analysis import analyse_result, repeats
 from pagewise.analysis.result import trusted_records
@@ -17,6 +17,7 @@ from pagewise.core.kernel import Metric
 from pagewise.core.page_policy import policy_size
 from pagewise.core.plan import Cell, CellKey, key_of
 from pagewise.core.record import Record
+from pagewise.core.record_parts import OverTime, ProgramMemory
 from pagewise.core.result import Result
 from pagewise.core.units import bytes_text
 
@@ -86,7 +87,7 @@ def metric_rows(result: Result) -> list[MetricRow]:
     (analysed,) = analyse_result(result)
     ranked = [row.cell for group in analysed.groups for row in group.ranked]
     base = next((cell for cell in ranked if cell.is_baseline), None)
-    valid = [record for record in trusted_records(result) if record.get("run")]
+    valid = [record for record in trusted_records(result) if record.run is not None]
     valid = [record for record in valid if invalid_reason(record) is None]
     measured: list[tuple[Metric, Cell, float, Comparison | None, float | None]] = []
     for metric in analysed.kernel.metrics:
@@ -109,26 +110,27 @@ def metric_rows(result: Result) -> list[MetricRow]:
 
 def memory_rows(records: Iterable[Record]) -> list[MemoryRow]:
     """Memory by policy and kind, of all timed runs that report it (of trial runs where no other does)."""
-    timed: dict[tuple[str, str], list[Record]] = {}
-    trials: dict[tuple[str, str], list[Record]] = {}
+    timed: dict[tuple[str, str], list[ProgramMemory]] = {}
+    trials: dict[tuple[str, str], list[ProgramMemory]] = {}
     for record in records:
-        run = record.get("run")
-        if run is not None and "program" in record:
-            kept = trials if run["series"] == "trial" else timed
-            key = record["configuration"]["hugepages"], run.get("placement", "")
-            kept.setdefault(key, []).append(record["program"])
+        run = record.run
+        if run is not None and record.program is not None:
+            kept = trials if run.series == "trial" else timed
+            key = record.configuration.hugepages, run.placement or ""
+            kept.setdefault(key, []).append(record.program)
     rows = []
     for key in dict.fromkeys((*trials, *timed)):
         usages, policy = timed.get(key) or trials[key], " ".join(filter(None, key))
-        for kind in dict.fromkeys(kind for usage in usages for kind in usage["kinds"]):
-            of_kind = [usage["kinds"][kind] for usage in usages if kind in usage["kinds"]]
+        for kind in dict.fromkeys(kind for usage in usages for kind in usage.kinds):
+            of_kind = [usage.kinds[kind] for usage in usages if kind in usage.kinds]
             rows.append(_memory(policy, kind, of_kind))
-        rows.append(_memory(policy, "all", [usage["total"] for usage in usages]))
+        rows.append(_memory(policy, "all", [usage.total for usage in usages]))
         size = policy_size(key[0])
-        given = [usage["given"] for usage in usages if "given" in usage]
+        given = [usage.given for usage in usages if usage.given is not None]
         if given and size is not None:
             # smaps does not show multi-size pages; the kernel's counters do.
-            peak, mean = (size * median(one[name] for one in given) for name in ("peak", "mean"))
+            peak = size * median(pages.peak for pages in given)
+            mean = size * median(pages.mean for pages in given)
             rows.append(MemoryRow(policy, f"{bytes_text(size)} pages", peak, peak, mean, mean))
     return rows
 
@@ -136,42 +138,39 @@ def memory_rows(records: Iterable[Record]) -> list[MemoryRow]:
 def sampling_cost(records: Iterable[Record]) -> SamplingCost | None:
     """What sampling the memory cost in timed runs, None when there was none."""
     usages = [
-        record["program"]
+        record.program
         for record in records
-        if "program" in record and record.get("run", {}).get("series") in ("compare", "aa")
+        if record.program is not None and record.series in ("compare", "aa")
     ]
     if not usages:
         return None
-    sampled = [usage for usage in usages if usage["sampled_seconds"] > 0]
-    shares = [usage["sampling_seconds"] / usage["sampled_seconds"] for usage in sampled]
-    methods = tuple(sorted({usage["method"] for usage in usages}, reverse=True))
-    samples = median(usage["samples"] for usage in usages)
+    sampled = [usage for usage in usages if usage.sampled_seconds > 0]
+    shares = [usage.sampling_seconds / usage.sampled_seconds for usage in sampled]
+    methods = tuple(sorted({usage.method for usage in usages}, reverse=True))
+    samples = median(usage.samples for usage in usages)
     return SamplingCost(median(shares) if shares else 0.0, samples, methods)
 
 
 def _runs(records: Sequence[Record], cell: CellKey, field: str) -> list[dict[int, float]]:
     """A metric by round: of the runs that are compared, then of each further run of a baseline."""
-    mine = [record for record in records if key_of(record["run"]) == cell]
-    compared = [record for record in mine if record["run"]["series"] == "compare"]
-    again = [record for record in mine if record["run"]["series"] == "aa"]
+    mine = [record for record in records if record.run is not None and key_of(record.run) == cell]
+    compared = [record for record in mine if record.series == "compare"]
+    again = [record for record in mine if record.series == "aa"]
     return [_by_round(compared, field), *(_by_round(runs, field) for runs in repeats(again))]
 
 
 def _by_round(records: Sequence[Record], field: str) -> dict[int, float]:
     """Ratios need numbers above zero; a time that was too short to count is left out."""
-    values = {record["run"]["round"]: record["metrics"].get(field) for record in records}
+    values = {record.round: record.figures.get(field) for record in records}
     return {number: float(value) for number, value in values.items() if value is not None and value > 0}
 
 
-def _memory(policy: str, kind: str, usages: Sequence[Mapping[str, Any]]) -> MemoryRow:
-    def of(when: str, what: str) -> float:
-        return float(median(usage[when][what] for usage in usages))
-
+def _memory(policy: str, kind: str, usages: Sequence[OverTime]) -> MemoryRow:
     return MemoryRow(
         policy,
         kind,
-        of("peak", "resident_bytes"),
-        of("peak", "huge_bytes"),
-        of("mean", "resident_bytes"),
-        of("mean", "huge_bytes"),
+        median(usage.peak.resident_bytes for usage in usages),
+        median(usage.peak.huge_bytes for usage in usages),
+        median(usage.mean.resident_bytes for usage in usages),
+        median(usage.mean.huge_bytes for usage in usages),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pagewise.analysis.validity import Exclusion
+from pagewise.core.record import Record
 
 if TYPE_CHECKING:
     from pagewise.core.result import Result
@@ -34,10 +35,10 @@ def excluded(manifest: Mapping[str, Any], module: str, altered: str | None) -> E
     return Exclusion("file_changed", f"changed during the session, in round {changed[0]['round']}: {files}")
 
 
-def trusted_records(result: Result) -> list[dict[str, Any]]:
+def trusted_records(result: Result) -> list[Record]:
     """The records of modules that may be ranked, for tables beside the analysis."""
     return [
         record
         for record in result.records
-        if "run" not in record or excluding(result)(record["run"]["module"]) is None
+        if record.run is None or excluding(result)(record.run.module) is None
     ]

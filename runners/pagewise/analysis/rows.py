@@ -80,7 +80,7 @@ def valid_records(records: Iterable[Record]) -> list[Record]:
 
 def rounds_of(records: Iterable[Record]) -> set[int]:
     """The rounds in which they ran."""
-    return {record["run"]["round"] for record in records}
+    return {record.round for record in records}
 
 
 def row_of(cell: Cell, records: Sequence[Record], made: Collection[int], found: Exclusion | None) -> Row:
@@ -106,16 +106,18 @@ def row_of(cell: Cell, records: Sequence[Record], made: Collection[int], found: 
     if fatal or lost or too_few:
         return _invalid_row(bare, records, fatal or faults, missing)
     seconds = [run_seconds(record) for record in valid]
-    walls = [record["run"]["wall_seconds"] for record in valid if record["run"]["wall_seconds"] is not None]
-    fields = set.intersection(*(set(record["metrics"]) for record in valid))
+    walls = [
+        record.run.wall_seconds for record in valid if record.run and record.run.wall_seconds is not None
+    ]
+    fields = set.intersection(*(set(record.figures) for record in valid))
     return replace(
         bare,
         runs=len(valid),
         seconds=median(seconds),
         seconds_trimmed=trimmed_mean(seconds),
-        populate=_median_told(record["seconds"].get("populate") for record in valid),
+        populate=_median_told(record.seconds.populate for record in valid if record.seconds),
         wall=median(walls) if walls else None,
-        metrics={name: median(record["metrics"][name] for record in valid) for name in sorted(fields)},
+        metrics={name: median(record.figures[name] for record in valid) for name in sorted(fields)},
         pages=_pages(valid),
         bimodal=bimodal(seconds),
         note=_note(records, faults, missing),
@@ -146,25 +148,23 @@ def _invalid_row(
     if len(faults) < len(records):
         reason = f"{len(faults)} of {len(records)} runs: {reason}"
         if code in ("pages_unavailable", "wrong_pages"):
-            reason = f"its pages could not be kept from round {record['run']['round']} on: {fault.reason}"
+            reason = f"its pages could not be kept from round {record.round} on: {fault.reason}"
             code = "policy_not_kept"
     return replace(
         bare,
         pages=_pages(records),
         invalid=reason,
         is_fault=code != "pages_unavailable",
-        remedy=record.get("failure", {}).get("remedy"),
+        remedy=None if record.failure is None else record.failure.remedy,
         code=code,
     )
 
 
 def _pages(records: Sequence[Record]) -> Pages | None:
-    told = [record["pages"] for record in records if "pages" in record]
+    told = [record.pages for record in records if record.pages is not None]
     if not told:
         return None
     # The run farthest from what was asked speaks for all of them.
-    farthest = max if PagePolicy(told[0]["policy"]).is_base else min
-    worst = farthest(told, key=lambda pages: pages["huge_coverage"])
-    return Pages(
-        worst["page_size_requested_bytes"], worst["page_size_observed_bytes"], worst["huge_coverage"]
-    )
+    farthest = max if PagePolicy(told[0].policy).is_base else min
+    worst = farthest(told, key=lambda pages: pages.huge_coverage)
+    return Pages(worst.page_size_requested_bytes, worst.page_size_observed_bytes, worst.huge_coverage)

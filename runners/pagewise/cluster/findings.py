@@ -95,9 +95,9 @@ def quantities(kernels: Sequence[KernelResult], records: Sequence[Record]) -> di
     """The times of all configurations that may be ranked, of 3 runs at least, and their ratios."""
     seconds: dict[tuple[str, str, str | None, str | None], list[float]] = {}
     for record in records:
-        run = record.get("run")
-        if run is not None and run["series"] in ("compare", "aa") and invalid_reason(record) is None:
-            key = (run.get("kernel", record["kernel"]), *key_of(run))
+        run = record.run
+        if run is not None and run.series in ("compare", "aa") and invalid_reason(record) is None:
+            key = (record.of_kernel, *key_of(run))
             seconds.setdefault(key, []).append(run_seconds(record))
     found: dict[Quantity, Measured] = {}
     for one in kernels:

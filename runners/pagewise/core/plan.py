@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.page_policy import policy_kind
+from pagewise.core.record_parts import RunOf
 
 Series = Literal["compare", "aa", "sweep", "trial", "counters", "counters_aa"]
 
@@ -159,9 +160,9 @@ def placed(subjects: Sequence[Subject], names: Sequence[str]) -> list[Subject]:
     ]
 
 
-def key_of(run: Mapping[str, Any]) -> CellKey:
+def key_of(run: RunOf) -> CellKey:
     """The key of the cell that a record's run is of."""
-    return run["module"], run.get("pages"), run.get("placement")
+    return run.module, run.pages, run.placement
 
 
 def order_of_round(subjects: Sequence[Subject], number: int, seed: int, pairs: int = 1) -> list[Step]:

@@ -11,18 +11,107 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.reading import parse_json, read_file
+from pagewise.core.record_parts import (
+    BuildReport,
+    Failure,
+    Option,
+    PageFaults,
+    PageUse,
+    PeerFigure,
+    ProblemSize,
+    ProgramMemory,
+    RecordedHost,
+    RegionCounts,
+    RunOf,
+    Simulated,
+    ThreadPlaces,
+    Times,
+    Traffic,
+    Validation,
+)
 from pagewise.core.schemas import faults_of_file
+from pagewise.core.structure import structured, unstructured
 
 SCHEMA = "pagewise.record/1"
-Record = dict[str, Any]
+Status = Literal["ok", "check_failed", "pages_unavailable", "failed"]
 #: The largest file of records, in bytes: about a million.
 LARGEST = 4 << 30
 # A link that lies in the folder of a result from elsewhere leads out of it.
 _APPENDED = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A run of a kernel or program at one size, as core/schema/record-1.json describes it.
+
+    A record of the status `ok` has seconds, metrics, validation, pages, placement and host, or is simulated.
+    """
+
+    schema: str = SCHEMA
+    kernel: str
+    started: str
+    status: Status
+    failure: Failure | None = None
+    configuration: BuildReport
+    options: Mapping[str, Option] | None = None
+    sizes: ProblemSize | None = None
+    seconds: Times | None = None
+    passes_per_repetition: int | None = None
+    traffic: Traffic | None = None
+    metrics: Mapping[str, float] | None = None
+    validation: Validation | None = None
+    pages: PageUse | None = None
+    page_faults: PageFaults | None = None
+    counters: Mapping[str, float | str] | None = None
+    counters_source: str | None = None
+    counters_refused: Mapping[str, str] | None = None
+    regions: tuple[RegionCounts, ...] | None = None
+    region_cost_seconds: float | None = None
+    modelled: Simulated | None = None
+    placement: ThreadPlaces | None = None
+    host: RecordedHost | None = None
+    program: ProgramMemory | None = None
+    sample: PeerFigure | None = None
+    run: RunOf | None = None
+
+    @property
+    def repetitions(self) -> tuple[float, ...]:
+        """Seconds per repetition; empty for a run that failed."""
+        return () if self.seconds is None else self.seconds.repetitions
+
+    @property
+    def passes(self) -> int:
+        """Passes per repetition."""
+        return self.passes_per_repetition or 1
+
+    @property
+    def figures(self) -> Mapping[str, float]:
+        """Its metrics; none for a run that failed."""
+        return self.metrics or {}
+
+    @property
+    def counts(self) -> dict[str, float]:
+        """What was counted, by the events' native names; empty where counters are unavailable."""
+        return {name: n for name, n in (self.counters or {}).items() if not isinstance(n, str)}
+
+    @property
+    def series(self) -> str | None:
+        """The series that its run belongs to; None for a record without a session."""
+        return None if self.run is None else self.run.series
+
+    @property
+    def round(self) -> int:
+        """The round that its run belongs to; 0 for a record without a session."""
+        return 0 if self.run is None else self.run.round
+
+    @property
+    def of_kernel(self) -> str:
+        """The kernel whose comparison it belongs to: a program may serve several."""
+        return (self.run and self.run.kernel) or self.kernel
 
 
 @dataclass(frozen=True)
@@ -47,7 +136,7 @@ def read_records(file: Path, *, checked: bool = False) -> tuple[list[Record], li
     """
     content = read_lines(file)
     if checked:
-        return [json.loads(line) for line in content.splitlines()], []
+        return [structured(Record, json.loads(line)) for line in content.splitlines()], []
     records: list[Record] = []
     skipped: list[Skipped] = []
     for number, line, whole in _lines(content):
@@ -77,7 +166,7 @@ def parse_record(line: bytes) -> tuple[Record | None, str | None]:
     except ValueError as fault:
         return None, f"not JSON: {fault}"
     found = faults_of_file("record", data)
-    return (None, "; ".join(found[:5])) if found else (data, None)
+    return (None, "; ".join(found[:5])) if found else (structured(Record, data), None)
 
 
 class RecordWriter:
@@ -110,7 +199,7 @@ class RecordWriter:
         """What was written so far, for the manifest: see `digest_of`."""
         return {"lines": self._lines, "sha256": self._sha256.hexdigest()}
 
-    def append(self, *records: Mapping[str, Any]) -> None:
+    def append(self, *records: Record) -> None:
         """Writes the records of a run. Raises RefusedError when the disk is full; what was written stays."""
         line = b"".join(dumped(record) + b"\n" for record in records)
         before = os.fstat(self._descriptor).st_size
@@ -156,9 +245,11 @@ def digest_of(content: bytes) -> dict[str, Any]:
     return {"lines": content.count(b"\n"), "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def dumped(record: Mapping[str, Any]) -> bytes:
+def dumped(record: Record) -> bytes:
     """A record as its line in the file, without the line's end."""
-    return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(
+        unstructured(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    ).encode()
 
 
 def lock(descriptor: int, file: Path) -> None:

@@ -51,7 +51,7 @@ def _reader(kind: Any) -> _Reader:
     if kind is Path:
         return lambda data: Path(_checked(data, str))
     if kind is float:
-        return lambda data: float(_checked(data, (int, float)))
+        return lambda data: _checked(data, (int, float))
     return lambda data: _checked(data, kind)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product, zip_longest
@@ -13,6 +13,7 @@ from typing import Any
 
 from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import SelectionError
+from pagewise.core.record_parts import Binding, ProcessPlacement
 from pagewise.core.suggestions import choose_of
 from pagewise.core.units import count_text
 from pagewise.machine import numa
@@ -79,15 +80,9 @@ class Placement:
             "environment": self.environment,
         }
 
-    def told(self, had: Mapping[str, Any]) -> dict[str, Any]:
+    def binding(self, had: ProcessPlacement) -> Binding:
         """For the record of a run: what was asked, and what its process `had`."""
-        return {
-            "name": self.name,
-            "threads": self.threads,
-            "cpus": list(self.cpus),
-            "memory": self.memory.told,
-            "had": dict(had),
-        }
+        return Binding(self.name, self.threads, self.cpus, self.memory.told, had)
 
 
 class Anywhere(Placement):
@@ -165,13 +160,11 @@ def this_machine() -> Machine:
     return Machine(read_topology(), allowed, online, numa.allowed_nodes())
 
 
-def had_by(pid: int) -> dict[str, Any]:
-    """What a process has: the CPUs that it may use, and the policy of its memory; None where it is not told.
-
-    Programs that it starts inherit both.
-    """
-    told = re.search(r"^Cpus_allowed_list:\s*(\S+)", read(Path(f"/proc/{pid}/status")) or "", re.MULTILINE)
-    return {"cpus": cpu_list(told[1]) if told else None, "memory": numa.policy_of(pid)}
+def had_by(pid: int) -> ProcessPlacement:
+    """The CPUs that a process may use and its memory policy, which programs that it starts inherit."""
+    status = read(Path(f"/proc/{pid}/status")) or ""
+    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)", status, re.MULTILINE)
+    return ProcessPlacement(tuple(cpu_list(allowed[1])) if allowed else None, numa.policy_of(pid))
 
 
 def place(threads: int) -> Placement:

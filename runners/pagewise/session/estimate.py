@@ -12,7 +12,9 @@ from pagewise.core.errors import PagewiseError
 from pagewise.core.kernel import sweep_name
 from pagewise.core.plan import Step, key_of
 from pagewise.core.reading import parse_json, read_file
+from pagewise.core.record_parts import RunOf
 from pagewise.core.result import MANIFEST, RECORDS, read_manifest
+from pagewise.core.structure import structured
 from pagewise.session.progress import TimeLeft
 
 _MOST_RESULTS = 10
@@ -49,10 +51,11 @@ def known_times(results: Path, manifest: Mapping[str, Any], steps: Sequence[Step
         alike = {one for one, arguments in told.items() if asked.get(one) == arguments}
         found = False
         for run in _runs(folder):
-            swept = run.get("sweep", _first_sweep(told, run["kernel"])) if run["series"] == "sweep" else None
-            key = (run["kernel"], *key_of(run), swept)
-            if (run["kernel"], swept) in alike and key in wanted:
-                left.add(wanted[key], run["wall_seconds"])
+            kernel = run.kernel or ""
+            swept = (run.sweep or _first_sweep(told, kernel)) if run.series == "sweep" else None
+            key = (kernel, *key_of(run), swept)
+            if (kernel, swept) in alike and key in wanted and run.wall_seconds is not None:
+                left.add(wanted[key], run.wall_seconds)
                 seen.add(key)
                 found = True
         if found:
@@ -92,7 +95,7 @@ def _on_this_machine(results: Path, manifest: Mapping[str, Any]) -> Iterator[tup
             yield file.parent, other
 
 
-def _runs(folder: Path) -> Iterator[dict[str, Any]]:
+def _runs(folder: Path) -> Iterator[RunOf]:
     """The runs that a records file tells of and that ended well."""
     try:
         lines = read_file(folder / RECORDS).splitlines()
@@ -102,12 +105,8 @@ def _runs(folder: Path) -> Iterator[dict[str, Any]]:
         # Only what is used is looked at: checking ten results against the schema takes many seconds.
         try:
             record = parse_json(line)
-            run = {"kernel": record["kernel"], **record["run"]}
-            named = [run["module"], run["series"], run["kernel"]]
-            named += [run[name] for name in ("pages", "placement", "sweep") if name in run]
-            seconds = run["wall_seconds"]
+            run = structured(RunOf, {"kernel": record["kernel"], **record["run"]})
         except (ValueError, LookupError, TypeError):
             continue
-        usable = all(isinstance(name, str) for name in named) and isinstance(seconds, (int, float))
-        if record.get("status") == "ok" and usable:
+        if record.get("status") == "ok":
             yield run

@@ -8,14 +8,19 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from pagewise.core.configuration import Configuration
 from pagewise.core.errors import SetupError
 from pagewise.core.plan import Step
 from pagewise.core.reading import parse_json, read_file
+from pagewise.core.record import Record, Status
+from pagewise.core.record_parts import BuildReport, Failure, RunOf
+from pagewise.core.result import utc_text
 from pagewise.core.signals import interruptible
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings.prefetchers import find_control, switched_off
@@ -42,22 +47,42 @@ def print_placements(console: Console, places: Sequence[Placement]) -> None:
         console.print(f"Placement {place.text}{also}.", highlight=False, soft_wrap=True)
 
 
-def about_run(step: Step, wall: float | None, exit_code: int, command: Sequence[str]) -> dict[str, Any]:
-    """What a record tells of the run that it is of; `wall` are its seconds."""
-    of_cell = {"pages": step.cell.pages, "placement": step.cell.placement}
-    return {
-        **{name: value for name, value in of_cell.items() if value is not None},
-        "kernel": step.kernel.name,
-        "module": step.cell.measured.module,
-        "hash": step.cell.measured.hash,
-        "builder": step.cell.measured.builder,
-        "round": step.round,
-        "position": step.position,
-        "series": step.series,
-        "wall_seconds": wall,
-        "exit_code": exit_code,
-        "command": list(command),
-    }
+def about_run(step: Step, wall: float | None, exit_code: int, command: Sequence[str]) -> RunOf:
+    """The run of a step, for its records; `wall` are its seconds."""
+    measured = step.cell.measured
+    return RunOf(
+        kernel=step.kernel.name,
+        module=measured.module,
+        hash=measured.hash,
+        builder=measured.builder,
+        round=step.round,
+        position=step.position,
+        series=step.series,
+        wall_seconds=wall,
+        exit_code=exit_code,
+        command=tuple(command),
+        pages=step.cell.pages,
+        placement=step.cell.placement,
+    )
+
+
+def failed_record(step: Step, started: datetime, status: Status, failure: Failure) -> Record:
+    """The record of a run that gave nothing valid."""
+    built = step.cell.measured
+    return Record(
+        kernel=step.kernel.name,
+        started=utc_text(started),
+        status=status,
+        failure=failure,
+        configuration=build_of(built),
+    )
+
+
+def build_of(built: Configuration) -> BuildReport:
+    """The configuration of a program that reports none itself."""
+    return BuildReport(
+        compiler=built.compiler, hugepages=built.hugepages, prefetch=built.prefetch, stores=built.stores
+    )
 
 
 def hyperfine_command(hyperfine: str, exported: Path) -> list[str]:

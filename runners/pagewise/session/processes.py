@@ -10,10 +10,12 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pagewise.core.record import Record
+from pagewise.core.record_parts import LeftProcess
 from pagewise.core.signals import postponed
 from pagewise.core.units import count_text
 from pagewise.machine.settings.session import accompany
@@ -25,15 +27,6 @@ _SET_SUBREAPER, _GET_SUBREAPER = 36, 37  # prctl(2)
 _LONGEST_COMMAND = 200
 #: Processes that runs left behind and that were not ended: they are reaped when they end.
 _left: set[int] = set()
-
-
-@dataclass(frozen=True)
-class Left:
-    """A process that a run left behind: its number and command, and whether it was ended."""
-
-    pid: int
-    command: str
-    ended: bool
 
 
 @dataclass
@@ -49,7 +42,7 @@ class Running:
     others: frozenset[int] = frozenset()
     is_ended_by_us: bool = False
     elapsed: float = 0.0
-    left: list[Left] = field(default_factory=list)
+    left: list[LeftProcess] = field(default_factory=list)
 
     @property
     def pid(self) -> int:
@@ -57,9 +50,9 @@ class Running:
         return self.process.pid
 
     @property
-    def left_behind(self) -> dict[str, Any]:
-        """For the `run` of a record; empty when nothing was left."""
-        return {"left_behind": [asdict(process) for process in self.left]} if self.left else {}
+    def left_behind(self) -> tuple[LeftProcess, ...] | None:
+        """For the `run` of a record; None when nothing was left."""
+        return tuple(self.left) or None
 
     def wait(self, limit: float) -> bool:
         """Waits until the run is over, ends it after `limit` seconds; whether it was too long."""
@@ -156,13 +149,13 @@ def in_session(
                     running.left = _leftovers(others | {running.pid}, ending)
 
 
-def left_by(records: Iterable[Mapping[str, Any]]) -> list[Left]:
+def left_by(records: Iterable[Record]) -> list[LeftProcess]:
     """What the runs of these records left behind; several records of a run have the same."""
-    left = [Left(**entry) for record in records for entry in record.get("run", {}).get("left_behind", ())]
-    return list(dict.fromkeys(left))
+    runs = (record.run for record in records if record.run is not None)
+    return list(dict.fromkeys(process for run in runs for process in run.left_behind or ()))
 
 
-def left_text(left: Sequence[Left]) -> str | None:
+def left_text(left: Sequence[LeftProcess]) -> str | None:
     """What runs left behind and what to do about it in a sentence, None when nothing."""
     if not left:
         return None
@@ -173,7 +166,7 @@ def left_text(left: Sequence[Left]) -> str | None:
     return f"{text}, which run beside later runs and disturb them: end them with --end-leftovers."
 
 
-def _leftovers(others: frozenset[int], ending: bool) -> list[Left]:
+def _leftovers(others: frozenset[int], ending: bool) -> list[LeftProcess]:
     """The processes that came to this one from a run that is over; ended if asked for."""
     _reap(_left)
     deadline = time.monotonic() + _SETTLING_SECONDS
@@ -181,7 +174,7 @@ def _leftovers(others: frozenset[int], ending: bool) -> list[Left]:
         time.sleep(_LOOK_SECONDS)
     if not ending:
         _left.update(living)
-        return [Left(pid, command, False) for pid, command in living.items()]
+        return [LeftProcess(pid, command, False) for pid, command in living.items()]
     seen = dict(living)
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + GRACE_SECONDS
@@ -194,7 +187,7 @@ def _leftovers(others: frozenset[int], ending: bool) -> list[Left]:
             asked |= living.keys()
             time.sleep(_LOOK_SECONDS)
     _left.update(living)
-    return [Left(pid, command, pid not in living) for pid, command in seen.items()]
+    return [LeftProcess(pid, command, pid not in living) for pid, command in seen.items()]
 
 
 def _end_one(pid: int, number: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -73,14 +73,15 @@ class FolderRecorder:
         self.runs += 1
         self.run_seconds += outcome.wall_seconds or 0.0
         self.skipped += outcome.skipped
+        records = outcome.records
         if outcome.failed or outcome.skipped:
             name = f"{step.kernel.name}-{step.group or step.series}-{step.round}-{step.position}.txt"
             log = keep_log(self.folder, name, outcome.output)
-            for record in outcome.records if log is not None else ():
-                record["run"] = {**record["run"], "log": log}
-        self.records += outcome.records
+            if log is not None:
+                records = [replace(one, run=one.run and replace(one.run, log=log)) for one in records]
+        self.records += records
         with postponed():
-            self._writer.append(*outcome.records)
+            self._writer.append(*records)
             self.manifest["records"] = self._writer.digest
 
     def note_changed(self, files: Mapping[str, Sequence[Path]]) -> None:

@@ -14,6 +14,7 @@ from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.files import write_inside
 from pagewise.core.plan import CellKey, Step, key_of
 from pagewise.core.record import Record, Skipped, digest_of, dumped, lock, parse_record
+from pagewise.core.record_parts import RunOf
 from pagewise.core.result import Result, check_unaltered, read_result, utc_text
 
 #: The series of runs that were begun before a break and are measured again.
@@ -62,7 +63,7 @@ class Earlier:
     @property
     def run_seconds(self) -> float:
         """What all runs took."""
-        return sum(run["wall_seconds"] or 0.0 for run in _runs(self.records).values())
+        return sum(run.wall_seconds or 0.0 for run in _runs(self.records).values())
 
     def left(self, steps: Sequence[Step], is_stopped: Callable[[Step], bool]) -> list[Step]:
         """The steps still to be made, in order; those tried in vain are not.
@@ -85,7 +86,7 @@ class Earlier:
     def without(self, again: Iterable[Step]) -> Earlier:
         """The same but for these steps."""
         keys = {_key(step) for step in again}
-        kept = tuple(one for one in self.records if "run" not in one or _told(one) not in keys)
+        kept = tuple(one for one in self.records if (key := _key_of(one)) is None or key not in keys)
         return replace(
             self, records=kept, done=Counter({k: n for k, n in self.done.items() if k not in keys})
         )
@@ -94,18 +95,18 @@ class Earlier:
         """The steps whose run ended badly, with its records."""
         bad: dict[_Key, list[Record]] = {}
         for record in self.records:
-            if record["status"] != "ok" and "run" in record:
-                bad.setdefault(_told(record), []).append(record)
+            if record.status != "ok" and (key := _key_of(record)) is not None:
+                bad.setdefault(key, []).append(record)
         for step in steps:
             if _key(step) in bad:
                 yield step, bad[_key(step)]
 
     def took(self, steps: Iterable[Step]) -> Iterator[tuple[Step, float]]:
         """The steps that were made, each with the seconds of its run."""
-        seconds = {key: run["wall_seconds"] for (key, _), run in _runs(self.records).items()}
+        seconds = {key: run.wall_seconds for (key, _), run in _runs(self.records).items()}
         for step in steps:
-            if seconds.get(_key(step)) is not None:
-                yield step, seconds[_key(step)]
+            if (taken := seconds.get(_key(step))) is not None:
+                yield step, taken
 
 
 def continued(folder: Path, planned: Mapping[str, Any]) -> tuple[dict[str, Any], Earlier]:
@@ -228,9 +229,8 @@ def set_aside(file: Path, again: Iterable[Step], announce: Callable[[dict[str, A
             lock(stream.fileno(), file)
             for line in stream.read().splitlines():
                 record, _ = parse_record(line)
-                if record is not None and "run" in record and _told(record) in keys:
-                    record["run"]["series"] = ASIDE
-                    line = dumped(record)  # noqa: PLW2901
+                if record is not None and record.run is not None and _key_of(record) in keys:
+                    line = dumped(replace(record, run=replace(record.run, series=ASIDE)))  # noqa: PLW2901
                 lines.append(line.rstrip() + b"\n")
             content = b"".join(lines)
             announce(digest_of(content))
@@ -247,7 +247,7 @@ def set_aside(file: Path, again: Iterable[Step], announce: Callable[[dict[str, A
 
 def _last_seen(result: Result) -> str:
     """When a comparison that was killed last wrote something."""
-    return str(result.records[-1]["started"] if result.records else result.manifest["created"])
+    return str(result.records[-1].started if result.records else result.manifest["created"])
 
 
 def _changed(what: str, before: Any, now: Any) -> Iterator[str]:
@@ -260,19 +260,22 @@ def _short(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."
 
 
-def _runs(records: Iterable[Record]) -> dict[tuple[_Key, int], dict[str, Any]]:
+def _runs(records: Iterable[Record]) -> dict[tuple[_Key, int], RunOf]:
     """The runs that the records are of, by what they are and their place in the round."""
     found = {}
     for record in records:
-        if "run" in record and record["run"]["series"] not in (ASIDE, "trial"):
-            found[_told(record), record["run"]["position"]] = record["run"]
+        key, run = _key_of(record), record.run
+        if key is not None and run is not None and run.series not in (ASIDE, "trial"):
+            found[key, run.position] = run
     return found
 
 
-def _told(record: Mapping[str, Any]) -> _Key:
-    run = record["run"]
-    kernel, told = run.get("kernel", record["kernel"]), (run.get("group"), run.get("sweep"))
-    return kernel, key_of(run), run["series"], run["round"], *told
+def _key_of(record: Record) -> _Key | None:
+    """The key of the run that a record is of."""
+    run = record.run
+    if run is None:
+        return None
+    return record.of_kernel, key_of(run), run.series, run.round, run.group, run.sweep
 
 
 def _key(step: Step) -> _Key:

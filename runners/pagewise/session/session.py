@@ -203,7 +203,7 @@ class Session:
 
     def _too_wide(self, number: int, width: float, names: Sequence[str]) -> dict[str, float | None]:
         """Of these subjects those whose intervals are too wide after a round."""
-        known = [record for record in self.recorder.records if _round_of(record) <= number]
+        known = [record for record in self.recorder.records if record.round <= number]
         wide = self.workload.planner.too_wide(known, width)
         return {name: value for name, value in wide.items() if name in names}
 
@@ -232,8 +232,3 @@ def until_text(wide: Mapping[str, float | None], width: float) -> str:
     known = [value for value in wide.values() if value is not None]
     now = f"intervals up to {percent_text(max(known))}" if len(known) == len(wide) else "intervals missing"
     return f"{now}, goal {percent_text(width)}"
-
-
-def _round_of(record: Record) -> int:
-    number: int = record["run"]["round"] if "run" in record else 0
-    return number

@@ -31,7 +31,7 @@ class Outcome:
     @property
     def failed(self) -> bool:
         """Whether the run ended otherwise than well."""
-        return any(record["status"] != "ok" for record in self.records)
+        return any(record.status != "ok" for record in self.records)
 
 
 class Planner(Protocol):

@@ -69,18 +69,18 @@ def _caches(result: Result) -> list[str]:
 
 def _compilers(result: Result) -> list[str]:
     """Compilers as the programs themselves tell, which says more than the module's name."""
-    told = {record["configuration"].get("compiler_version") for record in result.records}
+    told = {record.configuration.compiler_version for record in result.records}
     named = {one["compiler"] for one in result.manifest["configurations"]}
-    return sorted(named | (told - {None}))
+    return sorted(named | {version for version in told if version is not None})
 
 
 def _options(result: Result) -> list[str]:
     """The compilers' options but for paths, which are those of a build."""
     found = set()
     for record in result.records:
-        told = record["configuration"]
-        words = told.get("compiler_options", "").split()
-        found |= {f"{told['compiler']} {word}" for word in words if re.match(r"-[Omf][^/]*$", word)}
+        built = record.configuration
+        words = (built.compiler_options or "").split()
+        found |= {f"{built.compiler} {word}" for word in words if re.match(r"-[Omf][^/]*$", word)}
     return sorted(found)
 
 

@@ -62,7 +62,7 @@ def shown(folder: Path) -> dict[str, Any]:
     source = read_source(place)
     about = {name: value for name, value in source.about.items() if name != "manifest"}
     records, skipped = read_records(source.records) if source.records is not None else ([], [])
-    runs = Counter((record.get("run", {}).get("series", "run"), record["status"]) for record in records)
+    runs = Counter((record.series or "run", record.status) for record in records)
     faults = Counter(filter(None, map(invalid_reason, records)))
     return {
         **_told(source),

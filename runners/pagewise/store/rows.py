@@ -13,6 +13,8 @@ from pagewise.analysis.rows import Row
 from pagewise.analysis.validity import Code, exclusion
 from pagewise.core.plan import CellKey, key_of
 from pagewise.core.record import Record, read_records
+from pagewise.core.record_parts import PageFaults
+from pagewise.core.structure import unstructured
 from pagewise.store.sources import Source
 
 _MOST_FAULTS = 20
@@ -161,38 +163,32 @@ def _excluded(
     source: Source, record: Record, codes: Mapping[tuple[str, CellKey], Code | None]
 ) -> Code | None:
     """Why a run must not be ranked: a fault of its own, of its module, or of its whole configuration."""
-    found, run = exclusion(record), record.get("run")
+    found, run = exclusion(record), record.run
     if found is not None or run is None:
         return None if found is None else found.code
-    module = excluding(source.read)(run["module"]) if source.read is not None else None
+    module = excluding(source.read)(run.module) if source.read is not None else None
     if module is not None:
         return module.code
-    if run["series"] not in ("compare", "aa"):
+    if run.series not in ("compare", "aa"):
         return None
-    return codes.get((run.get("kernel", record["kernel"]), key_of(run)))
+    return codes.get((record.of_kernel, key_of(run)))
 
 
 def _record(record: Record) -> dict[str, Any]:
-    run, counters = record.get("run") or {}, record.get("counters") or {}
-    faults = record.get("page_faults") or {}
+    faults = record.page_faults or PageFaults()
     row = {name: _field(record, path) for name, path in _PATHS.items()}
     return row | {
-        "kernel": run.get("kernel") or record["kernel"],
-        "hugepages": run.get("pages") or record["configuration"]["hugepages"],
+        "kernel": record.of_kernel,
+        "hugepages": (record.run and record.run.pages) or record.configuration.hugepages,
         "seconds": run_seconds(record) if row["repetitions"] else None,
-        "counters": None if "unavailable" in counters else counters or None,
-        "populate_faults": _sum(faults, "populate"),
-        "compute_faults": _sum(faults, "compute"),
+        "counters": record.counts or None,
+        "populate_faults": faults.populate,
+        "compute_faults": faults.compute,
     }
 
 
-def _field(record: Mapping[str, Any], path: Sequence[str]) -> Any:
+def _field(record: Record, path: Sequence[str]) -> Any:
     value: Any = record
     for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _sum(faults: Mapping[str, int], part: str) -> int | None:
-    found = [count for name, count in faults.items() if name.startswith(part)]
-    return sum(found) if found else None
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return unstructured(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.reading import read_file
-from pagewise.core.record import LARGEST, parse_record, read_records
+from pagewise.core.record import LARGEST, Record, dumped, parse_record, read_records
 from pagewise.core.result import MANIFEST, RECORDS, Result, differs_from_checksum, read_result
 from pagewise.workloads.peers.sample import samples
 
@@ -217,22 +216,23 @@ def _common(told: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _records_alone(place: Place, first: Mapping[str, Any], faults: list[str]) -> Source:
-    host = first.get("host", {})
+def _records_alone(place: Place, first: Record, faults: list[str]) -> Source:
+    host = first.host
     about = {
-        "kind": "simulation" if "modelled" in first else "records",
+        "kind": "records" if first.modelled is None else "simulation",
         "name": place.folder.name,
-        "created": first["started"],
-        "hostname": host.get("hostname"),
-        "cpu": host.get("cpu"),
-        "kernel_release": host.get("kernel"),
+        "created": first.started,
+        "hostname": None if host is None else host.hostname,
+        "cpu": None if host is None else host.cpu,
+        "kernel_release": None if host is None else host.kernel,
     }
-    line = json.dumps(first, sort_keys=True)
     altered = differs_from_checksum(place.folder)
-    return Source(place, _digest(line), about, place.folder / RECORDS, faults=faults, altered=altered)
+    return Source(
+        place, _digest(dumped(first).decode()), about, place.folder / RECORDS, faults=faults, altered=altered
+    )
 
 
-def _first_record(file: Path) -> Mapping[str, Any] | None:
+def _first_record(file: Path) -> Record | None:
     """The first line that is a record, None when there is none."""
     try:
         lines = read_file(file).splitlines()

@@ -45,9 +45,9 @@ def _counters(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block
         )
         yield Section(count_text(len(rows), "configuration"), (table,), folded=True)
     for reason in dict.fromkeys(
-        record["counters"]["unavailable"]
+        str(record.counters["unavailable"])
         for record in trusted_records(result)
-        if "unavailable" in record.get("counters", {})
+        if record.counters and "unavailable" in record.counters
     ):
         yield Text(
             f"No hardware counters: {reason}. pagewise counters counts cache and TLB misses in groups "
@@ -58,9 +58,9 @@ def _counters(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block
 def _pages(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block]:
     """Requested and observed pages of each configuration, lowest coverage, and the source."""
     methods = {
-        (run.get("kernel", record["kernel"]), *key_of(run)): record["pages"].get("method", "")
+        (record.of_kernel, *key_of(record.run)): record.pages.method or ""
         for record in trusted_records(result)
-        if "pages" in record and (run := record.get("run")) is not None
+        if record.pages is not None and record.run is not None
     }
     rows = [
         (

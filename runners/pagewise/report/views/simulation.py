@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.core.errors import FormatError, PagewiseError, SelectionError
-from pagewise.core.record import read_records
+from pagewise.core.record import Record, read_records
+from pagewise.core.record_parts import Simulated
 from pagewise.core.result import RECORDS, differs_from_checksum
+from pagewise.core.structure import unstructured
 from pagewise.report.model import Block, Column, Report, Section, Table, Text, data_table
 from pagewise.workloads.simulation import figures
 from pagewise.workloads.simulation.geometry import find_geometry
 from pagewise.workloads.simulation.run import AS_IT_IS
 
-Records = Mapping[str, Mapping[str, Any]]
+Records = Mapping[str, Record]
 _ASSUMPTIONS = {
     "base": "all addresses lie on base pages",
     "huge": "all addresses lie on huge pages",
@@ -38,7 +40,7 @@ def view(
 ) -> Report:
     """The report; `functions` is how many of those that miss the TLB are shown, `geometry` a name."""
     title = _title(geometry)
-    notes = {policy: _notes(record["modelled"]) for policy, record in records.items()}
+    notes = {policy: _notes(figures.simulation(record)) for policy, record in records.items()}
     headline = f"{name}, simulated on {title}; nothing was measured."
     return Report(
         f"pagewise simulate: {name}",
@@ -55,7 +57,7 @@ def view(
             "program": name,
             "geometry": geometry,
             "policies": [
-                {"policy": policy, "modelled": record["modelled"], "notes": notes[policy]}
+                {"policy": policy, "modelled": unstructured(record.modelled), "notes": notes[policy]}
                 for policy, record in records.items()
             ],
             "missing": [
@@ -68,12 +70,12 @@ def view(
 
 def read(folder: Path) -> Report:
     """The report of a folder of `pagewise simulate`, from its records. Raises FormatError."""
-    records: dict[str, Mapping[str, Any]] = {}
+    records: dict[str, Record] = {}
     altered = differs_from_checksum(folder)
     for record in read_records(folder / RECORDS)[0]:
-        if "modelled" in record:
-            pages = record["modelled"]["pages"]
-            asked = record.get("pages", {}).get("policy", AS_IT_IS)
+        if record.modelled is not None:
+            pages = record.modelled.pages
+            asked = AS_IT_IS if record.pages is None else record.pages.policy
             records[pages if pages in _ASSUMPTIONS else asked] = record
     if altered is not None or not records:
         raise FormatError(
@@ -82,7 +84,7 @@ def read(folder: Path) -> Report:
             remedy="name a results/<utc>-<name>; pagewise results list lists them",
         )
     first = next(iter(records.values()))
-    name, geometry = first["kernel"], first["modelled"]["geometry"]
+    name, geometry = first.kernel, figures.simulation(first).geometry
     return view(folder, name, geometry, records, {}, functions=FUNCTIONS)
 
 
@@ -97,19 +99,19 @@ def _title(geometry: str) -> str:
 def _rows(records: Records) -> Iterator[dict[str, Any]]:
     """A row for each policy, region and count."""
     for policy, record in records.items():
-        simulated = record["modelled"]
+        simulated = figures.simulation(record)
         for region, counts in (
-            ("", simulated["counts"]),
-            *((part["name"], part["counts"]) for part in simulated["regions"]),
+            ("", simulated.counts),
+            *((part.name, part.counts) for part in simulated.regions),
         ):
             for name, value in counts.items():
-                fields = (record["kernel"], simulated["geometry"], policy, region, name, value)
+                fields = (record.kernel, simulated.geometry, policy, region, name, value)
                 yield dict(zip(_FIELDS, fields, strict=True))
 
 
 def _blocks(records: Records, functions: int) -> Iterator[Block]:
     policies, several = list(records), list(records.values())
-    per = " per pass" if "passes" in several[0]["modelled"] else ""
+    per = " per pass" if figures.simulation(several[0]).passes else ""
     columns = (
         Column("quantity"),
         *(Column(policy, kind="count") for policy in policies),
@@ -123,12 +125,12 @@ def _blocks(records: Records, functions: int) -> Iterator[Block]:
             yield _by_region(several, regions, place, f"{policy} : {policies[0]}")
     if functions > 0:
         names = (Column("function", wrap=True), *(Column(name, kind="count") for name in _FUNCTIONS))
-        found = several[0]["modelled"]["functions"][:functions]
+        found = (figures.simulation(several[0]).functions or ())[:functions]
         rows = tuple((one["function"], *(one.get(name) for name in _FUNCTIONS)) for one in found)
         yield Table(f"Functions with the most TLB misses, {policies[0]}", names, rows)
 
 
-def _by_region(records: Sequence[Mapping[str, Any]], regions: Sequence[str], place: int, title: str) -> Table:
+def _by_region(records: Sequence[Record], regions: Sequence[str], place: int, title: str) -> Table:
     rows = []
     for region in regions:
         ratios = {row.name: row.ratios[place] for row in figures.rows_of(records, region)}
@@ -137,19 +139,19 @@ def _by_region(records: Sequence[Mapping[str, Any]], regions: Sequence[str], pla
     return Table(f"Ratios by region, {title}", columns, tuple(rows))
 
 
-def _notes(simulated: Mapping[str, Any]) -> list[str]:
+def _notes(simulated: Simulated) -> list[str]:
     notes = []
-    if simulated["pages"] in _ASSUMPTIONS:
-        notes.append("assumed, not observed: " + _ASSUMPTIONS[simulated["pages"]])
-    if simulated["whole"]:
+    if simulated.pages in _ASSUMPTIONS:
+        notes.append("assumed, not observed: " + _ASSUMPTIONS[simulated.pages])
+    if simulated.whole:
         notes.append("the program marks no regions: it is simulated from its start to its end")
-    if simulated["open_regions"]:
+    if simulated.open_regions:
         notes.append("the program ended inside a region, which is not counted")
-    if others := simulated["accesses_of_other_threads"]:
+    if others := simulated.accesses_of_other_threads:
         notes.append(f"{others} accesses of other threads were excluded: one thread is simulated")
-    if simulated["unclear_extents"]:
+    if simulated.unclear_extents:
         notes.append(
-            f"{simulated['unclear_extents']} times 2 MiB lie in mappings that are partly on huge pages; this "
+            f"{simulated.unclear_extents} times 2 MiB lie in mappings that are partly on huge pages; this "
             "kernel does not report which parts, and they were taken as base pages (Linux 6.7 reports it)"
         )
     return notes

@@ -62,7 +62,7 @@ class CountingPlanner:
 
     def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
         """Missing pages are missing for every group; any other failure may be the group's."""
-        pages = any(record["status"] == "pages_unavailable" for record in records)
+        pages = any(record.status == "pages_unavailable" for record in records)
         return "configuration" if pages else "group"
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:

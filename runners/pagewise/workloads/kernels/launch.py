@@ -5,20 +5,21 @@ from __future__ import annotations
 import resource
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
-from pagewise.core.configuration import Configuration
 from pagewise.core.plan import Step
-from pagewise.core.record import SCHEMA, Record, Skipped, read_records
+from pagewise.core.record import Skipped, Status, read_records
+from pagewise.core.record_parts import Failure, ProcessPlacement
+from pagewise.core.result import utc_text
 from pagewise.machine.placement import Placement, had_by
 from pagewise.session.launch import (
     LONGEST_OUTPUT,
     SIGNAL_BASE,
     TIMED_OUT,
     about_run,
+    failed_record,
     hyperfine_command,
     implausible,
     signal_name,
@@ -30,7 +31,7 @@ from pagewise.stack.catalog import Entry
 
 # The exit codes with which a kernel has written what happened (DESIGN.md, Contracts), and the record's
 # status.
-_EXIT_WITH_RECORD = {0: "failed", 1: "check_failed", 3: "pages_unavailable"}
+_EXIT_WITH_RECORD: dict[int, Status] = {0: "failed", 1: "check_failed", 3: "pages_unavailable"}
 
 
 @dataclass(frozen=True)
@@ -69,18 +70,21 @@ class KernelLauncher:
         records, skipped = read_records(written) if written.exists() else ([], [])
         if not records or exit_code not in _EXIT_WITH_RECORD:
             failure = _failure(exit_code, said, self.limit, skipped)
-            records.append(_failed_record(step, entry.configuration, started, failure))
+            status = _EXIT_WITH_RECORD.get(exit_code, "failed")
+            records.append(failed_record(step, started, status, failure))
         elif (wrong := implausible(wall, running.elapsed)) is not None:
-            failure = {"exit_code": 4, "message": wrong, "remedy": None}
-            records = [_failed_record(step, entry.configuration, started, failure)]
-        run = about_run(step, wall, exit_code, [Path(command[0]).name, *command[1:-2]])
-        run |= {"bound": placement.told(had), "started": started.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        run |= {"involuntary_switches": _involuntary_switches() - switches, **running.left_behind}
-        if step.sweep is not None:
-            run["sweep"] = step.sweep.name
-        if step.group is not None:
-            run |= {"group": step.group, "settings": dict(step.settings)}
-        return Outcome([{**record, "run": run} for record in records], wall, said, skipped)
+            records = [failed_record(step, started, "failed", Failure(4, wrong))]
+        run = replace(
+            about_run(step, wall, exit_code, [Path(command[0]).name, *command[1:-2]]),
+            bound=placement.binding(had),
+            started=utc_text(started),
+            involuntary_switches=_involuntary_switches() - switches,
+            left_behind=running.left_behind,
+            sweep=None if step.sweep is None else step.sweep.name,
+            group=step.group,
+            settings=None if step.group is None else dict(step.settings),
+        )
+        return Outcome([replace(record, run=run) for record in records], wall, said, skipped)
 
     def command(self, step: Step, entry: Entry, written: Path) -> list[str]:
         """The kernel's command line; the program's path as the module's PATH finds it."""
@@ -90,7 +94,7 @@ class KernelLauncher:
 
     def _hyperfine(
         self, command: list[str], exported: Path, environment: dict[str, str], placement: Placement
-    ) -> tuple[str, Running, dict[str, Any]]:
+    ) -> tuple[str, Running, ProcessPlacement]:
         """The output of the run, how it ended, and where it was bound to."""
         arguments = [*hyperfine_command(self.hyperfine, exported), "--show-output", shlex.join(command)]
         said = self.scratch / "output.txt"
@@ -116,7 +120,7 @@ _WHY = {
 }
 
 
-def _failure(exit_code: int, said: str, limit: float, skipped: list[Skipped]) -> dict[str, Any]:
+def _failure(exit_code: int, said: str, limit: float, skipped: list[Skipped]) -> Failure:
     if exit_code == TIMED_OUT:
         message = f"ended after {limit:g} s, the limit of a run"
         remedy: str | None = "allow more with --timeout"
@@ -130,7 +134,7 @@ def _failure(exit_code: int, said: str, limit: float, skipped: list[Skipped]) ->
     else:
         message = _after(said, "error:") or _after(said, "Error:") or f"ended with exit code {exit_code}"
         remedy = _after(said, "remedy:")
-    return {"exit_code": exit_code, "message": message, "remedy": remedy}
+    return Failure(exit_code, message, remedy)
 
 
 def _after(said: str, mark: str) -> str | None:
@@ -140,19 +144,3 @@ def _after(said: str, mark: str) -> str | None:
 def _involuntary_switches() -> int:
     """How often the processes that this one started, and that are over, had to leave their core."""
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_nivcsw
-
-
-def _failed_record(step: Step, built: Configuration, started: datetime, failure: dict[str, Any]) -> Record:
-    return {
-        "schema": SCHEMA,
-        "kernel": step.kernel.name,
-        "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "status": _EXIT_WITH_RECORD.get(failure["exit_code"], "failed"),
-        "failure": failure,
-        "configuration": {
-            "compiler": built.compiler,
-            "hugepages": built.hugepages,
-            "prefetch": built.prefetch,
-            "stores": built.stores,
-        },
-    }

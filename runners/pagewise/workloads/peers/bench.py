@@ -8,21 +8,21 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import mean, median
-from typing import Any
 
 from pagewise.analysis.consistency import contradiction
 from pagewise.analysis.validity import invalid_reason, wrongly_bound
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Step, subject
-from pagewise.core.record import SCHEMA, Record
+from pagewise.core.record import Record
+from pagewise.core.record_parts import Binding, Failure, LeftProcess
 from pagewise.core.result import utc_text
 from pagewise.core.units import percent_text
 from pagewise.machine.placement import Placement, had_by
-from pagewise.session.launch import about_run
+from pagewise.session.launch import about_run, build_of
 from pagewise.session.processes import in_session
 from pagewise.session.workload import Outcome
 from pagewise.stack.binary import files_of
@@ -76,7 +76,8 @@ class Ran:
     exit_code: int = 4
     output: str = ""
     huge: int = 0
-    about: dict[str, Any] = field(default_factory=dict)
+    bound: Binding | None = None
+    left_behind: tuple[LeftProcess, ...] | None = None
 
 
 def candidates(
@@ -150,9 +151,9 @@ class PeerLauncher:
         value = None if reason else figure(record, run.spec, run.statistic)
         if value is None and reason is None:
             reason = f"its record has no {run.spec.field}"
-        about = {**record["run"], "kernel": step.kernel.name, "module": step.cell.measured.module}
+        about = record.run and replace(record.run, kernel=step.kernel.name, module=step.cell.measured.module)
         sample = recorded(match, run.candidate, value, reason, _pages_text(record))
-        return replace(outcome, records=[{**record, "run": about, "sample": sample}])
+        return replace(outcome, records=[replace(record, run=about, sample=sample)])
 
     def _peer(self, step: Step, match: Match, run: PeerRun) -> Outcome:
         started, began = utc_text(), time.monotonic()
@@ -172,23 +173,17 @@ class PeerLauncher:
             share = min(1.0, ran.huge / run.ask.working_set)
             reason, pages = wrong_pages(share, run.ask), f"{percent_text(share)} huge"
         measured = step.cell.measured
-        record: Record = {
-            "schema": SCHEMA,
-            "kernel": run.peer.name,
-            "started": started,
-            "status": "ok" if reason is None else "failed" if pages is None else "pages_unavailable",
-            "configuration": {
-                "compiler": measured.compiler,
-                "hugepages": measured.hugepages,
-                "prefetch": measured.prefetch,
-                "stores": measured.stores,
-            },
-            "sample": recorded(match, run.candidate, None if reason else value, reason, pages),
-            "run": about_run(step, time.monotonic() - began, ran.exit_code, command) | ran.about,
-        }
-        if reason is not None:
-            record["failure"] = {"exit_code": ran.exit_code, "message": reason, "remedy": None}
-        return Outcome([record], record["run"]["wall_seconds"], ran.output, [])
+        about = about_run(step, time.monotonic() - began, ran.exit_code, command)
+        record = Record(
+            kernel=run.peer.name,
+            started=started,
+            status="ok" if reason is None else "failed" if pages is None else "pages_unavailable",
+            failure=None if reason is None else Failure(ran.exit_code, reason),
+            configuration=build_of(measured),
+            sample=recorded(match, run.candidate, None if reason else value, reason, pages),
+            run=replace(about, bound=ran.bound, left_behind=ran.left_behind),
+        )
+        return Outcome([record], about.wall_seconds, ran.output, [])
 
     def _launch(self, program: Program, call: Call, placement: Placement, look: bool, ran: Ran) -> str:
         """What it wrote; how it ran is kept in `ran`. Raises UnreadableError."""
@@ -208,13 +203,13 @@ class PeerLauncher:
                     placement.bound(),
                     end_leftovers=self.end_leftovers,
                 ) as running:
-                    bound = placement.told(had_by(running.pid))
+                    bound = placement.binding(had_by(running.pid))
                     # `look` is for trial runs alone: it takes time from the run.
                     ended, ran.huge = self._wait(running.process, written, call.until, look)
             except OSError as fault:
                 raise UnreadableError(f"it cannot be run: {fault.strerror}") from fault
             ran.exit_code = running.process.wait()
-            ran.about = {"bound": bound, **running.left_behind}
+            ran.bound, ran.left_behind = bound, running.left_behind
             ran.output = said.read_text(encoding="utf-8", errors="replace")[-_LONGEST_OUTPUT:]
             if (wrong := wrongly_bound(bound)) is not None:
                 raise UnreadableError(wrong)
@@ -255,10 +250,9 @@ def watched(run: Run) -> list[Path]:
 
 def figure(record: Record, spec: Ours, statistic: Statistic) -> float | None:
     """The figure of a record by the peer's statistic: a kernel's own stands for its median repetition."""
-    value = record["metrics"].get(spec.field)
+    value, seconds = record.figures.get(spec.field), record.repetitions
     if value is None:
         return None
-    seconds: list[float] = record["seconds"]["repetitions"]
     chosen = {"mean": mean(seconds), "best": min(seconds), "worst": max(seconds)}[statistic]
     scale = median(seconds) / chosen
     is_time = spec.field.endswith("_ns")
@@ -344,8 +338,7 @@ def _fits(name: str, spec: Theirs) -> bool:
 
 
 def _pages_text(record: Record) -> str | None:
-    pages = record.get("pages")
-    return None if pages is None else f"{percent_text(pages['huge_coverage'])} huge"
+    return None if record.pages is None else f"{percent_text(record.pages.huge_coverage)} huge"
 
 
 def wrong_pages(share: float, ask: Ask) -> str | None:

@@ -38,7 +38,7 @@ class PeerPlanner:
         So these come when the trials on one core are done.
         """
         tried = {
-            (record["run"]["kernel"], record["run"]["module"]) for record in records if _is_trial(record)
+            (record.of_kernel, record.run.module) for record in records if record.run and _is_trial(record)
         }
         for several in (False, True):
             chosen = [one for one in self.comparisons if (one.match.threads > 1) == several]
@@ -75,7 +75,7 @@ class PeerPlanner:
 
     def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
         """A crash or wrong result spoils a candidate; wrong pages spoil only the run."""
-        return "configuration" if records[0]["status"] in ("failed", "check_failed") else None
+        return "configuration" if records[0].status in ("failed", "check_failed") else None
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
         """The matches with an interval wider than this."""
@@ -100,7 +100,7 @@ class PeerPlanner:
 
     def _samples(self, comparison: Comparison, records: Sequence[Record]) -> list[Sample]:
         name = comparison.subject.kernel.name
-        return samples([record for record in records if record["run"]["kernel"] == name], {})
+        return samples([record for record in records if record.of_kernel == name], {})
 
     def _trials(self, comparison: Comparison, records: Sequence[Record]) -> list[Sample]:
         return [one for one in self._samples(comparison, records) if one.series == "trial"]
@@ -142,4 +142,4 @@ class PeerPlanner:
 
 
 def _is_trial(record: Record) -> bool:
-    return bool(record["run"]["series"] == "trial")
+    return record.series == "trial"

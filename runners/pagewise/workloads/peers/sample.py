@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pagewise.core.record import Record
+from pagewise.core.record_parts import PeerFigure, RunOf
 
 if TYPE_CHECKING:
     from pagewise.workloads.peers.plan import Match
@@ -30,7 +31,7 @@ class Sample:
 
     match: str
     candidate: Candidate
-    series: Series
+    series: str
     round: int
     position: int
     command: tuple[str, ...]
@@ -42,16 +43,9 @@ class Sample:
 
 def recorded(
     match: Match, candidate: Candidate, value: float | None, reason: str | None, pages: str | None
-) -> dict[str, Any]:
+) -> PeerFigure:
     """The `sample` of a record."""
-    return {
-        "match": match.name,
-        "side": candidate.side,
-        "compiler": candidate.compiler,
-        "value": value,
-        "reason": reason,
-        "pages": pages,
-    }
+    return PeerFigure(match.name, candidate.side, candidate.compiler, value, reason, pages)
 
 
 def samples(records: Iterable[Record], manifest: Mapping[str, Any]) -> list[Sample]:
@@ -60,24 +54,23 @@ def samples(records: Iterable[Record], manifest: Mapping[str, Any]) -> list[Samp
     for entry in manifest.get("changed_files", ()):
         changed.setdefault(entry["module"], []).append(entry["file"])
     return [
-        _sample(record, changed.get(record["run"]["module"]))
+        _sample(record.sample, record.run, changed.get(record.run.module))
         for record in records
-        if "sample" in record and record["run"]["series"] in ("trial", "compare", "aa")
+        if record.sample is not None and record.run is not None and record.run.series in get_args(Series)
     ]
 
 
-def _sample(record: Record, changed: list[str] | None) -> Sample:
-    run, sample = record["run"], record["sample"]
-    reason = sample["reason"] if changed is None else f"changed during the session: {', '.join(changed)}"
+def _sample(sample: PeerFigure, run: RunOf, changed: list[str] | None) -> Sample:
+    reason = sample.reason if changed is None else f"changed during the session: {', '.join(changed)}"
     return Sample(
-        sample["match"],
-        Candidate(sample["side"], run["module"], sample["compiler"]),
-        run["series"],
-        run["round"],
-        run["position"],
-        tuple(run["command"]),
-        sample["value"] if changed is None else None,
+        sample.match,
+        Candidate(sample.side, run.module, sample.compiler),
+        run.series,
+        run.round,
+        run.position,
+        run.command,
+        sample.value if changed is None else None,
         reason,
-        sample["pages"],
-        run["wall_seconds"],
+        sample.pages,
+        run.wall_seconds,
     )

@@ -10,14 +10,24 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.plan import CellKey, Step
 from pagewise.core.reading import parse_json, read_file
-from pagewise.core.record import SCHEMA, Record
+from pagewise.core.record import Record
+from pagewise.core.record_parts import (
+    Failure,
+    LeftProcess,
+    PageFaults,
+    ProcessPlacement,
+    RecordedHost,
+    ThreadPlaces,
+    Times,
+    Validation,
+)
+from pagewise.core.result import utc_text
 from pagewise.core.units import bytes_text, seconds_text
 from pagewise.machine.placement import Placement, had_by
 from pagewise.machine.settings.thp import refused
@@ -26,6 +36,8 @@ from pagewise.session.launch import (
     SIGNAL_BASE,
     TIMED_OUT,
     about_run,
+    build_of,
+    failed_record,
     hyperfine_command,
     implausible,
     signal_name,
@@ -100,8 +112,8 @@ class Run:
     faults: int
     major: int
     fault: str | None
-    had: Mapping[str, Any]
-    left_behind: Mapping[str, Any]
+    had: ProcessPlacement
+    left_behind: tuple[LeftProcess, ...] | None
 
 
 @dataclass
@@ -137,9 +149,10 @@ class ProgramLauncher:
         missing = self.lacks.get(policy.name)
         if missing is not None:
             started = datetime.now(timezone.utc)
-            failure = {"exit_code": 3, "message": missing.reason, "remedy": missing.remedy}
-            record = self._failed(step, started, "pages_unavailable", failure)
-            return Outcome([{**record, "run": about_run(step, None, 3, self.program.command)}], None, "", [])
+            failure = Failure(3, missing.reason, missing.remedy)
+            record = failed_record(step, started, "pages_unavailable", failure)
+            run = about_run(step, None, 3, self.program.command)
+            return Outcome([replace(record, run=run)], None, "", [])
         return self._recorded(step, policy, self.environments[step.cell.measured.module])
 
     def _hyperfine_faults(self) -> int:
@@ -160,18 +173,18 @@ class ProgramLauncher:
         started = datetime.now(timezone.utc)
         placement = self.placements[step.cell.placement]
         ran = self._run(policy, environment, wanted, placement, trial)
-        run = about_run(step, ran.wall, ran.exit_code, self.program.command)
-        run |= {"bound": placement.told(ran.had), **ran.left_behind}
         if trial and ran.memory is not None:
             self.proved[step.cell.key] = ran.memory
         memory = self._memory(step, policy, ran.memory)
         record = self._judged(step, policy, started, ran, memory, wanted)
-        if memory is not None:
-            record["program"] = memory.to_dict()
-        if trial and record["status"] != "ok":
-            run["series"] = "compare"
-        record["run"] = run
-        return Outcome([record], ran.wall, ran.said, [])
+        run = replace(
+            about_run(step, ran.wall, ran.exit_code, self.program.command),
+            series="compare" if trial and record.status != "ok" else step.series,
+            bound=placement.binding(ran.had),
+            left_behind=ran.left_behind,
+        )
+        program = None if memory is None else memory.recorded()
+        return Outcome([replace(record, program=program, run=run)], ran.wall, ran.said, [])
 
     def _memory(self, step: Step, policy: Policy, seen: Memory | None) -> Memory | None:
         """What was seen in this run; of a run too short for that, what an untimed one showed."""
@@ -191,28 +204,29 @@ class ProgramLauncher:
         wanted: PageRequest,
     ) -> Record:
         if ran.exit_code not in self.program.ok or ran.wall is None:
-            return self._failed(step, started, "failed", self._failure(ran, policy))
+            return failed_record(step, started, "failed", self._failure(ran, policy))
         if ran.fault is not None:
-            failure = {"exit_code": 1, "message": ran.fault, "remedy": None}
-            return self._failed(step, started, "check_failed", failure)
-        bound = self.placements[step.cell.placement].told(ran.had)
+            return failed_record(step, started, "check_failed", Failure(1, ran.fault))
+        placement = self.placements[step.cell.placement]
         told = pages(wanted, memory, self.machine.base)
         missing = lack(wanted, memory, told)
         if missing is not None:
             room = bool(memory and has_room(wanted, memory))
-            failure = {"exit_code": 3, "message": missing, "remedy": _remedy(policy, memory, room)}
-            record = self._failed(step, started, "pages_unavailable", failure)
-            return {**record, "pages": told}
-        return {
-            **self._head(step, started, "ok"),
-            "seconds": {"repetitions": [ran.wall]},
-            "metrics": self._metrics(ran, memory),
-            "validation": {"passed": True, "method": self._method()},
-            "pages": told,
-            "page_faults": {"compute_minor": ran.faults, "compute_major": ran.major},
-            "placement": {"threads": bound["threads"], "cpus": bound["cpus"]},
-            "host": {"hostname": socket.gethostname(), "kernel": os.uname().release},
-        }
+            failure = Failure(3, missing, _remedy(policy, memory, room))
+            return replace(failed_record(step, started, "pages_unavailable", failure), pages=told)
+        return Record(
+            kernel=step.kernel.name,
+            started=utc_text(started),
+            status="ok",
+            configuration=build_of(step.cell.measured),
+            seconds=Times(repetitions=(ran.wall,)),
+            metrics=self._metrics(ran, memory),
+            validation=Validation(True, self._method()),
+            pages=told,
+            page_faults=PageFaults(compute_minor=ran.faults, compute_major=ran.major),
+            placement=ThreadPlaces(placement.threads, placement.cpus),
+            host=RecordedHost(hostname=socket.gethostname(), kernel=os.uname().release),
+        )
 
     def _run(
         self,
@@ -370,7 +384,7 @@ class ProgramLauncher:
         told = [f"check '{check.text}'" for check in self.program.checks]
         return ", ".join(["exit code", *told])
 
-    def _failure(self, ran: Run, policy: Policy) -> dict[str, Any]:
+    def _failure(self, ran: Run, policy: Policy) -> Failure:
         remedy = None
         if ran.exit_code == TIMED_OUT:
             message, remedy = f"ended after {self.limit:g} s, the limit of a run", "allow more with --timeout"
@@ -382,38 +396,19 @@ class ProgramLauncher:
         else:
             message = f"ended with exit code {ran.exit_code}"
         last = ran.said.strip().splitlines()[-1:]
-        return {"exit_code": ran.exit_code, "message": ": ".join([message, *last])[:500], "remedy": remedy}
-
-    def _failed(self, step: Step, started: datetime, status: str, failure: dict[str, Any]) -> Record:
-        return {**self._head(step, started, status), "failure": failure}
-
-    def _head(self, step: Step, started: datetime, status: str) -> Record:
-        measured = step.cell.measured
-        return {
-            "schema": SCHEMA,
-            "kernel": step.kernel.name,
-            "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "status": status,
-            "configuration": {
-                "compiler": measured.compiler,
-                "hugepages": measured.hugepages,
-                "prefetch": measured.prefetch,
-                "stores": measured.stores,
-            },
-        }
+        return Failure(ran.exit_code, ": ".join([message, *last])[:500], remedy)
 
 
 def trial_text(policy: str, record: Record) -> str:
     """What a trial run showed, in a line."""
-    if record["status"] != "ok":
-        return f"{policy}: {record['failure']['message']}"
-    about = record.get("program")
-    text = f"{policy}: {seconds_text(record['seconds']['repetitions'][0])}"
-    if about is None:
+    if record.failure is not None:
+        return f"{policy}: {record.failure.message}"
+    text = f"{policy}: {seconds_text(record.repetitions[0])}"
+    if record.program is None:
         return f"{text}, too short to look at its memory"
-    told = about["total"]["peak"]
-    share = f", {told['huge_coverage']:.0%} of it on huge pages" if told["huge_bytes"] else ""
-    return f"{text}, {bytes_text(told['resident_bytes'])} in memory{share}"
+    peak = record.program.total.peak
+    share = f", {peak.huge_coverage:.0%} of it on huge pages" if peak.huge_bytes else ""
+    return f"{text}, {bytes_text(peak.resident_bytes)} in memory{share}"
 
 
 def _remedy(policy: Policy, memory: Memory | None, room: bool) -> str | None:

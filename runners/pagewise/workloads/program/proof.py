@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
+from pagewise.core.record_parts import ArrayPages, GivenPages, MemoryUse, OverTime, PageUse, ProgramMemory
 from pagewise.core.units import bytes_text
 from pagewise.workloads.program.policy import PageRequest
 from pagewise.workloads.program.sampler import Sample, Samples
@@ -38,27 +38,23 @@ class Memory:
     cost_seconds: float
     wall_seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def recorded(self) -> ProgramMemory:
         """For the record."""
-        return {
-            "method": self.method,
-            "samples": self.samples,
-            "full_samples": self.full,
-            "sampling_seconds": round(self.cost_seconds, 6),
-            "sampled_seconds": round(self.wall_seconds, 6),
-            "processes": self.processes,
-            **(
-                {"given": {"mean": round(self.given_mean), "peak": self.given_peak}}
-                if self.given_peak
-                else {}
-            ),
-            "total": {"peak": _told(self.total_peak), "mean": _told(self.total_mean)},
-            "kinds": {
-                kind: {"peak": _told(self.peak[kind]), "mean": _told(self.mean[kind])}
+        return ProgramMemory(
+            method=self.method,
+            samples=self.samples,
+            full_samples=self.full,
+            sampling_seconds=round(self.cost_seconds, 6),
+            sampled_seconds=round(self.wall_seconds, 6),
+            processes=self.processes,
+            given=GivenPages(round(self.given_mean), self.given_peak) if self.given_peak else None,
+            total=OverTime(_recorded(self.total_peak), _recorded(self.total_mean)),
+            kinds={
+                kind: OverTime(_recorded(self.peak[kind]), _recorded(self.mean[kind]))
                 for kind in KINDS
                 if kind in self.peak
             },
-        }
+        )
 
 
 def summed_up(found: Samples, method: str = SAMPLED) -> Memory | None:
@@ -106,42 +102,43 @@ def told_by_snapshots(snapshots: Sequence[Sequence[Mapping[str, Usage]]]) -> Mem
     return Memory(AT_EXIT, kinds, kinds, total, total, 0, 0, len(largest), count, count, 0.0, 0.0)
 
 
-def pages(request: PageRequest, memory: Memory | None, base: int) -> dict[str, Any]:
+def pages(request: PageRequest, memory: Memory | None, base: int) -> PageUse:
     """The record's `pages`: the coverage of the memory which the policy is for; of several, the least."""
-    told: dict[str, Any] = {
-        "policy": request.policy,
-        "page_size_requested_bytes": request.page,
-        "page_size_observed_bytes": base,
-        "huge_coverage": 0.0,
-        "base_page_size_bytes": base,
-        "method": BY_KERNEL if memory is None else memory.method,
-        "arrays": [],
-    }
+    unseen = PageUse(
+        policy=request.policy,
+        page_size_requested_bytes=request.page,
+        page_size_observed_bytes=base,
+        huge_coverage=0.0,
+        base_page_size_bytes=base,
+        method=BY_KERNEL if memory is None else memory.method,
+        arrays=(),
+    )
     if memory is None:
-        return told
+        return unseen
     if request.targets:
         coverage = min(_coverage(request, kinds, memory) for kinds in request.targets)
-        told["enough_coverage"] = request.enough
     else:
         coverage = memory.total_peak.coverage
-        told["enough_coverage"] = 0.0
-    told["huge_coverage"] = round(min(coverage, 1.0), 6)
-    if coverage > 0.5 or (request.targets and coverage >= request.enough):
-        told["page_size_observed_bytes"] = request.page
-    told["arrays"] = [
-        {
-            "name": kind,
-            "bytes": memory.peak[kind].resident,
-            "huge_bytes": memory.peak[kind].huge,
-            "page_size_observed_bytes": request.huge if memory.peak[kind].coverage > 0.5 else base,
-        }
-        for kind in KINDS
-        if kind in memory.peak
-    ]
-    return told
+    are_huge = coverage > 0.5 or (request.targets and coverage >= request.enough)
+    return replace(
+        unseen,
+        huge_coverage=round(min(coverage, 1.0), 6),
+        enough_coverage=request.enough if request.targets else 0.0,
+        page_size_observed_bytes=request.page if are_huge else base,
+        arrays=tuple(
+            ArrayPages(
+                kind,
+                memory.peak[kind].resident,
+                memory.peak[kind].huge,
+                request.huge if memory.peak[kind].coverage > 0.5 else base,
+            )
+            for kind in KINDS
+            if kind in memory.peak
+        ),
+    )
 
 
-def lack(request: PageRequest, memory: Memory | None, told: Mapping[str, Any]) -> str | None:
+def lack(request: PageRequest, memory: Memory | None, told: PageUse) -> str | None:
     """Why a run must not be ranked: it was not on the pages asked for, or nobody saw whether it was."""
     if not request.targets:
         if memory is not None and memory.total_peak.huge:
@@ -159,10 +156,10 @@ def lack(request: PageRequest, memory: Memory | None, told: Mapping[str, Any]) -
                 f"the program has no memory of this kind ({', '.join(kinds)}) that could lie on pages of "
                 f"{bytes_text(request.page)}: {bytes_text(most)} in all, in small pieces"
             )
-    if told["huge_coverage"] < request.enough:
+    if told.huge_coverage < request.enough:
         parts = ", ".join(_words(kind, memory, request) for kind in _wanted(request) if kind in memory.mean)
         return (
-            f"{told['huge_coverage']:.1%} of the memory that the policy is for was on huge pages over time, "
+            f"{told.huge_coverage:.1%} of the memory that the policy is for was on huge pages over time, "
             f"at least {request.enough:.0%} are needed ({parts})"
         )
     return None
@@ -234,9 +231,5 @@ def _highest(usages: Iterable[Usage]) -> Usage:
     )
 
 
-def _told(usage: Usage) -> dict[str, Any]:
-    return {
-        "resident_bytes": usage.resident,
-        "huge_bytes": usage.huge,
-        "huge_coverage": round(usage.coverage, 6),
-    }
+def _recorded(usage: Usage) -> MemoryUse:
+    return MemoryUse(usage.resident, usage.huge, round(usage.coverage, 6))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pagewise.core.record import Record
+from pagewise.core.record_parts import Simulated
+from pagewise.core.structure import structured
 
-#: The record's fields that an emulated program must not be believed in.
-_MEASURED = ("seconds", "metrics", "counters", "counters_source", "regions", "traffic", "page_faults")
 #: Rates: name, what is counted, by what it is divided.
 RATES = (
     ("L1-DTLB miss rate", "L1D_TLB_REFILL", "INSTRUCTIONS"),
@@ -36,33 +36,46 @@ class Row:
         return tuple(None if not first or value is None else value / first for value in self.values[1:])
 
 
-def modelled_record(record: Mapping[str, Any], modelled: Mapping[str, Any], tool: str) -> Record:
-    """The program's record with the model's figures in place of all that was timed or counted."""
-    kept = {key: value for key, value in record.items() if key not in _MEASURED}
-    told = {key: value for key, value in modelled.items() if key not in ("geometry", "unseen_instructions")}
-    passes = _passes(record)
-    return {
-        **kept,
-        "modelled": {
-            "geometry": modelled["geometry"],
-            "tool": tool,
-            **({} if passes is None else {"passes": passes}),
-            **told,
-        },
-    }
+def simulated_record(record: Record, simulated: Mapping[str, Any], tool: str) -> Record:
+    """The program's record with the simulator's figures instead of all that was timed or counted."""
+    passes = record.passes * len(record.repetitions) if record.passes_per_repetition else None
+    figures = structured(Simulated, {**simulated, "tool": tool})
+    return Record(
+        kernel=record.kernel,
+        started=record.started,
+        status=record.status,
+        failure=record.failure,
+        configuration=record.configuration,
+        options=record.options,
+        sizes=record.sizes,
+        passes_per_repetition=record.passes_per_repetition,
+        validation=record.validation,
+        pages=record.pages,
+        placement=record.placement,
+        host=record.host,
+        run=record.run,
+        modelled=replace(figures, passes=passes),
+    )
 
 
-def scale(record: Mapping[str, Any]) -> int:
+def simulation(record: Record) -> Simulated:
+    """The simulator's figures of a record. Raises ValueError for one without."""
+    if record.modelled is None:
+        raise ValueError("this record holds nothing simulated")
+    return record.modelled
+
+
+def scale(record: Record) -> int:
     """By what counts are divided: the passes over a kernel's working set; 1 where it makes none."""
-    return int(record["modelled"].get("passes", 1))
+    return simulation(record).passes or 1
 
 
-def rows_of(records: Sequence[Mapping[str, Any]], region: str | None = None) -> list[Row]:
-    """Counts a pass and rates of the same program under several policies, of all regions or of one."""
+def rows_of(records: Sequence[Record], region: str | None = None) -> list[Row]:
+    """Counts per pass and rates of the same program under several policies, of all regions or of one."""
     counts = [_counts(record, region) for record in records]
     names = list(counts[0])
     rows = [
-        Row(name, tuple(one[name] / scale(record) for one, record in zip(counts, records, strict=True)))
+        Row(name, tuple(of[name] / scale(record) for of, record in zip(counts, records, strict=True)))
         for name in names
     ]
     rows += [
@@ -73,21 +86,17 @@ def rows_of(records: Sequence[Mapping[str, Any]], region: str | None = None) -> 
     return rows
 
 
-def regions_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
+def regions_of(records: Sequence[Record]) -> list[str]:
     """The regions that all of the records have, in their order."""
-    sets = [{one["name"] for one in record["modelled"]["regions"]} for record in records]
-    first = records[0]["modelled"]["regions"]
-    return [one["name"] for one in first if all(one["name"] in names for names in sets)]
+    sets = [{part.name for part in simulation(record).regions} for record in records]
+    return [
+        name
+        for name in dict.fromkeys(part.name for part in simulation(records[0]).regions)
+        if all(name in names for names in sets)
+    ]
 
 
-def _counts(record: Mapping[str, Any], region: str | None) -> dict[str, int]:
-    modelled = record["modelled"]
+def _counts(record: Record, region: str | None) -> Mapping[str, int]:
     if region is None:
-        return dict(modelled["counts"])
-    return next(dict(one["counts"]) for one in modelled["regions"] if one["name"] == region)
-
-
-def _passes(record: Mapping[str, Any]) -> int | None:
-    if "passes_per_repetition" not in record:
-        return None
-    return int(record["passes_per_repetition"]) * len(record["seconds"]["repetitions"])
+        return simulation(record).counts
+    return next(part.counts for part in simulation(record).regions if part.name == region)

@@ -6,23 +6,23 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from pagewise.core.environment import without_influences
 from pagewise.core.errors import PagewiseError, RefusedError, SelectionError
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.record import SCHEMA, Record
+from pagewise.core.record import Record
+from pagewise.core.record_parts import BuildReport
+from pagewise.core.result import utc_text
 from pagewise.core.suggestions import choose_of, nearest
 from pagewise.stack.binary import files_of
 from pagewise.stack.files import Watch
 from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, kernels_of
-from pagewise.workloads.simulation.figures import modelled_record
+from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import Geometry, find_geometry
 from pagewise.workloads.simulation.tracer import (
     PAGES,
@@ -96,7 +96,7 @@ class Modelling:
                 environment=without_influences(os.environ) if subject.ours else os.environ,
             )
         record = done.record if done.record is not None else _foreign(subject.name)
-        return modelled_record(record, done.modelled, self.tracer.name)
+        return simulated_record(record, done.modelled, self.tracer.name)
 
 
 def prepare(options: Options, command: Sequence[str], console: Console) -> Modelling:
@@ -179,15 +179,10 @@ def _runs(policies: Sequence[str], ours: bool) -> tuple[str, ...]:
     return (AS_IT_IS, *policies)
 
 
-def _foreign(name: str) -> dict[str, Any]:
-    """What is known of a program that writes no record."""
-    return {
-        "schema": SCHEMA,
-        "kernel": name,
-        "started": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "status": "ok",
-        "configuration": dict.fromkeys(("compiler", "hugepages", "prefetch", "stores"), _UNKNOWN),
-    }
+def _foreign(name: str) -> Record:
+    """The record of a program that writes none."""
+    unknown = BuildReport(compiler=_UNKNOWN, hugepages=_UNKNOWN, prefetch=_UNKNOWN, stores=_UNKNOWN)
+    return Record(kernel=name, started=utc_text(), status="ok", configuration=unknown)
 
 
 def _smoke(root: Path, kernel: str) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from pagewise.core.errors import PagewiseError, RefusedError, SelectionError, SetupError
 from pagewise.core.reading import parse_json, read_file
+from pagewise.core.record import Record, parse_record
 from pagewise.machine.settings.thp import refused
 from pagewise.session.processes import in_session
 from pagewise.workloads.simulation.geometry import Geometry
@@ -67,7 +68,7 @@ class Traced:
     """What a run under the tracer gave: the model's figures, the program's record, its output and time."""
 
     modelled: dict[str, Any]
-    record: dict[str, Any] | None
+    record: Record | None
     output: str
     wall_seconds: float
 
@@ -193,13 +194,12 @@ def _read(out: Path, program: Program) -> dict[str, Any]:
     return modelled
 
 
-def _record(written: Path) -> dict[str, Any] | None:
+def _record(written: Path) -> Record | None:
     try:
         lines = read_file(written).splitlines()
-        record: dict[str, Any] | None = parse_json(lines[-1]) if lines else None
-    except (OSError, ValueError):
+    except OSError:
         return None
-    return record
+    return parse_record(lines[-1])[0] if lines else None
 
 
 def _failure(code: int, said: str, program: Program) -> PagewiseError:

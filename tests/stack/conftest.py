@@ -25,7 +25,17 @@ KERNELS = ("schoenauer_triad", "stream_dot", KERNEL, "fma_chains", "blocked_dgem
 #: The Python packages that `pagewise run` and Spack need, which are all that these tests install.
 PYTHON_PACKAGES = {
     *("attrs", "cffi", "click", "clingo", "jsonschema", "jsonschema-specifications", "markdown-it-py"),
-    *("mdurl", "pycparser", "pygments", "pyyaml", "referencing", "rich", "rpds-py", "typing-extensions"),
+    *(
+        "mdurl",
+        "pycparser",
+        "pygments",
+        "pyyaml",
+        "referencing",
+        "rich",
+        "rich-click",
+        "rpds-py",
+        "typing-extensions",
+    ),
 }
 PINS = "setup/requirements.lock"
 EMULATED = STATE / "emulated-a64fx"

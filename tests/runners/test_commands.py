@@ -429,9 +429,9 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     done = stage.compare(*chosen)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "wrong placement: a thread might run on CPU 4095, asked for" in done.stdout
-    assert done.stdout.startswith("Placement first-touch: 1 thread on CPU ")
-    assert re.search(r"^Placement interleave:0: .*, memory interleave:0\.$", done.stdout, re.M)
-    assert "5 rounds of 7 runs" in done.stdout
+    assert done.stderr.startswith("Placement first-touch: 1 thread on CPU ")
+    assert re.search(r"^Placement interleave:0: .*, memory interleave:0\.$", done.stderr, re.M)
+    assert "5 rounds of 7 runs" in done.stderr
     assert re.search(r"^Placement: interleave:0: (9\d|10\d) % more time \(gcc", done.stdout, re.M)
     result = read_result(stage.result())
     assert [one["memory"] for one in result.manifest["placements"]] == ["default", "interleave:0"]

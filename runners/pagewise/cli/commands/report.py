@@ -32,7 +32,7 @@ def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
 
     if _holds(result, campaign.FILE):
         return report_cluster(result, at_least, as_json)
-    if (result / RECORDS).exists() and not (result / MANIFEST).exists():
+    if _holds(result, RECORDS) and not _holds(result, MANIFEST):
         return publish(make_console(as_json), result, simulation.read(result), as_json)
     console, read = make_console(as_json), read_result(result)
     code = publish(console, read.folder, report_of(read), as_json, png=png)

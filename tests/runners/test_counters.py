@@ -16,7 +16,7 @@ import pytest
 
 from builders import configuration, failed_record, kernel, record, subject_of, varied
 from pagewise.analysis.counted import count, quotient
-from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.ratio import Ratio
 from pagewise.core.plan import order_of_groups
 from pagewise.core.result import read_result
 from pagewise.report.model import Cell, Column, Section, Table

@@ -9,7 +9,8 @@ import pytest
 from builders import chase, configuration, kernel, record
 from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.choices import bests, choices
-from pagewise.analysis.statistics import Ratio, geometric_mean
+from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.statistics import geometric_mean
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import baselines, subject

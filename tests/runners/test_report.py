@@ -15,7 +15,7 @@ from builders import chase, configuration, failed_record, kernel, record, subjec
 from many_kernels import all_kernels, result_of
 from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.choices import bests, choices
-from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.ratio import Ratio
 from pagewise.report.model import Cell, Column, Figure, Report, Table, figures, style_of
 from pagewise.report.render import latex, markdown
 from pagewise.report.render.figure import described, drawing, png, spread, svg, svgs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -117,15 +118,18 @@ def test_the_gate_passes_what_is_as_it_was_and_stops_what_is_slower(cached: Path
     assert json.loads((public / "verdicts.json").read_text())["schema"].startswith("pagewise.verdicts/")
     succeed(cached, GITLAB["pages"]["script"])
 
-    # Make huge pages a hundred times faster in the stored result, far beyond noise.
-    records = reference / "records.jsonl"
+    # Make huge pages a hundred times faster in the stored result, far beyond noise, and sign it as a whole.
+    records, manifest = reference / "records.jsonl", reference / "manifest.json"
     lines = []
     for line in records.read_text().splitlines():
         record = json.loads(line)
         if "/thp/" in line:
             record["seconds"]["repetitions"] = [time / 100 for time in record["seconds"]["repetitions"]]
         lines.append(json.dumps(record))
-    records.write_text("\n".join(lines) + "\n")
+    content = "".join(f"{line}\n" for line in lines).encode()
+    records.write_bytes(content)
+    digest = {"lines": len(lines), "sha256": hashlib.sha256(content).hexdigest()}
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"records": digest}))
     *_, gate = play(cached, script)
     diff = json.loads((public / "diff.json").read_text())
     assert gate.returncode == 2 and "Error 1" in gate.stdout, gate.stdout

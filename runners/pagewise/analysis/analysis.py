@@ -14,10 +14,10 @@ from pagewise.analysis.curves import Curve, curves_of
 from pagewise.analysis.drift import drift
 from pagewise.analysis.outliers import outliers
 from pagewise.analysis.policies import Compared, compared_by_policy, run_seconds
+from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.result import Excluding, excluding, nothing_excluded
 from pagewise.analysis.rows import Row, rounds_of, row_of, valid_records
 from pagewise.analysis.statistics import (
-    Ratio,
     against,
     noise_floor,
     paired_ratios,

@@ -9,8 +9,9 @@ from statistics import median
 from typing import Literal
 
 from pagewise.analysis.analysis import Group, KernelResult
+from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
-from pagewise.analysis.statistics import Ratio, geometric_mean
+from pagewise.analysis.statistics import geometric_mean
 from pagewise.analysis.verdict import Outcome as Verdict
 from pagewise.core.dimensions import DIMENSIONS, Dimension, feels, felt
 from pagewise.core.plan import Cell

@@ -23,8 +23,9 @@ from pagewise.analysis.counter_runs import (
     joined,
     taken,
 )
+from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.result import Excluding, nothing_excluded
-from pagewise.analysis.statistics import Ratio, noise_floor, ratio
+from pagewise.analysis.statistics import noise_floor, ratio
 from pagewise.analysis.validity import Code, Exclusion, exclusion, invalid_reason
 from pagewise.analysis.verdict import Comparison, Verdict, judge
 from pagewise.core.dimensions import BY_NAME

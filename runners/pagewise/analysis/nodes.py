@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from pagewise.analysis.bimodality import Bimodal, bimodal
-from pagewise.analysis.statistics import CONFIDENCE, Ratio
+from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.statistics import CONFIDENCE
 from pagewise.analysis.verdict import Comparison, judge
 
 FEWEST_NODES = 4

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from pagewise.analysis.statistics import Ratio, against, ratio
+from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.statistics import against, ratio
 from pagewise.core.dimensions import DIMENSIONS, PAGES
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell

@@ -9,8 +9,9 @@ from statistics import median
 from typing import Literal
 
 from pagewise.analysis.analysis import analyse_result, repeats
+from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.result import trusted_records
-from pagewise.analysis.statistics import Ratio, against, noise_floor, paired_ratios, ratio
+from pagewise.analysis.statistics import against, noise_floor, paired_ratios, ratio
 from pagewise.analysis.validity import invalid_reason
 from pagewise.analysis.verdict import Comparison, Verdict, judge
 from pagewise.core.kernel import Metric

@@ -9,7 +9,8 @@ from statistics import median
 from pagewise.analysis.bimodality import Bimodal, bimodal
 from pagewise.analysis.drift import Drift
 from pagewise.analysis.policies import run_seconds
-from pagewise.analysis.statistics import Ratio, trimmed_mean
+from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.statistics import trimmed_mean
 from pagewise.analysis.validity import Code, Exclusion, exclusion, invalid_reason
 from pagewise.analysis.verdict import Outcome, Reason
 from pagewise.core.page_policy import PagePolicy

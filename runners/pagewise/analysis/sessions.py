@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from pagewise.analysis.analysis import Group, analyse, times_of
+from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.result import Excluding, nothing_excluded
 from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import (
     CONFIDENCE,
     FEWEST_ROUNDS,
-    Ratio,
     against,
     studentised,
     trim_count,

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
+
+from pagewise.analysis.ratio import Ratio
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
@@ -21,33 +22,6 @@ FEWEST_ROUNDS = 3
 _FEWEST_TO_RESAMPLE = 7
 # Up to this many rounds all patterns of signs are taken, and no random ones.
 _MOST_TO_ENUMERATE = 11
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """Ratios of times, paired by round: `median` of them, and the confidence interval `low` to `high`.
-
-    `trimmed` is the trimmed mean of the ratios (in log, see trimmed_mean), about which the interval lies; `p`
-    the chance of one as far from 1 where there is no difference. Without at least FEWEST_ROUNDS pairs there
-    is no interval, and the last three are None. Below 1 is faster.
-    """
-
-    pairs: int
-    median: float
-    low: float | None
-    high: float | None
-    p: float | None = None
-    trimmed: float | None = None
-
-    @property
-    def excludes_one(self) -> bool:
-        """Whether the interval lies wholly on one side of 1."""
-        return self.low is not None and self.high is not None and (self.high < 1.0 or self.low > 1.0)
-
-    @property
-    def width(self) -> float | None:
-        """How wide the interval is, as a share of its low end; None without one."""
-        return None if self.low is None or self.high is None else self.high / self.low - 1.0
 
 
 def trim_count(count: int) -> int:

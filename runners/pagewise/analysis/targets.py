@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from pagewise.analysis.statistics import Ratio, ratio
+from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.statistics import ratio
 from pagewise.analysis.verdict import Comparison, judge
 
 # Two groups of figures are two modes of the machine when a gap of this ratio parts them.

@@ -10,7 +10,8 @@ from typing import Literal
 from scipy.stats import false_discovery_control
 
 from pagewise.analysis.drift import Drift
-from pagewise.analysis.statistics import CONFIDENCE, Ratio
+from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.statistics import CONFIDENCE
 
 Outcome = Literal["faster", "slower", "inconclusive"]
 Reason = Literal["too few rounds", "interval", "floor", "correction", "bimodal", "drift"]

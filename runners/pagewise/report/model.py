@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.ratio import Ratio
 from pagewise.core.units import bytes_text, clock_text, number_text, percent_text, seconds_text
 
 Value: TypeAlias = str | int | float | bool | Ratio | None

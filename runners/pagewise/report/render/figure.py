@@ -25,7 +25,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.ratio import Ratio
 from pagewise.core.units import bytes_text, number_text, percent_text
 from pagewise.report.model import Bar, Bars, Figure, Heat, Lines, ratio_text
 from pagewise.report.render.colours import FAINT, INK, PAPER, SHADE, colour

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.ratio import Ratio
 
 _TICKS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 # An axis has at least this much on either side of 1, and its ends lie at most so far out.

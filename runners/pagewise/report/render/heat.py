@@ -11,7 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Rectangle
 
-from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.ratio import Ratio
 from pagewise.report.model import Cell, Table, cell
 from pagewise.report.render.colours import FAINT, FASTER, INK, PAPER, SHADE, SLOWER
 

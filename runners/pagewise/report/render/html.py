@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.ratio import Ratio
 from pagewise.report.model import (
     SIGNS,
     Cell,

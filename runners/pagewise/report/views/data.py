@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pagewise.analysis.analysis import Group, KernelResult
+from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
-from pagewise.analysis.statistics import Ratio
 from pagewise.analysis.verdict import Verdict
 from pagewise.core.dimensions import COMPILER, DIMENSIONS, values_of
 from pagewise.report.model import Table, Value, data_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pagewise.analysis.analysis import KernelResult
-from pagewise.analysis.statistics import Ratio
+from pagewise.analysis.ratio import Ratio
 from pagewise.report.model import Bar, Bars, Column, Figure, Section, Table, Text
 
 

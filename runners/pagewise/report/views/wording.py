@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from pagewise.analysis.analysis import Group, KernelResult, Versus
 from pagewise.analysis.choices import alone, values_of
+from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
-from pagewise.analysis.statistics import Ratio
 from pagewise.analysis.verdict import Outcome, Reason
 from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, feels, felt

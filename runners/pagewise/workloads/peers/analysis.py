@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from pagewise.analysis.statistics import Ratio, noise_floor, ratio
+from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.statistics import noise_floor, ratio
 from pagewise.analysis.targets import Aim, Answer, answers, same_mode, split
 from pagewise.workloads.peers.plan import Match, Target
 from pagewise.workloads.peers.sample import Candidate, Sample

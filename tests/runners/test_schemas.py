@@ -139,7 +139,7 @@ def test_the_kernels_of_this_project_are_good():
         kernel = Kernel.from_file(file)
         for sweep in kernel.sweeps:
             option = sweep.arguments[sweep.arguments.index("--sweep") + 1].split("=")[0]
-            assert swept_name(sweep.x) == option and set(sweep.when) <= set(kernel.feels), file
+            assert swept_name(sweep.x) == option and set(sweep.when) <= set(kernel.sensitive_to), file
             assert (option == "working-set") == sweep.of_working_set, file
             assert (option == "prefetch-distance") == (sweep.when == {"prefetch": ("software",)}), file
 

@@ -290,7 +290,7 @@ def _versus(
     kernel: Kernel, groups: Sequence[Group], times: Mapping[str, Sequence[Mapping[int, float]]], seed: int
 ) -> tuple[Versus, ...]:
     """Each further compiler against the first, at their baselines; the larger of both floors counts."""
-    if not groups or "compiler" not in kernel.feels:
+    if not groups or "compiler" not in kernel.sensitive_to:
         return ()
     reference = groups[0]
     found = []

@@ -13,7 +13,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import geometric_mean
 from pagewise.analysis.verdict import Outcome as Verdict
-from pagewise.core.dimensions import DIMENSIONS, Dimension, feels, felt
+from pagewise.core.dimensions import DIMENSIONS, Dimension, sensitive_dimensions
 from pagewise.core.plan import Cell
 
 Outcome = Literal["use", "keep", "choose", "same"]
@@ -98,7 +98,7 @@ def choices(kernels: Sequence[KernelResult]) -> list[Choice]:
     found = [
         _choice(kernels, dimension, value)
         for dimension in DIMENSIONS
-        for value in dict.fromkeys(value for one in kernels for value in _felt_values(one, dimension))
+        for value in dict.fromkeys(value for one in kernels for value in _sensitive_values(one, dimension))
     ]
     return [*found, *_compilers(kernels)]
 
@@ -148,7 +148,7 @@ def alone(result: KernelResult, dimension: Dimension, value: str) -> list[Row]:
 
 def differs_alone(result: KernelResult, cell: Cell, base: Cell, dimension: Dimension) -> bool:
     """Whether two cells agree in all dimensions that the kernel is sensitive to, except this one."""
-    others = [one for one in felt(result.kernel) if one.name != dimension.name]
+    others = [one for one in sensitive_dimensions(result.kernel) if one.name != dimension.name]
     return all(one.of(cell.measured) == one.of(base.measured) for one in others)
 
 
@@ -160,13 +160,13 @@ def fastest(group: Group) -> Row | None:
     return min(faster, key=lambda pair: pair[0], default=(0.0, None))[1]
 
 
-def _felt_values(result: KernelResult, dimension: Dimension) -> list[str]:
-    return values_of(result, dimension) if feels(result.kernel, dimension.name) else []
+def _sensitive_values(result: KernelResult, dimension: Dimension) -> list[str]:
+    return values_of(result, dimension) if result.kernel.is_sensitive_to(dimension.name) else []
 
 
 def _choice(kernels: Sequence[KernelResult], dimension: Dimension, value: str) -> Choice:
     effects, missing = [], 0
-    for one in (kernel for kernel in kernels if feels(kernel.kernel, dimension.name)):
+    for one in (kernel for kernel in kernels if kernel.kernel.is_sensitive_to(dimension.name)):
         for row in alone(one, dimension, value):
             if row.time_ratio is not None:
                 effects.append(Effect(one, row.cell.compiler, row.time_ratio, row.verdict))

@@ -296,11 +296,11 @@ def _columns(kernel: Kernel, cells: Sequence[Counts]) -> list[_Column]:
         return _Column(one, other, by_compiler, tuple(baselines.get(name) for name in compilers))
 
     columns = []
-    for one in there if "hugepages" in kernel.feels else ():
+    for one in there if "hugepages" in kernel.sensitive_to else ():
         base = next((o for o in there if _alike(one, o, "hugepages") and _policy(o) == "none"), None)
         if base is not None and base is not one:
             columns.append(column(one, base, False))
-    if "compiler" not in kernel.feels or not there:
+    if "compiler" not in kernel.sensitive_to or not there:
         return columns
     reference = there[0].cell.compiler
     for one in there:

@@ -47,7 +47,7 @@ def compared_by_policy(
     baseline ran again in a round. Cells count that differ from their compiler's baseline in the page policy
     alone.
     """
-    if "hugepages" not in kernel.feels:
+    if "hugepages" not in kernel.sensitive_to:
         return ()
     bases = {cell.compiler: cell for cell in ranked if cell.is_baseline}
     alike = [cell for cell in ranked if cell.compiler in bases and _differs_in_pages(cell, bases)]

@@ -160,11 +160,6 @@ def values_of(configuration: Configuration) -> dict[str, str | None]:
     return {one.name: one.of(configuration) or None for one in (COMPILER, *DIMENSIONS)}
 
 
-def feels(kernel: Kernel, name: str) -> bool:
-    """Whether the kernel's configurations may differ in it: each runs somewhere."""
-    return name == "placement" or name in kernel.feels
-
-
-def felt(kernel: Kernel) -> list[Dimension]:
-    """The dimensions that a kernel feels."""
-    return [one for one in DIMENSIONS if feels(kernel, one.name)]
+def sensitive_dimensions(kernel: Kernel) -> list[Dimension]:
+    """The dimensions that a kernel is sensitive to."""
+    return [dimension for dimension in DIMENSIONS if kernel.is_sensitive_to(dimension.name)]

@@ -81,9 +81,9 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel: what it is, what it feels, how it is measured.
+    """A kernel: what it is, what it is sensitive to, how it is measured.
 
-    What feels the compiler feels all that its code depends on: `simd` and `target`.
+    A kernel that is sensitive to the compiler is sensitive to all that decides its code: `simd` and `target`.
 
     `default`: it is compared when no kernel is named. `data` is the file's content.
     """
@@ -93,7 +93,7 @@ class Kernel:
     title: str
     summary: str
     executable: str
-    feels: tuple[str, ...]
+    sensitive_to: tuple[str, ...]
     metrics: tuple[Metric, ...]
     arguments: tuple[str, ...]
     default: bool
@@ -119,7 +119,7 @@ class Kernel:
             title=data["title"],
             summary=data["summary"],
             executable=data["executable"],
-            feels=(*data["feels"], *(_OF_CODE if "compiler" in data["feels"] else ())),
+            sensitive_to=(*data["feels"], *(_OF_CODE if "compiler" in data["feels"] else ())),
             metrics=metrics,
             arguments=tuple(data["compare"]["arguments"]),
             default=data["compare"].get("default", False),
@@ -153,6 +153,10 @@ class Kernel:
     def is_program(self) -> bool:
         """Whether it is the user's own program, unchanged: nothing but its pages is varied."""
         return bool(self.data.get("program", False))
+
+    def is_sensitive_to(self, dimension: str) -> bool:
+        """Whether its configurations may differ in this dimension; every run has a placement."""
+        return dimension == "placement" or dimension in self.sensitive_to
 
     @property
     def path(self) -> str:

@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def compiler(self) -> str:
-        """The compiler, the same for all it stands for where the kernel feels it."""
+        """The compiler, the same for all it stands for if the kernel is sensitive to it."""
         return self.measured.compiler
 
 
@@ -116,23 +116,23 @@ class Step:
 def subject(
     kernel: Kernel, configurations: Iterable[Configuration], baseline: str, pages: Sequence[str] = ()
 ) -> Subject:
-    """Merges the configurations that the kernel cannot tell apart.
+    """Merges the configurations between which the kernel makes no difference.
 
-    Configurations are equal when they agree in all that the kernel feels and come from one package, version
-    and build of the rest; `baseline` is a glob over `hugepages/prefetch-stores` (see `baselines`). Of equals,
-    the baseline is measured, else the first in order. Each policy in `pages` (`thp:64k`) adds a cell to each
-    of its kind.
+    Configurations are equal when they agree in all dimensions to which the kernel is sensitive and come from
+    one package, version and build of the rest; `baseline` is a glob over `hugepages/prefetch-stores` (see
+    `baselines`). Of equals, the baseline is measured, else the first in order. Each policy in `pages`
+    (`thp:64k`) adds a cell to each of its kind.
     """
     groups: dict[tuple[str, ...], list[Configuration]] = {}
     ordered = sorted(configurations, key=Configuration.order)
     for configuration in ordered:
-        groups.setdefault(_what_it_feels(kernel, configuration), []).append(configuration)
+        groups.setdefault(_sensitive_values(kernel, configuration), []).append(configuration)
     compared = set(baselines(ordered, baseline))
     cells = []
     for equal in groups.values():
         named = [configuration for configuration in equal if configuration in compared]
         cells.append(Cell((named or equal)[0], tuple(equal), bool(named)))
-    if "hugepages" in kernel.feels:
+    if "hugepages" in kernel.sensitive_to:
         cells += [
             _with_pages(cell, policy)
             for policy in dict.fromkeys(pages)
@@ -251,7 +251,7 @@ def _placed(cell: Cell, name: str, is_baseline: bool) -> Cell:
     return Cell(measured, equal, is_baseline, cell.pages, name)
 
 
-def _what_it_feels(kernel: Kernel, configuration: Configuration) -> tuple[str, ...]:
-    felt = tuple(getattr(configuration, name) for name in kernel.feels)
+def _sensitive_values(kernel: Kernel, configuration: Configuration) -> tuple[str, ...]:
+    values = tuple(getattr(configuration, name) for name in kernel.sensitive_to)
     build = (configuration.package, configuration.version, configuration.builder)
-    return (*felt, *build, configuration.openmp, configuration.papi)
+    return (*values, *build, configuration.openmp, configuration.papi)

@@ -8,7 +8,7 @@ from typing import Any
 from pagewise.analysis.analysis import Group, KernelResult
 from pagewise.analysis.choices import Best, bests
 from pagewise.analysis.rows import Row
-from pagewise.core.dimensions import COMPILER, PAGES, feels
+from pagewise.core.dimensions import COMPILER, PAGES
 from pagewise.report.model import (
     Bar,
     Bars,
@@ -87,12 +87,12 @@ def _ratios(one: KernelResult, groups: Sequence[Group]) -> Table:
     """A row per ranked configuration, with a column for each dimension that needs one."""
     kernel, metric = one.kernel, one.kernel.headline
     dimensions = shown_dimensions(one)
-    felt = [dimension for dimension in dimensions if feels(kernel, dimension.name)] or [PAGES]
+    sensitive = [dimension for dimension in dimensions if kernel.is_sensitive_to(dimension.name)] or [PAGES]
     with_rounds = any(row.rounds < row.rounds_made for group in groups for row in group.ranked)
     unit = ", ".join(filter(None, (metric.unit, metric.convention)))
     columns = (
         Column(COMPILER.name, merged=True),
-        *(Column(dimension.name) for dimension in felt),
+        *(Column(dimension.name) for dimension in sensitive),
         Column("time", unit="per run" if kernel.is_program else "per pass", kind="seconds"),
         Column(metric.label, unit=unit, kind="number"),
         *(() if kernel.is_program else (Column("first touch", kind="seconds", optional=True),)),
@@ -104,7 +104,7 @@ def _ratios(one: KernelResult, groups: Sequence[Group]) -> Table:
     rows = [
         (
             group.compiler,
-            *(shown(kernel, row.cell, dimension) for dimension in felt),
+            *(shown(kernel, row.cell, dimension) for dimension in sensitive),
             row.seconds,
             row.metrics.get(metric.field),
             *(() if kernel.is_program else (row.populate,)),

@@ -10,7 +10,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.analysis.verdict import Outcome, Reason
 from pagewise.core.configuration import Configuration
-from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, feels, felt
+from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, sensitive_dimensions
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
 from pagewise.core.units import bytes_text, percent_text
@@ -33,7 +33,7 @@ def is_decided(verdict: Outcome) -> bool:
 
 def shown(kernel: Kernel, cell: Cell, dimension: Dimension) -> str:
     """A dimension's value in a cell, or `any` where the kernel is not sensitive to it."""
-    return dimension.cell(cell.measured) if feels(kernel, dimension.name) else "any"
+    return dimension.cell(cell.measured) if kernel.is_sensitive_to(dimension.name) else "any"
 
 
 def shown_dimensions(result: KernelResult) -> tuple[Dimension, ...]:
@@ -43,7 +43,9 @@ def shown_dimensions(result: KernelResult) -> tuple[Dimension, ...]:
     """
     kernel = result.kernel
     cells = [row.cell for group in result.groups for row in (*group.ranked, *group.unranked)]
-    varied = {one.name for one in felt(kernel) if len({one.of(cell.measured) for cell in cells}) > 1}
+    varied = {
+        one.name for one in sensitive_dimensions(kernel) if len({one.of(cell.measured) for cell in cells}) > 1
+    }
     return tuple(
         one
         for one in DIMENSIONS
@@ -56,7 +58,7 @@ def label(kernel: Kernel, configuration: Configuration) -> str:
 
     Defaults are not named, as hardware prefetch and regular stores.
     """
-    return named(configuration, felt(kernel)) or "as built"
+    return named(configuration, sensitive_dimensions(kernel)) or "as built"
 
 
 def named(configuration: Configuration, dimensions: Iterable[Dimension]) -> str:
@@ -169,7 +171,7 @@ def method_text(results: Sequence[KernelResult]) -> str:
 def effect_sentences(result: KernelResult) -> list[tuple[str, str]]:
     """What each single choice does, all else as in the baseline: (dimension, sentence)."""
     sentences = []
-    for one in felt(result.kernel):
+    for one in sensitive_dimensions(result.kernel):
         parts = [text for value in values_of(result, one) if (text := _effect(result, one, value))]
         if parts:
             sentences.append((one.title, "; ".join(parts) + "."))

@@ -1,34 +1,40 @@
-"""Run `pagewise` in forks of a process that has loaded its libraries, but no module of pagewise.
+"""Run `pagewise` in forks of a process that has loaded its modules, except those of the command line.
 
-Loading the libraries takes most of the time of a short run. Programs that tests send signals to or start
-from a shell are separate processes (Stage.command).
+Loading them takes most of the time of a short run. The command line is loaded anew, because it measures the
+time since it was loaded. Programs that tests send signals to or start from a shell are separate processes
+(Stage.command).
 """
 
 from __future__ import annotations
 
 import os
+import pkgutil
 import runpy
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from multiprocessing import get_context
+from collections.abc import Iterable, Mapping, Sequence
+from multiprocessing import forkserver, get_context
 from pathlib import Path
 
+import pagewise
+
 _LIBRARIES = (
+    "duckdb",
     "jinja2",
     "jsonschema",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
-    "numpy",
-    "rich.console",
+    "rich.markup",
+    "rich.progress",
     "rich.table",
-    "scipy.special",
+    "scipy.stats",
     "yaml",
 )
-_forks = get_context("forkserver")
-_forks.set_forkserver_preload(list(_LIBRARIES))
+_NOT_LOADED = ("pagewise.__main__", "pagewise.cli", "pagewise.cluster.reframe_tests")
+_context = get_context("forkserver")
+_is_ready = False
 
 
 def run_module(
@@ -38,9 +44,10 @@ def run_module(
 
     Raises subprocess.TimeoutExpired.
     """
-    with tempfile.TemporaryDirectory() as kept:
-        outputs = [Path(kept, name) for name in ("stdout", "stderr")]
-        process = _forks.Process(target=_run, args=(module, arguments, dict(environment), folder, outputs))
+    _start_server(environment)
+    with tempfile.TemporaryDirectory() as scratch:
+        outputs = [Path(scratch, name) for name in ("stdout", "stderr")]
+        process = _context.Process(target=_run, args=(module, arguments, dict(environment), folder, outputs))
         process.start()
         process.join(timeout)
         if process.exitcode is None:
@@ -49,6 +56,30 @@ def run_module(
             raise subprocess.TimeoutExpired([module, *arguments], timeout)
         texts = [file.read_text() for file in outputs]
         return subprocess.CompletedProcess([module, *arguments], process.exitcode, *texts)
+
+
+def _start_server(environment: Mapping[str, str]) -> None:
+    """Start the process that loads the modules, once per process of tests."""
+    global _is_ready  # noqa: PLW0603
+    if _is_ready:
+        return
+    _context.set_forkserver_preload([*_LIBRARIES, *_modules()])
+    names = ("PYTHONPATH", "PYTHONPYCACHEPREFIX")
+    before = {name: os.environ.pop(name, None) for name in names}
+    os.environ.update({name: environment[name] for name in names})
+    forkserver.ensure_running()
+    for name, value in before.items():
+        os.environ.pop(name)
+        if value is not None:
+            os.environ[name] = value
+    _is_ready = True
+
+
+def _modules() -> Iterable[str]:
+    """The modules of pagewise that a command may load; ReFrame loads those of its tests."""
+    for module in pkgutil.walk_packages(pagewise.__path__, "pagewise."):
+        if not module.name.startswith(_NOT_LOADED):
+            yield module.name
 
 
 def _run(

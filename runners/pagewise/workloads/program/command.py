@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -31,31 +32,16 @@ from pagewise.workloads.program.suite import find_code, find_program, known_code
 
 def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -> Session:
     """The comparison that the options ask for. Raises SelectionError, SetupError, RefusedError."""
+    return prepare(*chosen_program(chosen, console), console, began)
+
+
+def chosen_program(chosen: Mapping[str, Any], console: Console) -> tuple[ProgramOptions, Program]:
+    """The session's options and the program, from a command's options. Raises SelectionError, SetupError."""
     program = _program(chosen, console)
-    options = ProgramOptions(
-        environment=chosen["environment"],
-        modules=chosen["modules"],
-        rounds=chosen["rounds"],
-        threads=chosen["threads"],
-        reserve=chosen["reserve"],
-        baseline=chosen["baseline"],
-        seed=chosen["seed"],
-        name=chosen["name"] or program.name,
-        results=chosen["results"],
-        limit=chosen["limit"],
-        set_thp_sizes=chosen["set_thp_sizes"],
-        aa=chosen["aa"],
-        until=chosen["until"],
-        budget=chosen["budget"],
-        resume=chosen["resume"],
-        where=chosen["where"],
-        end_leftovers=chosen["end_leftovers"],
-        policies=chosen["policies"],
-        interval=chosen["interval"],
-        enough=chosen["enough"],
-        pool_memory=_pool_memory(chosen["pool_memory"]),
-    )
-    return prepare(options, program, console, began)
+    given = {field.name: chosen[field.name] for field in fields(ProgramOptions) if field.name in chosen}
+    given["pool_memory"] = _pool_memory(chosen["pool_memory"])
+    given["name"] = chosen["name"] or program.name
+    return ProgramOptions(**given), program
 
 
 def look(
@@ -132,7 +118,7 @@ def _program(chosen: Mapping[str, Any], console: Console) -> Program:
             where="compare",
             remedy="pagewise compare -- ./my_app args",
         )
-    metrics = [parse_metric(text) for text in chosen["metrics"]]
+    metrics = [parse_metric(text) for text in chosen.get("metrics", ())]
     checks = [parse_check(text) for text in chosen["checks"]]
     fresh = bool(chosen["inputs"] or (code and (code.input or code.reads)))
     return program_of(

@@ -120,7 +120,8 @@ class Run:
 class ProgramLauncher:
     """Runs the program. `environments`: by module, `lacks`: why policies are unavailable, by name.
 
-    `proved` is filled with what trial runs showed of the program's memory.
+    `proved` is filled with what trial runs showed of the program's memory. `wrapper`: a command that starts
+    hyperfine, such as a counter of events, and exits with its exit code.
     """
 
     environments: Mapping[str, Mapping[str, str]]
@@ -137,6 +138,7 @@ class ProgramLauncher:
     interval: float | None
     proved: dict[CellKey, Memory]
     end_leftovers: bool = False
+    wrapper: tuple[str, ...] = ()
     _own_faults: int | None = None
 
     def run(self, step: Step) -> Outcome:
@@ -155,8 +157,8 @@ class ProgramLauncher:
             return Outcome([replace(record, run=run)], None, "", [])
         return self._recorded(step, policy, self.environments[step.cell.measured.module])
 
-    def _hyperfine_faults(self) -> int:
-        """The page faults of hyperfine itself, counted once."""
+    def measure_overhead(self) -> int:
+        """The page faults of hyperfine itself and of the wrapper, counted once, by running `true`."""
         true = shutil.which("true")
         if self._own_faults is None and true is not None:
             before = _faults()
@@ -236,7 +238,7 @@ class ProgramLauncher:
         placement: Placement,
         trial: bool,
     ) -> Run:
-        own_faults = self._hyperfine_faults()
+        own_faults = self.measure_overhead()
         exported, said = self.scratch / "hyperfine.json", self.scratch / "output.txt"
         for file in (exported, said):
             file.unlink(missing_ok=True)
@@ -303,7 +305,8 @@ class ProgramLauncher:
     def _sampler(self, wanted: PageRequest, env: str, placement: Placement) -> Sampler:
         watched = gauge(wanted.page) if wanted.watched else None
         others = sorted(os.sched_getaffinity(0) - set(placement.cpus))
-        return Sampler(wanted.huge, self.interval, [Path(env)], watched, others)
+        launchers = [Path(env), Path(self.hyperfine)]
+        return Sampler(wanted.huge, self.interval, launchers, watched, others)
 
     def _switched(self, policy: Policy) -> int | None:
         """The size of transparent huge pages that this run alone is to have."""
@@ -314,7 +317,8 @@ class ProgramLauncher:
     def _arguments(self, command: list[str], exported: Path) -> list[str]:
         # What hyperfine says itself would be mixed with what the program says.
         quiet = ["--style", "none", "--output", "inherit"]
-        return [*hyperfine_command(self.hyperfine, exported), *quiet, shlex.join(command)]
+        hyperfine = hyperfine_command(self.hyperfine, exported)
+        return [*self.wrapper, *hyperfine, *quiet, shlex.join(command)]
 
     def _environment(
         self, policy: Policy, environment: Mapping[str, str], snapshots: Path | None

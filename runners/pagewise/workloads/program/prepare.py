@@ -22,6 +22,7 @@ from pagewise.core.host import Host
 from pagewise.core.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Subject, order_of_round, placed
+from pagewise.core.result import Kind
 from pagewise.core.units import bytes_text, count_text
 from pagewise.machine.host import read, read_host
 from pagewise.machine.placement import Placement, placements
@@ -56,7 +57,16 @@ _HUGETLBFS_PLACES = ("/usr/lib/libhugetlbfs.so", "/usr/lib64/libhugetlbfs.so")
 
 
 def prepare(options: ProgramOptions, program: Program, console: Console, began: float) -> Session:
-    """Looks at the program and at the machine; nothing is run or written yet.
+    """Prepares a comparison; nothing is run or written yet. Raises SetupError or SelectionError."""
+    workload, manifest = arrange(options, program, "program", console)
+    console.print(_intended(workload), highlight=False, soft_wrap=True)
+    return Session.of(options, workload, manifest, console, began)
+
+
+def arrange(
+    options: ProgramOptions, program: Program, kind: Kind, console: Console, **further: Any
+) -> tuple[ProgramRuns, dict[str, Any]]:
+    """The runs of the program, and the manifest of a session of this kind, with `further` parts.
 
     Raises SetupError or SelectionError.
     """
@@ -80,10 +90,9 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
     places = placements(options.threads, options.where)
     print_placements(console, places)
     (subject,) = placed([_subject(program, policies, baseline.name)], [place.name for place in places])
-    console.print(_intended(program, subject, options, lacks), highlight=False, soft_wrap=True)
     manifest = new_manifest(
         replace(options, baseline=baseline.name),
-        "program",
+        kind,
         entries={
             cell.measured.module: Entry(cell.measured, dict(program.environment), {})
             for cell in subject.cells
@@ -101,9 +110,10 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
         },
         program=_about(program, policies, lacks, machine, options)
         | {"environment": _environment(program, places[0], machine)},
+        **further,
     )
     workload = ProgramRuns(options, program, policies, machine, lacks, subject, places, hyperfine, console)
-    return Session.of(options, workload, manifest, console, began)
+    return workload, manifest
 
 
 def _about(
@@ -247,7 +257,8 @@ def _kernel(program: Program) -> dict[str, Any]:
     }
 
 
-def _intended(program: Program, subject: Subject, options: ProgramOptions, lacks: Mapping[str, Lack]) -> str:
+def _intended(runs: ProgramRuns) -> str:
+    program, subject, options, lacks = runs.program, runs.subject, runs.options, runs.lacks
     runnable = [cell for cell in subject.cells if cell.measured.hugepages not in lacks]
     per_round = len(order_of_round([replace(subject, cells=tuple(runnable))], 1, options.seed, options.aa))
     names = ", ".join(cell.measured.hugepages for cell in runnable)

@@ -6,113 +6,109 @@ import os
 import platform
 import re
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 from pagewise.core.cpus import cpu_list
 from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
 
 _THP = Path("sys/kernel/mm/transparent_hugepage")
-_POOLS = Path("sys/kernel/mm/hugepages")
 _CPUS = Path("sys/devices/system/cpu")
-_NODES = Path("sys/devices/system/node")
 _PMUS = ("cpu", "cpu_core", "cpu_atom", "armv8_*", "arm_pmu*", "POWER*", "a64fx*")
+_HYPERVISORS = re.compile(r"KVM|QEMU|VMware|VirtualBox|Virtual Machine|Xen|Bochs|Amazon EC2|Google Compute")
 
 
 def read_host(root: Path = Path("/")) -> Host:
-    """This node. `root` stands for / (tests give another)."""
+    """Describes this node. `root` stands for / (tests pass another)."""
     return Host(
         hostname=socket.gethostname(),
-        cpu=_cpu_name(root),
+        cpu=field(root / "proc/cpuinfo", "(?:model name|Model|cpu)"),
         architecture=platform.machine(),
-        microcode=_field(root / "proc/cpuinfo", "microcode"),
+        microcode=field(root / "proc/cpuinfo", "microcode"),
         kernel=platform.release(),
         base_page_size_bytes=os.sysconf("SC_PAGESIZE"),
-        memory_bytes=_memory(root),
+        memory_bytes=size(root / "proc/meminfo", "MemTotal"),
         cpus=len(_cpus(root / _CPUS / "online")) or 1,
-        smt=_smt(root),
-        numa_nodes=_numa_nodes(root),
-        caches=_caches(root),
+        smt={None: None, "1": True}.get(read(root / _CPUS / "smt/active"), False),
+        numa_nodes=tuple(
+            NumaNode(number, _cpus(folder / "cpulist"), size(folder / "meminfo", "MemTotal"))
+            for number, folder in _numbered(root / "sys/devices/system/node", "node", "")
+        ),
+        caches=tuple(sorted(_caches(root), key=lambda cache: cache.level)),
         thp=_thp(root),
-        thp_allowed={"1": True, "0": False}.get(_field(root / "proc/self/status", "THP_enabled") or ""),
-        pools=_pools(root),
+        thp_allowed={"1": True, "0": False}.get(field(root / "proc/self/status", "THP_enabled") or ""),
+        pools=tuple(
+            PoolState(
+                kib * 1024, _number(folder / "nr_hugepages") or 0, _number(folder / "free_hugepages") or 0
+            )
+            for kib, folder in _numbered(root / "sys/kernel/mm/hugepages", "hugepages-", "kB")
+        ),
         governors=_governors(root),
         virtual_machine=_virtual_machine(root),
-        container=_container(root),
-        pmu=_has_pmu(root),
-        perf_event_paranoid=_number(read(root / "proc/sys/kernel/perf_event_paranoid")),
+        container=(root / ".dockerenv").exists() or (root / "run/.containerenv").exists(),
+        pmu=any(next((root / "sys/bus/event_source/devices").glob(name), None) for name in _PMUS),
+        perf_event_paranoid=_number(root / "proc/sys/kernel/perf_event_paranoid"),
     )
 
 
 def read(file: Path) -> str | None:
-    """A small file's text without white space around it, None when it is not there or not readable."""
+    """The text of a small file without surrounding white space; None if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return None
 
 
-def _numa_nodes(root: Path = Path("/")) -> tuple[NumaNode, ...]:
-    """The NUMA nodes; empty on a kernel without them."""
-    nodes = []
-    for number, folder in _numbered(root / _NODES, "node", ""):
-        total = re.search(r"MemTotal:\s+(\d+) kB", read(folder / "meminfo") or "")
-        memory = int(total[1]) * 1024 if total else None
-        nodes.append(NumaNode(number, tuple(_cpus(folder / "cpulist")), memory))
-    return tuple(nodes)
+def field(file: Path, name: str) -> str | None:
+    """The first value of a file with lines `name: value`; `name` is a regular expression."""
+    match = re.search(rf"^{name}\s*:[ \t]*(\S.*)$", read(file) or "", re.MULTILINE)
+    return match[1].strip() if match else None
+
+
+def size(file: Path, name: str) -> int | None:
+    """A size in bytes from a file such as /proc/meminfo, or from a NUMA node's meminfo."""
+    kib = re.fullmatch(r"(\d+) kB", field(file, rf"(?:Node \d+ )?{re.escape(name)}") or "")
+    return int(kib[1]) * 1024 if kib else None
+
+
+def chosen(text: str | None) -> str | None:
+    """The word in brackets: `madvise` in `always [madvise] never`."""
+    match = re.search(r"\[(\S+)\]", text or "")
+    return match[1] if match else None
+
+
+def is_guest(root: Path = Path("/")) -> bool:
+    """Whether the CPU reports that it runs under a hypervisor."""
+    return "hypervisor" in (field(root / "proc/cpuinfo", "flags") or "").split()
+
+
+def _number(file: Path) -> int | None:
+    text = read(file) or ""
+    return int(text) if re.fullmatch(r"-?\d+", text) else None
 
 
 def _numbered(folder: Path, before: str, after: str) -> list[tuple[int, Path]]:
     """The entries of a folder whose names are a number between these texts, by number."""
     name = re.compile(rf"{before}([0-9]+){after}")
-    found = ((name.fullmatch(entry.name), entry) for entry in folder.glob(f"{before}*{after}"))
-    return sorted((int(match[1]), entry) for match, entry in found if match)
+    entries = ((name.fullmatch(entry.name), entry) for entry in folder.glob(f"{before}*{after}"))
+    return sorted((int(match[1]), entry) for match, entry in entries if match)
 
 
-def _cpus(file: Path) -> list[int]:
-    """The CPUs that a file of the kernel's lists; none where it is not there or says something else."""
+def _cpus(file: Path) -> tuple[int, ...]:
+    """The CPUs that a file lists; none if it is missing or holds something else."""
     try:
-        return cpu_list(read(file) or "")
+        return tuple(cpu_list(read(file) or ""))
     except ValueError:
-        return []
+        return ()
 
 
-def chosen(text: str | None) -> str | None:
-    """The setting in brackets: `always [madvise] never` is `madvise`."""
-    match = re.search(r"\[(\S+)\]", text or "")
-    return match[1] if match else None
-
-
-def _cpu_name(root: Path) -> str | None:
-    text = read(root / "proc/cpuinfo") or ""
-    match = re.search(r"^(?:model name|Model|cpu)\s*:\s*(.+)$", text, re.MULTILINE)
-    return match[1].strip() if match else None
-
-
-def _field(file: Path, name: str) -> str | None:
-    """The first `name: value` of a file of the kernel's."""
-    match = re.search(rf"^{name}\s*:\s*(\S.*)$", read(file) or "", re.MULTILINE)
-    return match[1].strip() if match else None
-
-
-def _memory(root: Path) -> int | None:
-    match = re.search(r"^MemTotal:\s+(\d+) kB", read(root / "proc/meminfo") or "", re.MULTILINE)
-    return int(match[1]) * 1024 if match else None
-
-
-def _smt(root: Path) -> bool | None:
-    text = read(root / _CPUS / "smt" / "active")
-    return None if text is None else text == "1"
-
-
-def _caches(root: Path) -> tuple[Cache, ...]:
-    """The data and unified caches which the first CPU sees, by level."""
-    caches = []
-    for folder in sorted((root / _CPUS / "cpu0" / "cache").glob("index[0-9]*")):
-        kind, size = read(folder / "type"), re.match(r"(\d+)K", read(folder / "size") or "")
-        if kind in ("Data", "Unified") and size:
+def _caches(root: Path) -> Iterator[Cache]:
+    """The data and unified caches of the first CPU."""
+    for folder in sorted((root / _CPUS / "cpu0/cache").glob("index[0-9]*")):
+        kib = re.match(r"(\d+)K", read(folder / "size") or "")
+        if read(folder / "type") in ("Data", "Unified") and kib:
             shared_by = len(_cpus(folder / "shared_cpu_list")) or 1
-            caches.append(Cache(int(read(folder / "level") or 0), int(size[1]) * 1024, shared_by))
-    return tuple(sorted(caches, key=lambda cache: cache.level))
+            yield Cache(_number(folder / "level") or 0, int(kib[1]) * 1024, shared_by)
 
 
 def _thp(root: Path) -> Thp | None:
@@ -124,17 +120,6 @@ def _thp(root: Path) -> Thp | None:
     return Thp(enabled, chosen(read(root / _THP / "defrag")), by_size)
 
 
-def _pools(root: Path) -> tuple[PoolState, ...]:
-    return tuple(
-        PoolState(
-            kib * 1024,
-            _number(read(folder / "nr_hugepages")) or 0,
-            _number(read(folder / "free_hugepages")) or 0,
-        )
-        for kib, folder in _numbered(root / _POOLS, "hugepages-", "kB")
-    )
-
-
 def _governors(root: Path) -> tuple[str, ...] | None:
     names = {read(file) for file in (root / _CPUS).glob("cpu[0-9]*/cpufreq/scaling_governor")}
     return tuple(sorted(name for name in names if name)) or None
@@ -142,26 +127,8 @@ def _governors(root: Path) -> tuple[str, ...] | None:
 
 def _virtual_machine(root: Path) -> str | None:
     """The product or hypervisor name (`unnamed hypervisor` by the CPU flag alone), None on bare metal."""
-    product = " ".join(
-        filter(None, (read(root / f"sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name")))
-    )
-    flagged = re.search(r"^flags\s*:.*\bhypervisor\b", read(root / "proc/cpuinfo") or "", re.MULTILINE)
-    named = re.search(
-        r"KVM|QEMU|VMware|VirtualBox|Virtual Machine|Xen|Bochs|Amazon EC2|Google Compute", product
-    )
-    if flagged:
+    texts = (read(root / f"sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name"))
+    product = " ".join(filter(None, texts))
+    if is_guest(root):
         return product or read(root / "sys/hypervisor/type") or "unnamed hypervisor"
-    return product if named and not re.search(r"metal", product) else None
-
-
-def _container(root: Path) -> bool:
-    return (root / ".dockerenv").exists() or (root / "run/.containerenv").exists()
-
-
-def _has_pmu(root: Path) -> bool:
-    devices = root / "sys/bus/event_source/devices"
-    return any(next(devices.glob(name), None) for name in _PMUS)
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
+    return product if _HYPERVISORS.search(product) and "metal" not in product else None

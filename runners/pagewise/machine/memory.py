@@ -1,8 +1,7 @@
-"""How much memory there is for a run, and kernels made to fit into it."""
+"""The memory that is available to a run, and kernels scaled down to fit into it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,15 +11,18 @@ from typing import Any
 from pagewise.core.errors import RefusedError
 from pagewise.core.kernel import Kernel
 from pagewise.core.units import bytes_text, parse_bytes
-from pagewise.machine.host import read
+from pagewise.machine.host import read, size
 
-# Options that say how much a program works on.
+# Options that set the working set of a program.
 SIZES = ("--working-set", "--memory")
-# Measured over the kernels: 1.03 to 1.19 of the working set is resident; what else runs needs some, too.
-_NEED = 1.3
-# With less than this part of its size a kernel measures something else: other caches, another mesh.
-_LEAST = 0.25
-# By version of control groups: where they are, limit, use, and what of the use is given back on demand.
+# Measured over the kernels: 1.03 to 1.19 of the working set is resident; other processes need some, too.
+_MEMORY_PER_WORKING_SET = 1.3
+# With less than this share of its size a kernel measures something else: other caches, another mesh.
+_SMALLEST_SHARE = 0.25
+# On a NUMA node: free memory, and files in memory that the kernel can drop.
+_USABLE = ("MemFree", "Active(file)", "Inactive(file)")
+# By controller (version 2 of control groups has none): folder, files of limit and use, and the field of
+# memory.stat that says how much of the use the kernel can drop.
 _GROUPS = {
     "": ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     "memory": (
@@ -34,58 +36,64 @@ _GROUPS = {
 
 @dataclass(frozen=True)
 class Scaled:
-    """A kernel that was made smaller, and why."""
+    """A kernel that was scaled down because too little memory was available."""
 
     kernel: str
     asked_bytes: int
     taken_bytes: int
     available_bytes: int
 
+    @property
+    def text(self) -> str:
+        """In a sentence, with the consequence."""
+        return (
+            f"{self.kernel} works on {bytes_text(self.taken_bytes)} instead of "
+            f"{bytes_text(self.asked_bytes)} because {bytes_text(self.available_bytes)} of memory are "
+            "available: do not compare its times with those of the full size."
+        )
+
 
 def available(root: Path = Path("/")) -> int | None:
-    """Bytes that new programs can have: the kernel's estimate, and no more than the control groups allow.
+    """Bytes that new programs can use: the kernel's estimate, limited by the control groups.
 
-    None where the kernel does not tell. `root` stands for / (tests give another).
+    None if the kernel reports none. `root` stands for / (tests pass another).
     """
-    told = re.search(r"^MemAvailable:\s+(\d+) kB", read(root / "proc/meminfo") or "", re.MULTILINE)
-    known = [int(told[1]) * 1024] if told else []
-    return min([*known, *_groups(root)], default=None)
+    estimate = size(root / "proc/meminfo", "MemAvailable")
+    known = [] if estimate is None else [estimate]
+    return min([*known, *_left_in_groups(root)], default=None)
 
 
 def available_on(nodes: Iterable[int], root: Path = Path("/")) -> int | None:
-    """Bytes that programs bound to these NUMA nodes can have: free memory, and files that need not stay.
-
-    None where a node does not tell. `root` stands for / (tests give another).
-    """
+    """Bytes that programs bound to these NUMA nodes can use; None if a node does not report it."""
     total = 0
     for node in nodes:
-        told = read(root / f"sys/devices/system/node/node{node}/meminfo") or ""
-        parts = re.findall(r"^Node \d+ (?:MemFree|(?:Ina|A)ctive\(file\)):\s+(\d+) kB", told, re.MULTILINE)
+        file = root / f"sys/devices/system/node/node{node}/meminfo"
+        parts = [part for name in _USABLE if (part := size(file, name)) is not None]
         if not parts:
             return None
-        total += 1024 * sum(map(int, parts))
+        total += sum(parts)
     return total
 
 
 def fitted(kernel: Kernel, room: int | None, copies: int = 1) -> tuple[Kernel, Scaled | None]:
-    """The kernel with half or a quarter of its working set where that alone fits into `room` bytes.
+    """The kernel, scaled down to half or a quarter of its working set if it needs more than `room` bytes.
 
-    copies: how often the working set lies in memory at once (a reserved pool holds it besides). Raises
+    copies: how many copies of the working set are in memory at once (a reserved pool is a second one). Raises
     RefusedError when not even a quarter fits.
     """
-    every = [kernel.arguments, *(sweep.arguments for sweep in kernel.sweeps)]
-    asked = max((size for arguments in every for size in _sizes(arguments)), default=0)
-    if room is None or asked * copies * _NEED <= room:
+    argument_lists = [kernel.arguments, *(sweep.arguments for sweep in kernel.sweeps)]
+    asked = max((value for arguments in argument_lists for value in _sizes(arguments)), default=0)
+    if room is None or asked * copies * _MEMORY_PER_WORKING_SET <= room:
         return kernel, None
     share = 1.0
-    while asked * share * copies * _NEED > room:
+    while asked * share * copies * _MEMORY_PER_WORKING_SET > room:
         share /= 2
-    if share < _LEAST:
+    if share < _SMALLEST_SHARE:
         raise RefusedError(
             f"{kernel.name} works on {bytes_text(asked)}, and there is memory for "
-            f"{bytes_text(room / copies / _NEED)}; even a quarter does not fit",
+            f"{bytes_text(room / copies / _MEMORY_PER_WORKING_SET)}; even a quarter does not fit",
             where=f"{bytes_text(room)} available",
-            remedy="end other programs, ask the batch system for more memory, or leave it out (--kernels)",
+            remedy="end other programs, ask the batch system for more memory, or exclude it (--kernels)",
         )
     data = {**kernel.data, "compare": _scaled(kernel.data["compare"], share)}
     if "sweeps" in data:
@@ -93,19 +101,8 @@ def fitted(kernel: Kernel, room: int | None, copies: int = 1) -> tuple[Kernel, S
     return Kernel.from_dict(data, kernel.name), Scaled(kernel.name, asked, int(asked * share), room)
 
 
-def scaled_text(told: Mapping[str, Any]) -> str:
-    """What was made smaller, in a sentence."""
-    return (
-        f"{told['kernel']} works on {bytes_text(told['taken_bytes'])} in place of "
-        f"{bytes_text(told['asked_bytes'])}, for {bytes_text(told['available_bytes'])} of memory are "
-        "available: do not compare its times with those of the full size."
-    )
-
-
 def _sizes(arguments: tuple[str, ...]) -> Iterator[int]:
-    for name, value in pairwise(arguments):
-        if name in SIZES:
-            yield parse_bytes(value)
+    return (parse_bytes(value) for name, value in pairwise(arguments) if name in SIZES)
 
 
 def _scaled(part: Mapping[str, Any], share: float) -> dict[str, Any]:
@@ -116,19 +113,20 @@ def _scaled(part: Mapping[str, Any], share: float) -> dict[str, Any]:
     return {**part, "arguments": arguments}
 
 
-def _groups(root: Path) -> Iterator[int]:
-    """What each control group that this process is in has left, those above it too."""
+def _left_in_groups(root: Path) -> Iterator[int]:
+    """The bytes left in each control group of this process, and in the groups above it."""
     for line in (read(root / "proc/self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
-        name = next((one for one in controllers.split(",") if one in _GROUPS), None)
-        if name is None:
+        controller = next((name for name in controllers.split(",") if name in _GROUPS), None)
+        if controller is None:
             continue
-        base, limit, used, given_back = _GROUPS[name]
-        folder = root / base / path.lstrip("/")
-        for one in (folder, *folder.parents):
-            most, now = read(one / limit), read(one / used)
-            if most is not None and now is not None and most.isdigit():
-                free = re.search(rf"^{given_back} (\d+)", read(one / "memory.stat") or "", re.MULTILINE)
-                yield max(0, int(most) - int(now) + (int(free[1]) if free else 0))
-            if one == root / base:
+        base, limit_file, used_file, droppable = _GROUPS[controller]
+        group = root / base / path.lstrip("/")
+        for folder in (group, *group.parents):
+            limit, used = read(folder / limit_file), read(folder / used_file)
+            if limit is not None and used is not None and limit.isdigit():
+                lines = (read(folder / "memory.stat") or "").splitlines()
+                counts = dict(line.split(" ", 1) for line in lines)
+                yield max(0, int(limit) - int(used) + int(counts.get(droppable, 0)))
+            if folder == root / base:
                 break

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pagewise.core.result import Result
+from pagewise.core.structure import structured
 from pagewise.core.units import bytes_text, clock_text, count_text, percent_text
-from pagewise.machine.memory import scaled_text
+from pagewise.machine.memory import Scaled
 from pagewise.report.model import Block, Column, Facts, Section, Table, Text
 from pagewise.session.processes import left_by, left_text
 
@@ -65,7 +66,7 @@ def notes(result: Result) -> list[str]:
         )
     elif manifest["state"] != "complete":
         texts.append("The session did not finish; this is what was measured until then.")
-    texts += map(scaled_text, manifest.get("scaled", []))
+    texts += [structured(Scaled, entry).text for entry in manifest.get("scaled", [])]
     texts += map(_break, manifest.get("breaks", []))
     until = manifest.get("until")
     if until and until["ended"] == "budget":

@@ -88,7 +88,7 @@ def arrange(options: KernelOptions, console: Console) -> Arrangement:
     chosen = placed(choose(catalog, options), [place.name for place in places])
     subjects, scaled = fit(chosen, options, room_for(places))
     for kernel in scaled:
-        _print_note(console, "smaller:", memory.scaled_text(asdict(kernel)))
+        _print_note(console, "smaller:", kernel.text)
     _check_programs(catalog, subjects)
     return Arrangement(facts, hyperfine, init, catalog, places, control, subjects, scaled)
 

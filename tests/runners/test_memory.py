@@ -81,8 +81,8 @@ def test_nodes_have_what_is_free_and_files_that_need_not_stay(tmp_path: Path):
 def test_memory_that_is_bound_is_that_of_its_nodes(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(memory, "available", lambda: 100 * MIB)
     monkeypatch.setattr(memory, "available_on", lambda nodes: {(0,): 60 * MIB, (1,): None}[nodes])
-    bound, spread = (numa.asked(text, (0,), (0, 1), (0, 1)) for text in ("bind:0", "interleave"))
-    placed = [Placement(1, (0,), memory=one) for one in (bound, spread, numa.asked("bind:1", (), (), (1,)))]
+    policies = (numa.parse_policy(text, (0,), (0, 1), (0, 1)) for text in ("bind:0", "interleave", "bind:1"))
+    placed = [Placement(1, (0,), memory=policy) for policy in policies]
     assert room_for(placed) == 60 * MIB
     assert room_for(placed[1:]) == 100 * MIB
 

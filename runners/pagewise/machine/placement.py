@@ -1,4 +1,4 @@
-"""Which CPUs the threads of a run are bound to, and on which NUMA nodes its memory lies."""
+"""Which CPUs the threads of a run are bound to, and on which NUMA nodes its memory is."""
 
 from __future__ import annotations
 
@@ -17,50 +17,53 @@ from pagewise.core.record_parts import Binding, ProcessPlacement
 from pagewise.core.suggestions import choose_of
 from pagewise.core.units import count_text
 from pagewise.machine import numa
-from pagewise.machine.host import read
+from pagewise.machine.host import field, read
 from pagewise.machine.numa import Memory
 from pagewise.machine.topology import Core, Domain, Part, Topology, cores_in, read_topology
 
 ORDERS = ("compact", "scatter")
-_WAYS = {"avoid": 1, "use": 0}
-_ONLINE = "sys/devices/system/cpu/online"
-_SMT = Path("/sys/devices/system/cpu/smt/control")
-_AS_FOUND = Memory("first-touch", "default")
+#: Hardware threads per core by name; 0 stands for all.
+_SMT_NAMES = {"avoid": 1, "use": 0}
+_ONLINE = Path("/sys/devices/system/cpu/online")
+_SMT_CONTROL = Path("/sys/devices/system/cpu/smt/control")
+_FIRST_TOUCH = Memory("first-touch", "default")
 
 
 @dataclass(frozen=True)
 class Placement:
-    """The threads of a run, the CPU of each, and the policy of their memory.
+    """The threads of a run, the CPU of each, and their memory policy.
 
-    `nodes` are where the memory lies first; `also` names what else was asked for and is the same here.
+    nodes: where the memory is first. also: names of requested placements that are the same on this machine.
+    pinned: whether OpenMP's threads are bound; otherwise the run has all CPUs, as the user starts it.
     """
 
     threads: int
     cpus: tuple[int, ...]
     name: str = "compact"
-    memory: Memory = _AS_FOUND
+    memory: Memory = _FIRST_TOUCH
     nodes: tuple[int, ...] = ()
     also: tuple[str, ...] = ()
+    pinned: bool = True
 
     @property
     def environment(self) -> dict[str, str]:
-        """OpenMP's settings: thread i on the i-th CPU."""
+        """OpenMP's settings: thread i on the i-th CPU; none for threads that are not pinned."""
+        if not self.pinned:
+            return {}
         places = ",".join(f"{{{cpu}}}" for cpu in self.cpus)
         return {"OMP_NUM_THREADS": str(self.threads), "OMP_PROC_BIND": "close", "OMP_PLACES": places}
 
     @property
     def text(self) -> str:
         """In words: `scatter: 4 threads on CPU 0,8,16,24, memory bind:0`."""
-        threads = count_text(self.threads, "thread")
-        where = f"{threads} on CPU {list_text(self.cpus)}"
-        memory = "" if self.memory.told == "default" else f", memory {self.memory.told}"
-        return f"{self.name}: {where}{memory}"
+        memory = "" if self.memory.reported == "default" else f", memory {self.memory.reported}"
+        return f"{self.name}: {count_text(self.threads, 'thread')} on CPU {list_text(self.cpus)}{memory}"
 
     @contextmanager
     def bound(self) -> Iterator[None]:
-        """Binds the calling thread while the block lasts: a process that is started there inherits it.
+        """Binds the calling thread during the block; a process that is started in it inherits the binding.
 
-        A child is bound before its exec in this way, without code between fork and exec.
+        So a child is bound before its exec, without code between fork and exec.
         """
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, self.cpus)
@@ -71,35 +74,27 @@ class Placement:
             os.sched_setaffinity(0, before)
 
     def to_dict(self) -> dict[str, Any]:
-        """For the manifest."""
+        """As the manifest has it."""
         return {
             "name": self.name,
             "threads": self.threads,
             "cpus": list(self.cpus),
-            "memory": self.memory.told,
+            "memory": self.memory.reported,
             "environment": self.environment,
         }
 
-    def binding(self, had: ProcessPlacement) -> Binding:
-        """For the record of a run: what was asked, and what its process `had`."""
-        return Binding(self.name, self.threads, self.cpus, self.memory.told, had)
-
-
-class Anywhere(Placement):
-    """All CPUs, and no settings of OpenMP: as the user starts it."""
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Nothing."""
-        return {}
+    def binding(self, observed: ProcessPlacement) -> Binding:
+        """As a run's record has it: this request, and the placement that its process had."""
+        return Binding(self.name, self.threads, self.cpus, self.memory.reported, observed)
 
 
 @dataclass(frozen=True)
 class Where:
-    """What the user asked for beside the number of threads; each of several is a placement of its own.
+    """The requested placements; each combination of the tuples' values is one.
 
-    orders: compact or scatter. smt: threads a core, 1, 2, ..., or 0 for all that it has. cores: so many, with
-    threads on each by `smt`, in place of a number of threads. lists: CPUs, one a thread. memory: policies.
+    orders: compact or scatter. smt: hardware threads per core: 1, 2, ..., or 0 for all. cores: a number of
+    cores, with threads on each by `smt`, instead of a number of threads. lists: CPUs, one per thread. memory:
+    memory policies.
     """
 
     orders: tuple[str, ...] = ()
@@ -117,26 +112,26 @@ class Where:
         lists: tuple[str, ...],
         memory: tuple[str, ...],
     ) -> Where:
-        """What is written as on the command line. Raises SelectionError."""
+        """Parses the values of options. Raises SelectionError."""
         for order in orders:
             if order not in ORDERS:
                 raise SelectionError(
-                    f"{order!r} is no placement", where="--placement", remedy=choose_of(order, ORDERS)
+                    f"{order!r} is not a placement", where="--placement", remedy=choose_of(order, ORDERS)
                 )
-        return cls(orders, tuple(map(_ways, smt)), cores, lists, memory)
+        return cls(orders, tuple(map(_threads_per_core, smt)), cores, lists, memory)
 
     @property
     def binds(self) -> bool:
-        """Whether CPUs are asked for."""
+        """Whether CPUs are requested."""
         return bool(self.orders or self.smt or self.counts)
 
     @property
     def counts(self) -> bool:
-        """Whether it says how many threads there are."""
+        """Whether it gives the number of threads."""
         return bool(self.cores or self.lists)
 
 
-#: Nothing but the number of threads is asked for.
+#: Requests nothing but the number of threads.
 NOWHERE = Where()
 
 
@@ -144,7 +139,8 @@ NOWHERE = Where()
 class Machine:
     """What placements are chosen from.
 
-    allowed: the CPUs of this process. online: all that the machine has. nodes: whose memory it may have.
+    allowed: the CPUs that this process may use. online: all CPUs of the machine. nodes: the NUMA nodes whose
+    memory this process may use.
     """
 
     topology: Topology
@@ -154,60 +150,58 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """The machine that this runs on, as far as this process may use it. Raises SetupError."""
+    """The machine that this process runs on, as far as it may use it. Raises SetupError."""
     allowed = frozenset(os.sched_getaffinity(0))
-    online = frozenset(cpu_list(read(Path("/") / _ONLINE) or "")) | allowed
+    online = frozenset(cpu_list(read(_ONLINE) or "")) | allowed
     return Machine(read_topology(), allowed, online, numa.allowed_nodes())
 
 
 def had_by(pid: int) -> ProcessPlacement:
-    """The CPUs that a process may use and its memory policy, which programs that it starts inherit."""
-    status = read(Path(f"/proc/{pid}/status")) or ""
-    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)", status, re.MULTILINE)
-    return ProcessPlacement(tuple(cpu_list(allowed[1])) if allowed else None, numa.policy_of(pid))
+    """The CPUs that a process may use and its memory policy, both inherited by programs that it starts."""
+    allowed = field(Path(f"/proc/{pid}/status"), "Cpus_allowed_list")
+    return ProcessPlacement(tuple(cpu_list(allowed)) if allowed else None, numa.policy_of(pid))
 
 
 def place(threads: int) -> Placement:
-    """`threads` cores near each other, a thread on each. Raises SelectionError, SetupError."""
+    """Places one thread on each of `threads` neighbouring cores. Raises SelectionError, SetupError."""
     return placements(threads)[0]
 
 
 def placements(
     threads: int | None, where: Where = NOWHERE, machine: Machine | None = None
 ) -> list[Placement]:
-    """The placements that are asked for, the first one to be compared against; each is another.
+    """The requested placements, each once; the first is the one to compare against.
 
-    Without a number of threads (or cores, or a list) nothing is bound. Raises SelectionError, SetupError.
+    Without a number of threads, a number of cores or a list, nothing is bound. Raises SelectionError,
+    SetupError.
     """
     _check(threads, where)
     machine = machine or this_machine()
     if threads is None and not where.binds:
-        bound: list[Placement] = [Anywhere(len(machine.allowed), tuple(sorted(machine.allowed)), "anywhere")]
+        bound = [Placement(len(machine.allowed), tuple(sorted(machine.allowed)), "anywhere", pinned=False)]
     else:
         bound = _bound(threads, where, machine)
-    found: dict[tuple[Any, ...], Placement] = {}
-    for one, policy in product(bound, where.memory or (None,)):
-        placed = _with_memory(one, policy, machine)
-        # What all have in common tells none of them apart.
-        names = [
-            *([one.name] if len(bound) > 1 else []),
-            *([policy] if policy and len(where.memory) > 1 else []),
-        ]
-        placed = replace(placed, name="-".join(names) or one.name)
-        first = found.setdefault((placed.cpus, placed.memory.told), placed)
-        if first.name != placed.name:
-            found[placed.cpus, placed.memory.told] = replace(first, also=(*first.also, placed.name))
-    return list(found.values())
+    unique: dict[tuple[object, ...], Placement] = {}
+    for placement, policy in product(bound, where.memory or (None,)):
+        # A name has the parts in which placements differ.
+        parts = (placement.name if len(bound) > 1 else "", policy if policy and len(where.memory) > 1 else "")
+        name = "-".join(filter(None, parts)) or placement.name
+        placed = replace(_with_memory(placement, policy, machine), name=name)
+        key = placed.cpus, placed.memory.reported
+        first = unique.setdefault(key, placed)
+        if first is not placed:
+            unique[key] = replace(first, also=(*first.also, name))
+    return list(unique.values())
 
 
-def _ways(text: str) -> int:
-    if text in _WAYS:
-        return _WAYS[text]
+def _threads_per_core(text: str) -> int:
+    if text in _SMT_NAMES:
+        return _SMT_NAMES[text]
     if re.fullmatch(r"[1-9]\d?", text) is None:
         raise SelectionError(
-            f"{text!r} is no number of hardware threads of a core",
+            f"{text!r} is not a number of hardware threads per core",
             where="--smt",
-            remedy="avoid (one), use (all that a core has), or a number",
+            remedy="avoid (one per core), use (all), or a number",
         )
     return int(text)
 
@@ -221,171 +215,164 @@ def _check(threads: int | None, where: Where) -> None:
     for names, clash in clashes.items():
         if clash:
             raise SelectionError(
-                f"{names} both say how many threads there are and where",
+                f"{names} exclude each other: both set the threads and their places",
                 where=names,
                 remedy="--threads N and --cores N choose CPUs by --placement and --smt; --cpus names them",
             )
 
 
 def _bound(threads: int | None, where: Where, machine: Machine) -> list[Placement]:
-    found = []
+    chosen = []
     if where.orders or not where.lists:
         if threads is None and where.cores is None:
             raise SelectionError(
-                "it is not said how many threads are to be placed",
+                "the number of threads to place is missing",
                 where="--placement, --smt",
                 remedy="--threads N, or --cores N",
             )
         for order, smt in product(where.orders or ORDERS[:1], where.smt or (1,)):
-            found.append(_chosen(threads, where.cores, order, smt, machine))
-    return found + [_listed(text, threads, machine) for text in where.lists]
+            chosen.append(_chosen(threads, where.cores, order, smt, machine))
+    return chosen + [_listed(text, threads, machine) for text in where.lists]
 
 
 def _chosen(threads: int | None, cores: int | None, order: str, smt: int, machine: Machine) -> Placement:
-    """Threads or whole cores by their number, with `smt` hardware threads of each core (0: all)."""
-    ways = max(len(core.cpus) for core in cores_in(machine.topology.machine))
-    _check_smt(smt, ways)
-    usable = _usable(machine.topology.machine, machine.allowed, smt or ways)
+    """Places threads, or fills a number of cores, with `smt` hardware threads of each core (0: all)."""
+    most = max(len(core.cpus) for core in cores_in(machine.topology.machine))
+    _check_smt(smt, most)
+    usable = _usable(machine.topology.machine, machine.allowed, smt or most)
     size: Callable[[Core], int] = (lambda core: len(core.cpus)) if cores is None else (lambda core: 1)
-    wanted = threads or cores or 1
-    there = _size(usable, size)
-    if wanted > there:
-        raise _too_many(wanted, there, cores is not None, smt, machine)
-    taken = _compact(usable, wanted, size) if order == "compact" else _scattered(usable, wanted, size)
-    at = {core.cpus: place for place, core in enumerate(cores_in(usable))}
-    taken.sort(key=lambda core: at[core.cpus])
-    cpus = [cpu for core in taken for cpu in core.cpus]
-    name = order if smt == 1 else f"{order}-smt{smt or ways}"
-    # The last core need not be full.
-    cpus = cpus[:threads]
-    return Placement(len(cpus), tuple(cpus), name)
+    requested = threads or cores or 1
+    available = _size(usable, size)
+    if requested > available:
+        raise _too_many(requested, available, cores is not None, smt, machine)
+    taken = (_compact if order == "compact" else _scattered)(usable, requested, size)
+    # In the machine's order; the last core need not be full.
+    cpus = tuple(cpu for core in cores_in(usable) if core in taken for cpu in core.cpus)[:threads]
+    return Placement(len(cpus), cpus, order if smt == 1 else f"{order}-smt{smt or most}")
 
 
-def _check_smt(smt: int, ways: int) -> None:
-    if smt == 1 or (smt == 0 and ways > 1) or 1 < smt <= ways:
+def _check_smt(smt: int, most: int) -> None:
+    if smt == 1 or (smt == 0 and most > 1) or 1 < smt <= most:
         return
-    if ways > 1:
+    if most > 1:
         raise SelectionError(
-            f"{smt} hardware threads of a core were asked for, and the cores here have {ways}",
+            f"{smt} hardware threads per core were requested; the cores of this machine have {most}",
             where=f"--smt {smt}",
-            remedy=f"--smt use takes all {ways}; --smt N a number up to that",
+            remedy=f"--smt use takes all {most}; --smt N a number up to that",
         )
-    switched_off = read(_SMT) == "off"
-    how = f"root: echo on > {_SMT}" if switched_off else "the firmware; on POWER, ppc64_cpu --smt=on"
+    switched_off = read(_SMT_CONTROL) == "off"
+    how = f"root: echo on > {_SMT_CONTROL}" if switched_off else "the firmware; on POWER, ppc64_cpu --smt=on"
     raise SelectionError(
-        "the cores here have one hardware thread each: there are no siblings to use",
+        "the cores of this machine have one hardware thread each",
         where="--smt",
-        remedy=f"--smt avoid, or leave it out; SMT is switched on, where the CPU has it, by {how}",
+        remedy=f"--smt avoid, or omit it; if the CPU supports SMT, switch it on by {how}",
     )
 
 
-def _too_many(wanted: int, there: int, by_core: bool, smt: int, machine: Machine) -> SelectionError:
-    what, option = ("cores", "--cores") if by_core else ("threads", "--threads")
+def _too_many(requested: int, available: int, by_core: bool, smt: int, machine: Machine) -> SelectionError:
+    noun, option = ("cores", "--cores") if by_core else ("threads", "--threads")
     full = _usable(machine.topology.machine, machine.allowed, len(machine.online))
     cores, cpus = len(list(cores_in(full))), _size(full, lambda core: len(core.cpus))
-    ways = [f"{option} {there}"]
-    if not by_core and smt == 1 and cpus >= wanted:
-        ways.append(f"--smt use for {cpus} hardware threads")
+    remedies = [f"{option} {available}"]
+    if not by_core and smt == 1 and cpus >= requested:
+        remedies.append(f"--smt use for {cpus} hardware threads")
     return SelectionError(
-        f"{wanted} {what} were asked for, and this process may use {cores} physical cores"
+        f"{requested} {noun} were requested; this process may use {cores} physical cores"
         + (f" with {cpus} hardware threads" if cpus > cores else ""),
         where=option,
-        remedy=", or ".join([*ways, "ask the batch system for more cores"]),
+        remedy=", or ".join([*remedies, "ask the batch system for more cores"]),
     )
 
 
 def _listed(text: str, threads: int | None, machine: Machine) -> Placement:
-    """The CPUs that are named, a thread on each, in the order in which they are named."""
+    """One thread on each of the listed CPUs, in the order of the list."""
     cpus = numa.parse_list(text, "--cpus")
-    twice = sorted({cpu for cpu in cpus if cpus.count(cpu) > 1})
     absent, barred = sorted({*cpus} - machine.online), sorted({*cpus} - machine.allowed)
-    may = list_text(sorted(machine.allowed))
-    if twice or absent or barred:
+    if barred:
         what = (
-            f"the machine has no CPU {list_text(absent)}: it has {list_text(sorted(machine.online))}"
+            f"the machine has no CPU {list_text(absent)}: it has {list_text(machine.online)}"
             if absent
             else f"this process may not use CPU {list_text(barred)} (taskset, a cpuset, the batch system)"
-            if barred
-            else f"CPU {list_text(twice)} is named twice, and a thread has a CPU of its own"
         )
-        raise SelectionError(what, where=f"--cpus {text}", remedy=f"name CPUs of these, each once: {may}")
+        remedy = f"name CPUs of these: {list_text(machine.allowed)}"
+        raise SelectionError(what, where=f"--cpus {text}", remedy=remedy)
     if threads is not None and threads != len(cpus):
         raise SelectionError(
-            f"{threads} threads were asked for, and {len(cpus)} CPUs are named",
+            f"{threads} threads were requested, but {len(cpus)} CPUs are listed",
             where=f"--threads, --cpus {text}",
-            remedy="leave --threads out: there is a thread on each CPU that is named",
+            remedy="omit --threads: each listed CPU gets one thread",
         )
     return Placement(len(cpus), tuple(cpus), f"cpus:{text}")
 
 
-def _with_memory(one: Placement, policy: str | None, machine: Machine) -> Placement:
+def _with_memory(placement: Placement, policy: str | None, machine: Machine) -> Placement:
     topology = machine.topology
-    local = topology.nodes_of(one.cpus) or machine.nodes[:1]
+    local = topology.nodes_of(placement.cpus) or machine.nodes[:1]
     if policy is None:
-        return replace(one, memory=numa.inherited(), nodes=local)
+        return replace(placement, memory=numa.inherited(), nodes=local)
     spread = tuple(node for node in topology.nodes_of(machine.allowed) if node in machine.nodes)
-    memory = numa.asked(policy, local, spread, machine.nodes)
-    return replace(one, memory=memory, nodes=memory.nodes or local)
+    memory = numa.parse_policy(policy, local, spread, machine.nodes)
+    return replace(placement, memory=memory, nodes=memory.nodes or local)
 
 
-def _usable(part: Domain, allowed: Iterable[int], smt: int) -> Domain:
-    """The part with the CPUs that may be used, at most `smt` of each core."""
+def _usable(domain: Domain, allowed: Iterable[int], smt: int) -> Domain:
+    """The domain with the allowed CPUs only, at most `smt` of each core."""
     parts: list[Part] = []
-    for one in part.parts:
-        if isinstance(one, Core):
-            cpus = tuple(cpu for cpu in one.cpus if cpu in allowed)[:smt]
+    for part in domain.parts:
+        if isinstance(part, Core):
+            cpus = tuple(cpu for cpu in part.cpus if cpu in allowed)[:smt]
             parts += [Core(cpus)] if cpus else []
         else:
-            found = _usable(one, allowed, smt)
-            parts += [found] if found.parts else []
-    return Domain(tuple(parts), part.holds_nodes)
+            usable = _usable(part, allowed, smt)
+            parts += [usable] if usable.parts else []
+    return Domain(tuple(parts), domain.holds_nodes)
 
 
 def _size(part: Part, size: Callable[[Core], int]) -> int:
     return sum(map(size, cores_in(part)))
 
 
-def _in_turn(part: Domain) -> Sequence[Part]:
-    """Which of equal parts comes first: the first NUMA node, and in it the last core.
+def _by_preference(domain: Domain) -> Sequence[Part]:
+    """The parts of a domain, the first choice first: the first NUMA node, and in it the last core.
 
-    The first core of a machine serves most interrupts.
+    The first core of a machine handles most interrupts.
     """
-    return part.parts if part.holds_nodes else part.parts[::-1]
+    return domain.parts if domain.holds_nodes else domain.parts[::-1]
 
 
-def _compact(part: Part, wanted: int, size: Callable[[Core], int]) -> list[Core]:
+def _compact(part: Part, requested: int, size: Callable[[Core], int]) -> list[Core]:
     """Cores of the smallest part of the machine that has enough, and of the fewest parts of that."""
-    enough = [one for one in _within(part) if _size(one, size) >= wanted]
-    held = min(enough, key=lambda one: _size(one, size))
-    if isinstance(held, Core):
-        return [held]
-    # None of its parts alone has enough: the largest is taken whole, the last of equals.
-    largest = max(reversed(held.parts), key=lambda one: _size(one, size))
-    left = wanted - _size(largest, size)
-    rest = Domain(tuple(one for one in held.parts if one is not largest), held.holds_nodes)
+    enough = [inner for inner in _within(part) if _size(inner, size) >= requested]
+    smallest = min(enough, key=lambda inner: _size(inner, size))
+    if isinstance(smallest, Core):
+        return [smallest]
+    # No part of it has enough: take all of the largest, the last of equals.
+    largest = max(reversed(smallest.parts), key=lambda inner: _size(inner, size))
+    left = requested - _size(largest, size)
+    rest = Domain(tuple(inner for inner in smallest.parts if inner is not largest), smallest.holds_nodes)
     return [*cores_in(largest), *(_compact(rest, left, size) if left else ())]
 
 
 def _within(part: Part) -> Iterator[Part]:
-    """All parts of a part, the smallest first, and itself."""
+    """All parts of a part, the smallest first, and then the part."""
     if isinstance(part, Domain):
-        for one in _in_turn(part):
-            yield from _within(one)
+        for inner in _by_preference(part):
+            yield from _within(inner)
     yield part
 
 
-def _scattered(part: Part, wanted: int, size: Callable[[Core], int]) -> list[Core]:
-    """Cores by turns from the parts of the machine, and from the parts of these, until there are enough."""
+def _scattered(part: Part, requested: int, size: Callable[[Core], int]) -> list[Core]:
+    """Enough cores, taken in rotation from the parts of the machine, and in each part from its parts."""
     taken: list[Core] = []
-    for core in _by_turns(part):
-        if sum(map(size, taken)) >= wanted:
+    for core in _in_rotation(part):
+        if sum(map(size, taken)) >= requested:
             break
         taken.append(core)
     return taken
 
 
-def _by_turns(part: Part) -> list[Core]:
+def _in_rotation(part: Part) -> list[Core]:
     if isinstance(part, Core):
         return [part]
-    turns = zip_longest(*map(_by_turns, _in_turn(part)))
-    return [core for turn in turns for core in turn if core is not None]
+    rotations = zip_longest(*map(_in_rotation, _by_preference(part)))
+    return [core for rotation in rotations for core in rotation if core is not None]

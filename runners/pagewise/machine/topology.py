@@ -1,4 +1,4 @@
-"""The machine's tree of packages, NUMA nodes, caches and cores, as hwloc finds it."""
+"""The machine's tree of packages, NUMA nodes, caches and cores, as hwloc reports it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _WORD_BITS = 32
 
 @dataclass(frozen=True)
 class Core:
-    """A core by its hardware threads: the operating system's numbers of the CPUs, in order."""
+    """A core: its hardware threads by the operating system's CPU numbers, in order."""
 
     cpus: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Domain:
-    """What cores share: the machine, a package, a NUMA node, a die, a cache. `parts` are within it, in order.
+    """What cores share: the machine, a package, a NUMA node, a die, a cache.
 
-    `holds_nodes`: there are several NUMA nodes in it.
+    parts: the domains and cores in it, in order. holds_nodes: whether it has several NUMA nodes.
     """
 
     parts: tuple[Domain | Core, ...]
@@ -38,7 +38,7 @@ Part: TypeAlias = Domain | Core
 
 @dataclass(frozen=True)
 class Node:
-    """A NUMA node: its number and the CPUs next to it; none next to memory that stands alone."""
+    """A NUMA node: its number and the CPUs next to it; no CPUs for memory without processors."""
 
     number: int
     cpus: frozenset[int]
@@ -52,14 +52,14 @@ class Topology:
     nodes: tuple[Node, ...]
 
     def cores(self) -> list[Core]:
-        """All cores, neighbours beside each other."""
+        """All cores, in the order of the tree."""
         return list(cores_in(self.machine))
 
     def nodes_of(self, cpus: Iterable[int]) -> tuple[int, ...]:
         """The NUMA nodes that are next to some of these CPUs.
 
-        Of several kinds of memory next to the same CPUs, that with the lowest number: there the kernel puts
-        pages first; the others are high-bandwidth or slow memory.
+        If the same CPUs have several kinds of memory, the node with the lowest number: the kernel places
+        pages there first. The others are high-bandwidth or slow memory.
         """
         wanted = set(cpus)
         first: dict[frozenset[int], int] = {}
@@ -74,64 +74,67 @@ def cores_in(part: Part) -> Iterator[Core]:
     if isinstance(part, Core):
         yield part
     else:
-        for one in part.parts:
-            yield from cores_in(one)
+        for inner in part.parts:
+            yield from cores_in(inner)
 
 
 @cache
 def read_topology() -> Topology:
-    """This machine's topology. Raises SetupError when hwloc is not here or tells nothing."""
+    """This machine's topology. Raises SetupError when hwloc is missing or reports none."""
     try:
-        told = subprocess.run(_LSTOPO, capture_output=True, text=True, check=True, timeout=60).stdout
-        return parse(told)
+        return parse(subprocess.run(_LSTOPO, capture_output=True, text=True, check=True, timeout=60).stdout)
     except FileNotFoundError as fault:
         raise SetupError(
-            f"{_LSTOPO[0]} is not here: runs are placed by what hwloc tells of the machine",
+            f"{_LSTOPO[0]} is missing; runs are placed by the topology that hwloc reports",
             where="PATH",
-            remedy="apt-get install hwloc, dnf install hwloc; or module load hwloc, where the centre has it",
+            remedy="apt-get install hwloc, dnf install hwloc; or module load hwloc",
         ) from fault
     except (OSError, subprocess.SubprocessError, ElementTree.ParseError) as fault:
-        said = getattr(fault, "stderr", None) or fault
         raise SetupError(
-            f"hwloc does not tell the machine's topology: {said}",
+            f"hwloc reports no topology: {getattr(fault, 'stderr', None) or fault}",
             where=" ".join(_LSTOPO),
-            remedy="run that command; HWLOC_XMLFILE and HWLOC_SYNTHETIC must not name what is no topology",
+            remedy="run that command; HWLOC_XMLFILE and HWLOC_SYNTHETIC, if set, must name a topology",
         ) from fault
 
 
 def parse(xml: str) -> Topology:
-    """Reads hwloc's XML. Raises ElementTree.ParseError."""
+    """Parses hwloc's XML. Raises ElementTree.ParseError."""
     root = ElementTree.fromstring(xml).find("object")
     if root is None:
-        raise ElementTree.ParseError("no object in it")
+        raise ElementTree.ParseError("it has no object")
     nodes = [
-        Node(int(one.get("os_index", "0")), frozenset(bitmap(one.get("cpuset", ""))))
-        for one in root.iter("object")
-        if one.get("type") == "NUMANode"
+        Node(_number(element), frozenset(bitmap(element.get("cpuset", ""))))
+        for element in _of_type("NUMANode", root)
     ]
     return Topology(_domain(root), tuple(sorted(nodes, key=lambda node: node.number)))
 
 
 def bitmap(text: str) -> set[int]:
     """The numbers in hwloc's notation: words of 32 bits, the highest first, as `0x00000001,,0x0000ff00`."""
-    found = set()
+    numbers = set()
     for place, word in enumerate(reversed(text.split(","))):
         bits = int(word, 16) if word else 0
-        found |= {place * _WORD_BITS + bit for bit in range(_WORD_BITS) if bits >> bit & 1}
-    return found
+        numbers |= {place * _WORD_BITS + bit for bit in range(_WORD_BITS) if bits >> bit & 1}
+    return numbers
 
 
-def _domain(told: ElementTree.Element) -> Domain:
-    parts = tuple(part for one in told.findall("object") if (part := _part(one)) is not None)
-    return Domain(parts, sum(one.get("type") == "NUMANode" for one in told.iter("object")) > 1)
+def _domain(element: ElementTree.Element) -> Domain:
+    parts = tuple(part for child in element.findall("object") if (part := _part(child)) is not None)
+    return Domain(parts, len(_of_type("NUMANode", element)) > 1)
 
 
-def _part(told: ElementTree.Element) -> Part | None:
-    """A part with CPUs in it, None for what has none: memory, devices."""
-    kind = told.get("type")
-    if kind in ("Core", "PU"):
-        # A core that hwloc knows no more of has its hardware threads alone.
-        cpus = (one for one in told.iter("object") if one.get("type") == "PU")
-        return Core(tuple(int(one.get("os_index", "0")) for one in cpus))
-    found = _domain(told)
-    return found if found.parts else None
+def _part(element: ElementTree.Element) -> Part | None:
+    """A part with CPUs, None for what has none: memory, devices."""
+    # hwloc may report hardware threads without their core.
+    if element.get("type") in ("Core", "PU"):
+        return Core(tuple(map(_number, _of_type("PU", element))))
+    domain = _domain(element)
+    return domain if domain.parts else None
+
+
+def _of_type(kind: str, element: ElementTree.Element) -> list[ElementTree.Element]:
+    return [inner for inner in element.iter("object") if inner.get("type") == kind]
+
+
+def _number(element: ElementTree.Element) -> int:
+    return int(element.get("os_index", "0"))

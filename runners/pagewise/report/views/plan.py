@@ -47,7 +47,7 @@ def view(session: Session) -> Report:
             "threads": place.threads,
             "cpus": place.cpus,
             "placements": [
-                {"name": one.name, "threads": one.threads, "cpus": one.cpus, "memory": one.memory.told}
+                {"name": one.name, "threads": one.threads, "cpus": one.cpus, "memory": one.memory.reported}
                 for one in workload.placements
             ],
             "kernels": [one.data() for one in kernels],

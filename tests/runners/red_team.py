@@ -105,7 +105,7 @@ OF_COUNTERS = (
 #: Faults of comparisons with peers and of simulations: their figures are left out, with a reason.
 OF_PEERS = (Fault("peer-replaced", "left out"), Fault("peers-edited", "not collected"))
 OF_MODEL = (
-    Fault("simulated-program-replaced", "refused"),
+    Fault("simulated-program-replaced", "file_changed"),
     Fault("simulated-records-edited", "not collected"),
 )
 

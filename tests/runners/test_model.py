@@ -8,7 +8,8 @@ import os
 import random
 import shutil
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,21 @@ from rich.console import Console
 from tracing import needs_tracer
 
 from pagewise.cli import root
-from pagewise.core.errors import FormatError, RefusedError, SelectionError, SetupError
+from pagewise.core.errors import FormatError, Interrupted, RefusedError, SelectionError, SetupError
+from pagewise.core.plan import Step
 from pagewise.core.record import Record
+from pagewise.core.result import Result, read_result
 from pagewise.core.schemas import faults
 from pagewise.core.structure import structured, unstructured
 from pagewise.report.render import csv as csv_file
-from pagewise.report.views import simulation
+from pagewise.report.views import report_of
+from pagewise.session.session import Session
+from pagewise.session.workload import Outcome
 from pagewise.store.sources import find_places, read_source
 from pagewise.workloads.doctor import model_findings
 from pagewise.workloads.simulation import figures, tracer
 from pagewise.workloads.simulation.geometry import FOLDER, Geometry, find_geometry, known, read_geometry
-from pagewise.workloads.simulation.run import Options, model, prepare
+from pagewise.workloads.simulation.run import Simulation, SimulationOptions, TraceLauncher, prepare
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "kernels" / "model"
@@ -405,15 +410,17 @@ def fake_qemu(folder: Path, version: str, help_text: str) -> None:
 
 def test_a_tracer_that_lacks_or_does_not_fit_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SetupError, match="qemu-x86_64 is not here") as raised:
+    with pytest.raises(SetupError) as raised:
         tracer.find_tracer("x86_64")
-    assert "qemu-user" in str(raised.value)
+    assert raised.value.where is None and "qemu-user" in raised.value.remedy
     fake_qemu(tmp_path, "version 10.0.2", "-plugin")
-    with pytest.raises(SetupError, match=r"6\.0 to 8\.2, not 10\.0"):
+    with pytest.raises(SetupError) as raised:
         tracer.find_tracer("x86_64")
+    assert str(raised.value.where) == str(tmp_path / "qemu-x86_64") and "10.0" in raised.value.what
     fake_qemu(tmp_path, "version 7.2.1", "-strace")
-    with pytest.raises(SetupError, match="without plug-ins"):
+    with pytest.raises(SetupError) as raised:
         tracer.find_tracer("x86_64")
+    assert "plug-ins" in raised.value.what
     fake_qemu(tmp_path, "version 7.2.1", "-plugin")
     assert tracer.find_tracer("x86_64").name == "qemu-x86_64 7.2.1"
 
@@ -435,10 +442,12 @@ def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n" + " " * 30)
     script.chmod(0o755)
-    with pytest.raises(SelectionError, match="no program of x86-64"):
+    with pytest.raises(SelectionError) as raised:
         tracer.find_program(str(script))
-    with pytest.raises(SelectionError, match="there is no program"):
+    assert str(raised.value.where) == str(script)
+    with pytest.raises(SelectionError) as raised:
         tracer.find_program(str(tmp_path / "nothing"))
+    assert raised.value.where == "PROGRAM"
 
 
 # Figures
@@ -501,17 +510,19 @@ def invoked(folder: Path, *arguments: str) -> Any:
 def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path: Path) -> None:
     options = ("--build", str(build), "--geometry", "zen4", "--policies", "fjmpg")
     done = invoked(tmp_path, *options, "--", str(build / "walk"), "cyclic", "80", "800")
-    assert done.exception is None, done.output
+    assert done.exception is None and done.return_value == 0, done.output
     (folder,) = tmp_path.iterdir()
-    kept = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
-    assert [faults("record", one) for one in kept] == [[], []]
-    assert [one["modelled"]["pages"] for one in kept] == ["observed", "fjmpg"]
-    assert kept[0]["modelled"]["tool"].startswith("qemu-x86_64")
+    result = read_result(folder)
+    assert result.manifest["kind"] == "simulation" and result.manifest["state"] == "complete"
+    assert result.altered is None and not result.skipped
+    assert [record.run.series for record in result.records] == ["simulate", "simulate"]
+    assert [record.modelled.pages for record in result.records] == ["observed", "fjmpg"]
+    assert result.records[0].modelled.tool.startswith("qemu-x86_64")
     assert (folder / "report.html").exists()
     lines = (folder / "simulation.csv").read_text().splitlines()
     assert lines[0] == "kernel,geometry,policy,region,count,modelled"
     assert any(line.startswith("walk,zen4,as it is,cyclic,L1D_TLB_REFILL,8") for line in lines)
-    again = simulation.read(folder)
+    again = report_of(result)
     assert csv_file.render(again.tables["simulation.csv"]).splitlines() == lines
     assert "AMD Zen 4" in again.headline
 
@@ -524,30 +535,112 @@ def test_simulated_records_that_were_edited_are_not_collected(build: Path, tmp_p
     assert done.exception is None, done.output
     (folder,) = results.iterdir()
     (place,) = find_places([results])
-    assert read_source(place).altered is None
+    source = read_source(place)
+    assert source.altered is None and source.about["kind"] == "simulation"
     file = folder / "records.jsonl"
     file.write_text(file.read_text().replace('"zen4"', '"zen5"'))
     assert read_source(place).altered is not None
+    report = report_of(read_result(folder))
+    assert report.faulty and report.data["policies"] == []
+    assert [row["code"] for row in report.data["missing"]] == ["records_altered"]
+
+
+class Launched:
+    """The launcher of a simulation, and what happens before some of its runs."""
+
+    def __init__(self, launcher: TraceLauncher, happens: dict[str, Callable[[], None]]) -> None:
+        self.launcher, self.happens = launcher, happens
+
+    def run(self, step: Step) -> Outcome:
+        self.happens.get(step.cell.measured.module, lambda: None)()
+        return self.launcher.run(step)
+
+
+class Stopped(Simulation):
+    """A simulation during which something happens."""
+
+    happens: dict[str, Callable[[], None]]
+
+    def launcher(self, scratch: Path) -> Any:
+        return Launched(super().launcher(scratch), self.happens)
+
+
+def session_of(
+    build: Path, program: Path, results: Path, happens: dict[str, Callable[[], None]], **more: Any
+) -> Session:
+    """A session of a walk through memory, as it is and with the policy fjmpg."""
+    options = SimulationOptions(
+        environment=None, modules=None, rounds=1, threads=1, baseline="", seed=0, name="", results=results,
+        limit=60.0, geometry="zen4", policies=("fjmpg",), compiler="gcc", build=build, functions=5, **more
+    )  # fmt: skip
+    session = prepare(options, (str(program), "cyclic", "80", "800"), Console(stderr=True), time.monotonic())
+    stopped = Stopped(**vars(session.workload))
+    object.__setattr__(stopped, "happens", happens)
+    session.workload = stopped
+    return session
+
+
+def measured(session: Session) -> Result:
+    session.begin()
+    result = session.measure()
+    session.close()
+    return result
 
 
 @needs_tracer
-def test_a_program_that_is_replaced_while_it_is_simulated_has_no_result(build: Path, tmp_path: Path) -> None:
+def test_a_program_that_is_replaced_while_it_is_simulated_has_no_figures(build: Path, tmp_path: Path) -> None:
     """The second policy would be that of another program."""
     program = tmp_path / "walk"
     shutil.copy(build / "walk", program)
-    options = Options("zen4", ("fjmpg",), "gcc", build, 60.0)
-    modelling = prepare(options, (str(program), "cyclic", "80", "800"), Console(stderr=True))
 
-    class Replaced(type(modelling)):
-        def record(self, policy: str) -> Any:
-            made = super().record(policy)
-            (tmp_path / "other").write_bytes(program.read_bytes() + b"1")
-            (tmp_path / "other").chmod(0o755)
-            (tmp_path / "other").replace(program)
-            return made
+    def replaced() -> None:
+        (tmp_path / "other").write_bytes(program.read_bytes() + b"1")
+        (tmp_path / "other").chmod(0o755)
+        (tmp_path / "other").replace(program)
 
-    with pytest.raises(RefusedError):
-        model(Replaced(**vars(modelling)), Console(stderr=True))
+    result = measured(session_of(build, program, tmp_path / "results", {"fjmpg": replaced}))
+    report = report_of(result)
+    assert report.faulty and report.data["policies"] == []
+    assert {row["code"] for row in report.data["missing"]} == {"file_changed"}
+
+
+@needs_tracer
+def test_an_interrupted_simulation_is_resumed(build: Path, tmp_path: Path) -> None:
+    def interrupted() -> None:
+        raise Interrupted(2)
+
+    results = tmp_path / "results"
+    first = measured(session_of(build, build / "walk", results, {"fjmpg": interrupted}))
+    assert first.manifest["state"] == "interrupted" and len(first.records) == 1
+    report = report_of(read_result(first.folder))
+    assert [row["policy"] for row in report.data["policies"]] == ["as it is"]
+    assert [(row["policy"], row["code"]) for row in report.data["missing"]] == [("fjmpg", "not_measured")]
+    measured(session_of(build, build / "walk", results, {}, resume=first.folder))
+    result = read_result(first.folder)
+    assert result.manifest["state"] == "complete" and len(result.manifest["breaks"]) == 1
+    report = report_of(result)
+    assert [row["policy"] for row in report.data["policies"]] == ["as it is", "fjmpg"]
+    assert not report.faulty and not report.data["missing"]
+
+
+@needs_tracer
+def test_a_program_that_fails_is_excluded_with_its_output(build: Path, tmp_path: Path) -> None:
+    done = invoked(tmp_path, "--build", str(build), "--json", "--", shutil.which("false") or "/bin/false")
+    assert done.return_value == 1
+    told = json.loads(done.stdout)
+    assert faults("modelled", told) == [] and told["policies"] == []
+    assert [row["code"] for row in told["missing"]] == ["failed"]
+    (record,) = read_result(Path(told["folder"])).records
+    assert record.status == "failed" and (Path(told["folder"]) / record.run.log).exists()
+
+
+@needs_tracer
+def test_a_plan_of_a_simulation_makes_no_result(build: Path, tmp_path: Path) -> None:
+    options = ("--build", str(build), "--policies", "fjmpg", "--plan", "--json")
+    done = invoked(tmp_path, *options, "--", str(build / "walk"), "cyclic", "80", "800")
+    told = json.loads(done.stdout)
+    assert faults("plan", told) == [] and told["runs"] == 2
+    assert not list(tmp_path.iterdir())
 
 
 @needs_tracer

@@ -362,7 +362,9 @@ def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
     }  # fmt: skip
     traced = {name: record_data(configuration(), 1.0)[name] for name in kept} | {"modelled": modelled}
     (tmp_path / "m").mkdir()
-    (tmp_path / "m/records.jsonl").write_text(json.dumps(traced) + "\n")
+    about = {"geometry": {"name": "a64fx", "title": "A64FX"}, "tool": "QEMU 9", "functions": 5}
+    changes = {"id": "1123456789abcdef", "kind": "simulation", "simulation": about}
+    write_result(tmp_path / "m", manifest | changes, (json.dumps(traced) + "\n").encode())
     told = collected(tmp_path / "store", tmp_path)
     assert told["taken"] == 2 and told["partial"] == told["skipped"] == {}
     found = rows(tmp_path / "store", "SELECT * FROM peer_samples ORDER BY round")

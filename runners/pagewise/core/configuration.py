@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from pagewise.core.page_policy import HUGEPAGES, policy_kind, policy_size
@@ -62,6 +63,38 @@ class Configuration:
             "ancestors": environment.get("PAGEWISE_TARGET_ANCESTORS", ""),
         }
         return cls(module=module, digest=digest, **values, **told)
+
+    @classmethod
+    def of_program(
+        cls,
+        file: Path,
+        digest: str,
+        *,
+        module: str,
+        package: str,
+        compiler: str,
+        hugepages: str,
+        target: str = "",
+        openmp: str = "off",
+        papi: str = "off",
+    ) -> Configuration:
+        """The configuration of a program that has no module. `digest` is the sha256 of its file."""
+        return cls(
+            module=module,
+            package=package,
+            version="",
+            compiler=compiler,
+            hugepages=hugepages,
+            prefetch="hardware",
+            stores="regular",
+            openmp=openmp,
+            papi=papi,
+            target=target,
+            hash=digest,
+            builder="own",
+            prefix=str(file.parent),
+            digest=digest,
+        )
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Configuration:

@@ -13,7 +13,7 @@ from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.page_policy import policy_kind
 from pagewise.core.record_parts import RunOf
 
-Series = Literal["compare", "aa", "sweep", "trial", "counters", "counters_aa"]
+Series = Literal["compare", "aa", "sweep", "trial", "counters", "counters_aa", "simulate"]
 
 
 # See Cell.key.

@@ -19,8 +19,6 @@ from pagewise.core.schemas import faults_of_file
 from pagewise.core.text import json_text
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
-#: Of records without a manifest, as `sha256sum --check` reads it.
-CHECKSUM = "records.sha256"
 SCHEMA = "pagewise.manifest/1"
 #: What a session ran.
 Kind = Literal["kernels", "program", "counters", "peers", "simulation"]
@@ -157,26 +155,6 @@ def altered(folder: Path, manifest: Mapping[str, Any]) -> str | None:
     found = content.count(b"\n")
     what = "changed" if found == told["lines"] else f"{found} lines instead of {told['lines']}"
     return f"the records are not those that were measured ({what})"
-
-
-def write_checksum(folder: Path, digest: Mapping[str, Any]) -> None:
-    """Keeps the digest of records that have no manifest. Raises RefusedError."""
-    try:
-        write_inside(folder, CHECKSUM, f"{digest['sha256']}  {RECORDS}\n")
-    except OSError as fault:
-        raise RefusedError(
-            f"the checksum cannot be written: {fault.strerror}", where=folder, remedy="free some space"
-        ) from fault
-
-
-def differs_from_checksum(folder: Path) -> str | None:
-    """How records without a manifest differ from those that were written, None if nothing is known of it."""
-    try:
-        known = read_file(folder / CHECKSUM).split()[0].decode()
-    except (OSError, IndexError, UnicodeDecodeError):
-        return None
-    same = digest_of(read_lines(folder / RECORDS))["sha256"] == known
-    return None if same else "the records are not those that were written"
 
 
 def check_unaltered(result: Result) -> Result:

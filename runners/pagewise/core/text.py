@@ -17,6 +17,12 @@ def printable(text: str) -> str:
     return _SURROGATES.sub("\ufffd", _REMOVED.sub("", text))
 
 
+def identifier(text: str) -> str:
+    """The text as the name of a kernel: lower-case letters, digits and underscores, a letter first."""
+    name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+    return name if re.match(r"[a-z]", name) else f"program_{name}"
+
+
 def json_text(data: Any, indent: int | None = 2) -> str:
     """Data as JSON for reading. What `printable` would change is escaped. Raises ValueError for NaN."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)

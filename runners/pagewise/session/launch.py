@@ -148,6 +148,11 @@ def timing(exported: Path) -> tuple[float | None, int]:
         return None, 4
 
 
+def after(output: str, mark: str) -> str | None:
+    """The rest of the first line of an output that has this mark, such as `error:`."""
+    return next((line.split(mark, 1)[1].strip() for line in output.splitlines() if mark in line), None)
+
+
 def signal_name(number: int) -> str:
     """A signal's name: SIGSEGV."""
     try:

@@ -37,6 +37,7 @@ _PARTS = {
     "program": _PROGRAM,
     "counters": ("events", "groups", "multiplexed", "region"),
     "peers": ("matches", "libraries"),
+    "simulation": ("geometry", "tool"),
 }
 _BUILD = ("hash", "digest", "prefix")
 _LONGEST = 160

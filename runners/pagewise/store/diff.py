@@ -62,9 +62,9 @@ def _readable(folder: Path) -> Result:
             where=folder,
             remedy="name results of compare",
         )
-    if result.manifest["kind"] == "counters":
+    if result.manifest["kind"] in ("counters", "simulation"):
         raise SelectionError(
-            "this holds counts of events, whose runs are not timed against each other",
+            "this holds counts of events, not timed runs",
             where=folder,
             remedy="name results of compare",
         )

@@ -79,6 +79,8 @@ def choose_modules(chosen: dict[str, Any], result: Begun, named: Path | None = N
 
     A module is Lua that is executed: a result from elsewhere never decides where it lies.
     """
+    if result.manifest["kind"] == "simulation":
+        return
     modules = result.manifest["modules"]
     if result.is_own and modules["environment"]:
         # PAGEWISE_ENV may name another by now.
@@ -130,7 +132,7 @@ def check_unchanged(changed: Sequence[str], result: Begun, remedy: str) -> None:
 
 def same_choice(chosen: dict[str, Any], manifest: Mapping[str, Any]) -> None:
     """Chooses the very kernels and modules of the result: patterns may fit others by now."""
-    if manifest["kind"] == "peers":
+    if manifest["kind"] in ("peers", "simulation"):
         return
     if manifest["kind"] == "program":
         chosen["policies"] = tuple(one["name"] for one in manifest["program"]["policies"])

@@ -12,7 +12,7 @@ from typing import Any
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.reading import read_file
 from pagewise.core.record import LARGEST, Record, dumped, parse_record, read_records
-from pagewise.core.result import MANIFEST, RECORDS, Result, differs_from_checksum, read_result
+from pagewise.core.result import MANIFEST, RECORDS, Result, read_result
 from pagewise.workloads.peers.sample import samples
 
 FILES = (MANIFEST, RECORDS)
@@ -120,7 +120,7 @@ def read_source(place: Place) -> Source:
             where=folder,
             remedy="copy it anew from where it was made, or measure again; other results are not touched",
         )
-    # `pagewise simulate` and a program's own --record write no manifest: that is no fault of theirs.
+    # A program's own --record writes no manifest: that is no fault.
     return _records_alone(place, first, [] if fault is None else [f"the manifest was left out: {fault}"])
 
 
@@ -219,17 +219,14 @@ def _common(told: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:
 def _records_alone(place: Place, first: Record, faults: list[str]) -> Source:
     host = first.host
     about = {
-        "kind": "records" if first.modelled is None else "simulation",
+        "kind": "records",
         "name": place.folder.name,
         "created": first.started,
         "hostname": None if host is None else host.hostname,
         "cpu": None if host is None else host.cpu,
         "kernel_release": None if host is None else host.kernel,
     }
-    altered = differs_from_checksum(place.folder)
-    return Source(
-        place, _digest(dumped(first).decode()), about, place.folder / RECORDS, faults=faults, altered=altered
-    )
+    return Source(place, _digest(dumped(first).decode()), about, place.folder / RECORDS, faults=faults)
 
 
 def _first_record(file: Path) -> Record | None:

@@ -27,13 +27,11 @@ def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
     A RESULT of `pagewise cluster run` is reported also while it still runs.
     """
     from pagewise.cluster import campaign
-    from pagewise.core.result import MANIFEST, RECORDS, read_result
-    from pagewise.report.views import report_of, simulation
+    from pagewise.core.result import read_result
+    from pagewise.report.views import report_of
 
     if _holds(result, campaign.FILE):
         return report_cluster(result, at_least, as_json)
-    if _holds(result, RECORDS) and not _holds(result, MANIFEST):
-        return publish(make_console(as_json), result, simulation.read(result), as_json)
     console, read = make_console(as_json), read_result(result)
     code = publish(console, read.folder, report_of(read), as_json, png=png)
     print_summary(console, read)

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import rich_click as click
+from rich.console import Console
 
+from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.measured import publish
+from pagewise.cli.measured import begin_session, carry_out
 from pagewise.cli.program import TakesProgram
+from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
 
 _EXAMPLES = opt.examples(
     "pagewise simulate ember  # on A64FX, policies none and thp",
     "pagewise simulate --geometry zen4 random_access --working-set 16MiB",
     "pagewise simulate --policies fjmpg -- ./my_app input.dat",
+    "pagewise simulate --resume results/20261121T115458Z-simulate-ember",
 )
 
 
+class _Simulating(Resumable, TakesProgram):
+    """Resumable, for a kernel or a program."""
+
+
 @click.command(
-    cls=TakesProgram,
+    cls=_Simulating,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     epilog=_EXAMPLES,
 )
@@ -70,54 +77,38 @@ _EXAMPLES = opt.examples(
 )
 @opt.OUTPUT
 @opt.TIMEOUT
+@opt.PLAN
 @opt.talkative
 @opt.JSON
 @click.argument("kernel", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(
-    kernel: str | None,
-    arguments: Sequence[str],
-    command: Sequence[str],
-    results: Path,
-    *,
-    functions: int,
-    as_json: bool,
-    **chosen: Any,
-) -> int:
+def command(**chosen: Any) -> int:
     """Simulate TLBs and caches, without counters: of KERNEL with its ARGUMENTS, or of a program after --.
 
     The program runs in QEMU's user-mode emulation; its accesses feed a simulator of another machine's TLBs
     and caches. A kernel or mini-app is built for that, runs small unless ARGUMENTS choose otherwise, and once
-    per page policy. A program of yours runs once. All figures are simulated, never measured:
-    docs/simulation.md.
+    per page policy. A program of yours runs unchanged, and once more per assumed policy. All figures are
+    simulated, never measured: docs/simulation.md. Ctrl-C keeps and reports what was simulated.
     """
-    from datetime import datetime, timezone
+    planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
+    begin_session(chosen, planning)
+    return carry_out(prepared(chosen, opt.make_messages()), planning, as_json)
 
-    from pagewise.core.record import RecordWriter
-    from pagewise.core.result import RECORDS, create_folder, write_checksum
-    from pagewise.report.views import simulation
-    from pagewise.workloads.simulation.run import Options, prepare
-    from pagewise.workloads.simulation.run import model as run_model
 
+def prepared(chosen: dict[str, Any], console: Console) -> Any:
+    """The simulation that these options ask for."""
+    from pagewise.workloads.simulation.run import SimulationOptions, prepare
+
+    kernel, arguments, command = (chosen.pop(name) for name in ("kernel", "arguments", "command"))
     if (kernel is None) == (not command):
         raise click.UsageError("Name either a kernel, or a program after --.")
-    console, messages = opt.make_console(as_json), opt.make_messages()
     chosen["policies"] = opt.split_commas(chosen["policies"])
     subject = (_path(command[0]), *command[1:]) if kernel is None else (kernel, *arguments)
-    modelling = prepare(Options(**chosen), subject, messages)
-    records, missing = run_model(modelling, messages)
-    name = modelling.subject.name
-    for policy, fault in missing.items():
-        click.echo(f"pagewise: policy {policy} is omitted: {fault}", err=True)
-    if not records:
-        return next(iter(missing.values())).exit_code
-    folder = create_folder(results, f"simulate-{name}", datetime.now(timezone.utc))
-    with RecordWriter(folder / RECORDS) as writer:
-        for record in records.values():
-            writer.append(record)
-    write_checksum(folder, writer.digest)
-    report = simulation.view(folder, name, modelling.geometry.name, records, missing, functions=functions)
-    return publish(console, folder, report, as_json)
+    # One round, in the order of the policies: simulated counts do not scatter.
+    options = SimulationOptions(
+        **chosen, environment=None, modules=None, rounds=1, threads=1, baseline="", seed=0, name=""
+    )
+    return prepare(options, subject, console, BEGAN)
 
 
 def _path(program: str) -> str:

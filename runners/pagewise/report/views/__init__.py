@@ -16,6 +16,10 @@ def report_of(result: Result) -> Report:
         from pagewise.report.views import peers
 
         return peers.view(result)
+    if result.manifest["kind"] == "simulation":
+        from pagewise.report.views import simulation
+
+        return simulation.view(result)
     from pagewise.report.views import kernels
 
     return kernels.view(result)

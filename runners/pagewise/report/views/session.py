@@ -52,7 +52,8 @@ def notes(result: Result) -> list[str]:
     manifest, texts = result.manifest, []
     if left := left_text(left_by(result.records)):
         texts.append(left)
-    if machine := manifest["host"]["virtual_machine"]:
+    machine = manifest["host"]["virtual_machine"]
+    if machine and manifest["kind"] != "simulation":
         texts.append(
             f"This is a virtual machine ({machine}): the page size of its host limits what huge pages can do "
             "for the TLB here. A bare-metal node may gain more."

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from pagewise.core.errors import FormatError, PagewiseError, SelectionError
-from pagewise.core.record import Record, read_records
+from pagewise.analysis.result import excluding
+from pagewise.analysis.validity import exclusion
+from pagewise.core.record import Record
 from pagewise.core.record_parts import Simulated
-from pagewise.core.result import RECORDS, differs_from_checksum
+from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
 from pagewise.report.model import Block, Column, Report, Section, Table, Text, data_table
+from pagewise.report.views import session
 from pagewise.workloads.simulation import figures
-from pagewise.workloads.simulation.geometry import find_geometry
-from pagewise.workloads.simulation.run import AS_IT_IS
 
 Records = Mapping[str, Record]
 _ASSUMPTIONS = {
@@ -24,76 +23,66 @@ _ASSUMPTIONS = {
 }
 _RATIOS = ("L1D_TLB_REFILL", "L2D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL", "L2D_CACHE_REFILL")
 _FUNCTIONS = ("ACCESSES", "L1D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL")
-#: How many functions are shown by default.
-FUNCTIONS = 5
 _FIELDS = ("kernel", "geometry", "policy", "region", "count", "modelled")
+_UNAVAILABLE = "pages_unavailable"
 
 
-def view(
-    folder: Path,
-    name: str,
-    geometry: str,
-    records: Records,
-    missing: Mapping[str, PagewiseError],
-    *,
-    functions: int,
-) -> Report:
-    """The report; `functions` is how many of those that miss the TLB are shown, `geometry` a name."""
-    title = _title(geometry)
+def view(result: Result) -> Report:
+    """The report of a simulation. Policies whose pages are unavailable are no fault, unless all are."""
+    (subject,) = result.subjects
+    about = result.manifest["simulation"]
+    name, geometry = subject.kernel.name, about["geometry"]
+    records, missing = _by_policy(result)
     notes = {policy: _notes(figures.simulation(record)) for policy, record in records.items()}
-    headline = f"{name}, simulated on {title}; nothing was measured."
+    counts = [Section("Simulated counts", tuple(_blocks(records, about["functions"])))] if records else []
     return Report(
         f"pagewise simulate: {name}",
-        headline,
-        (Section("Simulated counts", tuple(_blocks(records, functions))),),
+        f"{name}, simulated on {geometry['title']}; nothing was measured."
+        if records
+        else f"{name} could not be simulated under any page policy.",
+        (*counts, *session.sections(result.manifest)),
         (),
-        (("Geometry", title), ("Policies", ", ".join(records))),
-        tuple(f"{policy}: {note}" for policy, several in notes.items() for note in several),
+        (("Geometry", geometry["title"]), ("Policies", ", ".join(records)), ("Emulator", about["tool"])),
+        (
+            *(f"{policy}: {note}" for policy, several in notes.items() for note in several),
+            *(f"{policy} is omitted: {one['reason']}" for policy, one in missing.items()),
+            *session.notes(result),
+        ),
         (Text("every number comes from the TLB and cache simulator, none was measured.", "Simulated"),),
         {"simulation.csv": data_table(_FIELDS, list(_rows(records)))},
         {
             "schema": "pagewise.modelled/1",
-            "folder": folder,
+            "folder": result.folder,
+            "state": result.manifest["state"],
             "program": name,
-            "geometry": geometry,
+            "geometry": geometry["name"],
             "policies": [
                 {"policy": policy, "modelled": unstructured(record.modelled), "notes": notes[policy]}
                 for policy, record in records.items()
             ],
-            "missing": [
-                {"policy": policy, "reason": fault.what, "remedy": fault.remedy}
-                for policy, fault in missing.items()
-            ],
+            "missing": [{"policy": policy, **one} for policy, one in missing.items()],
         },
+        not records or any(one["code"] != _UNAVAILABLE for one in missing.values()),
     )
 
 
-def read(folder: Path) -> Report:
-    """The report of a folder of `pagewise simulate`, from its records. Raises FormatError."""
+def _by_policy(result: Result) -> tuple[Records, Mapping[str, Mapping[str, str | None]]]:
+    """By policy, in the order of the plan, the valid records; and why the others are missing."""
+    by_module = {record.run.module: record for record in result.records if record.run is not None}
     records: dict[str, Record] = {}
-    altered = differs_from_checksum(folder)
-    for record in read_records(folder / RECORDS)[0]:
-        if record.modelled is not None:
-            pages = record.modelled.pages
-            asked = AS_IT_IS if record.pages is None else record.pages.policy
-            records[pages if pages in _ASSUMPTIONS else asked] = record
-    if altered is not None or not records:
-        raise FormatError(
-            altered or "this folder holds no result: neither a manifest.json nor simulated records",
-            where=folder,
-            remedy="name a results/<utc>-<name>; pagewise results list lists them",
-        )
-    first = next(iter(records.values()))
-    name, geometry = first.kernel, figures.simulation(first).geometry
-    return view(folder, name, geometry, records, {}, functions=FUNCTIONS)
-
-
-def _title(geometry: str) -> str:
-    """The title of a geometry; its name where it is a file of the user's."""
-    try:
-        return find_geometry(geometry).title
-    except SelectionError:
-        return geometry
+    missing: dict[str, Mapping[str, str | None]] = {}
+    for cell in result.subjects[0].cells:
+        policy = cell.measured.module
+        record = by_module.get(policy)
+        why = excluding(result)(policy) or (exclusion(record) if record is not None else None)
+        if record is not None and why is None:
+            records[policy] = record
+        elif why is not None:
+            remedy = record.failure.remedy if record is not None and record.failure is not None else None
+            missing[policy] = {"code": why.code, "reason": why.reason, "remedy": remedy}
+        else:
+            missing[policy] = {"code": "not_measured", "reason": "it was not simulated", "remedy": None}
+    return records, missing
 
 
 def _rows(records: Records) -> Iterator[dict[str, Any]]:
@@ -125,8 +114,8 @@ def _blocks(records: Records, functions: int) -> Iterator[Block]:
             yield _by_region(several, regions, place, f"{policy} : {policies[0]}")
     if functions > 0:
         names = (Column("function", wrap=True), *(Column(name, kind="count") for name in _FUNCTIONS))
-        found = (figures.simulation(several[0]).functions or ())[:functions]
-        rows = tuple((one["function"], *(one.get(name) for name in _FUNCTIONS)) for one in found)
+        most = (figures.simulation(several[0]).functions or ())[:functions]
+        rows = tuple((one["function"], *(one.get(name) for name in _FUNCTIONS)) for one in most)
         yield Table(f"Functions with the most TLB misses, {policies[0]}", names, rows)
 
 

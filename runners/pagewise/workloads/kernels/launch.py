@@ -19,6 +19,7 @@ from pagewise.session.launch import (
     SIGNAL_BASE,
     TIMED_OUT,
     about_run,
+    after,
     failed_record,
     hyperfine_command,
     implausible,
@@ -132,13 +133,9 @@ def _failure(exit_code: int, said: str, limit: float, skipped: list[Skipped]) ->
         reason = f": {skipped[0].reason}" if skipped else ""
         message, remedy = f"ended well but wrote no valid record{reason}", None
     else:
-        message = _after(said, "error:") or _after(said, "Error:") or f"ended with exit code {exit_code}"
-        remedy = _after(said, "remedy:")
+        message = after(said, "error:") or after(said, "Error:") or f"ended with exit code {exit_code}"
+        remedy = after(said, "remedy:")
     return Failure(exit_code, message, remedy)
-
-
-def _after(said: str, mark: str) -> str | None:
-    return next((line.split(mark, 1)[1].strip() for line in said.splitlines() if mark in line), None)
 
 
 def _involuntary_switches() -> int:

@@ -200,22 +200,13 @@ def _entry(run: Run) -> Entry:
     if isinstance(run, OwnRun):
         configuration = replace(run.entry.configuration, module=run.candidate.label)
         return replace(run.entry, configuration=configuration)
-    digest = sha256(Path(run.program.path)) or ""
-    configuration = Configuration(
+    configuration = Configuration.of_program(
+        Path(run.program.path),
+        sha256(Path(run.program.path)) or "",
         module=run.candidate.label,
         package=run.peer.name,
-        version="",
         compiler=run.program.compiler or "unknown",
         hugepages=run.ask.pages,
-        prefetch="hardware",
-        stores="regular",
-        openmp="off",
-        papi="off",
-        target="",
-        hash=digest,
-        builder="own",
-        prefix=str(Path(run.program.path).parent),
-        digest=digest,
     )
     return Entry(configuration, {}, {})
 

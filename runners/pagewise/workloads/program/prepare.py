@@ -23,6 +23,7 @@ from pagewise.core.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Subject, order_of_round, placed
 from pagewise.core.result import Kind
+from pagewise.core.text import identifier
 from pagewise.core.units import bytes_text, count_text
 from pagewise.machine.host import read, read_host
 from pagewise.machine.placement import Placement, placements
@@ -188,7 +189,7 @@ def program_of(
     """The program that a command line names, examined. Raises SelectionError."""
     binary = examine(command[0], environment)
     return Program(
-        _name(name or binary.program.name),
+        identifier(name or binary.program.name),
         tuple(command),
         binary,
         dict(environment),
@@ -214,21 +215,16 @@ def _subject(program: Program, policies: Mapping[str, Policy], base: str) -> Sub
 
 def _configuration(program: Program, policy: str) -> Configuration:
     libraries = " ".join(Path(name).name for name in program.binary.libraries)
-    return Configuration(
+    return Configuration.of_program(
+        program.binary.program,
+        program.binary.sha256,
         module=policy,
         package=program.name,
-        version="",
         compiler=UNCHANGED,
         hugepages=policy,
-        prefetch="hardware",
-        stores="regular",
+        target=platform.machine(),
         openmp="on" if re.search(r"\blib(g|i)?omp", libraries) else "off",
         papi="on" if "libpapi" in libraries else "off",
-        target=platform.machine(),
-        hash=program.binary.sha256,
-        builder="own",
-        prefix=str(program.binary.program.parent),
-        digest=program.binary.sha256,
     )
 
 
@@ -279,8 +275,3 @@ def survey(program: Program, policies: Sequence[str], machine: Machine) -> list[
 def memory_line(binary: Binary) -> str:
     """The static sizes of a program."""
     return f"text {bytes_text(binary.elf.text_bytes)}, .bss {bytes_text(binary.elf.zeroed_bytes)}"
-
-
-def _name(file: str) -> str:
-    name = re.sub(r"[^a-z0-9]+", "_", file.lower()).strip("_")
-    return name if re.match(r"[a-z]", name) else f"program_{name}"

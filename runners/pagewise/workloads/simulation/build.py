@@ -1,4 +1,4 @@
-"""The build of the kernels that a tracer can run, made by a CMake preset of its own."""
+"""The build of the kernels that a tracer can run, made by its own CMake preset."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.suggestions import choose_of
 from pagewise.stack.setup import SetupFacts
 
-#: What the emulator adds to a program, by the name of its CMake target.
+#: The simulator as a plug-in of the emulator, by the name of its CMake target.
 PLUGIN_TARGET = "pagewise-model"
+_FOLDERS = ("micro", "mini")
 _TAIL = 15
 
 
@@ -25,7 +26,7 @@ class Build:
 
     @classmethod
     def of_checkout(cls, root: Path, compiler: str) -> Build:
-        """That which the preset makes."""
+        """The one that the preset makes."""
         return cls(root, compiler, root / ".pagewise" / "build" / f"{compiler}-model")
 
     @property
@@ -35,22 +36,22 @@ class Build:
 
     @property
     def plugin(self) -> Path:
-        """The model as a plug-in."""
+        """The simulator as a plug-in."""
         return self.folder / "model" / "libpagewise-model.so"
 
     def program(self, kernel: str) -> Path | None:
         """The program of a kernel or mini-app, if it is built."""
-        found = (self.folder / room / kernel / f"pw-{kernel}" for room in ("micro", "mini"))
-        return next((file for file in found if file.is_file()), None)
+        files = (self.folder / folder / kernel / f"pw-{kernel}" for folder in _FOLDERS)
+        return next((file for file in files if file.is_file()), None)
 
     def make(self, targets: list[str], facts: SetupFacts | None) -> None:
-        """Builds targets; configures first where that has not been done. Raises SetupError, RefusedError."""
+        """Builds targets; configures the folder first if needed. Raises SetupError, RefusedError."""
         sources = self.root / "kernels"
         if not self.has_sources:
             raise SetupError(
                 "there is no checkout here to build the traceable programs from",
                 where=self.root,
-                remedy="run pagewise out of a checkout, or name a folder with such a build: --build DIR",
+                remedy="run pagewise from a checkout, or name a folder with such a build: --build DIR",
             )
         if not (self.folder / "build.ninja").is_file():
             _run(
@@ -67,33 +68,39 @@ class Build:
 
 def kernels_of(root: Path) -> list[str]:
     """The kernels and mini-apps of a checkout."""
-    files = (file for room in ("micro", "mini") for file in (root / "kernels" / room).glob("*/kernel.yaml"))
+    files = (file for folder in _FOLDERS for file in (root / "kernels" / folder).glob("*/kernel.yaml"))
     return sorted(file.parent.name for file in files)
+
+
+def description(root: Path, kernel: str) -> Path | None:
+    """The kernel.yaml of a kernel in a checkout, None without one."""
+    files = (root / "kernels" / folder / kernel / "kernel.yaml" for folder in _FOLDERS)
+    return next((file for file in files if file.is_file()), None)
 
 
 def _compilers(facts: SetupFacts | None, name: str) -> list[str]:
     """The compiler's drivers as CMake options; none before the set-up: the preset then names them."""
-    detected = () if facts is None else facts.compilers
-    compiler = next((one for one in detected if one.name == name), None)
-    if compiler is None and detected:
-        known = dict.fromkeys(one.name for one in detected)
-        raise SelectionError(
-            f"the set-up knows no compiler {name}", where="--compiler", remedy=choose_of(name, known)
-        )
-    if compiler is None:
+    detected = facts.compilers if facts is not None else ()
+    for compiler in detected:
+        if compiler.name == name:
+            return [f"-DCMAKE_C_COMPILER={compiler.c}", f"-DCMAKE_Fortran_COMPILER={compiler.fortran}"]
+    if not detected:
         return []
-    return [f"-DCMAKE_C_COMPILER={compiler.c}", f"-DCMAKE_Fortran_COMPILER={compiler.fortran}"]
+    known = dict.fromkeys(compiler.name for compiler in detected)
+    raise SelectionError(
+        f"the set-up found no compiler {name}", where="--compiler", remedy=choose_of(name, known)
+    )
 
 
 def _run(command: list[str], folder: Path, what: str) -> None:
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError as fault:
-        raise SetupError(f"{command[0]} is not here", remedy=f"apt-get install {command[0]}") from fault
-    if done.returncode != 0:
-        said = (done.stdout + done.stderr).strip().splitlines()[-_TAIL:]
+        raise SetupError(f"{command[0]} is missing", remedy=f"apt-get install {command[0]}") from fault
+    if process.returncode != 0:
+        tail = (process.stdout + process.stderr).strip().splitlines()[-_TAIL:]
         raise RefusedError(
-            what + ":\n    " + "\n    ".join(said),
+            what + ":\n    " + "\n    ".join(tail),
             where=" ".join(command),
-            remedy=f"correct what it says, and call it again in {folder}",
+            remedy=f"correct the reported errors, and run the command again in {folder}",
         )

@@ -1,9 +1,9 @@
-"""What the model's counts say: rates, ratios between page policies. Pure functions over records."""
+"""What simulated counts say: rates, and ratios between page policies. Pure functions over records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pagewise.core.record import Record
@@ -14,8 +14,8 @@ from pagewise.core.structure import structured
 RATES = (
     ("L1-DTLB miss rate", "L1D_TLB_REFILL", "INSTRUCTIONS"),
     ("L2-DTLB miss rate", "L2D_TLB_REFILL", "INSTRUCTIONS"),
-    ("L1-DTLB misses a look-up", "L1D_TLB_REFILL", "L1D_CACHE"),
-    ("page walks a look-up", "PAGE_WALKS", "L1D_CACHE"),
+    ("L1-DTLB misses per look-up", "L1D_TLB_REFILL", "L1D_CACHE"),
+    ("page walks per look-up", "PAGE_WALKS", "L1D_CACHE"),
     ("L1D cache miss rate", "L1D_CACHE_REFILL", "INSTRUCTIONS"),
     ("L2 cache miss rate", "L2D_CACHE_REFILL", "INSTRUCTIONS"),
     ("share of look-ups on huge pages", "HUGE_PAGE_LOOKUPS", "L1D_CACHE"),
@@ -31,15 +31,14 @@ class Row:
 
     @property
     def ratios(self) -> tuple[float | None, ...]:
-        """Each policy but the first: the first; None where there is nothing to divide by."""
+        """Each policy but the first, divided by the first; None where the first is zero or unknown."""
         first = self.values[0]
         return tuple(None if not first or value is None else value / first for value in self.values[1:])
 
 
 def simulated_record(record: Record, simulated: Mapping[str, Any], tool: str) -> Record:
-    """The program's record with the simulator's figures instead of all that was timed or counted."""
+    """The program's record with the simulator's figures instead of everything that was timed or counted."""
     passes = record.passes * len(record.repetitions) if record.passes_per_repetition else None
-    figures = structured(Simulated, {**simulated, "tool": tool})
     return Record(
         kernel=record.kernel,
         started=record.started,
@@ -54,7 +53,7 @@ def simulated_record(record: Record, simulated: Mapping[str, Any], tool: str) ->
         placement=record.placement,
         host=record.host,
         run=record.run,
-        modelled=replace(figures, passes=passes),
+        modelled=structured(Simulated, {**simulated, "tool": tool, "passes": passes}),
     )
 
 
@@ -65,21 +64,20 @@ def simulation(record: Record) -> Simulated:
     return record.modelled
 
 
-def scale(record: Record) -> int:
-    """By what counts are divided: the passes over a kernel's working set; 1 where it makes none."""
-    return simulation(record).passes or 1
-
-
 def rows_of(records: Sequence[Record], region: str | None = None) -> list[Row]:
-    """Counts per pass and rates of the same program under several policies, of all regions or of one."""
+    """Counts per pass and rates of one program under several policies, of all regions or of one.
+
+    Counts are divided by the passes over a kernel's working set; those of other programs are totals.
+    """
     counts = [_counts(record, region) for record in records]
     names = list(counts[0])
+    passes = [simulation(record).passes or 1 for record in records]
     rows = [
-        Row(name, tuple(of[name] / scale(record) for of, record in zip(counts, records, strict=True)))
+        Row(name, tuple(of[name] / divisor for of, divisor in zip(counts, passes, strict=True)))
         for name in names
     ]
     rows += [
-        Row(name, tuple(one[above] / one[below] if one[below] else None for one in counts))
+        Row(name, tuple(of[above] / of[below] if of[below] else None for of in counts))
         for name, above, below in RATES
         if above in names
     ]
@@ -88,12 +86,8 @@ def rows_of(records: Sequence[Record], region: str | None = None) -> list[Row]:
 
 def regions_of(records: Sequence[Record]) -> list[str]:
     """The regions that all of the records have, in their order."""
-    sets = [{part.name for part in simulation(record).regions} for record in records]
-    return [
-        name
-        for name in dict.fromkeys(part.name for part in simulation(records[0]).regions)
-        if all(name in names for names in sets)
-    ]
+    first, *others = [[part.name for part in simulation(record).regions] for record in records]
+    return [name for name in dict.fromkeys(first) if all(name in names for names in others)]
 
 
 def _counts(record: Record, region: str | None) -> Mapping[str, int]:

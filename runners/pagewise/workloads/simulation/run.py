@@ -1,30 +1,47 @@
-"""`pagewise simulate`: one program under the tracer for each page policy."""
+"""Simulations as a workload of a session: one program, and a configuration for each page policy."""
 
 from __future__ import annotations
 
 import os
-import tempfile
+import platform
+import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 from rich.console import Console
 
+import pagewise
+from pagewise.core.configuration import Configuration
 from pagewise.core.environment import without_influences
-from pagewise.core.errors import PagewiseError, RefusedError, SelectionError
+from pagewise.core.errors import RefusedError, SelectionError
+from pagewise.core.kernel import SCHEMA, Kernel
+from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.record import Record
-from pagewise.core.record_parts import BuildReport
+from pagewise.core.record import Record, Status
+from pagewise.core.record_parts import Failure
 from pagewise.core.result import utc_text
 from pagewise.core.suggestions import choose_of, nearest
+from pagewise.core.text import identifier
+from pagewise.machine.host import read_host
+from pagewise.machine.placement import Placement, placements
+from pagewise.session.launch import LONGEST_OUTPUT, about_run, build_of, failed_record
+from pagewise.session.manifest import new_manifest
+from pagewise.session.options import SessionOptions
+from pagewise.session.session import Session
+from pagewise.session.workload import Outcome, Scope, Trials
 from pagewise.stack.binary import files_of
-from pagewise.stack.files import Watch
+from pagewise.stack.catalog import Entry
+from pagewise.stack.files import sha256
 from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, kernels_of
+from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, description, kernels_of
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import Geometry, find_geometry
 from pagewise.workloads.simulation.tracer import (
+    OUTPUT,
     PAGES,
     PagesUnavailableError,
     Program,
@@ -34,173 +51,281 @@ from pagewise.workloads.simulation.tracer import (
     trace,
 )
 
-#: Policies that no program is told: which pages addresses lie on is then assumed.
+#: Policies that no program implements: the simulator assumes the pages of each address.
 ASSUMED = PAGES[1:]
-AS_IT_IS = "as it is"
+#: The policy of a program that is not ours: it runs unchanged.
+UNCHANGED = "as it is"
 _DEFAULT = ("none", "thp")
-_UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command line asked for; see its help. No policies: those that the subject has by default."""
+@dataclass(frozen=True, kw_only=True)
+class SimulationOptions(SessionOptions):
+    """What is simulated; see `pagewise simulate --help`. `functions`: how many the report shows."""
 
     geometry: str
     policies: tuple[str, ...]
     compiler: str
     build: Path | None
-    limit: float
+    functions: int
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What is traced. `ours`: it has page policies and writes records."""
+class Target:
+    """The traced program, and what traces it. `ours`: it has page policies and writes records."""
 
-    name: str
     program: Program
     arguments: tuple[str, ...]
     ours: bool
+    geometry: Geometry
+    tracer: Tracer
+    plugin: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel or program."""
+        name = self.program.file.name
+        return identifier(name.removeprefix("pw-") if self.ours else name)
 
 
 @dataclass(frozen=True)
-class Modelling:
-    """A subject, the machine that it is modelled on, with what, and the runs to make: one a policy."""
+class SimulationPlanner:
+    """Every policy once, in the order in which they were named: simulations do not scatter."""
 
-    options: Options
-    geometry: Geometry
     subject: Subject
-    tracer: Tracer
-    plugin: Path
-    policies: tuple[str, ...]
 
-    def record(self, policy: str) -> Record:
-        """Runs the subject under one policy. Raises PagesUnavailableError and other errors of ours."""
-        subject, assumed = self.subject, policy in ASSUMED
-        told = "none" if assumed else policy
-        arguments = list(subject.arguments)
-        if subject.ours:
-            arguments += ["--threads", "1", "--pages", told]
-        with tempfile.TemporaryDirectory(prefix="pagewise-model-") as scratch:
-            done = trace(
-                self.tracer,
-                self.plugin,
-                self.geometry,
-                subject.program,
-                arguments,
-                scratch=Path(scratch),
-                pages=policy if assumed else PAGES[0],
-                without_thp=subject.ours and told == "none",
-                records=subject.ours,
-                limit=self.options.limit,
-                # Of a kernel its module and options decide all; a user's program runs as it would by itself.
-                environment=without_influences(os.environ) if subject.ours else os.environ,
-            )
-        record = done.record if done.record is not None else _foreign(subject.name)
-        return simulated_record(record, done.modelled, self.tracer.name)
+    def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
+        """One run for each policy."""
+        return [
+            Step(self.subject.kernel, cell, "simulate", number, position)
+            for position, cell in enumerate(self.subject.cells, start=1)
+        ]
+
+    def sweeps(self) -> list[Step]:
+        """None."""
+        return []
+
+    def can_run(self, step: Step) -> bool:
+        """Every step starts the program."""
+        return True
+
+    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
+        """A failure recurs."""
+        return "configuration"
+
+    def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
+        """None: simulated counts have no intervals."""
+        return {}
 
 
-def prepare(options: Options, command: Sequence[str], console: Console) -> Modelling:
-    """Finds or builds all that is needed, and checks it. Raises errors of ours."""
+@dataclass(frozen=True)
+class TraceLauncher:
+    """Runs the program in the emulator. `limit`: seconds per run; `scratch`: folder for temporary files."""
+
+    target: Target
+    limit: float
+    scratch: Path
+
+    def run(self, step: Step) -> Outcome:
+        """Simulates one policy. What goes wrong is in the record."""
+        started, began = datetime.now(timezone.utc), time.monotonic()
+        output, target = self.scratch / OUTPUT, self.target
+        output.unlink(missing_ok=True)
+        exit_code = 0
+        try:
+            record = self._simulated(step, started)
+        except (PagesUnavailableError, RefusedError) as fault:
+            exit_code = fault.exit_code
+            failure = Failure(exit_code, fault.what, fault.remedy)
+            is_unavailable = isinstance(fault, PagesUnavailableError)
+            status: Status = "pages_unavailable" if is_unavailable else "failed"
+            record = failed_record(step, started, status, failure)
+        wall = time.monotonic() - began
+        run = about_run(step, wall, exit_code, [str(target.program.file), *target.arguments])
+        text = output.read_text(encoding="utf-8", errors="replace") if output.exists() else ""
+        return Outcome([replace(record, run=run)], wall, text[-LONGEST_OUTPUT:], [])
+
+    def _simulated(self, step: Step, started: datetime) -> Record:
+        target, policy = self.target, step.cell.measured.hugepages
+        requested = "none" if policy in ASSUMED else policy
+        own = ("--threads", "1", "--pages", requested) if target.ours else ()
+        traced = trace(
+            target.tracer,
+            target.plugin,
+            target.geometry,
+            target.program,
+            (*target.arguments, *own),
+            scratch=self.scratch,
+            pages=policy if policy in ASSUMED else PAGES[0],
+            without_thp=target.ours and requested == "none",
+            records=target.ours,
+            limit=self.limit,
+            # A kernel depends on nothing but its options; the user's program runs as it would by itself.
+            environment=without_influences(os.environ) if target.ours else os.environ,
+        )
+        record = traced.record or Record(
+            kernel=target.name,
+            started=utc_text(started),
+            status="ok",
+            configuration=build_of(step.cell.measured),
+        )
+        return simulated_record(record, traced.modelled, target.tracer.name)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One program under several policies."""
+
+    options: SimulationOptions
+    target: Target
+    subject: Subject
+    placements: list[Placement]
+
+    @property
+    def subjects(self) -> list[Subject]:
+        """The program with its policies."""
+        return [self.subject]
+
+    @property
+    def planner(self) -> SimulationPlanner:
+        """Every policy once."""
+        return SimulationPlanner(self.subject)
+
+    def watched_files(self) -> dict[str, tuple[Path, ...]]:
+        """The program's files and the simulator, for every policy."""
+        program = self.target.program.file
+        files = (program, *files_of(program, os.environ), self.target.plugin)
+        return {cell.measured.module: files for cell in self.subject.cells}
+
+    def launcher(self, scratch: Path) -> TraceLauncher:
+        """Launches the program in the emulator."""
+        return TraceLauncher(self.target, self.options.limit, scratch)
+
+    def prepared(self, session: Trials) -> AbstractContextManager[None]:
+        """Nothing to prepare: no setting of the machine is changed."""
+        return nullcontext()
+
+
+def prepare(options: SimulationOptions, command: Sequence[str], console: Console, began: float) -> Session:
+    """Finds or builds the program, the simulator and the emulator; nothing is run or written yet.
+
+    command: a kernel or the path of a program, with its arguments. Raises SetupError, SelectionError,
+    FormatError, RefusedError.
+    """
+    target = _target(options, command, console)
+    policies = _policies(options.policies, target.ours)
+    subject = _subject(target, policies, options.compiler)
+    text = f"To simulate: {target.name} on {target.geometry.title}. Page policies: {', '.join(policies)}."
+    console.print(text, highlight=False, soft_wrap=True)
+    options = replace(options, name=f"simulate-{target.name}", baseline=policies[0])
+    places = placements(None)
+    manifest = new_manifest(
+        options,
+        "simulation",
+        entries=[Entry(cell.measured, {}, {}) for cell in subject.cells],
+        subjects=[subject],
+        placements=places,
+        tree=target.program.file.parent,
+        environment=None,
+        host=read_host(),
+        facts=setup_facts(),
+        software={"pagewise": pagewise.__version__, "python": platform.python_version()},
+        simulation={
+            "geometry": target.geometry.data,
+            "tool": target.tracer.name,
+            "functions": options.functions,
+        },
+    )
+    return Session.of(options, Simulation(options, target, subject, places), manifest, console, began)
+
+
+def _target(options: SimulationOptions, command: Sequence[str], console: Console) -> Target:
     geometry = find_geometry(options.geometry)
     root = project_root()
     build = Build.of_checkout(root, options.compiler)
     if options.build is not None:
         build = replace(build, folder=options.build)
-    named, *arguments = command
-    kernel = named.removeprefix("pw-")
-    foreign = "/" in named or (kernel not in kernels_of(root) and build.program(kernel) is None)
-    if foreign:
-        if "/" not in named:
-            _refuse_unknown(kernel, root)
-        program, targets = find_program(named), [PLUGIN_TARGET]
-        find_tracer(program.machine)
-    else:
-        targets = [f"pw-{kernel}", PLUGIN_TARGET]
+    name, *arguments = command
+    kernel = None if "/" in name else name.removeprefix("pw-")
+    if kernel is None:
+        program = find_program(name)
+    elif kernel not in kernels_of(root) and build.program(kernel) is None:
+        near = ", ".join(nearest(kernel, kernels_of(root)))
+        raise SelectionError(
+            f"no kernel is called {kernel}",
+            where=root / "kernels",
+            remedy=f"{f'nearest: {near}; ' if near else ''}give a program of yours by its path",
+        )
     if options.build is None:
-        find_tracer("x86_64")
+        find_tracer("x86_64" if kernel is not None else program.machine)
+        targets = [PLUGIN_TARGET, *([f"pw-{kernel}"] if kernel is not None else [])]
         with console.status(f"building {', '.join(targets)} for the tracer ..."):
             build.make(targets, setup_facts())
-    if not foreign:
+    if kernel is not None:
         built = build.program(kernel)
         if built is None:
             raise SelectionError(
                 f"this build has no program of {kernel}",
                 where=build.folder,
-                remedy=f"build it there: ninja pw-{kernel}; or leave --build out",
+                remedy=f"build it there: ninja pw-{kernel}; or omit --build",
             )
         program = find_program(str(built))
-        arguments = arguments or _smoke(root, kernel)
+        arguments = arguments or _small_arguments(root, kernel)
     if not build.plugin.is_file():
         raise SelectionError(
-            "this build has no model", where=build.folder, remedy="configure it with -DPAGEWISE_MODEL=ON"
+            "this build has no simulator", where=build.folder, remedy="configure it with -DPAGEWISE_MODEL=ON"
         )
-    ours = not foreign or (program.marked and program.file.name.startswith("pw-"))
-    name = program.file.name.removeprefix("pw-") if ours else program.file.name
-    subject = Subject(name, program, tuple(arguments), ours)
+    ours = kernel is not None or (program.marked and program.file.name.startswith("pw-"))
     tracer = find_tracer(program.machine)
-    return Modelling(options, geometry, subject, tracer, build.plugin, _runs(options.policies, ours))
+    return Target(program, tuple(arguments), ours, geometry, tracer, build.plugin)
 
 
-def model(modelling: Modelling, console: Console) -> tuple[dict[str, Record], dict[str, PagewiseError]]:
-    """The record of each policy; and why others are unavailable, which is no fault of the program.
+def _subject(target: Target, policies: Sequence[str], compiler: str) -> Subject:
+    program = target.program
+    first = Configuration.of_program(
+        program.file,
+        sha256(program.file) or "",
+        module=policies[0],
+        package=target.name,
+        compiler=compiler if target.ours else "unknown",
+        hugepages=policies[0],
+        target=program.machine,
+    )
+    cells = []
+    for policy in dict.fromkeys(policies):
+        measured = replace(first, module=policy, hugepages=policy)
+        cells.append(Cell(measured, (measured,), policy == policies[0]))
+    misses = {"field": "l1d_tlb_refill", "label": "L1 DTLB misses", "unit": "1", "better": "lower"}
+    kernel = {
+        "schema": SCHEMA,
+        "name": target.name,
+        "group": "simulation",
+        "title": program.file.name,
+        "summary": "A program whose memory accesses are simulated.",
+        "executable": program.file.name,
+        "program": True,
+        "feels": ["hugepages"],
+        "metrics": [misses],
+        "compare": {"arguments": list(target.arguments)},
+    }
+    return Subject(Kernel.from_dict(kernel, program.file), tuple(cells))
 
-    Raises RefusedError when the program changed in between: the policies would not be those of one program.
-    """
-    program = modelling.subject.program.file
-    watch = Watch({AS_IT_IS: (program, *files_of(program, os.environ), modelling.plugin)})
-    records: dict[str, Record] = {}
-    missing: dict[str, PagewiseError] = {}
-    for policy in modelling.policies:
-        try:
-            with console.status(f"{modelling.subject.name}: {policy} ..."):
-                records[policy] = modelling.record(policy)
-        except PagesUnavailableError as fault:
-            missing[policy] = fault
-        if changed := watch.verify().get(AS_IT_IS):
-            raise RefusedError(
-                f"the program changed while it was simulated: {', '.join(map(str, changed))}",
-                where=program,
-                remedy="simulate it again when nothing rebuilds or replaces it",
-            )
-    return records, missing
 
-
-def _runs(policies: Sequence[str], ours: bool) -> tuple[str, ...]:
-    """The policies to run under: a program that is not ours can be told none, they are only assumed."""
+def _policies(policies: Sequence[str], ours: bool) -> tuple[str, ...]:
+    """The policies to simulate. A program that is not ours has no page policy: policies are only assumed."""
     if ours:
         return tuple(policies) or _DEFAULT
     for policy in policies:
         if policy not in ASSUMED:
             raise SelectionError(
-                f"a program of your own is modelled as it runs, and cannot be told the page policy {policy}",
+                f"a program of yours is simulated unchanged, and cannot use the page policy {policy}",
                 where="--policies",
                 remedy=f"{choose_of(policy, ASSUMED)}; or measure others: pagewise compare -- PROGRAM",
             )
-    return (AS_IT_IS, *policies)
+    return (UNCHANGED, *policies)
 
 
-def _foreign(name: str) -> Record:
-    """The record of a program that writes none."""
-    unknown = BuildReport(compiler=_UNKNOWN, hugepages=_UNKNOWN, prefetch=_UNKNOWN, stores=_UNKNOWN)
-    return Record(kernel=name, started=utc_text(), status="ok", configuration=unknown)
-
-
-def _smoke(root: Path, kernel: str) -> list[str]:
-    """The small arguments of the kernel's description: a traced run at the default size takes too long."""
-    for room in ("micro", "mini"):
-        file = root / "kernels" / room / kernel / "kernel.yaml"
-        if file.is_file():
-            described = parse_yaml(read_file(file))
-            return [str(one) for one in described.get("smoke", {}).get("arguments", [])]
-    return []
-
-
-def _refuse_unknown(kernel: str, root: Path) -> None:
-    known = kernels_of(root)
-    near = nearest(kernel, known)
-    raise SelectionError(
-        f"no kernel is called {kernel}",
-        where=root / "kernels",
-        remedy=(f"nearest: {', '.join(near)}; " if near else "")
-        + "a program of your own is named by its path",
-    )
+def _small_arguments(root: Path, kernel: str) -> list[str]:
+    """The arguments of the kernel's smoke test: at the default size, tracing takes too long."""
+    file = description(root, kernel)
+    data = {} if file is None else parse_yaml(read_file(file))
+    return [str(argument) for argument in data.get("smoke", {}).get("arguments", [])]

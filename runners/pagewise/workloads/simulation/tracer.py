@@ -1,4 +1,4 @@
-"""Runs a program in QEMU's user-mode emulation with the model as its plug-in."""
+"""Runs a program in QEMU's user-mode emulation with the simulator as its plug-in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,11 @@ from pagewise.core.errors import PagewiseError, RefusedError, SelectionError, Se
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import Record, parse_record
 from pagewise.machine.settings.thp import refused
+from pagewise.session.launch import after
 from pagewise.session.processes import in_session
 from pagewise.workloads.simulation.geometry import Geometry
 
-#: Which pages addresses are taken to lie on; all but the first are assumptions (kernels/model/mapping.h).
+#: The pages that addresses lie on; all but the first are assumptions (kernels/model/mapping.h).
 PAGES = ("observed", "base", "huge", "fjmpg")
 #: Machines whose programs can be traced, by e_machine of their files (elf.h: EM_X86_64, EM_AARCH64).
 MACHINES = {"x86_64": 62, "aarch64": 183}
@@ -32,10 +32,12 @@ _PAGES_UNAVAILABLE = 3
 _LIBRARIES = {"aarch64": Path("/usr/aarch64-linux-gnu")}
 _CPUS = {"aarch64": ("-cpu", "a64fx")}
 _MARK = b"pw_mark_begin"
+#: The output of the traced program, a file in the scratch folder.
+OUTPUT = "output.txt"
 
 
 class PagesUnavailableError(PagewiseError):
-    """The program could not have the pages of its policy (exit code 3)."""
+    """The pages of the program's policy are unavailable (exit code 3)."""
 
     exit_code = 3
 
@@ -65,54 +67,52 @@ class Tracer:
 
 @dataclass(frozen=True)
 class Traced:
-    """What a run under the tracer gave: the model's figures, the program's record, its output and time."""
+    """The result of a run under the tracer: the simulator's figures, and the program's record."""
 
     modelled: dict[str, Any]
     record: Record | None
-    output: str
-    wall_seconds: float
 
 
 def find_program(name: str) -> Program:
-    """A program to trace, by path or as PATH has it. Raises SelectionError."""
-    found = shutil.which(name)
-    if found is None:
+    """A program to trace, by its path or by its name in PATH. Raises SelectionError."""
+    path = shutil.which(name)
+    if path is None:
         raise SelectionError(
             f"there is no program {name}",
             where="PROGRAM",
-            remedy="name it by its path, as ./my_app, and make it executable",
+            remedy="give its path, as ./my_app, and make it executable",
         )
-    file = Path(found)
+    file = Path(path)
     content = file.read_bytes()
-    told = int.from_bytes(content[18:20], "little")
-    machine = next((name for name, number in MACHINES.items() if number == told), None)
+    code = int.from_bytes(content[18:20], "little")
+    machine = next((name for name, number in MACHINES.items() if number == code), None)
     if content[:5] != b"\x7fELF\x02" or machine is None:
         raise SelectionError(
-            "this is no program of x86-64 or aarch64",
+            "this is not a program for x86-64 or aarch64",
             where=file,
-            remedy="name the program itself, not a script that starts it",
+            remedy="give the program itself, not a script that starts it",
         )
     return Program(file, machine, _MARK in content)
 
 
 def find_tracer(machine: str) -> Tracer:
-    """QEMU for programs of this machine. Raises SetupError where there is none with plug-ins."""
+    """QEMU for programs of this machine. Raises SetupError when QEMU with plug-ins is missing."""
     remedy = "apt-get install qemu-user (Debian 12: QEMU 7.2)"
     command = shutil.which(f"qemu-{machine}")
     if command is None:
-        raise SetupError(
-            f"qemu-{machine} is not here, and runs the programs whose accesses are modelled", remedy=remedy
-        )
-    said = subprocess.run([command, "--version"], capture_output=True, text=True, check=False).stdout
-    options = subprocess.run([command, "-h"], capture_output=True, text=True, check=False).stdout
-    match = re.search(r"version (\d+)\.(\d+)([.\d]*)", said)
+        raise SetupError(f"qemu-{machine} is missing, which runs the programs to simulate", remedy=remedy)
+    version, options = (
+        subprocess.run([command, option], capture_output=True, text=True, check=False).stdout
+        for option in ("--version", "-h")
+    )
+    match = re.search(r"version (\d+)\.(\d+)([.\d]*)", version)
     if match is None:
-        raise SetupError("this QEMU does not tell its version", where=command, remedy=remedy)
+        raise SetupError("this QEMU does not report its version", where=command, remedy=remedy)
     if "-plugin" not in options:
         raise SetupError("this QEMU was built without plug-ins", where=command, remedy=remedy)
     if not _OLDEST <= (int(match[1]), int(match[2])) <= _NEWEST:
         raise SetupError(
-            f"the plug-in speaks with QEMU {_text(_OLDEST)} to {_text(_NEWEST)}, not {match[1]}.{match[2]}",
+            f"the plug-in supports QEMU {_text(_OLDEST)} to {_text(_NEWEST)}, not {match[1]}.{match[2]}",
             where=command,
             remedy=remedy,
         )
@@ -133,9 +133,9 @@ def trace(
     limit: float = 300.0,
     environment: Mapping[str, str] = os.environ,
 ) -> Traced:
-    """Runs the program once, modelled. `records`: it takes --record.
+    """Runs the program once under the simulator. `records`: it has the option --record.
 
-    Raises SetupError, RefusedError, PagesUnavailableError.
+    Raises RefusedError, PagesUnavailableError; the program's output is in the scratch folder in any case.
     """
     out, lines, written = scratch / "model.json", scratch / "geometry", scratch / "record.jsonl"
     for file in (out, written):
@@ -146,14 +146,13 @@ def trace(
     command = [tracer.command, *_CPUS.get(tracer.machine, ()), "-plugin", loaded]
     command += [str(program.file), *arguments, *(("--record", str(written)) if records else ())]
     # Kernels would choose their passes by time, which emulation stretches.
-    told = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "PAGEWISE_PASSES": "1", **environment}
+    variables = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "PAGEWISE_PASSES": "1", **environment}
     libraries = _LIBRARIES.get(tracer.machine)
     if libraries is not None and libraries.is_dir() and os.uname().machine != tracer.machine:
-        told.setdefault("QEMU_LD_PREFIX", str(libraries))
-    began = time.monotonic()
-    said = scratch / "output.txt"
+        variables.setdefault("QEMU_LD_PREFIX", str(libraries))
+    output = scratch / OUTPUT
     within = refused(True) if without_thp else contextlib.nullcontext()
-    with in_session(command, said, told, scratch, within, end_leftovers=True) as running:
+    with in_session(command, output, variables, scratch, within, end_leftovers=True) as running:
         running.wait(limit)
     if running.is_ended_by_us:
         raise RefusedError(
@@ -161,23 +160,22 @@ def trace(
             where=program.file,
             remedy="make it smaller (a traced program is some 30 times slower), or allow more with --timeout",
         )
-    wall = time.monotonic() - began
-    text = said.read_text(encoding="utf-8", errors="replace")
     if running.process.returncode != 0:
+        text = output.read_text(encoding="utf-8", errors="replace")
         raise _failure(running.process.returncode, text, program)
-    return Traced(_read(out, program), _record(written), text, wall)
+    return Traced(_read(out, program), _record(written))
 
 
 def _read(out: Path, program: Program) -> dict[str, Any]:
-    """The model's figures. Raises RefusedError where they do not stand for the program."""
+    """The simulator's figures. Raises RefusedError where they do not represent the program."""
     try:
         modelled: dict[str, Any] = parse_json(read_file(out))
         unseen = modelled["unseen_instructions"]
     except (OSError, ValueError, KeyError) as fault:
         raise RefusedError(
-            f"the model left no figures: {fault}",
+            f"the simulator wrote no figures: {fault}",
             where=program.file,
-            remedy="let it end by itself: give it less to do, or more time with --timeout",
+            remedy="let the program end by itself: give it less to do, or more time with --timeout",
         ) from fault
     if unseen:
         raise RefusedError(
@@ -187,7 +185,7 @@ def _read(out: Path, program: Program) -> dict[str, Any]:
         )
     if not modelled["whole"] and not modelled["regions"]:
         raise RefusedError(
-            "the program entered no region, so nothing was modelled",
+            "the program entered no region, so nothing was simulated",
             where=program.file,
             remedy="is it stripped? The tracer finds the marks by their symbols",
         )
@@ -202,25 +200,21 @@ def _record(written: Path) -> Record | None:
     return parse_record(lines[-1])[0] if lines else None
 
 
-def _failure(code: int, said: str, program: Program) -> PagewiseError:
-    """What a run that ended otherwise than well means."""
+def _failure(code: int, output: str, program: Program) -> PagewiseError:
+    """The error of a run that failed."""
     where = program.file
     if code == _PLUGIN_FAILED:
-        return RefusedError(_after(said, "pagewise model:") or "the model failed", where=where)
-    if code == -signal.SIGILL or "Illegal instruction" in said:
+        return RefusedError(after(output, "pagewise model:") or "the simulator failed", where=where)
+    if code == -signal.SIGILL or "Illegal instruction" in output:
         return RefusedError(
-            "the program uses an instruction that QEMU does not know, such as those of AVX-512",
+            "the program uses an instruction that QEMU does not support, such as those of AVX-512",
             where=where,
             remedy="build it for the tracer: -march=x86-64-v3 on x86-64, -march=armv8.2-a on aarch64",
         )
     ended = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-    message = _after(said, "error:") or f"the traced program ended {ended}"
+    message = after(output, "error:") or f"the traced program ended {ended}"
     kind = PagesUnavailableError if code == _PAGES_UNAVAILABLE else RefusedError
-    return kind(message, where=where, remedy=_after(said, "remedy:"))
-
-
-def _after(said: str, mark: str) -> str | None:
-    return next((line.split(mark, 1)[1].strip() for line in said.splitlines() if mark in line), None)
+    return kind(message, where=where, remedy=after(output, "remedy:"))
 
 
 def _text(version: tuple[int, int]) -> str:

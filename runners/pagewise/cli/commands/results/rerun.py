@@ -15,7 +15,7 @@ from pagewise.cli.options import JSON, MODULES, PLAN, examples, make_messages, t
 from pagewise.cli.shell import values
 from pagewise.core.errors import SelectionError
 
-_MEASURING = ("compare", "counters", "peers")
+_MEASURING = ("compare", "counters", "peers", "simulate")
 _EXAMPLES = examples(
     "pagewise results rerun results/20261121T115458Z-default --plan",
     "pagewise results rerun results/20261121T115458Z-default --output again",

@@ -21,20 +21,20 @@ ARGUMENTS = {
 
 
 @pytest.fixture(scope="module")
-def minis(small: Path, built: Path, unavailable: Callable[[str], NoReturn]) -> dict[str, Path]:
+def minis(small: Path, checkout: Path, unavailable: Callable[[str], NoReturn]) -> dict[str, Path]:
     """The installation folders of the mini-apps, built for vectors of any length."""
     packages = small / ".pagewise" / "emulated-a64fx" / "packages.yaml"
     if "hdf5" not in yaml.safe_load(packages.read_text())["packages"]:
         unavailable("needs HDF5 for aarch64 (make setup-tests)")
     # The table does not depend on the machine that computes it, and emulation takes minutes.
     table = "pagewise-eos-table@develop"
-    content = yaml.safe_load((built / "envs" / "mini-apps" / "spack.yaml").read_text())
+    content = yaml.safe_load((checkout / "envs" / "mini-apps" / "spack.yaml").read_text())
     content["spack"]["specs"] = [f"{table} %pagewise-gcc"]
-    (built / "envs" / "table").mkdir()
-    (built / "envs" / "table" / "spack.yaml").write_text(yaml.safe_dump(content))
-    made = spack(built, "-D", built / "envs" / "table", "install", "--no-cache")
+    (checkout / "envs" / "table").mkdir()
+    (checkout / "envs" / "table" / "spack.yaml").write_text(yaml.safe_dump(content))
+    made = spack(checkout, "-D", checkout / "envs" / "table", "install", "--no-cache")
     assert made.returncode == 0, made.stdout
-    (prefix,) = installed(built, "table")
+    (prefix,) = installed(checkout, "table")
     external = {"externals": [{"spec": f"{table} target=aarch64", "prefix": str(prefix)}]}
     environment = small / "envs" / "a64fx-mini-apps" / "spack.yaml"
     content = yaml.safe_load(environment.read_text())

@@ -53,15 +53,15 @@ def altered(request: pytest.FixtureRequest, compared, tmp_path: Path) -> Path:
 
 def test_altered_records_have_no_verdict_and_are_taken_nowhere(altered: Path, compared, stage: Stage):
     done = stage.run("report", str(altered), "--json")
-    told = json.loads(done.stdout)
-    assert done.returncode == 1 and told["altered"] is not None and told["answers"] == []
-    rows = [row for one in told["kernels"] for row in one["configurations"]]
+    reported = json.loads(done.stdout)
+    assert done.returncode == 1 and reported["altered"] is not None and reported["answers"] == []
+    rows = [row for one in reported["kernels"] for row in one["configurations"]]
     assert {row["code"] for row in rows} == {"records_altered"}
     assert {row["verdict"] for row in rows} == {None} and {row["time_ratio"] for row in rows} == {None}
-    assert all(one["compilers"] == one["policies"] == [] for one in told["kernels"])
+    assert all(one["compilers"] == one["policies"] == [] for one in reported["kernels"])
     assert stage.run("results", "diff", str(compared[0].result()), str(altered)).returncode == 3
     [listed] = json.loads(stage.run("results", "list", str(altered), "--json").stdout)["results"]
-    assert listed["altered"] == told["altered"]
+    assert listed["altered"] == reported["altered"]
     done = stage.run("results", "collect", str(altered), "--store", str(stage.folder / "s"), "--json")
     collected = json.loads(done.stdout)
     assert collected["taken"] == 0 and list(collected["skipped"]) == [str(altered)]
@@ -87,8 +87,8 @@ def test_a_killed_session_may_have_more_records_than_its_manifest_names(compared
     folder = shutil.copytree(compared[0].result(), tmp_path / "killed")
     records, file = folder / "records.jsonl", folder / "manifest.json"
     lines = records.read_bytes().splitlines(keepends=True)
-    told = {"state": "running", "records": digest_of(b"".join(lines[:4]))}
-    file.write_text(json.dumps({**json.loads(file.read_text()), **told}))
+    reported = {"state": "running", "records": digest_of(b"".join(lines[:4]))}
+    file.write_text(json.dumps({**json.loads(file.read_text()), **reported}))
     assert read_result(folder).altered is None
     records.write_bytes(b"".join([lines[1], lines[0], *lines[2:]]))
     assert read_result(folder).altered is not None

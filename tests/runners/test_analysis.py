@@ -49,7 +49,7 @@ def test_a_faster_configuration_is_seen_through_drift():
     assert found.time_ratio.low < 0.9 < found.time_ratio.high
 
 
-def test_an_equal_configuration_cannot_be_told():
+def test_an_equal_configuration_cannot_be_distinguished():
     assert row(group(*BASELINES, *rounds(THP, 1.0, skew=2)), THP).verdict == "inconclusive"
 
 
@@ -78,7 +78,7 @@ def test_a_crash_spoils_the_configuration():
     assert spoiled.invalid == "crashed by SIGSEGV" and spoiled.is_fault
 
 
-def test_missing_pages_are_told_with_the_remedy_and_are_no_fault():
+def test_missing_pages_are_reported_with_the_remedy_and_are_no_fault():
     missing = row(
         group(*BASELINES, failed_record(THP, "pages_unavailable", "the pool is empty")),
         THP,
@@ -87,7 +87,7 @@ def test_missing_pages_are_told_with_the_remedy_and_are_no_fault():
     assert missing.remedy == "do that" and not missing.is_fault
 
 
-def test_a_run_on_wrong_pages_is_left_out_and_told():
+def test_a_run_on_wrong_pages_is_left_out_and_reported():
     records = rounds(THP, 0.9, skew=1)
     records[3] = varied(records[3], "pages", huge_coverage=0.6)
     found = row(group(*BASELINES, *records), THP)
@@ -116,7 +116,7 @@ def test_what_was_not_measured_is_shown():
 
 
 @pytest.mark.parametrize(
-    ("one", "pages", "told"),
+    ("one", "pages", "reported"),
     [
         (BASE, {"huge_coverage": 0.001}, "none were wanted"),
         (THP, {"huge_coverage": 0.9899}, "at least 99%"),
@@ -124,8 +124,8 @@ def test_what_was_not_measured_is_shown():
         (POOL, {"policy": "thp"}, "used the policy thp"),
     ],
 )
-def test_pages_that_were_not_asked_for_are_invalid(one, pages, told):
-    assert told in invalid_reason(varied(record(one, 1.0), "pages", **pages))
+def test_pages_that_were_not_asked_for_are_invalid(one, pages, reported):
+    assert reported in invalid_reason(varied(record(one, 1.0), "pages", **pages))
 
 
 @pytest.mark.parametrize("policy", HUGEPAGES)

@@ -64,14 +64,14 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
     program = ("--", "/bin/sh", "-c", f"env >{seen}")
     assert stage.run("compare", *arguments, *program).returncode == 0
     first = stage.result()
-    told = json.loads((first / "manifest.json").read_text())["program"]["environment"]
+    reported = json.loads((first / "manifest.json").read_text())["program"]["environment"]
     variables = dict(line.partition("=")[::2] for line in seen.read_text().splitlines())
-    assert told["removed"] == POLICIES
-    assert told["passed"].items() >= {
+    assert reported["removed"] == POLICIES
+    assert reported["passed"].items() >= {
         "GLIBC_TUNABLES": "glibc.malloc.arena_max=1", "MALLOC_ARENA_MAX": "2", "MALLOC_CONF": "thp:always",
         "LD_LIBRARY_PATH": "/nowhere/lib", "OMP_NUM_THREADS": "3", "KMP_AFFINITY": "compact",
     }.items()  # fmt: skip
-    assert influences(variables) == told["passed"]
+    assert influences(variables) == reported["passed"]
 
     stage.environment["MALLOC_ARENA_MAX"] = "1"
     assert stage.run("results", "rerun", str(first)).returncode == 4

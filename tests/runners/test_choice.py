@@ -86,14 +86,14 @@ def test_kernels_by_name_glob_and_group(catalog: Catalog, patterns, names):
         ("zzz", r"nearest: indirect/\*, memory/\*;"),
     ],
 )
-def test_a_name_that_fits_nothing_is_told_with_the_nearest(catalog: Catalog, pattern, near):
+def test_a_name_that_fits_nothing_is_reported_with_the_nearest(catalog: Catalog, pattern, near):
     with pytest.raises(SelectionError, match=f"no kernel fits {pattern.replace('*', '.*')}") as caught:
         choose(catalog, options(kernels=("triad", pattern)))
     assert re.search(near, str(caught.value)), str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reported"),
     [
         (
             {"sweep": True},
@@ -104,13 +104,13 @@ def test_a_name_that_fits_nothing_is_told_with_the_nearest(catalog: Catalog, pat
         ({"kernels": ("indirect/*",), "rounds": 1}, "To measure: gather. 1 round of 6 runs: 6 runs."),
     ],
 )
-def test_what_will_run_is_told(catalog: Catalog, changes, told):
+def test_what_will_run_is_reported(catalog: Catalog, changes, reported):
     chosen = options(**changes)
     text = intended(catalog, choose(catalog, chosen), chosen)
-    assert told in text and ("can be chosen" in text) == (not chosen.kernels)
+    assert reported in text and ("can be chosen" in text) == (not chosen.kernels)
 
 
-def test_a_tree_without_default_kernels_is_told(stage: Stage):
+def test_a_tree_without_default_kernels_is_reported(stage: Stage):
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [GATHER])
     with pytest.raises(SelectionError, match="none of the 1 kernels here is in the default comparison"):
         choose(read_catalog(stage.modules, find_init(None, {})), options())
@@ -152,7 +152,7 @@ def test_the_reference_among_libraries_is_the_baseline(catalog: Catalog):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reported"),
     [
         ({"kernels": ("fft",)}, "no kernel fits fft"),
         ({"configurations": ("icc*",)}, "no configuration fits 'icc\\*'"),
@@ -160,8 +160,8 @@ def test_the_reference_among_libraries_is_the_baseline(catalog: Catalog):
         ({"baseline": "none/*"}, "these do: none/block-regular, none/hardware-regular"),
     ],
 )
-def test_what_fits_nothing_is_told(catalog: Catalog, changes, told):
-    with pytest.raises(SelectionError, match=told):
+def test_what_fits_nothing_is_reported(catalog: Catalog, changes, reported):
+    with pytest.raises(SelectionError, match=reported):
         choose(catalog, options(**changes))
 
 

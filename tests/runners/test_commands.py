@@ -160,16 +160,20 @@ def test_list_shows_configurations_and_kernels(small: Stage):
 def test_list_shows_kernels_alone_by_group(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD, CHASE, GATHER])
     stage.add("gcc-12.2.0", THP, [TRIAD, CHASE, GATHER])
-    told = stage.run("list", "kernels").stdout
-    assert "gcc-12.2.0" not in told
-    lines = [line.split() for line in told.splitlines()]
+    reported = stage.run("list", "kernels").stdout
+    assert "gcc-12.2.0" not in reported
+    lines = [line.split() for line in reported.splitlines()]
     order = [words[0] for words in lines if words and words[0].split("/")[0] in ("indirect", "memory")]
     assert order == ["indirect/*", "memory/*"]
     assert ["gather", "Gather", "compiler,", "hugepages"] in lines
     assert ["chase", "Pointer", "chase", "compiler,", "hugepages", "yes"] in lines
     assert "triad" not in stage.run("list", "kernels", "indirect/*").stdout
-    told = stage.run("list", "configurations", "*/thp/*").stdout
-    assert "thp/hardware-regular" in told and "none/hardware-regular" not in told and "Gather" not in told
+    reported = stage.run("list", "configurations", "*/thp/*").stdout
+    assert (
+        "thp/hardware-regular" in reported
+        and "none/hardware-regular" not in reported
+        and "Gather" not in reported
+    )
 
 
 def test_run_executes_in_the_module(small: Stage):
@@ -198,7 +202,7 @@ def test_help_is_everywhere(stage: Stage, command):
     assert done.returncode == 0 and "Usage:" in done.stdout
 
 
-def test_doctor_tells_lacks_with_remedies(small: Stage):
+def test_doctor_reports_lacks_with_remedies(small: Stage):
     (small.folder / ".pagewise").mkdir()
     (small.folder / ".pagewise/setup.json").write_text(
         json.dumps(
@@ -277,13 +281,13 @@ def test_bad_kernel_file(small: Stage):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [(("--kernels", "fft"), "no kernel fits fft"), (("--rounds", "0"), "0 is not in the range")],
 )
-def test_wrong_usage(small: Stage, arguments, told):
+def test_wrong_usage(small: Stage, arguments, reported):
     done = small.compare(*arguments)
     assert done.returncode == 2
-    assert told in done.stderr and "Traceback" not in done.stderr
+    assert reported in done.stderr and "Traceback" not in done.stderr
 
 
 INVALID = {
@@ -307,15 +311,15 @@ def test_invalid_configurations_are_shown_and_never_ranked(stage: Stage):
     done = stage.compare("--rounds", "3", "--timeout", "1", "--no-sweep")
     assert done.returncode == 1, done.stdout + done.stderr
     rows = {row["module"]: row for row in rows_of(stage.result())}
-    for mode, told in INVALID.items():
+    for mode, reported in INVALID.items():
         row = rows[modules[mode]]
-        assert told in row["invalid"], mode
+        assert reported in row["invalid"], mode
         assert (row["verdict"], row["time_ratio"]) == ("", "")
         tried = [r for r in records(stage.result()) if r["run"]["module"] == modules[mode]]
         assert len(tried) == (3 if mode == "wrong_pages" else 1), mode
         if mode == "crash":
             assert "about to crash" in (stage.result() / tried[0]["run"]["log"]).read_text()
-    (illegal,) = (mode for mode, told in INVALID.items() if "SIGILL" in told)
+    (illegal,) = (mode for mode, reported in INVALID.items() if "SIGILL" in reported)
     assert rows[modules[illegal]]["remedy"]
 
 
@@ -459,8 +463,8 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     page = (stage.result() / "report.html").read_text()
     assert ">first-touch</td>" in page and ">interleave:0</td>" in page and "Placement interleave:0" in page
     again = stage.run("report", str(stage.result()), "--json")
-    told = json.loads(again.stdout)["kernels"][0]["configurations"]
-    assert {one["placement"] for one in told} == {"first-touch", "interleave:0"}
+    reported = json.loads(again.stdout)["kernels"][0]["configurations"]
+    assert {one["placement"] for one in reported} == {"first-touch", "interleave:0"}
     store = ("--store", str(stage.folder / "store.duckdb"))
     assert stage.run("results", "collect", str(stage.results), *store).returncode == 0
     columns = "run_placement, hugepages, round(time_ratio, 1) AS ratio"
@@ -474,7 +478,7 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("--threads", "9999"), "9999 is not in the range"),
         (("--threads", "4096"), "4096 threads were asked for"),
@@ -484,8 +488,8 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
         (("--memory", "bind:77"), "no memory of NUMA node 77"),
     ],
 )
-def test_what_cannot_be_placed(small: Stage, arguments, told):
+def test_what_cannot_be_placed(small: Stage, arguments, reported):
     done = small.compare(*arguments)
     assert done.returncode == 2
-    assert told in done.stderr and "Traceback" not in done.stderr
-    assert "9999" in told or "remedy:" in done.stderr
+    assert reported in done.stderr and "Traceback" not in done.stderr
+    assert "9999" in reported or "remedy:" in done.stderr

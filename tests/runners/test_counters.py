@@ -179,7 +179,7 @@ def test_a_group_that_was_not_run_and_a_cell_that_was_not_measured_are_named():
     assert found.cells[1].invalid == "not measured" and not found.cells[1].is_fault
 
 
-def test_refused_events_and_machines_that_cannot_count_are_told():
+def test_refused_events_and_machines_that_cannot_count_are_reported():
     partly = ran(BASE, "tlb", {"CPU_CYCLES": 1e9}, counters_refused={"L1D_TLB_REFILL": "no such event"})
     none = ran(THP, "tlb", {}, counters={"unavailable": "no permission"})
     found = analysed(partly, none, groups=("tlb",))
@@ -190,14 +190,14 @@ def test_refused_events_and_machines_that_cannot_count_are_told():
 
 
 def region(path: str, seconds: float, counts: dict):
-    told = dict.fromkeys(("seconds", "seconds_mean_of_threads", "seconds_exclusive"), seconds)
+    reported = dict.fromkeys(("seconds", "seconds_mean_of_threads", "seconds_exclusive"), seconds)
     natives = {A64FX.events[name].native: n for name, n in counts.items()}
     return {
         "name": path.rpartition("/")[2],
         "path": path,
         "calls": 1,
         "threads": 1,
-        **told,
+        **reported,
         "counts": natives,
     }
 
@@ -282,7 +282,7 @@ class Page(html.parser.HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        told = dict(attributes)
+        reported = dict(attributes)
         if tag not in ("meta", "br", "link"):
             self.open.append(tag)
         if tag == "table":
@@ -290,7 +290,7 @@ class Page(html.parser.HTMLParser):
         if tag == "tr":
             self.tables[-1].append(0)
         if tag in ("td", "th"):
-            self.tables[-1][-1] += int(told.get("colspan", 1))
+            self.tables[-1][-1] += int(reported.get("colspan", 1))
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
@@ -310,8 +310,13 @@ def test_counting_from_modules_to_the_three_tables(made):
     stage, done = made
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Fujitsu A64FX" in done.stderr
-    for told in ("L1D_TLB_REFILL", "L1-DTLB miss rate", "GCC, published", "doi.org/10.1145/3569951.3597583"):
-        assert told in done.stdout
+    for reported in (
+        "L1D_TLB_REFILL",
+        "L1-DTLB miss rate",
+        "GCC, published",
+        "doi.org/10.1145/3569951.3597583",
+    ):
+        assert reported in done.stdout
     folder = stage.result()
     result = read_result(folder)
     assert result.skipped == [] and len(result.records) == 3 * (6 + 2) * 2
@@ -431,7 +436,7 @@ def test_each_placement_is_counted(stage: Stage):
     assert found == set(product(("thp", "hugetlbfs"), ("first-touch", "bind:0")))
 
 
-def test_a_crash_in_one_group_is_told_and_the_rest_is_used(stage: Stage):
+def test_a_crash_in_one_group_is_reported_and_the_rest_is_used(stage: Stage):
     crash_on = ZEN4.events["TLB_FLUSHES"].native
     filled(stage, compilers=("gcc-12.2.0",), crash_on=crash_on)
     done = run(stage, "--events", "zen4", "--groups", "tlb,walks", "--rounds", "2")
@@ -447,7 +452,7 @@ def test_a_crash_in_one_group_is_told_and_the_rest_is_used(stage: Stage):
     assert len(list((stage.result() / "logs").iterdir())) == 3
 
 
-def test_refused_events_are_told(stage: Stage):
+def test_refused_events_are_reported(stage: Stage):
     filled(stage, compilers=("gcc-12.2.0",), refused="L1_ITLB_MISS_L2_ITLB_HIT")
     done = run(stage, "--events", "zen4", "--groups", "tlb", "--rounds", "1")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -482,9 +487,9 @@ def test_one_region_of_the_program(stage: Stage):
     assert done.returncode == 0, done.stdout + done.stderr
     values = rows(stage.result() / "counters.csv")
     whole = {r.configuration.hugepages: r for r in read_result(stage.result()).records}["none"]
-    told = next(row for row in values if row["quantity"] == "CYCLES" and row["hugepages"] == "none")
+    reported = next(row for row in values if row["quantity"] == "CYCLES" and row["hugepages"] == "none")
     cycles = whole.counters["CYCLES_NOT_IN_HALT"] / len(whole.seconds.repetitions)
-    assert float(told["value"]) == pytest.approx(cycles / 2, rel=0.2)
+    assert float(reported["value"]) == pytest.approx(cycles / 2, rel=0.2)
 
 
 def test_wrong_wishes(stage: Stage):

@@ -1,4 +1,4 @@
-"""Comparing results of two sessions: what is a change, what is none, and what CI is told."""
+"""Comparing results of two sessions: what is a change, what is none, and what CI reports."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def records(thp: float, base: float = 1.0, rounds: int = 9, seed: int = 1, sprea
 def status(old: list, new: list, **options: Any) -> dict[str, Any]:
     subject = subject_of(kernel(), NONE, THP, SOFTWARE)
     sessions = [session([subject], one, 1) for one in (old, new)]
-    told = {"quantity": "ratio", "threshold": 0.03} | options
-    return {one.cell.measured.label: one for one in changes(sessions[:1], sessions[1], **told)}
+    reported = {"quantity": "ratio", "threshold": 0.03} | options
+    return {one.cell.measured.label: one for one in changes(sessions[:1], sessions[1], **reported)}
 
 
 def test_a_change_of_the_ratio_is_found_whatever_the_session_is_like():
@@ -99,20 +99,20 @@ def test_false_changes_on_recorded_noise_are_those_of_the_guide():
         file, _, *what, _ = name.split("/")
         ways.setdefault((file, *what), []).append(logs)
     subject = subject_of(kernel(), NONE, THP)
-    told = {"ratio 1": 0, "time 1": 0, "time 5": 0}
+    reported = {"ratio 1": 0, "time 1": 0, "time 5": 0}
     count = 0
     for logs in ways.values():
         for _ in range(6):
             dealt = [deal(chance, logs[chance.integers(len(logs))]) for _ in range(6)]
             sessions = [session([subject], one, 1) for one in dealt]
             count += 1
-            for name in told:
+            for name in reported:
                 quantity, olds = name.split()
                 found = changes(sessions[: int(olds)], sessions[5], quantity, 0.0)
-                told[name] += any(
+                reported[name] += any(
                     one.status in ("regression", "improvement") for one in found if one.cell.measured is THP
                 )
-    rates = {name: number / count for name, number in told.items()}
+    rates = {name: number / count for name, number in reported.items()}
     assert rates["ratio 1"] <= 0.03 and rates["time 5"] <= 0.05 < rates["time 1"]
 
 
@@ -209,8 +209,8 @@ def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[
     for one in records(0.9, seed=2):
         if one.run.module in renamed:
             to = renamed[one.run.module]
-            told = varied(one, "configuration", compiler=to.compiler)
-            found.append(varied(told, "run", module=to.module))
+            reported = varied(one, "configuration", compiler=to.compiler)
+            found.append(varied(reported, "run", module=to.module))
     code, text = diff(made("old", records(0.8)), made("new", found, change), "--json")
     data = json.loads(text)
     compilers = next(one for one in data["differences"] if one["name"] == "compilers")

@@ -27,16 +27,16 @@ ANCESTORS = {
 NOISE = [1.0, 1.002, 0.998, 1.001, 0.999, 1.0, 1.0004]
 
 
-def variant(compiler: str = COMPILERS[0], pages: str = "none", **told: str) -> Configuration:
+def variant(compiler: str = COMPILERS[0], pages: str = "none", **given: str) -> Configuration:
     """A configuration as its module tells it; a target is named last in the module's name."""
-    simd = [f"simd-{told['simd']}"] if told.get("simd") else []
-    others = [told[one] for one in ("library", "runtime") if one in told]
+    simd = [f"simd-{given['simd']}"] if given.get("simd") else []
+    others = [given[one] for one in ("library", "runtime") if one in given]
     tail = "-".join(["hardware-regular", *others, *simd])
-    if "target" in told:
-        tail += f"-{told['target']}"
-        told["ancestors"] = ANCESTORS.get(told["target"], "")
+    if "target" in given:
+        tail += f"-{given['target']}"
+        given["ancestors"] = ANCESTORS.get(given["target"], "")
     module = f"pagewise-micro/0.1.0/{compiler}/{pages}/{tail}"
-    return configuration(compiler, (pages, "hardware", "regular"), module=module, **told)
+    return configuration(compiler, (pages, "hardware", "regular"), module=module, **given)
 
 
 def compared(times: dict[Configuration, float], one: Kernel | None = None) -> KernelResult:
@@ -67,16 +67,16 @@ def answer(result: KernelResult, factor: str) -> advice.Answer:
     return next(one for one in advice.answers([result]) if one.factor == factor)
 
 
-def test_a_module_tells_library_width_and_target():
-    told = {f"PAGEWISE_{name.upper()}": "x" for name in Configuration._told()}
-    told |= {"PAGEWISE_HUGEPAGES": "thp", "PAGEWISE_PREFETCH": "hardware", "PAGEWISE_STORES": "regular"}
+def test_a_module_names_library_width_and_target():
+    given = {f"PAGEWISE_{name.upper()}": "x" for name in Configuration._told()}
+    given |= {"PAGEWISE_HUGEPAGES": "thp", "PAGEWISE_PREFETCH": "hardware", "PAGEWISE_STORES": "regular"}
     more = {"PAGEWISE_TARGET": "x86_64_v3", "PAGEWISE_SIMD": "128", "PAGEWISE_LIBRARY": "sleef"}
     more["PAGEWISE_RUNTIME"] = "libomp"
     name = "pagewise-micro/0.1.0/gcc-12.2.0/thp/hardware-regular-sleef-libomp-simd-128-x86_64_v3"
-    read = Configuration.from_environment(name, told | more | {"PAGEWISE_TARGET_ANCESTORS": "x86_64"}, "d")
+    read = Configuration.from_environment(name, given | more | {"PAGEWISE_TARGET_ANCESTORS": "x86_64"}, "d")
     assert name.endswith(f"/{read.label}") and read.plain == "thp/hardware-regular"
     assert Configuration.from_dict(read.to_dict()) == read
-    plain = Configuration.from_environment("p/1/gcc/thp/hardware-regular", told, "d")
+    plain = Configuration.from_environment("p/1/gcc/thp/hardware-regular", given, "d")
     assert plain.label == "thp/hardware-regular"
     assert not {"simd", "ancestors", "library", "runtime"} & set(plain.to_dict())
     assert wording.label(kernel(), read) == "thp simd=128 x86_64_v3"
@@ -105,9 +105,9 @@ def test_what_does_not_feel_the_compiler_does_not_feel_its_target():
 
 def test_a_tuned_build_that_pays():
     found = by_targets({"native": 1.0, "x86_64_v4": 1.0, "x86_64_v3": 1.1, "x86_64_v2": 1.5})
-    told = answer(found, "target")
-    assert (told.lead, told.outcome, told.values) == ("Yes. ", "keep", ("x86_64_v3", "x86_64_v2"))
-    assert advice.headline([found]) == told.text
+    reported = answer(found, "target")
+    assert (reported.lead, reported.outcome, reported.values) == ("Yes. ", "keep", ("x86_64_v3", "x86_64_v2"))
+    assert advice.headline([found]) == reported.text
     means = [(one.value, one.mean.median) for one in choices([found]) if one.factor == "target"]
     assert dict(means) == pytest.approx({"x86_64_v4": 1.0, "x86_64_v3": 1.1, "x86_64_v2": 1.5}, rel=0.01)
     assert "Target" in dict(wording.effect_sentences(found))
@@ -123,12 +123,12 @@ def test_a_tuned_build_that_does_not_pay():
 def test_a_choice_by_kernel_is_neither_yes_nor_no():
     one = by_targets({"native": 1.0, "x86_64_v2": 1.5})
     two = by_targets({"native": 1.0, "x86_64_v2": 0.7}, chase())
-    told = next(found for found in advice.answers([one, two]) if found.factor == "target")
-    assert (told.lead, told.outcome, told.values) == ("", "choose", ("x86_64_v2",))
+    reported = next(found for found in advice.answers([one, two]) if found.factor == "target")
+    assert (reported.lead, reported.outcome, reported.values) == ("", "choose", ("x86_64_v2",))
 
 
 @pytest.mark.parametrize(
-    ("told", "factor", "label"),
+    ("given", "factor", "label"),
     [
         ({"runtime": "libomp"}, "runtime", "none libomp"),
         ({"library": "openblas"}, "library", "none openblas"),
@@ -136,11 +136,11 @@ def test_a_choice_by_kernel_is_neither_yes_nor_no():
         ({"simd": "scalar"}, "simd", "none simd=scalar"),
     ],
 )
-def test_other_dimensions_are_told_in_the_same_way(told, factor, label):
+def test_other_dimensions_are_reported_in_the_same_way(given, factor, label):
     felt = kernel(feels=["compiler", "hugepages", "library", "runtime"])
-    found = compared({variant(): 1.0, variant(**told): 0.5}, felt)
-    given = answer(found, factor)
-    assert (given.outcome, given.values) == ("use", tuple(told.values()))
+    found = compared({variant(): 1.0, variant(**given): 0.5}, felt)
+    reported = answer(found, factor)
+    assert (reported.outcome, reported.values) == ("use", tuple(given.values()))
     (best,) = bests([found])
     assert advice.label_of(best) == label
     assert columns_of(found) == ["none", label]
@@ -148,7 +148,7 @@ def test_other_dimensions_are_told_in_the_same_way(told, factor, label):
     assert [one.factor for one in choices([found])] == [factor]
 
 
-def test_pages_are_told_for_the_baselines_target_alone():
+def test_pages_are_reported_for_the_baselines_target_alone():
     times = {
         variant(pages=pages, target=name): time
         for pages, time in (("none", 1.0), ("thp", 0.8))

@@ -67,8 +67,8 @@ def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]
             yield f"{path} {name}", found
 
 
-def test_every_command_with_json_is_told_with_its_schema():
-    """And the schemas that are told are files."""
+def test_every_command_with_json_is_reported_with_its_schema():
+    """And the schemas that they name are files."""
     table = (ROOT / "docs" / "json.md").read_text()
     have = [
         path

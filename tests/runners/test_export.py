@@ -43,21 +43,21 @@ def keyword(call: ast.Call, name: str) -> object:
     return next(ast.literal_eval(one.value) for one in call.keywords if one.arg == name)
 
 
-def test_every_configuration_that_a_kernel_can_tell_apart_is_an_experiment(
+def test_every_configuration_that_a_kernel_is_sensitive_to_is_an_experiment(
     exported: tuple[Stage, Path],
 ) -> None:
     _, folder = exported
-    told = yaml.safe_load((folder / "configs/ramble.yaml").read_text())["ramble"]
-    triad = told["applications"]["pagewise-triad"]["workloads"]["compare"]["experiments"]
-    chase = told["applications"]["pagewise-chase"]["workloads"]["compare"]["experiments"]
+    reported = yaml.safe_load((folder / "configs/ramble.yaml").read_text())["ramble"]
+    triad = reported["applications"]["pagewise-triad"]["workloads"]["compare"]["experiments"]
+    chase = reported["applications"]["pagewise-chase"]["workloads"]["compare"]["experiments"]
     assert len(triad) == 3
     # It does not feel prefetching.
     assert len(chase) == 2
     thp = triad["gcc-12.2.0_thp_hardware-regular"]
     assert thp["n_repeats"] == "3"
     assert thp["variables"]["configuration"].endswith("gcc-12.2.0/thp/hardware-regular")
-    assert Path(told["variables"]["pagewise"]).name == "pagewise"
-    assert told["variables"]["n_threads"] == 2
+    assert Path(reported["variables"]["pagewise"]).name == "pagewise"
+    assert reported["variables"]["n_threads"] == 2
 
 
 def test_figures_of_merit_are_found_in_what_a_kernel_writes(
@@ -72,15 +72,15 @@ def test_figures_of_merit_are_found_in_what_a_kernel_writes(
         env={f"PAGEWISE_{name}": value for name, value in variables.items()},
         check=True,
     )
-    told, found = json.loads(record.read_text()), calls(folder, "triad")
+    reported, found = json.loads(record.read_text()), calls(folder, "triad")
     values = {}
     for call in found["figure_of_merit"]:
         # Ramble matches line by line, from the beginning.
         match = re.compile(keyword(call, "fom_regex")).match(record.read_text())
         values[ast.literal_eval(call.args[0])] = float(match[keyword(call, "group_name")])
-    assert values["bandwidth_stream_gb_per_s"] == told["metrics"]["bandwidth_stream_gb_per_s"]
-    assert values["huge_coverage"] == told["pages"]["huge_coverage"] == 1.0
-    assert values["populate"] == told["seconds"]["populate"]
+    assert values["bandwidth_stream_gb_per_s"] == reported["metrics"]["bandwidth_stream_gb_per_s"]
+    assert values["huge_coverage"] == reported["pages"]["huge_coverage"] == 1.0
+    assert values["populate"] == reported["seconds"]["populate"]
 
 
 @pytest.mark.parametrize(

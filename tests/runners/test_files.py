@@ -103,8 +103,8 @@ def test_manifest_records_and_logs_stay_in_their_folder(tmp_path: Path, outside:
 
 def test_no_cell_of_a_table_is_a_formula():
     rows: list[list[Any]] = [["=1+1", "+1", "-1", "@x", "\tx", "a=b", -1.5, None]]
-    (told,) = csv.reader(csv_text([], rows).splitlines()[1:])
-    assert told == ["'=1+1", "'+1", "'-1", "'@x", "'\tx", "a=b", "-1.5", ""]
+    (reported,) = csv.reader(csv_text([], rows).splitlines()[1:])
+    assert reported == ["'=1+1", "'+1", "'-1", "'@x", "'\tx", "a=b", "-1.5", ""]
 
 
 EVIL = "</td></svg><script>x</script><img src=x onerror=x>\\input{x}"

@@ -75,7 +75,7 @@ def test_correction_is_that_of_benjamini_and_hochberg():
 
 
 def test_many_comparisons_are_corrected_together():
-    """A difference that one comparison alone would tell is not told among many that show nothing."""
+    """A difference that a single comparison would report is not reported among many that show nothing."""
     others = [configuration(label=("none", kind, "regular")) for kind in ("software", "block", "compiler")]
     rng = np.random.default_rng(34)
     times = {one.module: rng.lognormal(0.0, 0.02, 10) for one in (BASE, THP, *others)}
@@ -117,7 +117,7 @@ def test_two_speeds_are_said():
     assert "1.70" in wording.noise_sentences(kernel(), result.groups[0])[0]
 
 
-def test_a_ratio_that_turns_is_not_told():
+def test_a_ratio_that_turns_is_not_reported():
     """Drift of all alike is taken out by pairing; a ratio that goes from below 1 to above is no verdict."""
     common = np.linspace(1.0, 1.4, 14)
     steady = compared(STEADY[0] * common, STEADY[1] * common, 0.95 * STEADY[2] * common)

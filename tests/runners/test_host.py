@@ -56,7 +56,7 @@ def test_a_machine_as_its_files_tell(tmp_path: Path):
     assert structured(Host, json.loads(json_text(unstructured(host)))) == host
 
 
-def test_a_machine_that_tells_nothing(tmp_path: Path):
+def test_a_machine_that_reports_nothing(tmp_path: Path):
     host = read_host(tmp_path)
     assert host.thp is None and host.pools == () and host.virtual_machine is None
     assert host.smt is None and host.governors is None and host.pmu is False

@@ -129,7 +129,7 @@ def test_pages_for_the_largest_working_set():
     assert pages_needed([("--sweep", "working-set=2MiB,64MiB,4MiB")]) == 32 + MARGIN_PAGES
 
 
-def test_who_is_not_root_is_told(monkeypatch, pool: Pool):
+def test_who_is_not_root_is_reported(monkeypatch, pool: Pool):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(RefusedError, match="only root may reserve"), reserved([pool], 1):
         pytest.fail("the block must not run")
@@ -229,7 +229,7 @@ def test_a_second_comparison_that_reserves_pages_is_refused(pages_before, stage:
     assert int(MACHINE.read_text()) == pages_before
 
 
-def test_a_pool_that_may_not_be_changed_is_told():
+def test_a_pool_that_may_not_be_changed_is_reported():
     """As another user would see it: the file is read-only for real, in a process without root's rights."""
     code = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"

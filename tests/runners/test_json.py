@@ -15,7 +15,7 @@ from stage import TRIAD, Stage
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 
 
-def told(done: subprocess.CompletedProcess[str], schema: str, code: int = 0) -> dict[str, Any]:
+def reported(done: subprocess.CompletedProcess[str], schema: str, code: int = 0) -> dict[str, Any]:
     """What was printed, after it was checked."""
     assert done.returncode == code, done.stderr
     data = json.loads(done.stdout)
@@ -25,20 +25,20 @@ def told(done: subprocess.CompletedProcess[str], schema: str, code: int = 0) -> 
 
 def test_verdicts_of_compare_and_report_are_those_of_the_table(small: Stage):
     done = small.compare("--json", "--rounds", "4", "--no-sweep", "--seed", "5")
-    data = told(done, "verdicts")
+    data = reported(done, "verdicts")
     assert "Noise floor" in done.stderr and data["state"] == "complete"
     rows = [row for one in data["kernels"] for row in one["configurations"] if one["name"] == "triad"]
     thp = next(row for row in rows if row["hugepages"] == "thp")
     assert thp["verdict"] == "faster" and thp["time_ratio"] == pytest.approx(0.8, abs=0.03)
     assert thp["page_size_observed_bytes"] == 2 << 20
-    again = told(small.run("report", data["folder"], "--json"), "verdicts")
+    again = reported(small.run("report", data["folder"], "--json"), "verdicts")
     assert again == data | {"timing": again["timing"], "folder": data["folder"]}
 
 
-def test_a_wrong_result_keeps_its_exit_code_and_is_told(stage: Stage):
+def test_a_wrong_result_keeps_its_exit_code_and_is_reported(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD])
     stage.add("gcc-12.2.0", THP, [TRIAD], mode="check_failed")
-    data = told(stage.compare("--json", "--rounds", "1", "--no-sweep"), "verdicts", code=1)
+    data = reported(stage.compare("--json", "--rounds", "1", "--no-sweep"), "verdicts", code=1)
     [bad] = [row for row in data["kernels"][0]["configurations"] if row["invalid"]]
     assert bad["hugepages"] == "thp" and bad["verdict"] is None and "failed its check" in bad["invalid"]
 
@@ -49,25 +49,25 @@ def test_an_error_leaves_standard_output_empty(stage: Stage):
 
 
 def test_plan_list_doctor_and_survey(small: Stage):
-    plan = told(small.compare("--plan", "--json", "--rounds", "4"), "plan")
+    plan = reported(small.compare("--plan", "--json", "--rounds", "4"), "plan")
     assert (plan["runs"], plan["seconds"]["rounds"], plan["runs_known"]) == (31, None, 0)
     assert [one["runs_a_round"] for one in plan["kernels"]] == [3, 4]
-    catalog = told(small.run("list", "--json"), "catalog")
+    catalog = reported(small.run("list", "--json"), "catalog")
     assert len(catalog["configurations"]) == 3
     assert [kernel["name"] for kernel in catalog["kernels"]] == ["chase", "triad"]
-    assert told(small.run("list", "--json", "kernels", "chase"), "catalog")["configurations"] == []
-    findings = told(small.run("doctor", "--json", "--no-noise"), "findings")
+    assert reported(small.run("list", "--json", "kernels", "chase"), "catalog")["configurations"] == []
+    findings = reported(small.run("doctor", "--json", "--no-noise"), "findings")
     assert findings["ready"] and {"Tools", "Pages", "Machine"} <= {f["topic"] for f in findings["findings"]}
-    survey = told(small.run("list", "policies", "--json", "--", "true"), "survey")
+    survey = reported(small.run("list", "policies", "--json", "--", "true"), "survey")
     lacks = {one["policy"]: one["lack"] for one in survey["policies"]}
     assert survey["program"].endswith("/true") and lacks["none"] is None
     assert "libhugetlbfs" in lacks and len(lacks) == len(survey["policies"])
-    assert told(small.run("list", "policies", "--json"), "survey")["program"] is None
+    assert reported(small.run("list", "policies", "--json"), "survey")["program"] is None
 
 
 def test_a_program_of_the_users_own(stage: Stage):
     arguments = ("--output", str(stage.results), "--policies", "none,reuse", "--rounds", "3")
-    data = told(stage.run("compare", "--json", *arguments, "--", "true"), "verdicts")
+    data = reported(stage.run("compare", "--json", *arguments, "--", "true"), "verdicts")
     assert {row["hugepages"] for row in data["kernels"][0]["configurations"]} == {"none", "reuse"}
     assert {"metrics", "memory"} == set(data["program"])
 
@@ -77,11 +77,11 @@ def test_counts(stage: Stage):
     stage.add("gcc-12.2.0", THP, [TRIAD])
     arguments = ("--output", str(stage.results), "--rounds", "1", "--events", "software")
     done = stage.run("counters", "--json", *arguments)
-    data = told(done, "counts")
+    data = reported(done, "counts")
     assert data["events"] == "software" and "To count" in done.stderr
     assert {row["hugepages"] for row in data["values"]} >= {"none", "thp"}
-    assert told(stage.run("report", "--json", data["folder"]), "counts")["values"] == data["values"]
-    assert told(stage.run("counters", "--plan", "--json", *arguments), "plan")["runs"] == 3
+    assert reported(stage.run("report", "--json", data["folder"]), "counts")["values"] == data["values"]
+    assert reported(stage.run("counters", "--plan", "--json", *arguments), "plan")["runs"] == 3
 
 
 @pytest.mark.parametrize("schema", ["verdicts", "plan", "catalog"])

@@ -89,11 +89,11 @@ def test_memory_that_is_bound_is_that_of_its_nodes(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("room", "taken"), [(None, 64), (84, 64), (83, 32), (42, 32), (41, 16), (21, 16)])
 def test_a_kernel_is_halved_until_it_fits(room: int | None, taken: int):
-    one, told = fitted(kernel(), None if room is None else room * MIB)
+    one, reported = fitted(kernel(), None if room is None else room * MIB)
     size = f"{taken * 1024}KiB" if taken < 64 else "64MiB"
     assert one.arguments == ("--working-set", size, "--repetitions", "5")
     assert one.sweeps[0].arguments[-1] == size
-    assert (told is None) == (taken == 64) and (told is None or told.taken_bytes == taken * MIB)
+    assert (reported is None) == (taken == 64) and (reported is None or reported.taken_bytes == taken * MIB)
 
 
 def test_less_than_a_quarter_is_refused_with_what_to_do():

@@ -90,7 +90,7 @@ def test_a64fx_is_that_of_its_manual() -> None:
     assert find_geometry("a64fx").data["pages"]["base"] == 64 << 10
 
 
-def test_an_unknown_geometry_is_told_with_the_nearest() -> None:
+def test_an_unknown_geometry_is_reported_with_the_nearest() -> None:
     with pytest.raises(SelectionError, match="did you mean zen4"):
         find_geometry("zen5")
     with pytest.raises(SelectionError, match="no such geometry file"):
@@ -389,7 +389,7 @@ def test_a_program_that_enters_no_region_is_refused(build: Path, tmp_path: Path)
 
 
 @needs_tracer
-def test_an_unknown_instruction_is_told(build: Path, tmp_path: Path) -> None:
+def test_an_unknown_instruction_is_reported(build: Path, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="AVX-512"):
         traced(build, "zen4", tmp_path, "avx512", "10", "10")
 
@@ -408,7 +408,9 @@ def fake_qemu(folder: Path, version: str, help_text: str) -> None:
     file.chmod(0o755)
 
 
-def test_a_tracer_that_lacks_or_does_not_fit_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tracer_that_lacks_or_does_not_fit_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SetupError) as raised:
         tracer.find_tracer("x86_64")
@@ -425,15 +427,17 @@ def test_a_tracer_that_lacks_or_does_not_fit_is_told(tmp_path: Path, monkeypatch
     assert tracer.find_tracer("x86_64").name == "qemu-x86_64 7.2.1"
 
 
-def test_doctor_tells_whether_programs_can_be_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_whether_programs_can_be_traced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
     fake_qemu(tmp_path, "version 7.2.1", "-plugin")
-    told = {one.name: one for one in model_findings()}
-    assert told["x86_64 programs"].detail == "can be traced by qemu-x86_64 7.2.1"
-    assert told["aarch64 programs"].state == told["plug-in"].state == "note"
-    assert "apt-get install qemu-user" in told["aarch64 programs"].remedy
-    assert "--build DIR" in told["plug-in"].remedy
+    reported = {one.name: one for one in model_findings()}
+    assert reported["x86_64 programs"].detail == "can be traced by qemu-x86_64 7.2.1"
+    assert reported["aarch64 programs"].state == reported["plug-in"].state == "note"
+    assert "apt-get install qemu-user" in reported["aarch64 programs"].remedy
+    assert "--build DIR" in reported["plug-in"].remedy
     monkeypatch.setenv("PAGEWISE_ROOT", str(ROOT))
     assert {one.name: one.state for one in model_findings()}["plug-in"] == "good"
 
@@ -468,7 +472,7 @@ def record(misses: int, passes: int, **more: Any) -> Record:
         "regions": [{"name": "hydro", "calls": 1, "counts": one}],
         "functions": [],
     }
-    told = {
+    reported = {
         "schema": "pagewise.record/1",
         "kernel": "triad",
         "started": "2026-01-01T00:00:00Z",
@@ -480,7 +484,7 @@ def record(misses: int, passes: int, **more: Any) -> Record:
         "counters": {"unavailable": "emulated"},
         **more,
     }
-    return figures.simulated_record(structured(Record, told), modelled, "qemu-x86_64 7.2.22")
+    return figures.simulated_record(structured(Record, reported), modelled, "qemu-x86_64 7.2.22")
 
 
 def test_a_modelled_record_holds_nothing_measured() -> None:
@@ -648,21 +652,23 @@ def test_a_program_without_marks_is_modelled_whole(build: Path, tmp_path: Path) 
     program = ("--", shutil.which("true") or "/bin/true")
     done = invoked(tmp_path, "--build", str(build), "--json", *program)
     assert done.exception is None, done.output
-    told = json.loads(done.stdout)
-    assert faults("modelled", told) == [] and told["program"] == "true"
-    (one,) = told["policies"]
-    assert one["modelled"]["geometry"] == told["geometry"] and one["notes"]
+    reported = json.loads(done.stdout)
+    assert faults("modelled", reported) == [] and reported["program"] == "true"
+    (one,) = reported["policies"]
+    assert one["modelled"]["geometry"] == reported["geometry"] and one["notes"]
 
 
 @needs_tracer
-def test_a_program_of_ones_own_is_told_no_policy(build: Path, tmp_path: Path) -> None:
-    for policies, told in (("fjmpg,thp", "policy thp"), ("hug", "did you mean huge?")):
+def test_a_users_program_takes_no_policy(build: Path, tmp_path: Path) -> None:
+    for policies, reported in (("fjmpg,thp", "policy thp"), ("hug", "did you mean huge?")):
         done = invoked(tmp_path, "--build", str(build), "--policies", policies, "--", str(build / "walk"))
-        assert isinstance(done.exception, SelectionError) and told in str(done.exception)
+        assert isinstance(done.exception, SelectionError) and reported in str(done.exception)
     assert not list(tmp_path.iterdir())
 
 
-def test_an_unknown_kernel_is_told_with_the_nearest(build: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_an_unknown_kernel_is_reported_with_the_nearest(
+    build: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.setenv("PAGEWISE_ROOT", str(ROOT))
     done = invoked(tmp_path, "--build", str(build), "pointer_chas")
     assert isinstance(done.exception, SelectionError)

@@ -59,19 +59,19 @@ def test_a_node_that_is_a_tenth_slower_is_found_where_others_differ_by_half_a_pe
     rng = np.random.default_rng(7)
 
     def is_found() -> bool:
-        told = partition(rng, nodes, 4, 0.005)
-        for by_node in told.values():
+        reported = partition(rng, nodes, 4, 0.005)
+        for by_node in reported.values():
             by_node["n2"] = Measured(1.1 * by_node["n2"].value)
-        return {one.node for one in away(told)} == {"n2"}
+        return {one.node for one in away(reported)} == {"n2"}
 
     assert share(is_found() for _ in range(100)) >= found_at_least
 
 
 def test_a_quarter_of_bad_nodes_does_not_hide_itself() -> None:
     rng = np.random.default_rng(11)
-    told = partition(rng, 40, 1, 0.005)[quantity(0)]
+    reported = partition(rng, 40, 1, 0.005)[quantity(0)]
     bad = {f"n{number}" for number in range(10)}
-    slowed = {name: Measured(one.value * (1.15 if name in bad else 1.0)) for name, one in told.items()}
+    slowed = {name: Measured(one.value * (1.15 if name in bad else 1.0)) for name, one in reported.items()}
     assert {one.node for one in away({TIME: slowed})} == bad
 
 
@@ -114,7 +114,7 @@ def test_the_error_of_a_median_is_that_of_normal_rounds() -> None:
     assert float(np.median(errors)) == pytest.approx(true, rel=0.15)
 
 
-def test_two_kinds_of_nodes_are_told() -> None:
+def test_two_kinds_of_nodes_are_reported() -> None:
     rng = np.random.default_rng(9)
     values = np.exp(np.concatenate([rng.normal(0.0, 0.005, 12), rng.normal(math.log(1.5), 0.005, 8)]))
     found = population(TIME, {f"n{number}": Measured(float(one)) for number, one in enumerate(values)})
@@ -123,7 +123,7 @@ def test_two_kinds_of_nodes_are_told() -> None:
     assert found.two.slow_share == pytest.approx(0.4)
 
 
-def test_facts_that_differ_are_told_with_their_nodes() -> None:
+def test_facts_that_differ_are_reported_with_their_nodes() -> None:
     nodes = {f"n{number}": host_facts(a_host()) for number in range(4)}
     nodes["n9"] = host_facts(a_host(thp=Thp("never", "madvise", {}), kernel="5.14"))
     found = {one.fact: one for one in differences(nodes)}
@@ -201,7 +201,7 @@ def test_what_is_found_follows_its_schema(tmp_path: Path) -> None:
         differences=tuple(differences({"n1": {"SMT": "on"}, "n2": {"SMT": "off"}})),
         unreadable={"n4": "no manifest.json"},
     )
-    told = rendered.render(cluster.view(found).data)
-    assert faults("cluster-report", told) == []
-    assert [(one["node"], one["factor"]) for one in told["away"]] == [("n0", pytest.approx(1.2))]
-    assert told["differences"][0]["usual"] is None and told["nodes"][0]["state"] == "missing"
+    reported = rendered.render(cluster.view(found).data)
+    assert faults("cluster-report", reported) == []
+    assert [(one["node"], one["factor"]) for one in reported["away"]] == [("n0", pytest.approx(1.2))]
+    assert reported["differences"][0]["usual"] is None and reported["nodes"][0]["state"] == "missing"

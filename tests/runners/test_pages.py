@@ -1,4 +1,4 @@
-"""Page sizes told at run time, and the switches of transparent huge pages."""
+"""Page sizes chosen at run time, and the switches of transparent huge pages."""
 
 from __future__ import annotations
 
@@ -69,31 +69,31 @@ def test_each_configuration_of_the_kind_gets_a_further_cell():
     assert order == ["none", "thp", "thp:64k", "hugetlbfs", "hugetlbfs:1g"]
 
 
-def test_a_cell_of_merged_configurations_gets_one_and_a_kernel_that_feels_no_pages_none():
+def test_a_cell_of_merged_configurations_gets_one_and_a_kernel_insensitive_to_pages_none():
     assert len(planned(chase()).cells) == 6 + 4
     assert len(next(cell for cell in planned(chase()).cells if cell.pages).stands_for) == 4
     assert not any(cell.pages for cell in planned(kernel(feels=["compiler", "prefetch"])).cells)
 
 
-def test_the_runs_are_told_the_policy_and_once_a_round():
+def test_the_runs_get_the_policy_once_per_round():
     steps = order_of_round([planned()], 1, 1)
     assert len(steps) == 42
     for step in [*steps, *order_of_sweeps([planned()], 1)]:
-        told = ("--pages", step.cell.pages) if step.cell.pages else ()
-        assert step.arguments[-2:] == told or (not told and "--pages" not in step.arguments)
+        reported = ("--pages", step.cell.pages) if step.cell.pages else ()
+        assert step.arguments[-2:] == reported or (not reported and "--pages" not in step.arguments)
 
 
-def test_the_manifest_tells_the_cells_back():
+def test_cells_are_read_back_from_the_manifest():
     one = planned()
     again = Subject.from_dict(json.loads(json.dumps(one.to_dict())), {c.module: c for c in ALL})
     assert again.cells == one.cells
 
 
-def test_rows_are_told_apart_and_pages_must_be_those_that_were_told():
+def test_rows_are_distinguished_and_pages_must_be_those_requested():
     base, built = configuration(), configuration(label=THP)
     one = subject(kernel(), [base, built], "none/hardware-regular", ("thp:64k",))
 
-    def told(number: int, policy: str, size: int) -> Record:
+    def reported(number: int, policy: str, size: int) -> Record:
         made = varied(record(built, 0.9, number=number), "run", pages="thp:64k")
         return varied(
             made,
@@ -107,7 +107,7 @@ def test_rows_are_told_apart_and_pages_must_be_those_that_were_told():
     def rows(policy: str, size: int) -> dict:
         made = [r for n in range(1, 6) for r in (record(base, 1.0, number=n), record(built, 0.8, number=n))]
         made += [record(base, 1.0, number=n, series="aa") for n in range(1, 6)]
-        made += [told(number, policy, size) for number in range(1, 6)]
+        made += [reported(number, policy, size) for number in range(1, 6)]
         group = analyse([one], made, 1)[0].groups[0]
         return {row.cell.measured.hugepages: row for row in (*group.ranked, *group.unranked)}
 
@@ -200,7 +200,7 @@ def test_a_kernel_without_sizes_has_one_switch(machine: Path):
     assert [switch.file for switch in switches_needed(["thp"], machine)] == [machine / FOLDER / "enabled"]
 
 
-def test_a_size_that_the_kernel_lacks(machine: Path):
+def test_a_size_that_the_kernel_does_not_support(machine: Path):
     with pytest.raises(RefusedError, match="no transparent huge pages of this size"):
         switches_needed(["thp:32k"], machine)
 
@@ -215,7 +215,7 @@ def test_a_signal_puts_the_switches_back_and_a_second_one_does_not_hinder(machin
     assert words(machine) == ["madvise", "never", "inherit"]
 
 
-def test_who_is_not_root_is_told(monkeypatch):
+def test_who_is_not_root_is_reported(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(thp, "switches_needed", lambda policies, root: [Switch(MACHINE)])
     with pytest.raises(RefusedError, match="only root") as caught, switched_on(["thp:64k"]):

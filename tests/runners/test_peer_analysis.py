@@ -149,7 +149,7 @@ def test_answers_allow_for_their_number():
     assert answers([near, *noise])[0] == "inconclusive"
 
 
-def test_the_two_modes_of_a_machine_are_told_apart():
+def test_the_two_modes_of_a_machine_are_distinguished():
     assert split([45, 46, 44, 78, 79]) == pytest.approx(math.sqrt(46 * 78))
     assert split([45, 46, 47, 48]) is None
     assert split([45, 46, 47, 78]) is None
@@ -188,7 +188,7 @@ def test_a_wrong_result_spoils_a_candidate_and_wrong_pages_a_run():
     assert row.ours.candidate == OURS["llvm"] and "failed its check" in row.notes[0]
 
 
-def test_a_side_without_figures_is_told_with_the_reason():
+def test_a_side_without_figures_is_reported_with_the_reason():
     samples = [
         *series(TRIAD, OURS["gcc"], steady(9.0)),
         sample(TRIAD, THEIRS, 0, None, "trial", reason="no rate"),

@@ -47,7 +47,7 @@ def test_outputs_that_are_cut_are_refused(name, ask, file, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "ask", "file", "change", "told"),
+    ("name", "ask", "file", "change", "reported"),
     [
         ("likwid-bench", Ask("triad_avx", 1), "likwid-bench.txt", ("x", "x"), "asked for triad_avx"),
         ("likwid-bench", TRUE[0][1], "likwid-bench.txt", ("10935.91", "0.00"), "0.00 MByte/s"),
@@ -66,9 +66,9 @@ def test_outputs_that_are_cut_are_refused(name, ask, file, value):
         ("fftw", Ask("2048", 65536), "fftw.txt", ("x", "x"), "does not tell of transform 2048 numbers"),
     ],
 )
-def test_wrong_results_are_refused_with_the_reason(name, ask, file, change, told):
+def test_wrong_results_are_refused_with_the_reason(name, ask, file, change, reported):
     text = (OUTPUTS / file).read_text()
-    with pytest.raises(UnreadableError, match=re.escape(told)):
+    with pytest.raises(UnreadableError, match=re.escape(reported)):
         PEERS[name].value(text.replace(*change), ask)
 
 

@@ -81,9 +81,12 @@ def test_a_comparison_with_a_peer_from_finding_to_files(alone: Stage):
     assert float(rows["all"]["speedup"]) == pytest.approx(1.0, abs=0.03)
     assert rows["all"]["theirs_candidate"] == "likwid-bench triad_mem_avx_fma"
     assert rows["llvm"]["answer"] == "not met" and rows["gcc"]["kernel"] == "schoenauer_triad"
-    told, taken = measured(alone)
-    assert told["state"] == "complete" and told["rounds_done"] == 4
-    assert told["placement"]["cpus"] and len(told["peers"]["programs"]["likwid-bench"][0]["sha256"]) == 64
+    reported, taken = measured(alone)
+    assert reported["state"] == "complete" and reported["rounds_done"] == 4
+    assert (
+        reported["placement"]["cpus"]
+        and len(reported["peers"]["programs"]["likwid-bench"][0]["sha256"]) == 64
+    )
     assert {s.series for s in taken} == {"trial", "compare", "aa"}
     assert not any("triad_sp" in s.candidate.label for s in taken)
     assert [s.series for s in taken if s.candidate.label == "likwid-bench triad"] == ["trial"]
@@ -103,7 +106,7 @@ def test_a_comparison_with_a_peer_from_finding_to_files(alone: Stage):
         ("hang", "ended after 0.5 s"),
     ],
 )
-def test_a_peer_that_does_not_work_is_told_and_is_a_fault(alone: Stage, mode: str, reason: str):
+def test_a_peer_that_does_not_work_is_reported_and_is_a_fault(alone: Stage, mode: str, reason: str):
     install(alone, mode)
     done = peers(alone, "--rounds", "1", "--timeout", "0.5")
     assert done.returncode == 1
@@ -127,8 +130,8 @@ def test_a_peer_that_is_replaced_during_the_session_has_no_figure(alone: Stage):
     program.write_text(program.read_text() + "\n".join(lines) + "\n")
     done = peers(alone, "--rounds", "4", "--json")
     assert done.returncode == 1
-    told, taken = measured(alone)
-    changed = {entry["module"] for entry in told["changed_files"]}
+    reported, taken = measured(alone)
+    changed = {entry["module"] for entry in reported["changed_files"]}
     assert changed and all(label.startswith("likwid-bench") for label in changed)
     theirs = [sample for sample in taken if sample.candidate.label in changed]
     assert theirs and {sample.value for sample in theirs} == {None}
@@ -151,7 +154,7 @@ def test_figures_that_were_edited_are_not_collected(alone: Stage):
     assert listed["altered"] is not None
 
 
-def test_a_peer_that_does_not_start_is_told(alone: Stage):
+def test_a_peer_that_does_not_start_is_reported(alone: Stage):
     install(alone)
     program = alone.folder / "peers" / "likwid-bench"
     program.write_text("#!/nonexistent\n")
@@ -159,7 +162,7 @@ def test_a_peer_that_does_not_start_is_told(alone: Stage):
     assert done.returncode == 1 and "it cannot be run: No such file or directory" in done.stdout
 
 
-def test_peers_and_kernels_that_are_not_here_are_told_and_no_fault(alone: Stage):
+def test_peers_and_kernels_that_are_not_here_are_reported_and_no_fault(alone: Stage):
     once = ("peers", "--output", str(alone.results), "--rounds", "1", "--kernels")
     done = alone.run(*once, f"{ONE},transpose")
     assert done.returncode == 0, done.stderr
@@ -174,26 +177,26 @@ def test_a_broken_kernel_is_not_compared(alone: Stage):
     alone.add("nag-7", ("none", "hardware", "regular"), [KERNEL], mode="check_failed")
     done = peers(alone, "--rounds", "1", "--json")
     assert done.returncode == 1
-    told = json.loads(done.stdout)
-    assert told["schema"] == "pagewise.peer-verdicts/1" and faults("peer-verdicts", told) == []
-    assert Path(told["folder"]) == alone.result() and told["rounds_done"] == 1
-    assert {one["scope"] for one in told["comparisons"] if one["missing"]} == {"nag"}
+    reported = json.loads(done.stdout)
+    assert reported["schema"] == "pagewise.peer-verdicts/1" and faults("peer-verdicts", reported) == []
+    assert Path(reported["folder"]) == alone.result() and reported["rounds_done"] == 1
+    assert {one["scope"] for one in reported["comparisons"] if one["missing"]} == {"nag"}
     rows = {row["scope"]: row for row in csv.DictReader((alone.result() / "peers.csv").open())}
     assert rows["nag"]["missing"] and rows["all"]["speedup"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "reported"),
     [
         (("--peers", "hpcc"), 3, "the peer hpcc is not here: no program hpcc"),
         (("--peers", "streem"), 2, "no peer is called streem"),
         (("--kernels", "nothing", "--peers", "likwid-bench"), 2, "no comparison fits"),
     ],
 )
-def test_what_is_asked_for_by_name_must_be_there(alone: Stage, arguments, code, told):
+def test_what_is_asked_for_by_name_must_be_there(alone: Stage, arguments, code, reported):
     install(alone)
     done = alone.run("peers", "--output", str(alone.results), *arguments)
-    assert done.returncode == code and told in done.stderr
+    assert done.returncode == code and reported in done.stderr
     assert not alone.results.exists()
 
 
@@ -215,8 +218,8 @@ def test_an_interrupt_keeps_what_was_measured_and_ends_the_peer(alone: Stage):
     said, faults = process.communicate(timeout=60)
     assert process.returncode == 130 and "interrupted: the above is what was measured" in faults
     assert "schoenauer_triad against likwid-bench" in said
-    told, _ = measured(alone)
-    assert told["state"] == "interrupted" and told["rounds_done"] >= 2
+    reported, _ = measured(alone)
+    assert reported["state"] == "interrupted" and reported["rounds_done"] >= 2
 
 
 def test_an_interrupted_comparison_is_resumed(alone: Stage):
@@ -226,8 +229,8 @@ def test_an_interrupted_comparison_is_resumed(alone: Stage):
     assert before.manifest["state"] == "interrupted"
     done = alone.run("peers", "--resume", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
-    told, taken = measured(alone)
-    assert told["state"] == "complete" and told["rounds_done"] == 4 and len(told["breaks"]) == 1
+    reported, taken = measured(alone)
+    assert reported["state"] == "complete" and reported["rounds_done"] == 4 and len(reported["breaks"]) == 1
     assert list(alone.results.iterdir()) == [folder]
     made = Counter((s.candidate.label, s.series, s.round) for s in taken)
     assert set(made.values()) == {1}, "trial runs too are made once"
@@ -288,7 +291,7 @@ def test_every_command_reads_such_a_result(alone: Stage):
 
 
 @pytest.mark.parametrize("found", [True, False])
-def test_a_kernel_stands_against_direct_calls_of_the_library_that_it_tells(alone: Stage, found: bool):
+def test_a_kernel_stands_against_direct_calls_of_the_library_that_it_uses(alone: Stage, found: bool):
     """A stand-in kernel; the true program of direct calls, compiled on the way, and the true library."""
     for name in ("cc", "as", "ld"):
         (alone.folder / "tools" / name).symlink_to(shutil.which(name))
@@ -298,8 +301,8 @@ def test_a_kernel_stands_against_direct_calls_of_the_library_that_it_tells(alone
     alone.add("gcc-12.2.0", where, [DGEMM], library="netlib-lapack", library_file=file)
     chosen = ("--kernels", "dgemm", "--rounds", "2")
     done = alone.run("peers", "--output", str(alone.results), *chosen)
-    told, taken = measured(alone)
-    assert told["peers"]["libraries"] == {"netlib-lapack": file}
+    reported, taken = measured(alone)
+    assert reported["peers"]["libraries"] == {"netlib-lapack": file}
     (row,) = csv.DictReader((alone.result() / "peers.csv").open())
     assert row["comparison"] == "dgemm/250 rows/cblas/netlib-lapack" and row["unit"] == "Gflop/s"
     if not found:
@@ -312,7 +315,7 @@ def test_a_kernel_stands_against_direct_calls_of_the_library_that_it_tells(alone
     assert all("--rows" in s.command for s in ours) and all(file in s.command for s in theirs)
 
 
-def test_a_library_that_is_not_here_is_told_and_no_fault(alone: Stage):
+def test_a_library_that_is_not_here_is_reported_and_no_fault(alone: Stage):
     done = alone.run("peers", "--output", str(alone.results), "--kernels", "fft", "--rounds", "1")
     assert done.returncode == 0 and "fftw is not here" in done.stdout
     assert "missing: fftw           no C compiler" in done.stderr

@@ -130,7 +130,7 @@ def test_several_placements_each_once():
 
 
 @pytest.mark.parametrize(
-    ("policy", "told", "nodes"),
+    ("policy", "reported", "nodes"),
     [
         ("first-touch", "default", (0, 2)),
         ("local", "local", (0, 2)),
@@ -140,9 +140,9 @@ def test_several_placements_each_once():
         ("interleave:2-3", "interleave:2-3", (2, 3)),
     ],
 )
-def test_policies_of_memory(policy, told, nodes):
+def test_policies_of_memory(policy, reported, nodes):
     (found,) = placements(2, Where(("scatter",), memory=(policy,)), machine(XEON))
-    assert (found.memory.reported, found.nodes) == (told, nodes)
+    assert (found.memory.reported, found.nodes) == (reported, nodes)
 
 
 def test_openmp_gets_the_cpu_of_each_thread():
@@ -219,9 +219,9 @@ def test_a_process_has_the_cpus_and_the_policy_it_was_started_with(policy: str):
     with placed.bound():
         command = [sys.executable, "-c", _CHILD]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
-    told = had_by(process.pid)
+    reported = had_by(process.pid)
     child, _ = process.communicate(b"\n")
-    assert told == ProcessPlacement((last,), policy)
+    assert reported == ProcessPlacement((last,), policy)
     assert child.decode().split() == [str(last), policy]
     assert (os.sched_getaffinity(0), numa.policy_of(os.getpid())) == before
     assert had_by(process.pid) == ProcessPlacement(None, None)
@@ -242,7 +242,7 @@ def test_a_policy_that_the_kernel_refuses():
 
 
 def test_a_policy_of_ours_is_handed_on():
-    """Under numactl, or a batch system's, what was not asked for otherwise is kept and told."""
+    """Under numactl, or a batch system's, what was not asked for otherwise is kept and reported."""
     bound = numa.Memory("interleave:0", "interleave:0", 3, (0,))
     with bound.applied():
         (kept,) = placements(1)
@@ -255,7 +255,7 @@ def test_a_policy_of_ours_is_handed_on():
 
 
 @pytest.mark.parametrize(
-    ("cpus", "memory", "ran_on", "told"),
+    ("cpus", "memory", "ran_on", "reported"),
     [
         ([1, 0], "default", [0, 1], None),
         (None, None, [1], None),
@@ -265,11 +265,13 @@ def test_a_policy_of_ours_is_handed_on():
         ([0, 1], "default", [1, 1], "2 threads ran on CPU 1 alone"),
     ],
 )
-def test_a_run_that_was_placed_otherwise_is_not_ranked(cpus, memory, ran_on, told):
+def test_a_run_that_was_placed_otherwise_is_not_ranked(cpus, memory, ran_on, reported):
     bound = Placement(2, (0, 1)).binding(ProcessPlacement(cpus and tuple(cpus), memory))
     made = varied(record(configuration(), 1.0), "placement", threads=len(ran_on), cpus=ran_on)
     reason = invalid_reason(varied(made, "run", bound=unstructured(bound)))
-    assert reason is None if told is None else reason.startswith("wrong placement: ") and told in reason
+    assert (
+        reason is None if reported is None else reason.startswith("wrong placement: ") and reported in reason
+    )
 
 
 def test_without_hwloc_or_its_topology(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

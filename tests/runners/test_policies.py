@@ -28,9 +28,9 @@ def rounds(one, **changes):
     for number in range(1, 6):
         drift = 1.0 + number / 5
         passes = changes.get("passes_per_repetition", 1)
-        told = record(one, SECONDS[one] * drift, number=number, passes_per_repetition=passes)
-        told = varied(told, "page_faults", compute_minor=FAULTS[one] - 1)
-        made.append(structured(Record, {**unstructured(told), **changes}))
+        reported = record(one, SECONDS[one] * drift, number=number, passes_per_repetition=passes)
+        reported = varied(reported, "page_faults", compute_minor=FAULTS[one] - 1)
+        made.append(structured(Record, {**unstructured(reported), **changes}))
     return made
 
 
@@ -92,15 +92,15 @@ def test_invalid_runs_are_not_compared():
     assert ratios(analysed(*rounds(BASE), *rounds(THP), bad, configurations=(BASE, THP))) == {}
 
 
-def test_a_program_of_several_tests_tells_them_apart_by_its_runs():
+def test_a_program_of_several_tests_reports_them_apart_by_its_runs():
     one, other = kernel(), kernel(name="other")
-    told = [
+    reported = [
         varied(made, "run", kernel=name)
         for name in (one.name, other.name)
         for made in (*rounds(BASE), *rounds(THP))
         if not (name == other.name and made.configuration.hugepages == "thp")
     ]
-    found = analyse([subject_of(one, BASE, THP), subject_of(other, BASE, THP)], told, seed=1)
+    found = analyse([subject_of(one, BASE, THP), subject_of(other, BASE, THP)], reported, seed=1)
     assert found[0].by_policy and not found[1].by_policy
     assert found[1].groups[0].unranked
 

@@ -143,7 +143,7 @@ class SilentMsr(Msr):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def test_a_refused_write_is_told_and_the_others_are_put_back(tmp_path: Path, monkeypatch):
+def test_a_refused_write_is_reported_and_the_others_are_put_back(tmp_path: Path, monkeypatch):
     root = machine(tmp_path, values=(1, 1))
     monkeypatch.setattr(prefetchers, "Msr", RefusingMsr)
     control = find_control(["off"], {0, 1}, root)
@@ -156,7 +156,7 @@ def test_a_refused_write_is_told_and_the_others_are_put_back(tmp_path: Path, mon
     assert registers(root) == [1, 1]
 
 
-def test_a_value_that_does_not_stick_is_told_and_the_others_are_put_back(tmp_path: Path, monkeypatch):
+def test_a_value_that_does_not_stick_is_reported_and_the_others_are_put_back(tmp_path: Path, monkeypatch):
     root = machine(tmp_path)
     monkeypatch.setattr(prefetchers, "Msr", StubbornMsr)
     control = find_control(["off"], {0, 1}, root)
@@ -169,14 +169,14 @@ def test_a_value_that_does_not_stick_is_told_and_the_others_are_put_back(tmp_pat
     assert registers(root) == [0, 0]
 
 
-def test_a_register_that_is_not_there_is_told(tmp_path: Path, monkeypatch):
+def test_a_register_that_is_not_there_is_reported(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(prefetchers, "Msr", SilentMsr)
     with pytest.raises(RefusedError, match="cannot be read: Input/output error") as caught:
         find_control(["off"], {0}, machine(tmp_path))
     assert "bare machine" in str(caught.value)
 
 
-def test_a_machine_without_the_device_is_told(tmp_path: Path):
+def test_a_machine_without_the_device_is_reported(tmp_path: Path):
     with pytest.raises(RefusedError, match="there is no msr device") as caught:
         find_control(["off"], {0}, cpuinfo(tmp_path, XEON))
     assert "modprobe msr" in str(caught.value) and "virtual machine" not in str(caught.value)
@@ -185,14 +185,14 @@ def test_a_machine_without_the_device_is_told(tmp_path: Path):
 
 
 @pytest.mark.parametrize("processor", [HYBRID, ZEN2, ("RiscyVendor", 6, 0x55, "x")])
-def test_an_unknown_processor_is_told_and_not_touched(tmp_path: Path, processor):
+def test_an_unknown_processor_is_reported_and_not_touched(tmp_path: Path, processor):
     root = machine(tmp_path, processor)
     with pytest.raises(RefusedError, match="not documented") as caught:
         find_control(["off"], {0}, root)
     assert processor[3] in str(caught.value) and "docs/prefetchers.md" in str(caught.value)
 
 
-def test_an_unknown_name_is_told_with_those_there(tmp_path: Path):
+def test_an_unknown_name_is_reported_with_those_there(tmp_path: Path):
     with pytest.raises(SelectionError, match="no prefetcher l1-stream") as caught:
         find_control(["l1-stream", "dcu-ip"], {0}, machine(tmp_path))
     assert "some of: l2-hardware, l2-adjacent, dcu-streamer, dcu-ip" in str(caught.value)
@@ -285,7 +285,7 @@ def test_doctor_says_whether_it_can_be_done(tmp_path: Path):
     assert bad.state == "note" and "no msr device" in bad.detail and "modprobe msr" in bad.remedy
 
 
-def test_a_comparison_has_them_off_and_tells_it(stage: Stage, monkeypatch):
+def test_a_comparison_has_them_off_and_reports_it(stage: Stage, monkeypatch):
     cpus = sorted(os.sched_getaffinity(0))
     root = machine(stage.folder / "root", values=(4,) * (max(cpus) + 1))
     watched = stage.folder / "watched"
@@ -314,8 +314,8 @@ def test_a_comparison_has_them_off_and_tells_it(stage: Stage, monkeypatch):
     assert set(watched.read_text().splitlines()) == {"[15]" if used == set(cpus) else "[4, 15]"}
     assert set(registers(root)) == {4}
     result = read_result(stage.result())
-    told = result.manifest["prefetchers"]
-    assert told["off"][0] == "l2-hardware" and {one["cpu"] for one in told["before"]} == used
+    reported = result.manifest["prefetchers"]
+    assert reported["off"][0] == "l2-hardware" and {one["cpu"] for one in reported["before"]} == used
     assert any("l2-hardware" in note for note in notes(result))
 
 

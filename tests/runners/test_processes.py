@@ -141,13 +141,13 @@ def test_records_and_reports_have_what_runs_left(stage: Stage, command: str, end
     else:
         more += ["--rounds", "1", "--policies", "none", "--output", str(stage.results), "--json"]
         done = stage.run("compare", *more, "--", str(daemon))
-    told = json.loads(done.stdout)
+    reported = json.loads(done.stdout)
     records = [json.loads(line) for line in (stage.result() / "records.jsonl").read_text().splitlines()]
     left = [one for record in records for one in record["run"].get("left_behind", ())]
     try:
         assert left and [one["ended"] for one in left] == [ending] * len(left)
         assert [is_there(one["pid"]) for one in left] == [not ending] * len(left)
-        assert any("--end-leftovers" in note for note in told["notes"]) != ending
+        assert any("--end-leftovers" in note for note in reported["notes"]) != ending
     finally:
         for one in left:
             with suppress(ProcessLookupError):

@@ -90,8 +90,8 @@ class Own:
         return found
 
     def reason(self, policy: str) -> str:
-        told = next(one for one in self.records() if one.configuration.hugepages == policy)
-        return told.failure.message
+        reported = next(one for one in self.records() if one.configuration.hugepages == policy)
+        return reported.failure.message
 
 
 @needs_thp
@@ -108,8 +108,8 @@ def test_a_program_with_a_large_array(own: Own):
         assert one.metrics["rate"] == 1.5 and one.validation.passed
         assert one.program.full_samples >= 3 and one.program.processes == 1
     assert len(own.records("aa")) == 3 and len(own.records("trial")) == 4
-    for told in ("Memory by kind", "anonymous", "rate [GB/s]", "2 MiB"):
-        assert told in done.stdout
+    for reported in ("Memory by kind", "anonymous", "rate [GB/s]", "2 MiB"):
+        assert reported in done.stdout
     folder = own.stage.result()
     assert folder.name.endswith("-large")
     page = (folder / "report.html").read_text()
@@ -124,8 +124,8 @@ def test_a_program_with_a_large_array(own: Own):
     memory = list(csv.DictReader((folder / "memory.csv").open()))
     heap = next(row for row in memory if row["hugepages"] == "reuse+glibc" and row["kind"] == "heap")
     assert int(heap["peak_bytes"]) >= 60 << 20 and float(heap["mean_coverage"]) > 0.8
-    told = json.loads((folder / "manifest.json").read_text())["program"]
-    assert told["sha256"] == own.records()[0].run.hash and told["c_library"] == "glibc"
+    reported = json.loads((folder / "manifest.json").read_text())["program"]
+    assert reported["sha256"] == own.records()[0].run.hash and reported["c_library"] == "glibc"
     again = own.stage.run("report", str(folder))
     assert again.returncode == 0 and "Memory by kind" in again.stdout, again.stderr
 
@@ -187,7 +187,7 @@ def test_a_static_program_gets_what_its_own_glibc_knows_and_the_rest_is_refused(
 
 
 @needs_thp
-def test_a_program_too_short_to_sample_is_proved_by_an_untimed_run(own: Own):
+def test_a_program_too_short_to_sample_is_verified_in_an_untimed_run(own: Own):
     # As rarely as this no timed run is seen often enough.
     done = own.run("--policies", "none,glibc", "--rounds", "1", "--sample-interval", "60", way="short")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -195,7 +195,7 @@ def test_a_program_too_short_to_sample_is_proved_by_an_untimed_run(own: Own):
     assert all("untimed run" in one.program.method for one in own.records())
 
 
-def test_an_empty_pool_is_told_before_anything_is_run(own: Own):
+def test_an_empty_pool_is_reported_before_anything_is_run(own: Own):
     if int(POOL.read_text()) > 0:
         pytest.skip("this machine has a pool")
     done = own.run("--policies", "none,hugetlbfs", "--rounds", "1")
@@ -206,7 +206,7 @@ def test_an_empty_pool_is_told_before_anything_is_run(own: Own):
     assert refused_run.run.wall_seconds is None
 
 
-def test_a_wrong_result_is_told_once_with_its_output_and_is_not_ranked(own: Own):
+def test_a_wrong_result_is_reported_once_with_its_output_and_is_not_ranked(own: Own):
     done = own.run("--policies", "none,reuse", "--rounds", "2", "--check", "PASSED")
     assert done.returncode == 1, done.stdout + done.stderr
     assert own.statuses() == {"none": {"check_failed"}, "reuse": {"check_failed"}}
@@ -270,7 +270,7 @@ def test_the_environment_is_the_users_less_what_is_a_policy(own: Own):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["--", "no-such-program"], "there is no such program"),
         (["--"], "no program after --"),
@@ -282,19 +282,19 @@ def test_the_environment_is_the_users_less_what_is_a_policy(own: Own):
         (["--threads", "4000", "--", "true"], "4000 threads were asked for"),
     ],
 )
-def test_wrong_usage_is_told_before_anything_is_run(own: Own, arguments: list[str], told: str):
+def test_wrong_usage_is_reported_before_anything_is_run(own: Own, arguments: list[str], reported: str):
     done = own.stage.run("compare", "--output", str(own.stage.results), *arguments)
-    assert done.returncode == 2 and told in done.stderr
+    assert done.returncode == 2 and reported in done.stderr
     assert not own.stage.results.exists()
 
 
 def test_what_may_not_be_run_and_what_is_no_program(own: Own):
     plain = own.folder / "plain"
     plain.write_text("text")
-    for mode, told in ((0o644, "may not be run"), (0o755, "neither an ELF program nor a script")):
+    for mode, reported in ((0o644, "may not be run"), (0o755, "neither an ELF program nor a script")):
         plain.chmod(mode)
         done = own.stage.run("compare", "--", "./plain")
-        assert done.returncode == 2 and told in done.stderr
+        assert done.returncode == 2 and reported in done.stderr
 
 
 def test_the_list_of_policies_and_what_a_program_can_have(own: Own):

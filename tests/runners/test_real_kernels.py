@@ -165,9 +165,9 @@ def test_a_setting_that_changes_during_the_session_is_a_finding(
             break
         time.sleep(0.02)
     out, _ = process.communicate(timeout=300)
-    told = json.loads(out)
+    reported = json.loads(out)
     assert process.returncode == 1
-    [found] = told["findings"]
+    [found] = reported["findings"]
     assert (found["code"], found["hugepages"]) == (fault.code, policy)
     assert 0 < found["rounds"] < found["rounds_made"] == 6
-    assert [one for one in told["answers"] if one["factor"] == "hugepages"] == []
+    assert [one for one in reported["answers"] if one["factor"] == "hugepages"] == []

@@ -41,7 +41,7 @@ def test_a_whole_last_line_without_newline_counts(tmp_path: Path):
     assert read_records(file) == ([ONE], [])
 
 
-def test_a_full_device_is_told():
+def test_a_full_device_is_reported():
     with (
         RecordWriter(Path("/dev/full")) as writer,
         pytest.raises(RefusedError, match="No space left"),

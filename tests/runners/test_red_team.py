@@ -123,13 +123,13 @@ def outcome(
     chosen = ("--rounds", "8", "--no-sweep", *arguments, "--json")
     done = stage.run("compare", "--output", str(stage.results), *chosen, timeout=300)
     assert done.returncode == 1, done.stderr
-    told = json.loads(done.stdout)
-    configurations = told["kernels"][0]["configurations"]
+    reported = json.loads(done.stdout)
+    configurations = reported["kernels"][0]["configurations"]
     rows = {names.get(row["module"], row["module"]): row for row in configurations}
     assert {fault.name: rows[fault.name]["code"] or "" for fault in faults} == {
         fault.name: fault.code for fault in faults
     }
-    return rows, {names[one["module"]]: one["code"] for one in told["findings"]}
+    return rows, {names[one["module"]]: one["code"] for one in reported["findings"]}
 
 
 def test_records_that_are_edited_during_their_session_have_no_verdict(stage: Stage):
@@ -137,9 +137,9 @@ def test_records_that_are_edited_during_their_session_have_no_verdict(stage: Sta
     fault = {"fault": "records-edited-meanwhile", "faults": str(FAULTS), "state": str(stage.folder / "runs")}
     stage.add("gcc-12.2.0", THP, [KERNEL], results=str(stage.results), **fault)
     done = stage.compare("--rounds", "5", "--no-sweep", "--json")
-    told = json.loads(done.stdout)
-    assert done.returncode == 1 and told["altered"] is not None
-    assert {row["code"] for row in told["kernels"][0]["configurations"]} == {"records_altered"}
+    reported = json.loads(done.stdout)
+    assert done.returncode == 1 and reported["altered"] is not None
+    assert {row["code"] for row in reported["kernels"][0]["configurations"]} == {"records_altered"}
 
 
 def test_changes_of_records_are_those_of_the_table():
@@ -162,12 +162,12 @@ def test_a_fault_of_the_users_program_is_reported_and_not_ranked(fault: Fault, s
     chosen = ("--policies", "none,reuse", "--rounds", "4", "--check", "all is well", "--input", str(given))
     done = stage.run("compare", "--output", str(stage.results), *chosen, "--json", "--", str(program))
     assert done.returncode == 1, done.stderr
-    told = json.loads(done.stdout)
-    rows = [row for row in told["kernels"][0]["configurations"] if row["code"]]
-    assert {row["code"] for row in rows} == {fault.code} == {one["code"] for one in told["findings"]}
+    reported = json.loads(done.stdout)
+    rows = [row for row in reported["kernels"][0]["configurations"] if row["code"]]
+    assert {row["code"] for row in rows} == {fault.code} == {one["code"] for one in reported["findings"]}
     assert {row["verdict"] for row in rows} == {None}
     if fault.code == "file_changed":
-        assert len(rows) == 2 and told["program"] == {"metrics": [], "memory": []}
+        assert len(rows) == 2 and reported["program"] == {"metrics": [], "memory": []}
 
 
 @pytest.mark.parametrize("fault", OF_COUNTERS[:-1], ids=lambda fault: fault.name)
@@ -183,9 +183,9 @@ def test_a_fault_of_a_counted_program_is_reported_and_has_no_counts(fault: Fault
     chosen = ("--events", "software", "--rounds", "6", "--json")
     done = stage.run("counters", "--output", str(stage.results), *chosen)
     assert done.returncode == 1, done.stderr
-    told = json.loads(done.stdout)
-    assert [(one["hugepages"], one["code"]) for one in told["not_counted"]] == [("thp", fault.code)]
-    assert {one["hugepages"] for one in told["values"]} == {"none"} and told["ratios"] == []
+    reported = json.loads(done.stdout)
+    assert [(one["hugepages"], one["code"]) for one in reported["not_counted"]] == [("thp", fault.code)]
+    assert {one["hugepages"] for one in reported["values"]} == {"none"} and reported["ratios"] == []
 
 
 def test_counts_whose_records_were_edited_are_not_shown(stage: Stage):
@@ -195,9 +195,9 @@ def test_counts_whose_records_were_edited_are_not_shown(stage: Stage):
     file = stage.result() / "records.jsonl"
     file.write_bytes(b"".join(fifth(file.read_bytes().splitlines(keepends=True))))
     done = stage.run("report", str(stage.result()), "--json")
-    told = json.loads(done.stdout)
-    assert done.returncode == 1 and told["values"] == told["ratios"] == []
-    assert {one["code"] for one in told["not_counted"]} == {OF_COUNTERS[-1].code}
+    reported = json.loads(done.stdout)
+    assert done.returncode == 1 and reported["values"] == reported["ratios"] == []
+    assert {one["code"] for one in reported["not_counted"]} == {OF_COUNTERS[-1].code}
 
 
 def test_the_documentation_lists_the_faults_of_the_table():

@@ -104,7 +104,7 @@ def test_a_choice_counts_its_verdicts():
     assert (second.value, second.effects, second.missing) == ("hugetlbfs", (), 2)
 
 
-def test_the_best_is_the_smallest_ratio_that_is_told():
+def test_the_best_is_the_smallest_ratio_that_is_reported():
     (best,) = bests([result({"gcc-12.2.0": 0.8})])
     assert best.row.cell.measured.hugepages == "thp" and best.as_good == ()
     (none,) = bests([result({"gcc-12.2.0": 1.0})])
@@ -152,7 +152,7 @@ def test_notes_on_machine_and_noise(tmp_path: Path):
 
 
 def test_labels_name_only_what_differs():
-    told = [
+    reported = [
         wording.label(kernel(), configuration(label=label))
         for label in (
             ("none", "hardware", "regular"),
@@ -160,7 +160,7 @@ def test_labels_name_only_what_differs():
             ("thp", "hardware", "nontemporal"),
         )
     ]
-    assert told == ["none", "thp software", "thp nontemporal"]
+    assert reported == ["none", "thp software", "thp nontemporal"]
     assert wording.label(chase(), configuration(label=("thp", "software", "regular"))) == "thp"
     assert wording.label(kernel(feels=["prefetch"]), configuration()) == "as built"
 

@@ -37,11 +37,11 @@ def lacking() -> str | None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    told = lacking()
-    if told and os.environ.get("CI"):
-        pytest.fail(told)
-    if told:
-        pytest.skip(told)
+    reported = lacking()
+    if reported and os.environ.get("CI"):
+        pytest.fail(reported)
+    if reported:
+        pytest.skip(reported)
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -91,7 +91,7 @@ def test_it_fits_and_can_be_read(browser, page: Path, width: int, scheme: str):
     assert browser.get_log("browser") == [], "nothing is fetched, nothing fails"
 
 
-def test_its_structure_tells_all_to_a_screen_reader(browser, page: Path):
+def test_its_structure_reports_all_to_a_screen_reader(browser, page: Path):
     found = show(browser, page, DESK)
     assert (found["language"], found["landmarks"]) == ("en", ["HEADER", "NAV", "MAIN", "FOOTER"])
     assert found["headings"][0] == 1 and found["headings"].count(1) == 1
@@ -142,11 +142,11 @@ def test_the_skip_link_and_a_closed_table_work_by_keyboard(browser, page: Path):
 
 def test_it_prints_with_what_is_closed_on_the_screen(browser, page: Path):
     show(browser, page, 794, "dark", "print")
-    told = browser.execute_script(
+    reported = browser.execute_script(
         "return [...document.querySelectorAll('details:not([open]) table')]"
         ".map(one => one.getBoundingClientRect().height)"
     )
-    assert told and min(told) > 0
+    assert reported and min(reported) > 0
     style = "return getComputedStyle(document.documentElement).backgroundColor"
     assert browser.execute_script(style) == "rgb(255, 255, 255)"
     wide = browser.execute_script("return document.documentElement.scrollWidth - innerWidth")
@@ -162,7 +162,7 @@ def test_all_kernels_in_all_configurations_stay_usable(browser, tmp_path: Path):
     result = result_of(tmp_path, kernels, rounds=3)
     (tmp_path / "report.html").write_text(html.render(report_of(result)))
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
-    told = show(browser, tmp_path / "report.html", DESK)
-    assert told["overflow"] == 0 and told["ids"] == told["links"] == []
+    reported = show(browser, tmp_path / "report.html", DESK)
+    assert reported["overflow"] == 0 and reported["ids"] == reported["links"] == []
     rows = browser.execute_script("return document.querySelectorAll('table.matrix tbody tr').length")
     assert rows == sum(len(one.compilers()) for one in result.subjects)

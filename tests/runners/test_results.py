@@ -1,4 +1,4 @@
-"""Many results in one store: what is taken, what is told as skipped, and what the store answers."""
+"""Many results in one store: what is taken, what is reported as skipped, and what the store answers."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def pagewise(*arguments: object) -> Result:
 
 def data(schema: str, *arguments: object) -> dict[str, Any]:
     done = pagewise(*arguments, "--json")
-    told = json.loads(done.stdout)
-    assert told["schema"] == f"pagewise.{schema}/1" and faults(schema, told) == []
-    return told
+    reported = json.loads(done.stdout)
+    assert reported["schema"] == f"pagewise.{schema}/1" and faults(schema, reported) == []
+    return reported
 
 
 def collected(store: Path, *folders: Path) -> dict[str, Any]:
@@ -72,10 +72,10 @@ def many(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def store(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("store") / "many.duckdb"
-    told = collected(file, many)
+    reported = collected(file, many)
     lines = len((next(many.glob("*/*/records.jsonl"))).read_text().splitlines())
-    assert told["taken"] == NODES * DATES and told["records"] == NODES * DATES * lines == count(file)
-    assert told["skipped"] == {} and told["partial"] == {}
+    assert reported["taken"] == NODES * DATES and reported["records"] == NODES * DATES * lines == count(file)
+    assert reported["skipped"] == {} and reported["partial"] == {}
     return file
 
 
@@ -87,7 +87,7 @@ def both_stores(template: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     return found
 
 
-def test_the_store_tells_the_slow_node_and_what_the_new_kernel_did(store: Path):
+def test_the_store_reports_the_slow_node_and_what_the_new_kernel_did(store: Path):
     assert {row["hostname"] for row in rows(store, "slow-nodes")} == {SLOW}
     history = [row for row in rows(store, "ratio-history") if row["kernel"] == "triad"]
     assert [row["kernel_release"] for row in history] == list(KERNELS)
@@ -99,7 +99,7 @@ def test_the_store_tells_the_slow_node_and_what_the_new_kernel_did(store: Path):
 def test_ratios_of_the_store_are_those_of_the_report(store: Path, many: Path):
     folder = next(many.glob("node000/*"))
     result = read_result(folder)
-    told = {
+    reported = {
         (row["kernel"], row["module"]): row
         for row in rows(store, f"SELECT * FROM ratios JOIN results USING (result) WHERE folder = '{folder}'")
     }
@@ -111,9 +111,9 @@ def test_ratios_of_the_store_are_those_of_the_report(store: Path, many: Path):
         for row in group.ranked
         if row.time_ratio is not None and not row.cell.is_baseline
     ]
-    assert len(wanted) == len(told) > 1
+    assert len(wanted) == len(reported) > 1
     for kernel, row in wanted:
-        found = told[kernel, row.cell.measured.module]
+        found = reported[kernel, row.cell.measured.module]
         assert found["time_ratio"] == pytest.approx(row.time_ratio.median, rel=1e-9)
         assert found["pairs"] == row.time_ratio.pairs and found["seconds"] == pytest.approx(row.seconds)
 
@@ -146,8 +146,8 @@ def test_the_store_ranks_what_the_reports_rank(tmp_path: Path):
     (tmp_path / "one").mkdir()
     lines = [dumped(replace(one, started=f"2026-01-02T03:04:{n:02d}Z")) for n, one in enumerate(made)]
     (tmp_path / "one/records.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    told = collected(tmp_path / "store", tmp_path)
-    assert told["records"] == len(made) and told["partial"] == {}
+    reported = collected(tmp_path / "store", tmp_path)
+    assert reported["records"] == len(made) and reported["partial"] == {}
     found = rows(tmp_path / "store", "SELECT * FROM records ORDER BY started")
     codes = [None if (why := exclusion(one)) is None else why.code for one in made]
     assert [row["excluded"] for row in found] == codes and None in codes
@@ -185,16 +185,16 @@ def test_an_earlier_state_of_a_result_is_a_copy_of_it(template: Path, tmp_path: 
         shutil.copytree(whole, tmp_path / name)
         (tmp_path / name / "records.jsonl").write_text("".join(lines[:kept]))
         edit(tmp_path / name, state="running", finished=None, timing=None, rounds_done=0)
-    told = collected(tmp_path / "store", tmp_path)
-    assert (told["taken"], told["copies"], told["conflicts"]) == (1, 2, {})
+    reported = collected(tmp_path / "store", tmp_path)
+    assert (reported["taken"], reported["copies"], reported["conflicts"]) == (1, 2, {})
     assert count(tmp_path / "store") == len(lines)
     assert collected(tmp_path / "store", tmp_path)["known"] == 3
     moved = tmp_path / "moved"
     shutil.copytree(whole, moved)
     shutil.rmtree(whole)
     (moved / "report.html").unlink()
-    told = collected(tmp_path / "store", moved)
-    assert (told["taken"], told["copies"], told["conflicts"]) == (0, 1, {})
+    reported = collected(tmp_path / "store", moved)
+    assert (reported["taken"], reported["copies"], reported["conflicts"]) == (0, 1, {})
 
 
 def edit(folder: Path, **changes: Any) -> None:
@@ -246,8 +246,8 @@ def test_numbers_that_are_none_are_left_out_by_reports_and_store(tmp_path: Path,
     file = tmp_path / "one/records.jsonl"
     file.write_text(json.dumps(good) + "\n" + json.dumps(bad).replace('"@"', number) + "\n")
     assert [len(part) for part in read_records(file)] == [1, 1]
-    told = collected(tmp_path / "store", tmp_path)
-    assert told["records"] == count(tmp_path / "store") == 1 and len(told["partial"]) == 1
+    reported = collected(tmp_path / "store", tmp_path)
+    assert reported["records"] == count(tmp_path / "store") == 1 and len(reported["partial"]) == 1
 
 
 def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, tmp_path: Path):
@@ -271,15 +271,15 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
     (tmp_path / "in/newer").mkdir()
     (tmp_path / "in/newer/manifest.json").write_text('{"schema": "pagewise.manifest/99"}')
     store = tmp_path / "store.duckdb"
-    told = collected(store, tmp_path / "in")
-    assert told["taken"] == 5 and count(store) == (len(lines) - 1) + 2 + 2 * len(lines)
-    partial = {Path(folder): " ".join(why) for folder, why in told["partial"].items()}
+    reported = collected(store, tmp_path / "in")
+    assert reported["taken"] == 5 and count(store) == (len(lines) - 1) + 2 + 2 * len(lines)
+    partial = {Path(folder): " ".join(why) for folder, why in reported["partial"].items()}
     assert set(partial) == set(folders[:3])
     assert f"line {len(lines)}: the line is cut short" in partial[folders[0]]
     for number, why in ((2, "is no pagewise.record"), (3, "another version"), (4, "sizes"), (5, "not JSON")):
         assert re.search(rf"line {number}: [^;]*{why}", partial[folders[1]])
     assert "the manifest was left out" in partial[folders[2]]
-    skipped = {Path(folder).name: why for folder, why in told["skipped"].items()}
+    skipped = {Path(folder).name: why for folder, why in reported["skipped"].items()}
     assert set(skipped) == {"foreign", "newer"}
     assert "is no pagewise.manifest" in skipped["foreign"] and "another version" in skipped["newer"]
     kinds = {row["kind"]: row for row in rows(store, "SELECT kind, count(*) AS n FROM results GROUP BY ALL")}
@@ -307,7 +307,7 @@ def test_two_at_once_take_all(many: Path, tmp_path: Path):
     assert count(store) == sum(len(file.read_text().splitlines()) for file in many.glob("*/*/records.jsonl"))
 
 
-def test_who_waits_too_long_is_told(tmp_path: Path):
+def test_who_waits_too_long_is_reported(tmp_path: Path):
     store = tmp_path / "store.duckdb"
     hold = "import sys, duckdb; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
@@ -328,7 +328,7 @@ def test_parquet_files_answer_as_the_store_does(store: Path, many: Path, tmp_pat
         rows(tmp_path, "faults")
 
 
-def test_what_a_configuration_calls_and_was_built_for_is_told(stage: Stage, tmp_path: Path):
+def test_what_a_configuration_calls_and_was_built_for_is_reported(stage: Stage, tmp_path: Path):
     calls = {**TRIAD, "feels": [*TRIAD["feels"], "library"]}
     for library in ("", "openblas"):
         stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [calls], library=library)
@@ -336,9 +336,9 @@ def test_what_a_configuration_calls_and_was_built_for_is_told(stage: Stage, tmp_
     store = tmp_path / "store.duckdb"
     collected(store, stage.results)
     columns = "library, runtime, simd, target"
-    told = rows(store, f"SELECT DISTINCT {columns} FROM cells ORDER BY library NULLS FIRST")
+    reported = rows(store, f"SELECT DISTINCT {columns} FROM cells ORDER BY library NULLS FIRST")
     plain = {"library": None, "runtime": None, "simd": None, "target": "x86_64"}
-    assert told == [plain, {**plain, "library": "openblas"}]
+    assert reported == [plain, {**plain, "library": "openblas"}]
 
 
 def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
@@ -365,8 +365,8 @@ def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
     about = {"geometry": {"name": "a64fx", "title": "A64FX"}, "tool": "QEMU 9", "functions": 5}
     changes = {"id": "1123456789abcdef", "kind": "simulation", "simulation": about}
     write_result(tmp_path / "m", manifest | changes, (json.dumps(traced) + "\n").encode())
-    told = collected(tmp_path / "store", tmp_path)
-    assert told["taken"] == 2 and told["partial"] == told["skipped"] == {}
+    reported = collected(tmp_path / "store", tmp_path)
+    assert reported["taken"] == 2 and reported["partial"] == reported["skipped"] == {}
     found = rows(tmp_path / "store", "SELECT * FROM peer_samples ORDER BY round")
     assert [(row["value"], row["unit"], row["reason"]) for row in found] == [
         (80.0, "GB/s, stream", None),
@@ -434,10 +434,10 @@ def test_a_result_is_shown(template: Path, tmp_path: Path):
     shutil.copytree(template, folder)
     file = folder / "records.jsonl"
     file.write_bytes(file.read_bytes()[:-100])
-    told = data("result", "results", "show", folder)
+    reported = data("result", "results", "show", folder)
     records, _ = read_records(file)
-    assert told["kind"] == "kernels" and sum(one["records"] for one in told["runs"]) == len(records)
-    assert "cut short" in told["faults"][0] and "report.html" in told["files"]
+    assert reported["kind"] == "kernels" and sum(one["records"] for one in reported["runs"]) == len(records)
+    assert "cut short" in reported["faults"][0] and "report.html" in reported["files"]
     text = pagewise("results", "show", folder).stdout
     assert "triad" in text
 
@@ -456,7 +456,7 @@ def test_commands_and_queries_of_the_guide_run(store: Path):
     columns = rows(store, "SELECT table_name, column_name FROM information_schema.columns")
     for table in described - {"store"}:
         assert f"`{table}`" in guide
-    told = set(chain.from_iterable(line.split("`") for line in guide.splitlines()))
+    reported = set(chain.from_iterable(line.split("`") for line in guide.splitlines()))
     for row in columns:
         if row["table_name"] in ("results", "records", "cells", "peer_samples"):
-            assert any(row["column_name"] in part.split(", ") for part in told), row
+            assert any(row["column_name"] in part.split(", ") for part in reported), row

@@ -85,13 +85,13 @@ def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage, number: int)
     assert [whatever_its_series(r) for r in after.records[: len(before.records)]] == [
         whatever_its_series(r) for r in before.records
     ]
-    [told] = after.manifest["breaks"]
+    [reported] = after.manifest["breaks"]
     aside = [r for r in after.records if r.run.series == "aside"]
-    assert told["runs"] == len(before.records) and told["aside"] == len(aside)
+    assert reported["runs"] == len(before.records) and reported["aside"] == len(aside)
     # Whole rounds stay; of the round that was broken off all is measured again.
     assert {r.run.round for r in aside} <= {max(r.run.round for r in before.records)}
     assert after.manifest["timing"]["runs"] == 16
-    assert any(told["resumed"] in note for note in session.notes(after))
+    assert any(reported["resumed"] in note for note in session.notes(after))
     [result] = analyse(after.subjects, after.records, 5)
     assert {row.time_ratio.pairs for row in result.groups[0].ranked if row.time_ratio} == {4}
 
@@ -206,7 +206,7 @@ def test_two_do_not_write_to_one_result(stage: Stage):
         process.wait(timeout=30)
 
 
-def test_the_plan_tells_what_would_run_and_starts_nothing(small: Stage):
+def test_the_plan_reports_what_would_run_and_starts_nothing(small: Stage):
     done = small.compare("--plan", "--rounds", "4", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["seconds"]["rounds"] is None

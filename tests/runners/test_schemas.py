@@ -76,7 +76,7 @@ def test_good_records_are_good():
         ("counters", {"unavailable": "x", "cycles": 3}, "counters"),
     ],
 )
-def test_a_bad_record_is_told_with_its_place(path, value, place):
+def test_a_bad_record_is_reported_with_its_place(path, value, place):
     found = faults("record", changed(GOOD, path, value))
     assert found
     assert any(fault.startswith(place + ":") for fault in found), found
@@ -117,12 +117,12 @@ def test_a_record_with_regions_is_good():
         ("region_cost_seconds", -1.0, "region_cost_seconds"),
     ],
 )
-def test_bad_regions_are_told_with_their_place(path, value, place):
+def test_bad_regions_are_reported_with_their_place(path, value, place):
     found = faults("record", changed(GOOD, path, value))
     assert any(fault.startswith(place + ":") for fault in found), found
 
 
-def test_a_failed_record_tells_why():
+def test_a_failed_record_reports_why():
     bad = unstructured(failed_record(configuration(), "check_failed", "sum is wrong"))
     del bad["failure"]
     assert faults("record", bad)
@@ -158,7 +158,7 @@ def test_a_sweep_is_over_the_working_set_or_an_option(x):
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "told"),
+    ("path", "value", "reported"),
     [
         ("name", DELETED, "'name' is a required property"),
         ("feels", ["colour"], "feels.0: 'colour' is not one of"),
@@ -179,23 +179,23 @@ def test_a_sweep_is_over_the_working_set_or_an_option(x):
         ("colour", "red", "'colour' was unexpected"),
     ],
 )
-def test_a_bad_kernel_names_file_and_fault(tmp_path: Path, path, value, told):
+def test_a_bad_kernel_names_file_and_fault(tmp_path: Path, path, value, reported):
     file = tmp_path / "triad.yaml"
     file.write_text(yaml.safe_dump(changed(TRIAD, path, value)))
     with pytest.raises(FormatError) as caught:
         Kernel.from_file(file)
     assert str(file) in str(caught.value)
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
-def test_every_fault_is_told_at_once(tmp_path: Path):
+def test_every_fault_is_reported_at_once(tmp_path: Path):
     with pytest.raises(FormatError) as caught:
         Kernel.from_dict({**TRIAD, "feels": ["colour"], "group": 7}, "here")
     assert "feels.0" in str(caught.value) and "group" in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["a: [", "- 1\n- 2\n", "\x00"])
-def test_what_is_no_yaml_mapping_is_told(tmp_path: Path, text):
+def test_what_is_no_yaml_mapping_is_reported(tmp_path: Path, text):
     file = tmp_path / "bad.yaml"
     file.write_text(text)
     with pytest.raises(FormatError, match=r"cannot be read|no mapping") as caught:

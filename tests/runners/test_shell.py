@@ -102,9 +102,9 @@ def test_a_tab_completes(offering: Stage, name: str):
         terminal.type(f"{start}. {script}; echo lo''aded\n", "loaded")
         for line, expected in LINES:
             # The line is thrown away by Ctrl-U; the word must stand there whole, followed by a space.
-            told = terminal.type(f"{line}\t", re.escape(expected) + r"[ \x08]|\x07")
-            plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", told)
-            assert expected.removeprefix(line.split()[-1]) in plain, (line, told)
+            reported = terminal.type(f"{line}\t", re.escape(expected) + r"[ \x08]|\x07")
+            plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", reported)
+            assert expected.removeprefix(line.split()[-1]) in plain, (line, reported)
             terminal.type("\x15echo ne''xt\n", "next")
     finally:
         terminal.close()
@@ -122,7 +122,7 @@ def test_fish_completes(offering: Stage):
             capture_output=True,
             text=True,
         )
-        assert expected in [told.split("\t")[0] for told in done.stdout.splitlines()], (line, done)
+        assert expected in [reported.split("\t")[0] for reported in done.stdout.splitlines()], (line, done)
 
 
 def test_completion_says_nothing_where_nothing_is_built(stage: Stage):

@@ -50,18 +50,21 @@ def test_these_codes_are_known():
 
 
 def test_the_environments_name_these_codes():
-    told = yaml.safe_load((ROOT / "envs/suites/spack.yaml").read_text())["spack"]
-    specs = [*told["definitions"][0]["codes"], *(one for one in told["specs"] if isinstance(one, str))]
+    reported = yaml.safe_load((ROOT / "envs/suites/spack.yaml").read_text())["spack"]
+    specs = [
+        *reported["definitions"][0]["codes"],
+        *(one for one in reported["specs"] if isinstance(one, str)),
+    ]
     assert {spec.split("@")[0].split()[0] for spec in specs} == set(VALUES)
 
 
 @pytest.mark.parametrize("name", VALUES)
 def test_a_right_output_gives_every_metric_and_passes(name: str, tmp_path: Path):
     text = (OUTPUTS / f"{name}.txt").read_text()
-    told = {one.field: one.value(text) for one in code(name).metrics}
-    assert None not in told.values() and all(value > 0 for value in told.values())
+    reported = {one.field: one.value(text) for one in code(name).metrics}
+    assert None not in reported.values() and all(value > 0 for value in reported.values())
     for field, value in VALUES[name].items():
-        assert field in told and (value is None or told[field] == value)
+        assert field in reported and (value is None or reported[field] == value)
     assert fault(name, text, tmp_path) is None
 
 
@@ -74,13 +77,13 @@ def test_a_wrong_or_a_cut_output_does_not_pass(name: str, tmp_path: Path):
     assert fault(name, "", tmp_path) is not None
 
 
-def test_every_fault_of_a_file_is_told(tmp_path: Path):
+def test_every_fault_of_a_file_is_reported(tmp_path: Path):
     file = tmp_path / "codes.yaml"
     file.write_text("schema: pagewise.suite/1\nname: 7\nprograms: []\nother: 1\n")
     with pytest.raises(FormatError) as caught:
         read_code(file)
-    for told in ("name: 7", "programs", "'metrics' is a required", "'other' was unexpected"):
-        assert told in str(caught.value)
+    for reported in ("name: 7", "programs", "'metrics' is a required", "'other' was unexpected"):
+        assert reported in str(caught.value)
     file.write_text("a: [")
     with pytest.raises(FormatError, match="cannot be read"):
         read_code(file)

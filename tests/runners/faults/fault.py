@@ -155,17 +155,17 @@ class Fault:
         before = place.prints()
         ended = self.happen(place)
         for one in ended if isinstance(ended, list) else [ended]:
-            told = ascii(f"exit code {one.code}\n{one.output[-2000:]}\n{one.messages[-4000:]}")
-            told = told.replace("\\n", "\n")
-            assert one.code != INTERNAL and "Traceback" not in one.messages, told
-            assert one.code in self.codes, told
+            reported = ascii(f"exit code {one.code}\n{one.output[-2000:]}\n{one.messages[-4000:]}")
+            reported = reported.replace("\\n", "\n")
+            assert one.code != INTERNAL and "Traceback" not in one.messages, reported
+            assert one.code in self.codes, reported
             # Our own colours, which FORCE_COLOR asks for, are no fault.
             styles = r"\x1b\[[0-9;]*m" if "FORCE_COLOR" in place.environment else "$"
             shown = re.sub(styles, "", one.output)
-            assert printable(shown) == shown and printable(one.messages) == one.messages, told
+            assert printable(shown) == shown and printable(one.messages) == one.messages, reported
             # Whoever fails says why.
             is_ended = one.code == 0 or one.code > INTERNAL
-            assert self.is_silent or is_ended or one.messages or one.output, told
+            assert self.is_silent or is_ended or one.messages or one.output, reported
         assert place.prints() == before
 
 

@@ -15,7 +15,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import baselines, subject
 from pagewise.report.views import advice, data, wording
-from pagewise.report.views.matrix import matrix
+from pagewise.report.views.ratios import matrix
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 ANCESTORS = {

@@ -11,7 +11,8 @@ from pagewise.analysis.analysis import analyse
 from pagewise.core.record import Record
 from pagewise.core.structure import structured, unstructured
 from pagewise.report.render import csv as csv_file
-from pagewise.report.views import data, policies
+from pagewise.report.views import data
+from pagewise.report.views.ratios import by_policy
 
 BASE = configuration()
 THP = configuration(label=("thp", "hardware", "regular"))
@@ -107,7 +108,7 @@ def test_a_program_of_several_tests_reports_them_apart_by_its_runs():
 
 def test_tables_and_file():
     found = analysed(*ALL)
-    (section,) = policies.sections(found)
+    (section,) = by_policy(found)
     by_pages, by_compiler = section.blocks[:2]
     assert [one.name for one in by_pages.columns[3:]] == ["time", "bandwidth, stream", "page faults"]
     assert [one.median for one in by_pages.rows[0][3:]] == pytest.approx([0.75, 4 / 3, 0.002], rel=0.1)

@@ -20,8 +20,9 @@ from pagewise.report.model import Cell, Column, Figure, Report, Table, figures, 
 from pagewise.report.render import latex, markdown
 from pagewise.report.render.figure import described, drawing, png, spread, svg, svgs
 from pagewise.report.render.forest import Axis
-from pagewise.report.views import advice, kernels, report_of, session, sweeps, wording
-from pagewise.report.views.matrix import matrix
+from pagewise.report.views import advice, kernels, report_of, session, wording
+from pagewise.report.views import kernel as kernel_view
+from pagewise.report.views.ratios import matrix
 from pagewise.stack.provenance import provenance
 from pagewise.stack.setup import SetupFacts, Spack
 from stage import TRIAD
@@ -183,7 +184,7 @@ def test_the_axis_of_a_sweep_suits_what_is_swept(x, values, scale, ticks):
     bad = record(base, 1.0, series="sweep", options={}, validation={"passed": False, "method": "sum"})
     found = analyse([subject_of(swept, base)], [*points, bad], seed=1)
     machine = {"threads": 1, "host": {"caches": [{"level": 1, "bytes": 4, "shared_by": 1}]}}
-    figure, section = sweeps.sweeps(found[0], machine)
+    figure, section = kernel_view.sweeps(found[0], machine)
     (axes,) = drawing(figure).axes
     low, high = axes.get_xlim()
     shown = [t.get_text() for t in axes.get_xticklabels() if low <= t.get_position()[0] <= high]

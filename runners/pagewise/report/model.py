@@ -6,7 +6,7 @@ Tables hold values, not strings: how a value is shown follows from the kind of i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -15,23 +15,10 @@ from pagewise.core.units import bytes_text, clock_text, number_text, percent_tex
 
 Value: TypeAlias = str | int | float | bool | Ratio | None
 Style = Literal["", "faster", "slower", "inconclusive", "baseline", "excluded", "reference", "strong", "code"]
-Kind = Literal[
-    "text",
-    "plain",
-    "code",
-    "integer",
-    "count",
-    "number",
-    "factor",
-    "swept",
-    "seconds",
-    "clock",
-    "bytes",
-    "percent",
-    "ratio",
-    "quotient",
-    "heat",
-]
+_Words = Literal["text", "plain", "code"]
+_Numbers = Literal["integer", "count", "number", "factor", "swept", "seconds", "clock", "bytes", "percent"]
+_Ratios = Literal["ratio", "quotient", "heat"]
+Kind: TypeAlias = _Words | _Numbers | _Ratios
 #: Signs of verdicts, for readers who do not see colours.
 SIGNS: Mapping[str, str] = {"faster": "▼", "slower": "▲", "inconclusive": "?"}
 
@@ -59,9 +46,9 @@ def interval_text(measured: Ratio | None) -> str:
     return f"{measured.low:.{digits}f}–{measured.high:.{digits}f}"
 
 
-def ratio_with_interval(measured: Ratio | None) -> str:
+def ratio_with_interval(measured: Ratio | None, separator: str = " ") -> str:
     """`0.912 0.905–0.921`."""
-    return f"{ratio_text(measured)} {interval_text(measured)}".strip()
+    return separator.join(filter(None, (ratio_text(measured), interval_text(measured))))
 
 
 def quotient_text(measured: Ratio | float) -> str:
@@ -76,14 +63,11 @@ def _count_text(value: float) -> str:
 
 
 _TEXTS: Mapping[Kind, Callable[[Any], str]] = {
-    "text": str,
-    "plain": str,
-    "code": str,
     "integer": lambda value: f"{value:d}" if isinstance(value, int) else f"{value:.0f}",
     "count": _count_text,
     "number": number_text,
-    "factor": lambda value: f"{value:.3f}",
-    "swept": lambda value: f"{value:g}",
+    "factor": "{:.3f}".format,
+    "swept": "{:g}".format,
     "seconds": seconds_text,
     "clock": clock_text,
     "bytes": bytes_text,
@@ -92,43 +76,6 @@ _TEXTS: Mapping[Kind, Callable[[Any], str]] = {
     "quotient": quotient_text,
     "heat": lambda value: ratio_text(value, 2),
 }
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: `name` in CSV files; `title` and `unit` as its head, `above` over neighbours with the same.
-
-    `merged`: a value that equals the one above it is not repeated. `optional`: a terminal omits it where
-    there is no room. `wrap`: long text.
-    """
-
-    name: str
-    title: str = ""
-    kind: Kind = "text"
-    unit: str = ""
-    above: str = ""
-    merged: bool = False
-    optional: bool = False
-    wrap: bool = False
-
-    @property
-    def head(self) -> str:
-        """The head without its unit."""
-        return self.title or self.name.replace("_", " ")
-
-    @property
-    def right(self) -> bool:
-        """Whether its values are aligned at the right."""
-        return self.kind not in ("text", "code", "ratio")
-
-    def text(self, value: Value | Cell) -> str:
-        """A value of this column as text, without the sign of a verdict; empty for None."""
-        value = value.value if isinstance(value, Cell) else value
-        if value is None:
-            return "–" if self.kind == "heat" else ""
-        if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
-            return str(value)
-        return _TEXTS[self.kind](value)
 
 
 @dataclass(frozen=True)
@@ -150,7 +97,58 @@ class Cell:
         return f"{SIGNS[self.style]} {text}".rstrip() if signed else text
 
 
-Values: TypeAlias = tuple["Value | Cell", ...]
+Values: TypeAlias = tuple[Value | Cell, ...]
+#: The value of a column for an object: a function, or a path of attributes and keys such as `run.round`.
+Getter: TypeAlias = str | Callable[[Any], Value | Cell]
+
+
+def value_of(item: Any, getter: Getter) -> Any:
+    """What a getter gives for an object; a path that reaches None gives None."""
+    if callable(getter):
+        return getter(item)
+    for name in getter.split("."):
+        if item is None:
+            return None
+        item = item[name] if isinstance(item, Mapping) else getattr(item, name)
+    return item
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: `name` in CSV files; `title` and `unit` as its head, `above` over neighbours with the same.
+
+    `merged`: a value that equals the one above it is not repeated. `optional`: a terminal omits it where
+    there is no room. `wrap`: long text. `get` gives its values in `Table.of`; by default its name.
+    """
+
+    name: str
+    title: str = ""
+    kind: Kind = "text"
+    unit: str = ""
+    above: str = ""
+    merged: bool = False
+    optional: bool = False
+    wrap: bool = False
+    get: Getter = ""
+
+    @property
+    def head(self) -> str:
+        """The head without its unit."""
+        return self.title or self.name.replace("_", " ")
+
+    @property
+    def right(self) -> bool:
+        """Whether its values are aligned at the right."""
+        return self.kind not in ("text", "code", "ratio")
+
+    def text(self, value: Value | Cell) -> str:
+        """A value of this column as text, without the sign of a verdict; empty for None."""
+        value = value.value if isinstance(value, Cell) else value
+        if value is None:
+            return "–" if self.kind == "heat" else ""
+        if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
+            return str(value)
+        return _TEXTS.get(self.kind, str)(value)
 
 
 def cell(value: Value | Cell) -> Cell:
@@ -167,6 +165,24 @@ class Table:
     rows: tuple[Values, ...]
     chart: bool = False
 
+    @classmethod
+    def of(cls, title: str, columns: Iterable[Column], items: Iterable[Any], *, chart: bool = False) -> Table:
+        """A row for each item, with the value that each column's `get` gives for it."""
+        columns = tuple(columns)
+        rows = (tuple(value_of(item, column.get or column.name) for column in columns) for item in items)
+        return cls(title, columns, tuple(rows), chart)
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Getter], items: Iterable[Any]) -> Table:
+        """A table for programs: the columns' names with their getters, a row for each item."""
+        return cls.of("", [Column(name, get=get) for name, get in fields.items()], items)
+
+    @classmethod
+    def of_records(cls, records: Sequence[Mapping[str, Value]]) -> Table:
+        """A table for programs with all names of these records, None where a record has no value."""
+        names = dict.fromkeys(name for record in records for name in record)
+        return cls("", tuple(map(Column, names)), tuple(tuple(map(one.get, names)) for one in records))
+
     def records(self) -> Iterator[dict[str, Value]]:
         """The rows as objects by column name."""
         for row in self.rows:
@@ -179,22 +195,24 @@ class Table:
         upto = [at for at in range(place + 1) if self.columns[at].merged]
         return all(self.rows[row][at] == self.rows[row - 1][at] for at in upto)
 
+    def shown_rows(self) -> Iterator[list[tuple[Column, Cell]]]:
+        """The rows as cells with their columns; a merged cell that repeats the one above it is empty."""
+        for number, row in enumerate(self.rows):
+            yield [
+                (column, Cell("") if self.merged(number, place) else cell(row[place]))
+                for place, column in enumerate(self.columns)
+            ]
+
     @property
     def heads(self) -> list[tuple[str, int]]:
-        """The upper heads: text and number of columns; a text for several neighbours stands once."""
-        found: list[tuple[str, int]] = []
+        """The upper heads, text and number of columns; neighbours with the same text share one."""
+        heads: list[tuple[str, int]] = []
         for column in self.columns:
-            if found and column.above and found[-1][0] == column.above:
-                found[-1] = (column.above, found[-1][1] + 1)
+            if heads and column.above and heads[-1][0] == column.above:
+                heads[-1] = (column.above, heads[-1][1] + 1)
             else:
-                found.append((column.above, 1))
-        return found
-
-
-def data_table(names: Sequence[str], rows: Sequence[Mapping[str, Value]]) -> Table:
-    """A table for programs: columns by name, None where a row has no value."""
-    columns = tuple(Column(name) for name in names)
-    return Table("", columns, tuple(tuple(row.get(name) for name in names) for row in rows))
+                heads.append((column.above, 1))
+        return heads
 
 
 @dataclass(frozen=True)
@@ -317,3 +335,8 @@ def figures(blocks: Sequence[Block]) -> Iterator[Figure]:
             yield block
         elif isinstance(block, Section):
             yield from figures(block.blocks)
+
+
+def data_table(names: Sequence[str], rows: Sequence[Mapping[str, Value]]) -> Table:
+    """A table for programs: columns by name, None where a row has no value."""
+    return Table("", tuple(map(Column, names)), tuple(tuple(row.get(name) for name in names) for row in rows))

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pagewise.analysis.analysis import KernelResult
-from pagewise.analysis.choices import AGAINST, Advice, Best, Choice, Effect, Outcome, advise, bests, choices
+from pagewise.analysis.choices import AGAINST, Advice, Choice, Effect, Outcome, advise, bests, choices
 from pagewise.analysis.statistics import FEWEST_ROUNDS
-from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, Dimension
+from pagewise.analysis.validity import Code
+from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, PAGES, Dimension
 from pagewise.core.units import count_text
 from pagewise.report.model import interval_text, ratio_text
-from pagewise.report.views.findings import findings, sentences
-from pagewise.report.views.wording import capital, change_text, label, share_text
+from pagewise.report.views.data import excluded
+from pagewise.report.views.wording import capital, change_text, label_of, share_text
 
 # Up to so many kernels a sentence names each of them.
 _FEW = 3
@@ -40,10 +41,67 @@ class Answer:
         return f"{self.lead}{self.text} {self.more}".rstrip()
 
 
+@dataclass(frozen=True)
+class Finding:
+    """A configuration excluded because of a fault, with valid runs in `rounds` of `rounds_made`."""
+
+    code: Code
+    kernel: str
+    title: str
+    compiler: str
+    module: str
+    configuration: str
+    hugepages: str
+    rounds: int
+    rounds_made: int
+    reason: str
+
+
+def findings(kernels: Sequence[KernelResult]) -> list[Finding]:
+    """All configurations excluded because of a fault, in the order of the tables."""
+    return [
+        Finding(
+            row.code,
+            entry.kernel.name,
+            entry.kernel.title,
+            entry.group.compiler,
+            entry.measured.module,
+            entry.label,
+            entry.measured.hugepages,
+            row.rounds,
+            row.rounds_made,
+            row.invalid,
+        )
+        for entry in excluded(kernels)
+        if (row := entry.row).is_fault and row.code is not None and row.invalid is not None
+    ]
+
+
+def _sentences(found: Sequence[Finding]) -> list[str]:
+    """What a reader must know before any advice: altered records, page policies that could not be kept."""
+    altered = next((finding.reason for finding in found if finding.code == "records_altered"), None)
+    if altered is not None:
+        return [f"No verdict: {altered}."]
+    not_kept: dict[str, list[Finding]] = {}
+    for finding in found:
+        if finding.code == "policy_not_kept":
+            not_kept.setdefault(finding.hugepages, []).append(finding)
+    return [
+        f"{capital(PAGES.text(policy))} could not be kept: {_rounds(those)}."
+        for policy, those in not_kept.items()
+    ]
+
+
+def _rounds(found: Sequence[Finding]) -> str:
+    fewest = min(found, key=lambda one: one.rounds / one.rounds_made if one.rounds_made else 0.0)
+    more = f", and in {len(found) - 1} more" if len(found) > 1 else ""
+    return f"{fewest.rounds} of {fewest.rounds_made} rounds in {fewest.title} ({fewest.configuration}){more}"
+
+
 def headline(kernels: Sequence[KernelResult]) -> str:
     """The first sentence: what invalidates the comparison, then what to do about pages or other "
     "dimensions."""
-    wrong, found = sentences(findings(kernels)), answers(kernels)
+    wrong, found = _sentences(findings(kernels)), answers(kernels)
     if found:
         return " ".join([*wrong, found[0].text])
     return " ".join(wrong) or (
@@ -139,12 +197,6 @@ def largest(kernels: Sequence[KernelResult]) -> str:
         f"The largest saving: {most.kernel.kernel.title} with {label_of(most)} ({most.group.compiler}), "
         f"{change_text(ratio)} than its baseline."
     )
-
-
-def label_of(best: Best) -> str:
-    """The best configuration in words; the baseline's where nothing is faster."""
-    row = best.row or best.group.baseline
-    return "" if row is None else label(best.kernel.kernel, row.cell.measured)
 
 
 def _where(choice: Choice, effects: Sequence[Effect]) -> str:

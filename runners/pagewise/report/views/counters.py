@@ -24,6 +24,7 @@ from pagewise.report.model import (
     Values,
     data_table,
     quotient_text,
+    value_of,
 )
 from pagewise.report.views import session
 from pagewise.report.views.data import verdict_fields
@@ -32,6 +33,7 @@ from pagewise.stack.events import EventFile
 from pagewise.workloads.counters.published import Column as PublishedColumn
 from pagewise.workloads.counters.published import Published, read_published
 
+_VERDICT = verdict_fields("verdict.change")
 _READING = (
     Text(
         "A configuration runs once for each group of events; values are per pass through the work, medians "
@@ -349,7 +351,7 @@ def _ratio_rows(found: Counted) -> Iterator[dict[str, Value]]:
                     **values_of(column.cell.measured),
                     "reference": other.compiler if column.by_compiler else other.hugepages,
                     "quantity": name,
-                    **verdict_fields(verdict, verdict.change),
+                    **{name: value_of({"verdict": verdict}, get) for name, get in _VERDICT.items()},
                 }
         known = {quantity.name for quantity in one.quantities}
         for table, kind in (("pages", "by_pages"), ("compilers", "by_compiler")):

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from pagewise.analysis.analysis import KernelResult
-from pagewise.analysis.counts import counts_by_cell
+from pagewise.analysis.counts import Key, counts_by_cell
 from pagewise.analysis.result import trusted_records
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import key_of
 from pagewise.core.result import Result
 from pagewise.core.units import count_text
 from pagewise.report.model import Block, Column, Section, Table, Text
-from pagewise.report.views.wording import floored_percent, label
+from pagewise.report.views.data import Entry, entries, ranked
+from pagewise.report.views.wording import floored_percent
 
-_NAMES = (Column("kernel", merged=True), Column("compiler", merged=True), Column("configuration"))
+_NAMES = (
+    Column("kernel", merged=True, get="kernel.title"),
+    Column("compiler", merged=True, get="group.compiler"),
+    Column("configuration", get="label"),
+)
 
 
 def sections(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
@@ -25,30 +31,31 @@ def sections(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
     ]
 
 
+def _key(entry: Entry) -> Key:
+    return entry.kernel.name, *entry.row.cell.key
+
+
+def _folded(title: str, name: str, columns: Sequence[Column], rows: Sequence[Entry]) -> Section:
+    table = Table.of(name, (*_NAMES, *columns), rows)
+    return Section(f"{count_text(len(rows), 'configuration')}{title}", (table,), folded=True)
+
+
+def _count(counts: Mapping[Key, Mapping[str, float]], name: str, entry: Entry) -> float | None:
+    return counts[_key(entry)].get(name)
+
+
 def _counters(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block]:
     """Counts per pass of each configuration, and why there are no hardware counters."""
-    counts = counts_by_cell(trusted_records(result))
-    names = list(dict.fromkeys(name for values in counts.values() for name in values))
-    rows = [
-        (one.kernel.title, row.cell.compiler, label(one.kernel, row.cell.measured), *map(values.get, names))
-        for one in kernels
-        for group in one.groups
-        for row in group.ranked
-        if (values := counts.get((one.kernel.name, *row.cell.key)))
-    ]
-    if rows:
+    records = trusted_records(result)
+    counts = counts_by_cell(records)
+    counted = [entry for entry in ranked(kernels) if counts.get(_key(entry))]
+    if counted:
         yield Text("Per pass, medians over the runs; page faults of placing the pages and of computing.")
-        table = Table(
-            "Counts by kernel and configuration",
-            (*_NAMES, *(Column(name, kind="number") for name in names)),
-            tuple(rows),
-        )
-        yield Section(count_text(len(rows), "configuration"), (table,), folded=True)
-    for reason in dict.fromkeys(
-        str(record.counters["unavailable"])
-        for record in trusted_records(result)
-        if record.counters and "unavailable" in record.counters
-    ):
+        names = dict.fromkeys(name for values in counts.values() for name in values)
+        columns = [Column(name, kind="number", get=partial(_count, counts, name)) for name in names]
+        yield _folded("", "Counts by kernel and configuration", columns, counted)
+    counters = [record.counters for record in records if record.counters is not None]
+    for reason in dict.fromkeys(str(one["unavailable"]) for one in counters if "unavailable" in one):
         yield Text(
             f"No hardware counters: {reason}. pagewise counters counts cache and TLB misses in groups "
             "where the machine supports it, and reports why where it does not."
@@ -62,44 +69,28 @@ def _pages(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block]:
         for record in trusted_records(result)
         if record.pages is not None and record.run is not None
     }
-    rows = [
-        (
-            *(one.kernel.title, group.compiler, label(one.kernel, row.cell.measured)),
-            *(row.pages.requested, row.pages.observed, floored_percent(row.pages.coverage), row.runs),
-            methods.get((one.kernel.name, *row.cell.key), ""),
-        )
-        for one in kernels
-        for group in one.groups
-        for row in (*group.ranked, *group.unranked)
-        if row.pages is not None
-    ]
+    with_pages = [entry for entry in entries(kernels) if entry.row.pages is not None]
     yield Text(
         f"{_coverage_text(kernels)} Read from the operating system's accounting of the arrays' address "
         "ranges after they were touched; of several runs, the one farthest from what was requested is shown."
     )
     columns = (
-        *_NAMES,
-        Column("requested", kind="bytes"),
-        Column("observed", kind="bytes"),
-        Column("on huge pages"),
-        Column("runs", kind="integer"),
-        Column("read from"),
+        Column("requested", kind="bytes", get="row.pages.requested"),
+        Column("observed", kind="bytes", get="row.pages.observed"),
+        Column("on huge pages", get=lambda entry: floored_percent(entry.row.pages.coverage)),
+        Column("runs", kind="integer", get="row.runs"),
+        Column("read from", get=lambda entry: methods.get(_key(entry), "")),
     )
-    if rows:
-        table = Table("Requested and observed pages", columns, tuple(rows))
-        yield Section(f"{count_text(len(rows), 'configuration')}: pages", (table,), folded=True)
+    if with_pages:
+        yield _folded(": pages", "Requested and observed pages", columns, with_pages)
 
 
 def _coverage_text(kernels: Sequence[KernelResult]) -> str:
-    rows = [row for one in kernels for group in one.groups for row in group.ranked if row.pages is not None]
-    if not rows:
+    pages = [(entry.measured, entry.row.pages) for entry in ranked(kernels) if entry.row.pages is not None]
+    if not pages:
         return "No configuration reported its pages."
     if kernels[0].kernel.is_program:
-        return f"The pages of the whole process are known for {count_text(len(rows), 'policy', 'policies')}."
-    huge = [
-        row.pages.coverage
-        for row in rows
-        if row.pages and not PagePolicy(row.cell.measured.hugepages).is_base
-    ]
+        return f"The pages of the whole process are known for {count_text(len(pages), 'policy', 'policies')}."
+    huge = [observed.coverage for of, observed in pages if not PagePolicy(of.hugepages).is_base]
     least = f"; with huge pages at least {floored_percent(min(huge))} of the bytes" if huge else ""
-    return f"{count_text(len(rows), 'configuration')} ran on the requested pages{least}."
+    return f"{count_text(len(pages), 'configuration')} ran on the requested pages{least}."

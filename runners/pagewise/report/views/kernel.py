@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from pagewise.analysis.analysis import Group, KernelResult
+from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.choices import Best, bests
-from pagewise.analysis.rows import Row
-from pagewise.core.dimensions import COMPILER, PAGES
+from pagewise.analysis.curves import Curve
+from pagewise.core.dimensions import COMPILER, PAGES, Dimension
+from pagewise.core.kernel import Kernel, Metric, Sweep
+from pagewise.core.units import count_text
 from pagewise.report.model import (
     Bar,
     Bars,
@@ -16,21 +19,23 @@ from pagewise.report.model import (
     Cell,
     Column,
     Figure,
+    Line,
+    Lines,
     Section,
     Table,
     Text,
-    interval_text,
-    ratio_text,
+    ratio_with_interval,
     style_of,
 )
-from pagewise.report.views import advice
-from pagewise.report.views.sweeps import sweeps
+from pagewise.report.views.data import Entry, ranked
 from pagewise.report.views.wording import (
     change_text,
     effect_sentences,
+    equally_good,
     floor_text,
     is_decided,
     label,
+    label_of,
     noise_sentences,
     pages_text,
     reason_text,
@@ -38,113 +43,102 @@ from pagewise.report.views.wording import (
     shown_dimensions,
 )
 
-_RATIO = Column("time ratio", unit="95 % interval", kind="ratio")
-_VERDICT = Column("verdict")
-
 
 def section(one: KernelResult, manifest: Mapping[str, Any]) -> Section:
     """All of a kernel."""
-    kernel = one.kernel
-    equation = kernel.data.get("equation")
-    blocks: list[Block] = [Text(" ".join(filter(None, (kernel.summary, equation))), style="dim")]
+    kernel, entries = one.kernel, ranked([one])
+    blocks: list[Block] = [
+        Text(" ".join(filter(None, (kernel.summary, kernel.data.get("equation")))), style="dim")
+    ]
     for best in bests([one]):
         blocks += _best_texts(best)
     blocks += [Text(sentence, f"{factor}:") for factor, sentence in effect_sentences(one)]
-    ranked = [group for group in one.groups if group.ranked]
-    if ranked:
-        blocks.append(_ratios(one, ranked))
-    for group in ranked:
-        prefix = f"{group.compiler}: " if len(ranked) > 1 else ""
+    if entries:
+        blocks.append(_ratios(one, entries))
+    groups = [group for group in one.groups if group.ranked]
+    for group in groups:
+        prefix = f"{group.compiler}: " if len(groups) > 1 else ""
         sentences = [floor_text(group), *noise_sentences(kernel, group)]
         sentences += [f"{label(kernel, row.cell.measured)}: {row.note}." for row in group.ranked if row.note]
         blocks.append(Text(prefix + " ".join(sentences), style="dim"))
-    blocks += _forest(one, ranked)
+    blocks += _forest(one)
     blocks += sweeps(one, manifest)
-    if ranked and not kernel.is_program:
-        blocks.append(Section("All measured values", (_values(one, ranked),), only="page", folded=True))
+    if entries and not kernel.is_program:
+        blocks.append(Section("All measured values", (_values(kernel, entries),), only="page", folded=True))
     return Section(kernel.title, tuple(blocks), f"kernel-{kernel.name}")
 
 
 def _best_texts(best: Best) -> Iterator[Text]:
-    kernel = best.kernel.kernel
+    lead = f"{best.group.compiler}:"
     if best.row is None:
-        yield Text("No configuration is faster than the baseline.", f"{best.group.compiler}:")
+        yield Text("No configuration is faster than the baseline.", lead)
         return
-    ratio = f"{ratio_text(best.row.time_ratio)}, {interval_text(best.row.time_ratio)}"
-    equal = ", ".join(label(kernel, row.cell.measured) for row in best.as_good)
-    text = (
-        f"{advice.label_of(best)} is best, {change_text(best.row.time_ratio)} than the baseline ({ratio})."
-        + (f" Equally good: {equal}." if equal else "")
-    )
-    yield Text(text, f"{best.group.compiler}:")
-    if not kernel.is_program:
+    change, equal = change_text(best.row.time_ratio), equally_good(best)
+    ratio = ratio_with_interval(best.row.time_ratio, ", ")
+    text = f"{label_of(best)} is best, {change} than the baseline ({ratio})."
+    yield Text(text + (f" Equally good: {equal}." if equal else ""), lead)
+    if not best.kernel.kernel.is_program:
         cell = best.row.cell
         pages = f"   # with --pages {cell.pages}" if cell.pages else ""
         yield Text(f"module load {cell.measured.module}{pages}", style="code")
 
 
-def _ratios(one: KernelResult, groups: Sequence[Group]) -> Table:
-    """A row per ranked configuration, with a column for each dimension that needs one."""
-    kernel, metric = one.kernel, one.kernel.headline
-    dimensions = shown_dimensions(one)
-    sensitive = [dimension for dimension in dimensions if kernel.is_sensitive_to(dimension.name)] or [PAGES]
-    with_rounds = any(row.rounds < row.rounds_made for group in groups for row in group.ranked)
+def _metric(metric: Metric, name: str) -> Column:
+    """The column of a metric of `Entry`s."""
     unit = ", ".join(filter(None, (metric.unit, metric.convention)))
-    columns = (
-        Column(COMPILER.name, merged=True),
-        *(Column(dimension.name) for dimension in sensitive),
-        Column("time", unit="per run" if kernel.is_program else "per pass", kind="seconds"),
-        Column(metric.label, unit=unit, kind="number"),
-        *(() if kernel.is_program else (Column("first touch", kind="seconds", optional=True),)),
-        Column("observed pages"),
-        *((Column("rounds"),) if with_rounds else ()),
-        _RATIO,
-        _VERDICT,
-    )
-    rows = [
-        (
-            group.compiler,
-            *(shown(kernel, row.cell, dimension) for dimension in sensitive),
-            row.seconds,
-            row.metrics.get(metric.field),
-            *(() if kernel.is_program else (row.populate,)),
-            pages_text(row),
-            *((f"{row.rounds}/{row.rounds_made}",) if with_rounds else ()),
-            *_verdict(group, row),
-        )
-        for group in groups
-        for row in group.ranked
+    return Column(name, metric.label, "number", unit, get=lambda entry: entry.row.metrics.get(metric.field))
+
+
+def _ratios(one: KernelResult, entries: Sequence[Entry]) -> Table:
+    """A row per ranked configuration, with a column for each dimension that needs one."""
+    kernel = one.kernel
+    dimensions = [each for each in shown_dimensions(one) if kernel.is_sensitive_to(each.name)] or [PAGES]
+    columns = [
+        Column(COMPILER.name, merged=True, get="group.compiler"),
+        *(Column(each.name, get=partial(_shown, each)) for each in dimensions),
+        Column("time", "", "seconds", "per run" if kernel.is_program else "per pass", get="row.seconds"),
+        _metric(kernel.headline, kernel.headline.label),
+    ]
+    if not kernel.is_program:
+        columns.append(Column("first touch", kind="seconds", optional=True, get="row.populate"))
+    columns.append(Column("observed pages", get=lambda entry: pages_text(entry.row)))
+    if any(entry.row.rounds < entry.row.rounds_made for entry in entries):
+        columns.append(Column("rounds", get=lambda entry: f"{entry.row.rounds}/{entry.row.rounds_made}"))
+    columns += [
+        Column("time ratio", unit="95 % interval", kind="ratio", get=_ratio),
+        Column("verdict", get=_verdict),
     ]
     same = " of the same compiler" if len(one.groups) > 1 else ""
-    return Table(f"Time ratio to the baseline{same}, below 1 is faster", columns, tuple(rows), chart=True)
+    return Table.of(f"Time ratio to the baseline{same}, below 1 is faster", columns, entries, chart=True)
 
 
-def _verdict(group: Group, row: Row) -> tuple[Cell, Cell]:
+def _shown(dimension: Dimension, entry: Entry) -> str:
+    return shown(entry.kernel, entry.row.cell, dimension)
+
+
+def _ratio(entry: Entry) -> Cell:
+    row = entry.row
+    style = "baseline" if row.cell.is_baseline else style_of(row.verdict)
+    return Cell("1" if row.cell.is_baseline else row.time_ratio, style, floor=entry.group.floor)
+
+
+def _verdict(entry: Entry) -> Cell:
+    row = entry.row
     if row.cell.is_baseline:
-        return Cell("1", "baseline", floor=group.floor), Cell("baseline", "baseline")
-    style = style_of(row.verdict)
-    return Cell(row.time_ratio, style, floor=group.floor), Cell(row.verdict, style, reason_text(row.reason))
+        return Cell("baseline", "baseline")
+    return Cell(row.verdict, style_of(row.verdict), reason_text(row.reason))
 
 
-def _forest(one: KernelResult, groups: Sequence[Group]) -> Iterator[Figure]:
-    panels = [
-        (
-            group.compiler,
-            group.floor,
-            tuple(
-                Bar(
-                    label(one.kernel, row.cell.measured),
-                    row.cell.measured.hugepages,
-                    row.time_ratio,
-                    is_decided(row.verdict),
-                )
-                for row in group.ranked
-                if row.time_ratio is not None
-            ),
+def _forest(one: KernelResult) -> Iterator[Figure]:
+    panels = []
+    for group in one.groups:
+        bars = tuple(
+            Bar(entry.label, entry.measured.hugepages, entry.row.time_ratio, is_decided(entry.row.verdict))
+            for entry in ranked([one])
+            if entry.group is group and entry.row.time_ratio is not None
         )
-        for group in groups
-    ]
-    panels = [panel for panel in panels if panel[2]]
+        if bars:
+            panels.append((group.compiler, group.floor, bars))
     if panels:
         caption = (
             f"{one.kernel.title}: time ratios to the baseline with their 95 % intervals; the grey band is "
@@ -154,28 +148,74 @@ def _forest(one: KernelResult, groups: Sequence[Group]) -> Iterator[Figure]:
         yield Figure(name, title, caption, Bars(tuple(panels), "time ratio (below 1: faster)"), in_page=False)
 
 
-def _values(one: KernelResult, groups: Sequence[Group]) -> Table:
-    kernel = one.kernel
+def _values(kernel: Kernel, entries: Sequence[Entry]) -> Table:
     columns = (
-        Column("configuration"),
-        Column("compiler"),
-        Column("runs", kind="integer"),
-        Column("median", "time", unit="per pass, median", kind="seconds"),
-        Column("trimmed", "time", unit="per pass, trimmed mean", kind="seconds"),
-        *(
-            Column(m.field, m.label, unit=", ".join(filter(None, (m.unit, m.convention))), kind="number")
-            for m in kernel.metrics
-        ),
-        Column("first touch", kind="seconds"),
-        Column("process", unit="wall time", kind="seconds"),
+        Column("configuration", get="label"),
+        Column("compiler", get="group.compiler"),
+        Column("runs", kind="integer", get="row.runs"),
+        Column("median", "time", "seconds", "per pass, median", get="row.seconds"),
+        Column("trimmed", "time", "seconds", "per pass, trimmed mean", get="row.seconds_trimmed"),
+        *(_metric(metric, metric.field) for metric in kernel.metrics),
+        Column("first touch", kind="seconds", get="row.populate"),
+        Column("process", unit="wall time", kind="seconds", get="row.wall"),
     )
-    rows = [
-        (
-            *(label(kernel, row.cell.measured), group.compiler, row.runs, row.seconds, row.seconds_trimmed),
-            *(row.metrics.get(metric.field) for metric in kernel.metrics),
-            *(row.populate, row.wall),
-        )
-        for group in groups
-        for row in group.ranked
-    ]
-    return Table(f"{kernel.title}: medians over the runs", columns, tuple(rows))
+    return Table.of(f"{kernel.title}: medians over the runs", columns, entries)
+
+
+def sweeps(result: KernelResult, manifest: Mapping[str, Any]) -> Iterator[Block]:
+    """The curves of a kernel over the working set or another option: each as a figure, and as a table."""
+    for sweep, curves in result.by_sweep:
+        yield _figure(result, sweep, curves, manifest)
+        title = f"{result.kernel.title}: values over {sweep.label}"
+        yield Section(title, (_sweep_table(result.kernel, sweep, curves),), only="page", folded=True)
+
+
+def _figure(
+    result: KernelResult, sweep: Sweep, curves: Sequence[Curve], manifest: Mapping[str, Any]
+) -> Figure:
+    kernel = result.kernel
+    panels: dict[str, list[Line]] = {}
+    for curve in curves:
+        measured = curve.cell.measured
+        pattern = (measured.prefetch, measured.stores)
+        line = Line(label(kernel, measured), measured.hugepages, pattern, curve.points)
+        panels.setdefault(curve.cell.compiler, []).append(line)
+    caption = (
+        f"{kernel.title}: {sweep.y.title} over {sweep.label}, {sweep.y.better} is better. Colour is the page "
+        "policy, line style prefetch and stores"
+    )
+    caption += "; vertical lines are this CPU's cache sizes." if sweep.of_working_set else "."
+    if excluded := sum(curve.left_out for curve in result.curves if curve.sweep == sweep):
+        caption += f" Excluded: {count_text(excluded, 'point')}."
+    return Figure(
+        f"{kernel.name}-sweep-{sweep.name}",
+        f"{kernel.title}: {sweep.y.title} over {sweep.label}",
+        caption,
+        Lines(
+            tuple((compiler, tuple(lines)) for compiler, lines in panels.items()),
+            sweep.label,
+            sweep.y.title,
+            sweep.in_bytes,
+            _caches(manifest) if sweep.of_working_set else (),
+        ),
+    )
+
+
+def _caches(manifest: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    """Where the caches of the cores in use end."""
+    return tuple(
+        (f"L{cache['level']}", float(cache["bytes"] * -(-manifest["threads"] // cache["shared_by"])))
+        for cache in manifest["host"]["caches"]
+    )
+
+
+def _sweep_table(kernel: Kernel, sweep: Sweep, curves: Sequence[Curve]) -> Table:
+    """A row for each swept value, a column for each configuration."""
+    values = list(dict.fromkeys(x for curve in curves for x, _ in curve.points))
+    if not any(isinstance(x, str) for x in values):
+        values.sort()
+    columns = [Column(sweep.label, kind="bytes" if sweep.in_bytes else "swept", get=lambda x: x)]
+    for curve in curves:
+        name, compiler = label(kernel, curve.cell.measured), curve.cell.compiler
+        columns.append(Column(f"{compiler} {name}", name, "number", compiler, get=dict(curve.points).get))
+    return Table.of(f"{sweep.y.title} over {sweep.label}", columns, values)

@@ -5,18 +5,78 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
-from pagewise.analysis.choices import bests, choices
+from pagewise.analysis.choices import Best, bests, choices
 from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
-from pagewise.report.model import Block, Cell, Column, Figure, Heat, Report, Section, Table, Text, Values
-from pagewise.report.views import advice, data, evidence, kernel, policies, program, session
-from pagewise.report.views.data import ratio_fields
-from pagewise.report.views.findings import findings
-from pagewise.report.views.matrix import matrix
-from pagewise.report.views.wording import change_text, choice_text, label, method_text
+from pagewise.report.model import (
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Getter,
+    Heat,
+    Report,
+    Section,
+    Table,
+    Text,
+    value_of,
+)
+from pagewise.report.views import advice, data, evidence, kernel, program, ratios, session
+from pagewise.report.views.wording import change_text, choice_text, equally_good, label_of, method_text
 
 # A noise floor above this hides most of what page sizes do.
 _UNSTEADY = 0.1
+_VERSUS: dict[str, Getter] = {
+    "compiler": "compiler",
+    "reference": "reference",
+    **data.ratio_fields("time_ratio"),
+    "noise_floor": "floor",
+    "verdict": "verdict",
+    "reason": "reason",
+}
+_POLICIES: dict[str, Getter] = {
+    "quantity": "quantity",
+    "compiler": "compiler",
+    "hugepages": "policy",
+    "reference": "reference",
+    **data.ratio_fields(),
+}
+_CHOICES = (
+    Column("choice", get=lambda choice: choice_text(choice.factor, choice.value)),
+    Column("faster", kind="integer", get=lambda choice: len(choice.having("faster"))),
+    Column("inconclusive", kind="integer", get=lambda choice: len(choice.having("inconclusive"))),
+    Column("slower", kind="integer", get=lambda choice: len(choice.having("slower"))),
+    Column("excluded", kind="integer", get="missing"),
+    Column("time ratio", unit="median of all", kind="factor", get="middle"),
+    Column("geometric mean", unit="95 % interval", kind="ratio", get="mean"),
+    Column("smallest", kind="factor", get=lambda choice: choice.ends and choice.ends[0]),
+    Column("largest", kind="factor", get=lambda choice: choice.ends and choice.ends[1]),
+)
+_EXCLUDED = (
+    Column("kernel", merged=True),
+    *(Column(name, wrap=True) for name in ("configurations", "reason", "remedy")),
+)
+
+
+def _best_change(best: Best) -> Cell:
+    if best.row is None:
+        return Cell("nothing is faster", "inconclusive")
+    return Cell(change_text(best.row.time_ratio), "faster")
+
+
+def _best_ratio(best: Best) -> Cell | None:
+    return Cell(best.row.time_ratio, "faster", floor=best.group.floor) if best.row else None
+
+
+_BESTS = (
+    Column("kernel", merged=True, get="kernel.kernel.title"),
+    Column("compiler", get="group.compiler"),
+    Column("best", get=lambda best: Cell(label_of(best), "strong" if best.row else "")),
+    Column("against the baseline", get=_best_change),
+    Column("time ratio", unit="95 % interval", kind="ratio", get=_best_ratio),
+    Column("time", kind="seconds", get=lambda best: value_of(best.row or best.group.baseline, "seconds")),
+    Column("equally good", wrap=True, get=equally_good),
+)
 
 
 def view(result: Result) -> Report:
@@ -32,7 +92,7 @@ def view(result: Result) -> Report:
         (
             *whole,
             *(pages if len(kernels) == 1 else [Section("Kernels", tuple(pages))]),
-            *policies.sections(kernels),
+            *ratios.by_policy(kernels),
             *_excluded(kernels),
             *program.sections(result),
             *evidence.sections(result, kernels),
@@ -48,7 +108,7 @@ def view(result: Result) -> Report:
             **program.tables(result),
         },
         _data(result, kernels, notes),
-        any(row.is_fault for one in kernels for group in one.groups for row in group.unranked),
+        any(entry.row.is_fault for entry in data.excluded(kernels)),
     )
 
 
@@ -59,93 +119,58 @@ def _answers(kernels: Sequence[KernelResult], several: bool) -> Iterator[Text]:
         yield Text(answer.whole, answer.question)
 
 
+def _floors(kernels: Sequence[KernelResult]) -> list[float]:
+    return [group.floor for one in kernels for group in one.groups if group.floor is not None]
+
+
 def _facts(kernels: Sequence[KernelResult]) -> Iterator[tuple[str, str]]:
-    groups = [group for one in kernels for group in one.groups]
-    floors = [group.floor for group in groups if group.floor is not None]
-    if floors:
+    if floors := _floors(kernels):
         ends = [percent_text(end) for end in (min(floors), max(floors))]
         yield "Noise floor", " to ".join(dict.fromkeys(ends))
-    rows = [row for group in groups for row in group.ranked]
-    if rows:
-        observed = sum(row.pages is not None for row in rows)
-        yield "Pages", f"verified for {observed} of {count_text(len(rows), 'configuration')}"
-    if excluded := sum(len(group.unranked) for group in groups):
-        yield "Excluded", count_text(excluded, "configuration")
+    if ranked := data.ranked(kernels):
+        observed = sum(entry.row.pages is not None for entry in ranked)
+        yield "Pages", f"verified for {observed} of {count_text(len(ranked), 'configuration')}"
+    if excluded := data.excluded(kernels):
+        yield "Excluded", count_text(len(excluded), "configuration")
 
 
 def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
     """What a reader must know of noise and faults."""
-    floors = [group.floor for one in kernels for group in one.groups if group.floor is not None]
-    if floors and max(floors) > _UNSTEADY:
+    highest = max(_floors(kernels), default=0.0)
+    if highest > _UNSTEADY:
         yield (
-            f"The machine was unsteady: noise floors up to {percent_text(max(floors))}. Compare again with "
+            f"The machine was unsteady: noise floors up to {percent_text(highest)}. Compare again with "
             "nothing else running, or with more --rounds."
         )
     for one in kernels:
-        rows = [row for group in one.groups for row in group.unranked if row.is_fault]
+        rows = [entry.row for entry in data.excluded([one]) if entry.row.is_fault]
         if rows:
             count = count_text(len(rows), "configuration")
             yield f"{one.kernel.title}: {count} excluded because of a fault: {rows[0].invalid}."
 
 
 def _choices(kernels: Sequence[KernelResult]) -> Iterator[Section]:
-    columns = (
-        Column("choice"),
-        *(Column(name, kind="integer") for name in ("faster", "inconclusive", "slower", "excluded")),
-        Column("time ratio", unit="median of all", kind="factor"),
-        Column("geometric mean", unit="95 % interval", kind="ratio"),
-        Column("smallest", kind="factor"),
-        Column("largest", kind="factor"),
-    )
-    rows = []
-    for one in choices(kernels):
-        counts = [len(one.having(verdict)) for verdict in ("faster", "inconclusive", "slower")]
-        name = choice_text(one.factor, one.value)
-        rows.append((name, *counts, one.missing, one.middle, one.mean, *(one.ends or (None, None))))
-    if rows:
+    table = Table.of("Single choices", _CHOICES, choices(kernels))
+    if table.rows:
         text = (
             "Each row changes one thing and leaves all else as in the baseline. Counted are comparisons, one "
             "per kernel and compiler."
         )
-        yield Section(
-            "Choices", (Text(text, style="dim"), Table("Single choices", columns, tuple(rows))), only="files"
-        )
+        yield Section("Choices", (Text(text, style="dim"), table), only="files")
 
 
 def _bests(kernels: Sequence[KernelResult]) -> Iterator[Section]:
-    columns = (
-        Column("kernel", merged=True),
-        Column("compiler"),
-        Column("best"),
-        Column("against the baseline"),
-        Column("time ratio", unit="95 % interval", kind="ratio"),
-        Column("time", kind="seconds"),
-        Column("equally good", wrap=True),
-    )
-    rows: list[Values] = []
-    for best in bests(kernels):
-        head = (best.kernel.kernel.title, best.group.compiler)
-        row = best.row or best.group.baseline
-        name = Cell(advice.label_of(best), "strong" if best.row else "")
-        if best.row is None:
-            nothing = Cell("nothing is faster", "inconclusive")
-            rows.append((*head, name, nothing, None, row.seconds if row else None, ""))
-            continue
-        change = Cell(change_text(best.row.time_ratio), "faster")
-        ratio = Cell(best.row.time_ratio, "faster", floor=best.group.floor)
-        equal = ", ".join(label(best.kernel.kernel, one.cell.measured) for one in best.as_good)
-        rows.append((*head, name, change, ratio, best.row.seconds, equal))
-    if len(rows) > 1:
+    table = Table.of("Best configurations by kernel and compiler", _BESTS, bests(kernels), chart=True)
+    if len(table.rows) > 1:
         text = (
             "The fastest configuration of each kernel and compiler; those whose intervals overlap its "
             "interval are equally good."
         )
-        table = Table("Best configurations by kernel and compiler", columns, tuple(rows), chart=True)
         yield Section("Best configurations", (Text(text), table), only="page")
 
 
 def _matrix(kernels: Sequence[KernelResult]) -> Iterator[Section]:
-    table = matrix(kernels)
+    table = ratios.matrix(kernels)
     legend = (
         "▼ faster, ▲ slower, ? inconclusive, × excluded; bold or framed: the best of a kernel and compiler; "
         "–: the kernel is not sensitive to it, or it was not planned."
@@ -159,22 +184,16 @@ def _matrix(kernels: Sequence[KernelResult]) -> Iterator[Section]:
 
 def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
     """Excluded configurations; those of a kernel with one reason and remedy share a row."""
-    rows: list[tuple[str, ...]] = []
-    for one in kernels:
-        together: dict[tuple[str, str], dict[str, list[str]]] = {}
-        for group in one.groups:
-            for row in group.unranked:
-                compilers = together.setdefault((row.invalid or "", row.remedy or ""), {})
-                compilers.setdefault(group.compiler, []).append(label(one.kernel, row.cell.measured))
-        for (reason, remedy), compilers in together.items():
-            names = "; ".join(f"{name}: {', '.join(those)}" for name, those in compilers.items())
-            rows.append((one.kernel.title, names, reason, remedy))
+    together: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+    for entry in data.excluded(kernels):
+        key = (entry.kernel.title, entry.row.invalid or "", entry.row.remedy or "")
+        together.setdefault(key, {}).setdefault(entry.group.compiler, []).append(entry.label)
+    rows = tuple(
+        (title, "; ".join(f"{name}: {', '.join(labels)}" for name, labels in compilers.items()), *why)
+        for (title, *why), compilers in together.items()
+    )
     if rows:
-        columns = (
-            Column("kernel", merged=True),
-            *(Column(name, wrap=True) for name in ("configurations", "reason", "remedy")),
-        )
-        yield Section("Excluded", (Table("Excluded configurations, by reason", columns, tuple(rows)),))
+        yield Section("Excluded", (Table("Excluded configurations, by reason", _EXCLUDED, rows),))
 
 
 def _reading(kernels: Sequence[KernelResult]) -> tuple[Text, ...]:
@@ -222,39 +241,19 @@ def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str])
         **session.data(result),
         "altered": result.altered,
         "headline": advice.headline(kernels),
-        "findings": findings(kernels),
+        "findings": advice.findings(kernels),
         "answers": advice.answers(kernels),
         "notes": notes,
-        "kernels": [_kernel_data(one) for one in kernels],
+        "kernels": [
+            {
+                "name": one.kernel.name,
+                "title": one.kernel.title,
+                "metrics": one.kernel.metrics,
+                "configurations": data.summary([one]),
+                "compilers": Table.of_fields(_VERSUS, one.versus),
+                "policies": Table.of_fields(_POLICIES, one.by_policy),
+            }
+            for one in kernels
+        ],
         **program.data(result),
-    }
-
-
-def _kernel_data(one: KernelResult) -> dict[str, object]:
-    return {
-        "name": one.kernel.name,
-        "title": one.kernel.title,
-        "metrics": one.kernel.metrics,
-        "configurations": data.summary([one]),
-        "compilers": [
-            {
-                "compiler": versus.compiler,
-                "reference": versus.reference,
-                **ratio_fields(versus.time_ratio),
-                "noise_floor": versus.floor,
-                "verdict": versus.verdict,
-                "reason": versus.reason,
-            }
-            for versus in one.versus
-        ],
-        "policies": [
-            {
-                "quantity": ratio.quantity,
-                "compiler": ratio.compiler,
-                "hugepages": ratio.policy,
-                "reference": ratio.reference,
-                **ratio_fields(ratio.ratio),
-            }
-            for ratio in one.by_policy
-        ],
     }

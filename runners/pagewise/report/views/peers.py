@@ -7,7 +7,7 @@ from math import isfinite
 
 from pagewise.core.errors import FormatError
 from pagewise.core.result import Result
-from pagewise.report.model import Block, Cell, Column, Report, Section, Style, Table, Text, Value, data_table
+from pagewise.report.model import Block, Cell, Column, Getter, Report, Section, Style, Table, Text
 from pagewise.report.views import session
 from pagewise.workloads.peers.analysis import Row, judged, rows
 from pagewise.workloads.peers.plan import read_match
@@ -15,21 +15,40 @@ from pagewise.workloads.peers.sample import samples
 
 _STYLES: Mapping[str, Style] = {"met": "faster", "not met": "slower", "inconclusive": "inconclusive"}
 _COLUMNS = (
-    Column("level"),
-    Column("size", kind="bytes"),
-    Column("compiler"),
-    Column("ours", kind="number"),
-    Column("theirs", kind="number"),
-    Column("speed-up", unit="95 % interval", kind="ratio"),
-    Column("target"),
-    Column("noise floor", kind="percent"),
-    Column("answer"),
+    Column("level", get="match.setting"),
+    Column("size", kind="bytes", get="match.working_set"),
+    Column("compiler", get="scope"),
+    Column("ours", kind="number", get="ours.median"),
+    Column("theirs", kind="number", get="theirs.median"),
+    Column("speed-up", unit="95 % interval", kind="ratio", get="speedup"),
+    Column("target", get=lambda row: row.target.text()),
+    Column("noise floor", kind="percent", get="floor"),
+    Column("answer", get=lambda row: Cell(row.answer, _STYLES[row.answer])),
 )
-_FIELDS = (
-    *("comparison", "kernel", "against", "working_set_bytes", "threads", "scope", "unit", "better", "ours"),
-    *("ours_candidate", "theirs", "theirs_candidate", "speedup", "speedup_low", "speedup_high", "pairs"),
-    *("noise_floor", "target_least", "target_most", "answer", "missing", "notes"),
-)
+_FIELDS: Mapping[str, Getter] = {
+    "comparison": "match.name",
+    "kernel": "match.ours.kernel",
+    "against": "match.against",
+    "working_set_bytes": "match.working_set",
+    "threads": "match.threads",
+    "scope": "scope",
+    "unit": "match.unit",
+    "better": "match.better",
+    "ours": "ours.median",
+    "ours_candidate": "ours.candidate.label",
+    "theirs": "theirs.median",
+    "theirs_candidate": "theirs.candidate.label",
+    "speedup": "speedup.median",
+    "speedup_low": "speedup.low",
+    "speedup_high": "speedup.high",
+    "pairs": "speedup.pairs",
+    "noise_floor": "floor",
+    "target_least": "target.least",
+    "target_most": lambda row: row.target.most if isfinite(row.target.most) else None,
+    "answer": "answer",
+    "missing": "missing",
+    "notes": lambda row: "; ".join(row.notes),
+}
 _READING = (
     Text(
         "ours over theirs (theirs over ours where lower is better), paired by round: above 1 ours is better.",
@@ -46,29 +65,28 @@ _READING = (
 def view(result: Result) -> Report:
     """The report. Raises FormatError where the matches of the manifest cannot be read."""
     manifest, rows = result.manifest, _rows(result)
-    table, faults = data_table(_FIELDS, [_fields(row) for row in rows]), _faults(result, rows)
+    table, faults = Table.of_fields(_FIELDS, rows), _faults(result, rows)
     return Report(
         "pagewise: our kernels against peer benchmarks",
         _headline(rows),
         (*sections(rows), *missing(rows), *session.sections(manifest)),
-        (),
-        tuple(session.facts(manifest)),
-        (*(f"not measured as asked: {fault}" for fault in faults), *session.notes(result)),
-        _READING,
-        {"peers.csv": table},
-        {
+        facts=tuple(session.facts(manifest)),
+        notes=(*(f"not measured as requested: {fault}" for fault in faults), *session.notes(result)),
+        reading=_READING,
+        tables={"peers.csv": table},
+        data={
             "schema": "pagewise.peer-verdicts/1",
             "folder": result.folder,
             **{name: manifest[name] for name in ("state", "rounds", "rounds_done")},
             "comparisons": table,
         },
-        bool(faults),
+        faulty=bool(faults),
     )
 
 
 def _rows(result: Result) -> list[Row]:
-    manifest, taken = result.manifest, samples(result.records, result.manifest)
-    found: list[Row] = []
+    manifest, measured = result.manifest, samples(result.records, result.manifest)
+    all_rows: list[Row] = []
     for data in manifest["peers"]["matches"]:
         try:
             match = read_match(data)
@@ -78,13 +96,13 @@ def _rows(result: Result) -> list[Row]:
                 where=result.folder,
                 remedy="copy the result again from where it was made, or measure again: pagewise peers",
             ) from fault
-        of_match = [sample for sample in taken if sample.match == match.name]
-        found += rows(match, of_match, data["missing"], manifest["seed"])
-    return judged(found)
+        of_match = [sample for sample in measured if sample.match == match.name]
+        all_rows += rows(match, of_match, data["missing"], manifest["seed"])
+    return judged(all_rows)
 
 
 def _faults(result: Result, rows: Iterable[Row]) -> list[str]:
-    """What could not be measured as asked; a missed target is not a fault."""
+    """What could not be measured as requested; a missed target is not a fault."""
     manifest = result.manifest
     faults = [f"{entry['module']}: {entry['file']} changed" for entry in manifest.get("changed_files", ())]
     if manifest["state"] == "complete":
@@ -102,42 +120,26 @@ def _headline(rows: Sequence[Row]) -> str:
 
 def sections(rows: Iterable[Row]) -> Iterator[Section]:
     """A section for each kernel, other side and unit, with the best candidates and notes."""
-    together: dict[str, list[Row]] = {}
+    by_title: dict[str, list[Row]] = {}
     for row in rows:
         if row.missing is None:
             title = f"{row.match.ours.kernel} against {row.match.against} [{row.match.unit}]"
-            together.setdefault(title, []).append(row)
-    for title, several in together.items():
-        blocks: list[Block] = [Table("", _COLUMNS, tuple(map(_cells, several)))]
+            by_title.setdefault(title, []).append(row)
+    for title, several in by_title.items():
+        blocks: list[Block] = [Table.of("", _COLUMNS, several)]
         for name, notes in _notes(several).items():
             blocks.append(Text("; ".join(notes), f"{name}:", "dim"))
         yield Section(title, tuple(blocks))
 
 
-def _cells(row: Row) -> tuple[Value | Cell, ...]:
-    return (
-        row.match.setting,
-        row.match.working_set,
-        row.scope,
-        None if row.ours is None else row.ours.median,
-        None if row.theirs is None else row.theirs.median,
-        row.speedup,
-        row.target.text(),
-        row.floor,
-        Cell(row.answer, _STYLES[row.answer]),
-    )
-
-
 def _notes(rows: Sequence[Row]) -> dict[str, list[str]]:
     """By comparison: the best candidates and further notes, each once."""
-    found: dict[str, dict[str, None]] = {}
+    notes: dict[str, dict[str, None]] = {}
     for row in rows:
-        notes = found.setdefault(row.match.name, {})
-        for side, best in (("ours", row.ours), ("theirs", row.theirs)):
-            if best is not None:
-                notes[f"{side}: {best.candidate.label}"] = None
-        notes |= dict.fromkeys(row.notes)
-    return {name: list(notes) for name, notes in found.items() if notes}
+        sides = (("ours", row.ours), ("theirs", row.theirs))
+        bests = [f"{side}: {best.candidate.label}" for side, best in sides if best is not None]
+        notes.setdefault(row.match.name, {}).update(dict.fromkeys((*bests, *row.notes)))
+    return {name: list(texts) for name, texts in notes.items() if texts}
 
 
 def missing(rows: Iterable[Row]) -> Iterator[Section]:
@@ -149,31 +151,3 @@ def missing(rows: Iterable[Row]) -> Iterator[Section]:
     if reasons:
         texts = tuple(Text(reason, f"{', '.join(names)}:") for reason, names in reasons.items())
         yield Section("Not measured", texts)
-
-
-def _fields(row: Row) -> dict[str, Value]:
-    speedup, ours, theirs = row.speedup, row.ours, row.theirs
-    return {
-        "comparison": row.match.name,
-        "kernel": row.match.ours.kernel,
-        "against": row.match.against,
-        "working_set_bytes": row.match.working_set,
-        "threads": row.match.threads,
-        "scope": row.scope,
-        "unit": row.match.unit,
-        "better": row.match.better,
-        "ours": ours.median if ours else None,
-        "ours_candidate": ours.candidate.label if ours else None,
-        "theirs": theirs.median if theirs else None,
-        "theirs_candidate": theirs.candidate.label if theirs else None,
-        "speedup": speedup.median if speedup else None,
-        "speedup_low": speedup.low if speedup else None,
-        "speedup_high": speedup.high if speedup else None,
-        "pairs": speedup.pairs if speedup else None,
-        "noise_floor": row.floor,
-        "target_least": row.target.least,
-        "target_most": row.target.most if isfinite(row.target.most) else None,
-        "answer": row.answer,
-        "missing": row.missing,
-        "notes": "; ".join(row.notes),
-    }

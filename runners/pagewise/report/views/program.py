@@ -1,41 +1,43 @@
-"""What the report of the user's program has besides: its own metrics, its memory by kind, the policies."""
+"""What the report of the user's program also shows: its metrics, its memory by kind, the policies."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
-from pagewise.analysis.program import (
-    MetricRow,
-    SamplingCost,
-    memory_rows,
-    metric_rows,
-    sampling_cost,
-)
+from pagewise.analysis.program import MemoryRow, MetricRow, memory_rows, metric_rows, sampling_cost
 from pagewise.analysis.result import trusted_records
 from pagewise.core.result import Result
 from pagewise.core.units import percent_text
-from pagewise.report.model import (
-    Block,
-    Cell,
-    Column,
-    Facts,
-    Section,
-    Table,
-    Text,
-    Value,
-    data_table,
-    style_of,
-)
-from pagewise.report.views.data import ratio_fields, verdict_fields
+from pagewise.report.model import Cell, Column, Facts, Getter, Section, Table, Text, style_of
+from pagewise.report.views.data import verdict_fields
 from pagewise.report.views.wording import label, reason_text
 
-_METRICS = (
-    *("metric", "unit", "better", "hugepages", "value", "ratio", "low", "high", "pairs", "noise_floor"),
-    *("p_corrected", "verdict", "reason"),
-)
-_MEMORY = (
-    *("hugepages", "kind", "peak_bytes", "peak_huge_bytes", "mean_bytes", "mean_huge_bytes"),
-    "mean_coverage",
+_METRICS: Mapping[str, Getter] = {
+    "metric": "metric.label",
+    "unit": "metric.unit",
+    "better": "metric.better",
+    "hugepages": "",
+    "value": "value",
+    **verdict_fields("change"),
+    "noise_floor": "floor",
+}
+_MEMORY: Mapping[str, Getter] = {
+    "hugepages": "policy",
+    "kind": "kind",
+    "peak_bytes": lambda row: round(row.peak),
+    "peak_huge_bytes": lambda row: round(row.peak_huge),
+    "mean_bytes": lambda row: round(row.mean),
+    "mean_huge_bytes": lambda row: round(row.mean_huge),
+    "mean_coverage": lambda row: round(row.coverage, 6),
+}
+_MEMORY_SHOWN = (
+    Column("policy", merged=True),
+    Column("kind"),
+    Column("peak", kind="bytes"),
+    Column("mean", unit="over time", kind="bytes"),
+    Column("peak_coverage", "on huge pages", unit="at peak", kind="percent"),
+    Column("coverage", "on huge pages", unit="over time", kind="percent"),
 )
 # Less is not shown, unless it is on huge pages.
 _SMALL_BYTES = 1 << 20
@@ -50,33 +52,25 @@ def sections(result: Result) -> list[Section]:
     """Metrics, memory and the meaning of the policies; none for a comparison of kernels."""
     if not is_program(result):
         return []
-    program = result.manifest["program"]
-    meanings = tuple(
-        (one["name"], f"{one['meaning']}. Unavailable: {one['lack']}" if one["lack"] else one["meaning"])
-        for one in program["policies"]
+    policies = tuple(
+        (one["name"], one["meaning"] + (f". Unavailable: {one['lack']}" if one["lack"] else ""))
+        for one in result.manifest["program"]["policies"]
     )
-    found = [Section("Policies", (Facts(meanings),), "meanings", only="page")]
-    return [_metrics(result), _memory(result), *found]
+    meanings = Section("Policies", (Facts(policies),), "meanings", only="page")
+    return [_metrics(result), _memory(result), meanings]
+
+
+def _policy(result: Result) -> Getter:
+    kernel = result.subjects[0].kernel
+    return lambda row: label(kernel, row.cell.measured)
 
 
 def tables(result: Result) -> dict[str, Table]:
     """metrics.csv and memory.csv."""
     if not is_program(result):
         return {}
-    memory: list[dict[str, Value]] = [
-        {
-            "hugepages": row.policy,
-            "kind": row.kind,
-            "peak_bytes": round(row.peak),
-            "peak_huge_bytes": round(row.peak_huge),
-            "mean_bytes": round(row.mean),
-            "mean_huge_bytes": round(row.mean_huge),
-            "mean_coverage": round(row.coverage, 6),
-        }
-        for row in memory_rows(trusted_records(result))
-    ]
-    metrics = [_metric(result, row) for row in metric_rows(result)]
-    return {"metrics.csv": data_table(_METRICS, metrics), "memory.csv": data_table(_MEMORY, memory)}
+    metrics = Table.of_fields({**_METRICS, "hugepages": _policy(result)}, metric_rows(result))
+    return {"metrics.csv": metrics, "memory.csv": Table.of_fields(_MEMORY, _memory_rows(result))}
 
 
 def data(result: Result) -> dict[str, object]:
@@ -85,79 +79,59 @@ def data(result: Result) -> dict[str, object]:
         return {}
     memory = [
         {**asdict(row), "coverage": row.coverage, "peak_coverage": row.peak_coverage}
-        for row in memory_rows(trusted_records(result))
+        for row in _memory_rows(result)
     ]
     return {"program": {"metrics": tables(result)["metrics.csv"], "memory": memory}}
 
 
-def _metric(result: Result, row: MetricRow) -> dict[str, Value]:
-    return {
-        "metric": row.metric.label,
-        "unit": row.metric.unit,
-        "better": row.metric.better,
-        "hugepages": label(result.subjects[0].kernel, row.cell.measured),
-        "value": row.value,
-        **(ratio_fields(None) if row.verdict is None else verdict_fields(row.verdict, row.change)),
-        "noise_floor": row.floor,
-    }
+def _memory_rows(result: Result) -> list[MemoryRow]:
+    return memory_rows(trusted_records(result))
 
 
 def _metrics(result: Result) -> Section:
     columns = (
-        Column("metric", merged=True),
-        Column("better", merged=True),
-        Column("hugepages"),
-        Column("median", kind="number"),
-        Column("ratio", unit="95 % interval", kind="ratio"),
-        Column("verdict"),
+        Column("metric", merged=True, get=lambda row: f"{row.metric.label} [{row.metric.unit}]"),
+        Column("better", merged=True, get="metric.better"),
+        Column("hugepages", get=_policy(result)),
+        Column("median", kind="number", get="value"),
+        Column("ratio", unit="95 % interval", kind="ratio", get=_ratio),
+        Column("verdict", get=_verdict),
     )
-    rows = []
-    for row in metric_rows(result):
-        style = "baseline" if row.change is None else style_of(row.change)
-        ratio = Cell("1", "baseline") if row.verdict is None else Cell(row.ratio, style, floor=row.floor)
-        reason = "" if row.verdict is None else reason_text(row.verdict.reason)
-        rows.append(
-            (
-                f"{row.metric.label} [{row.metric.unit}]",
-                row.metric.better,
-                label(result.subjects[0].kernel, row.cell.measured),
-                *(row.value, ratio, Cell(row.change or "baseline", style, reason)),
-            )
-        )
     checks = ", ".join(result.manifest["program"]["checks"])
     text = "Medians; ratios to the baseline, paired by round." + (
         f" The output of each run had to pass: {checks}." if checks else ""
     )
-    return Section("Metrics", (Table("Metrics by policy", columns, tuple(rows)), Text(text, style="dim")))
+    table = Table.of("Metrics by policy", columns, metric_rows(result))
+    return Section("Metrics", (table, Text(text, style="dim")))
+
+
+def _ratio(row: MetricRow) -> Cell:
+    return (
+        Cell("1", "baseline")
+        if row.verdict is None
+        else Cell(row.ratio, style_of(row.change), floor=row.floor)
+    )
+
+
+def _verdict(row: MetricRow) -> Cell:
+    if row.verdict is None:
+        return Cell("baseline", "baseline")
+    return Cell(row.change, style_of(row.change), reason_text(row.verdict.reason))
 
 
 def _memory(result: Result) -> Section:
-    columns = (
-        Column("policy", merged=True),
-        Column("kind"),
-        Column("peak", kind="bytes"),
-        Column("mean", unit="over time", kind="bytes"),
-        Column("peak_coverage", "on huge pages", unit="at peak", kind="percent"),
-        Column("coverage", "on huge pages", unit="over time", kind="percent"),
-    )
-    rows = tuple(
-        (row.policy, row.kind, row.peak, row.mean, row.peak_coverage, row.coverage)
-        for row in memory_rows(trusted_records(result))
+    rows = [
+        row
+        for row in _memory_rows(result)
         if row.kind == "all" or row.peak >= _SMALL_BYTES or row.peak_huge > 0
-    )
-    cost = sampling_cost(trusted_records(result))
+    ]
     text = "Memory of the processes while they ran (smaps): medians over the timed runs."
-    blocks: tuple[Block, ...] = (
-        Table("Memory by kind", columns, rows),
-        Text(f"{text} {_cost_text(cost)}" if cost else text, style="dim"),
-    )
-    return Section("Memory", blocks)
-
-
-def _cost_text(cost: SamplingCost) -> str:
-    text = (
-        f"Memory was sampled {cost.samples:.0f} times per run, which took {percent_text(cost.share)} of a CPU"
-    )
-    if any("untimed" in method for method in cost.methods):
-        text += "; an untimed run of the same policy shows what was in memory too shortly for that"
-    return text + "."
+    if cost := sampling_cost(trusted_records(result)):
+        text += (
+            f" Memory was sampled {cost.samples:.0f} times per run, which took {percent_text(cost.share)} of "
+            "a CPU"
+        )
+        if any("untimed" in method for method in cost.methods):
+            text += "; an untimed run of the same policy shows what was in memory too shortly for that"
+        text += "."
+    return Section("Memory", (Table.of("Memory by kind", _MEMORY_SHOWN, rows), Text(text, style="dim")))

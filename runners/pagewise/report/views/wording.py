@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pagewise.analysis.analysis import Group, KernelResult, Versus
-from pagewise.analysis.choices import alone, values_of
+from pagewise.analysis.choices import Best, alone, values_of
+from pagewise.analysis.drift import Drift
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.analysis.verdict import Outcome, Reason
@@ -71,6 +72,17 @@ def choice_text(factor: str, value: str) -> str:
     return f"{BY_NAME[factor].title}: {value or BY_NAME[factor].empty}"
 
 
+def label_of(best: Best) -> str:
+    """The best configuration in words; the baseline's where nothing is faster."""
+    row = best.row or best.group.baseline
+    return "" if row is None else label(best.kernel.kernel, row.cell.measured)
+
+
+def equally_good(best: Best) -> str:
+    """The configurations that are as good as the best one."""
+    return ", ".join(label(best.kernel.kernel, row.cell.measured) for row in best.as_good)
+
+
 def capital(text: str) -> str:
     """A text with a capital first letter."""
     return text[:1].upper() + text[1:]
@@ -121,40 +133,33 @@ def reason_text(reason: Reason | None) -> str:
 
 
 def noise_sentences(kernel: Kernel, group: Group) -> list[str]:
-    """How the noise of a group was: bimodal times, drift, outliers; a sentence each."""
-    sentences = []
-    bimodal = [
-        f"{label(kernel, row.cell.measured)} ({100 * row.bimodal.slow_share:.0f} % of the runs take "
-        f"{row.bimodal.apart:.2f} times as long)"
-        for row in group.ranked
-        if row.bimodal is not None
+    """The noise of a group: bimodal times, drift and outliers, a sentence each."""
+    bimodal, changed, outliers = [], [], []
+    for row in group.ranked:
+        name = label(kernel, row.cell.measured)
+        if row.bimodal is not None:
+            share, factor = f"{100 * row.bimodal.slow_share:.0f} %", f"{row.bimodal.apart:.2f}"
+            bimodal.append(f"{name} ({share} of the runs take {factor} times as long)")
+        if row.drift is not None and not row.cell.is_baseline:
+            changed.append(f"{name} from {row.drift.first:.3f} to {row.drift.last:.3f}")
+        if row.outliers:
+            ratios = ", ".join(f"{ratio:.3f} in round {number}" for number, ratio in row.outliers)
+            outliers.append(f"{'baseline (A/A)' if row.cell.is_baseline else name} {ratios}")
+    drift = None if group.baseline is None else group.baseline.drift
+    return [
+        *([f"Bimodal: {', '.join(bimodal)}."] if bimodal else []),
+        *([_drift_text(drift)] if drift else []),
+        *([f"Ratios that changed over the rounds: {', '.join(changed)}."] if changed else []),
+        *([f"Outliers, included in all numbers: {'; '.join(outliers)}."] if outliers else []),
     ]
-    if bimodal:
-        sentences.append(f"Bimodal: {', '.join(bimodal)}.")
-    base = group.baseline
-    if base is not None and base.drift is not None:
-        change = base.drift.change
-        sentences.append(
-            f"Drift: at the end the baseline took {percent_text(abs(change))} "
-            f"{'more' if change > 0 else 'less'} time than at the beginning; pairing by round removes what "
-            "all configurations have in common."
-        )
-    changed = [
-        f"{label(kernel, row.cell.measured)} from {row.drift.first:.3f} to {row.drift.last:.3f}"
-        for row in group.ranked
-        if row.drift is not None and not row.cell.is_baseline
-    ]
-    if changed:
-        sentences.append(f"Ratios that changed over the rounds: {', '.join(changed)}.")
-    outliers = [
-        f"{'baseline (A/A)' if row.cell.is_baseline else label(kernel, row.cell.measured)} "
-        + ", ".join(f"{ratio:.3f} in round {number}" for number, ratio in row.outliers)
-        for row in group.ranked
-        if row.outliers
-    ]
-    if outliers:
-        sentences.append(f"Outliers, included in all numbers: {'; '.join(outliers)}.")
-    return sentences
+
+
+def _drift_text(drift: Drift) -> str:
+    return (
+        f"Drift: at the end the baseline took {percent_text(abs(drift.change))} "
+        f"{'more' if drift.change > 0 else 'less'} time than at the beginning; pairing by round removes what "
+        "all configurations have in common."
+    )
 
 
 def method_text(results: Sequence[KernelResult]) -> str:

@@ -10,8 +10,8 @@ set(CMAKE_Fortran_PREPROCESS OFF)
 # Only GCC and LLVM search folders that are given as system folders for Fortran modules.
 set(CMAKE_NO_SYSTEM_FROM_IMPORTED ON)
 include(GNUInstallDirs)
-# When cross-compiling for A64FX, QEMU runs what is built; tests of the installed programs read this command here.
-if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+# When cross-compiling, QEMU runs what is built; tests of the installed programs read this command here.
+if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|ppc64le|riscv64)$")
     if(NOT CMAKE_CROSSCOMPILING_EMULATOR)
         set(CMAKE_CROSSCOMPILING_EMULATOR ${CMAKE_CURRENT_LIST_DIR}/emulate)
     endif()

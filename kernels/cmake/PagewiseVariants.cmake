@@ -7,15 +7,32 @@
 # prefetch=hardware and has the compiler insert the prefetches.
 set(PAGEWISE_HUGEPAGES none CACHE STRING "Page policy unless --pages is given: none, thp, hugetlbfs, fjmpg")
 set(PAGEWISE_PREFETCH hardware CACHE STRING "hardware, compiler, software, block")
-set(PAGEWISE_STORES regular CACHE STRING "regular, nontemporal, zfill (aarch64)")
+set(PAGEWISE_STORES regular CACHE STRING "regular, nontemporal (x86-64, aarch64), zfill (aarch64)")
 set(PAGEWISE_PREFETCH_LATENCY 200 CACHE STRING "prefetch=compiler: memory latency in instructions, sets the distance")
+
+# RISC-V has prefetch instructions in the extension Zicbop only, and GCC before 14 does not use them; compilers then ignore
+# requests for prefetches without a message.
+set(pagewise_has_prefetch ON)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^riscv")
+    separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
+    execute_process(
+        COMMAND ${CMAKE_C_COMPILER} ${_flags} -DPW_HAS=__riscv_zicbop -fsyntax-only ${PROJECT_SOURCE_DIR}/cmake/has_macro.c
+        RESULT_VARIABLE _missing
+        OUTPUT_QUIET ERROR_QUIET
+    )
+    if(NOT _missing EQUAL 0)
+        set(pagewise_has_prefetch OFF)
+    endif()
+endif()
 
 # GCC weighs a prefetch against the instructions around it and inserts few; these parameters make it insert them all. It
 # inserts none in code for SVE, whose loads are masked. Fujitsu's compiler places them itself by default; the distances
 # are the best ones of the A64FX micro-architecture guide (2021), for the triad.
 set(pagewise_no_compiler_prefetch "")
 set(pagewise_compiler_prefetch "")
-if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_Fortran_COMPILER_ID STREQUAL "GNU" AND NOT PAGEWISE_TARGET STREQUAL "a64fx")
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_Fortran_COMPILER_ID STREQUAL "GNU" AND pagewise_has_prefetch
+   AND NOT PAGEWISE_TARGET STREQUAL "a64fx"
+)
     set(pagewise_compiler_prefetch
         -fprefetch-loop-arrays --param=min-insn-to-prefetch-ratio=0 --param=prefetch-min-insn-to-mem-ratio=0
         --param=simultaneous-prefetches=1000 --param=prefetch-latency=${PAGEWISE_PREFETCH_LATENCY}
@@ -32,20 +49,26 @@ elseif(PAGEWISE_PREFETCH STREQUAL "compiler")
 endif()
 
 set(pagewise_all_hugepages none thp hugetlbfs fjmpg fjmpg-thp fjmpg-none)
-set(pagewise_all_prefetch hardware software block)
+set(pagewise_all_prefetch hardware block)
+if(pagewise_has_prefetch)
+    list(APPEND pagewise_all_prefetch software)
+endif()
 if(pagewise_compiler_prefetch)
     list(APPEND pagewise_all_prefetch compiler)
 endif()
-set(pagewise_all_stores regular nontemporal)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-    list(APPEND pagewise_all_stores zfill)
-elseif(PAGEWISE_STORES STREQUAL "zfill")
-    message(FATAL_ERROR "stores=zfill needs DC ZVA of aarch64, not ${CMAKE_SYSTEM_PROCESSOR}: choose regular or nontemporal")
+# The stores that the processor has an instruction for, or a hint of the compiler's.
+set(pagewise_all_stores regular)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    list(APPEND pagewise_all_stores nontemporal)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    list(APPEND pagewise_all_stores nontemporal zfill)
 endif()
 foreach(_dimension HUGEPAGES PREFETCH STORES)
     string(TOLOWER ${_dimension} _lower)
     if(NOT PAGEWISE_${_dimension} IN_LIST pagewise_all_${_lower})
-        message(FATAL_ERROR "PAGEWISE_${_dimension}=${PAGEWISE_${_dimension}}: choose one of ${pagewise_all_${_lower}}")
+        message(FATAL_ERROR "PAGEWISE_${_dimension}=${PAGEWISE_${_dimension}} is not available for ${CMAKE_SYSTEM_PROCESSOR}: "
+                            "choose one of ${pagewise_all_${_lower}}"
+        )
     endif()
 endforeach()
 

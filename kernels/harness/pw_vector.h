@@ -81,16 +81,22 @@ PW_INLINE void pw_store(double *p, pw_vector v)
     *(pw_unaligned *)p = v;
 }
 
-#if defined(__aarch64__) && !defined(__clang__)
+#if !defined(__x86_64__) && !defined(__clang__)
 typedef double pw_pair __attribute__((vector_size(16)));
 
 PW_INLINE void pw_stream_pair(double *p, pw_pair v)
 {
+#if defined(__aarch64__)
     __asm__ volatile("stnp %d0, %d1, [%2]" ::"w"(v[0]), "w"(v[1]), "r"(p) : "memory");
+#else
+    __builtin_memcpy(p, &v, sizeof v);
+#endif
 }
 #endif
 
-/* Non-temporal store of a double or a vector, to which p is aligned. Call pw_stream_fence before other threads read. */
+/* Non-temporal store of a double or a vector, to which p is aligned. Call pw_stream_fence before other threads read.
+ * PagewiseVariants.cmake offers stores=nontemporal only for compilers and processors that have such stores; elsewhere the
+ * plain stores below are in no program. */
 PW_INLINE void pw_stream_double(double *p, double v)
 {
 #if defined(__clang__)
@@ -118,10 +124,8 @@ PW_INLINE void pw_stream(double *p, pw_vector v)
     _mm_stream_pd(p, v);
 #elif defined(PW_SVE_BYTES)
     svstnt1_f64(svptrue_b64(), p, v);
-#elif defined(__aarch64__)
-    pw_stream_pair(p, v);
 #else
-#error "non-temporal stores are not supported for this processor: build with stores=regular"
+    pw_stream_pair(p, v);
 #endif
 }
 

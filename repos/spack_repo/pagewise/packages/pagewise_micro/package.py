@@ -12,6 +12,13 @@ class PagewiseMicro(ProgramsPackage):
         multi=False,
         description="Prefetching: hardware (no prefetch instruction), compiler, software (explicit) or block",
     )
+    for _prefetch in ("software", "compiler"):
+        conflicts(
+            f"prefetch={_prefetch}",
+            when="target=riscv64:",
+            msg=f"prefetch={_prefetch}: compilers insert no prefetches for riscv64; use hardware or block",
+        )
+
     variant(
         "stores",
         default="regular",
@@ -21,9 +28,16 @@ class PagewiseMicro(ProgramsPackage):
     )
 
     requires(
+        "target=x86_64:",
+        "target=aarch64:",
+        policy="any_of",
+        when="stores=nontemporal",
+        msg="stores=nontemporal needs x86_64 or aarch64; use stores=regular on other targets",
+    )
+    requires(
         "target=aarch64:",
         when="stores=zfill",
-        msg="stores=zfill needs aarch64 (DC ZVA); use stores=nontemporal on other targets",
+        msg="stores=zfill needs aarch64 (DC ZVA); use stores=nontemporal or regular on other targets",
     )
 
     variant(

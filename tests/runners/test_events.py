@@ -1,4 +1,4 @@
-"""Event files: all of kernels/region/groups, invalid files, formulas and units, the selection by CPU."""
+"""Event files of the kernels and of the runner, invalid ones, formulas, units, the selection by CPU."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import libpfm
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.formula import Formula, Unit
 from pagewise.stack.events import EventFile, merged
+from pagewise.workloads.counters.machine import EVENTS as OF_KERNEL
 from pagewise.workloads.counters.machine import Cpu, choose, read_cpu
-from stage import ROOT
+from stage import EVENTS
 
-FOLDER = ROOT / "kernels" / "region" / "groups"
-FILES = {file.stem: file for file in sorted(FOLDER.glob("*.yaml"))}
+FILES = {file.stem: file for folder in (EVENTS, OF_KERNEL) for file in sorted(folder.glob("*.yaml"))}
 ALL = [EventFile.from_file(file) for file in FILES.values()]
 BY_NAME = {file.name: file for file in ALL}
 IDS = [file.name for file in ALL]

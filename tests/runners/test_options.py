@@ -109,7 +109,7 @@ def test_the_environment_comes_from_a_variable_and_the_option_wins(monkeypatch: 
         ("compare", "--sample-interval", "1s"),
         ("compare", "triad"),
         ("compare", "--"),
-        ("counters", "--", "true"),
+        ("counters", "--region", "hydro", "--", "true"),
         ("counters", "triad"),
         ("simulate",),
         ("simulate", "triad", "--", "true"),

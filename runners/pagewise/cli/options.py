@@ -186,14 +186,6 @@ RESERVE = click.option(
     panel=SETTINGS,
     help="Reserve huge pages in the hugetlb pools during the command, then restore the pools (root).",
 )
-POLICIES = click.option(
-    "--policies",
-    multiple=True,
-    metavar="POLICIES",
-    shell_complete=values.list_of(values.page_sizes),
-    panel=SUBJECT,
-    help="Further page sizes, as thp:64k,hugetlbfs:1g, for configurations of that kind; several with commas.",
-)
 SUITE = click.option(
     "--suite",
     metavar="NAME",

@@ -87,9 +87,7 @@ def choose_modules(chosen: dict[str, Any], result: Begun, named: Path | None = N
         chosen["environment"] = modules["environment"]
     if named is not None or not result.is_own:
         chosen["modules"] = named
-    elif (
-        result.manifest["kind"] != "program" and chosen["modules"] is None and Path(modules["tree"]).is_dir()
-    ):
+    elif not _is_of_program(result.manifest) and chosen["modules"] is None and Path(modules["tree"]).is_dir():
         os.environ["PAGEWISE_MODULES"] = modules["tree"]
 
 
@@ -109,7 +107,7 @@ def changed_modules(chosen: Mapping[str, Any], result: Begun) -> Iterator[str]:
 
 def _measured_modules(manifest: Mapping[str, Any]) -> dict[str, str | None]:
     """The digests of the module files that were loaded, by module."""
-    if manifest["kind"] in MODULE_KINDS:
+    if manifest["kind"] in MODULE_KINDS and not _is_of_program(manifest):
         return {entry["module"]: entry["digest"] for entry in manifest["configurations"]}
     # Of other kinds, configurations are no modules; the module files are among those that were watched.
     tree, files = Path(manifest["modules"]["tree"]), manifest.get("files", {})
@@ -134,12 +132,17 @@ def same_choice(chosen: dict[str, Any], manifest: Mapping[str, Any]) -> None:
     """Chooses the very kernels and modules of the result: patterns may fit others by now."""
     if manifest["kind"] in ("peers", "simulation"):
         return
-    if manifest["kind"] == "program":
+    if _is_of_program(manifest):
         chosen["policies"] = tuple(one["name"] for one in manifest["program"]["policies"])
         return
     cells = [cell for one in manifest["subjects"] for cell in one["cells"]]
     chosen["configurations"] = tuple(sorted({module for cell in cells for module in cell["stands_for"]}))
     chosen["kernels"] = tuple(one["kernel"]["name"] for one in manifest["subjects"])
+
+
+def _is_of_program(manifest: Mapping[str, Any]) -> bool:
+    """Whether it is of the user's program, whose configurations are page policies."""
+    return manifest.get("program") is not None
 
 
 def check_changes(chosen: Mapping[str, Any], allowed: bool, folder: Path) -> None:

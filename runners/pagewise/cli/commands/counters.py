@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 import rich_click as click
@@ -11,25 +10,27 @@ from rich.console import Console
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.measured import begin_session, carry_out
-from pagewise.cli.program import TakesProgram
+from pagewise.cli.program import POLICIES, POOL_MEMORY, KernelsOrProgram, has_program, judged, read_program
 from pagewise.cli.resumable import Resumable
 from pagewise.cli.shell import values
 from pagewise.core.configuration import BASELINE
-from pagewise.core.errors import SelectionError
 
 _EXAMPLES = opt.examples(
     "pagewise counters --env mini-apps  # all groups of events of this CPU",
     "pagewise counters -k ember --groups tlb --region hydro",
     "pagewise counters -k schoenauer_triad --events generic -n 5",
+    "pagewise counters --policies none,thp -- ./my_app input.dat  # your program under page policies",
 )
 
 
-class _Counting(Resumable, TakesProgram):
-    """Resumable. Programs are accepted for a better message than that of an unknown argument."""
+class _Counting(Resumable, KernelsOrProgram):
+    """Resumable, for kernels or a program."""
+
+    of_kernels = ("kernels", "configurations", "region", "prefetchers")
 
 
 @click.command(cls=_Counting, epilog=_EXAMPLES)
-@opt.ENVIRONMENT
+@opt.ENVIRONMENT_OR_SUITES
 @opt.MODULES
 @opt.KERNELS
 @click.option(
@@ -79,18 +80,20 @@ class _Counting(Resumable, TakesProgram):
     help="Number of rounds; ratios have intervals from 3 on.",
 )
 @opt.placed
+@POLICIES
 @opt.RESERVE
-@opt.POLICIES
+@POOL_MEMORY
 @opt.SET_THP_SIZES
 @opt.PREFETCHERS
+@opt.SUITE
+@judged
 @opt.SEED
 @click.option(
     "--name",
-    default="counters",
-    show_default=True,
+    default=None,
     metavar="NAME",
     panel=opt.RESULT,
-    help="Name in the result's folder.",
+    help="Name in the result's folder (default: counters, or the program's).",
 )
 @opt.OUTPUT
 @opt.TIMEOUT
@@ -99,18 +102,12 @@ class _Counting(Resumable, TakesProgram):
 @opt.talkative
 @opt.JSON
 def command(**chosen: Any) -> int:
-    """Count events of kernels, and show what huge pages and compilers change.
+    """Count events of kernels, or of a program of yours, and show what huge pages and compilers change.
 
-    Each configuration runs once per group of events and round. Writes text, CSV, LaTeX and HTML. Ctrl-C keeps
-    and reports what was counted. See docs/counters.md for the events of each CPU.
+    Each configuration or page policy runs once per group of events and round. A program runs unchanged, and
+    perf counts it as a whole, from outside. Ctrl-C keeps and reports what was counted. See docs/counters.md
+    for the events of each CPU.
     """
-    if program := chosen.pop("command"):
-        raise SelectionError(
-            "events of a program that does not measure its own regions cannot be counted",
-            where=shlex.join(program),
-            remedy="count the whole process: perf stat -- PROGRAM; simulate its TLB and cache misses: "
-            "pagewise simulate -- PROGRAM; or compare its time: pagewise compare -- PROGRAM",
-        )
     planning, as_json = chosen.pop("planning"), chosen.pop("as_json")
     begin_session(chosen, planning)
     return carry_out(prepared(chosen, opt.make_messages()), planning, as_json)
@@ -119,7 +116,6 @@ def command(**chosen: Any) -> int:
 def prepared(chosen: dict[str, Any], console: Console) -> Any:
     """The counting that these options ask for."""
     from pagewise.workloads.counters.counting import Wanted, prepare
-    from pagewise.workloads.kernels.options import KernelOptions
 
     wanted = Wanted(
         opt.split_commas(chosen.pop("groups")),
@@ -127,6 +123,18 @@ def prepared(chosen: dict[str, Any], console: Console) -> Any:
         chosen.pop("region"),
         chosen.pop("multiplex"),
     )
+    if has_program(chosen):
+        from pagewise.workloads.counters import program
+        from pagewise.workloads.program.command import chosen_program
+
+        read_program(chosen)
+        chosen["baseline"] = "none"
+        return program.prepare(*chosen_program(chosen, console), wanted, console, BEGAN)
+    from pagewise.workloads.kernels.options import KernelOptions
+
+    for name in (*_Counting.of_program, "command"):
+        chosen.pop(name)
+    chosen["name"] = chosen["name"] or "counters"
     opt.place_threads(chosen)
     opt.split_lists(chosen)
     options = KernelOptions(**chosen, baseline=BASELINE, sweep=False)

@@ -212,9 +212,10 @@ def _prefixes(context: click.Context) -> dict[Path, None]:
 
 def _events(context: click.Context) -> Iterator[tuple[str, dict[str, Any]]]:
     from pagewise.core.reading import parse_yaml, read_file
+    from pagewise.workloads.counters.machine import EVENTS
 
     prefix = next(iter(_prefixes(context)), Path("/nonexistent"))
-    for file in sorted((prefix / "share" / "pagewise" / "events").glob("*.yaml")):
+    for file in sorted((*EVENTS.glob("*.yaml"), *(prefix / "share" / "pagewise" / "events").glob("*.yaml"))):
         yield file.stem, parse_yaml(read_file(file))
 
 

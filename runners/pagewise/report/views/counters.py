@@ -196,12 +196,17 @@ def _tables(found: Counted) -> Iterator[tuple[KernelCounts, list[tuple[Table, bo
     """The tables of each kernel, and whether all of their values are published ones."""
     for one in found.kernels:
         ratios = [
-            _ratios(one, "With : without huge pages", one.by_pages, found.of("by_pages", one.kernel)),
+            _ratios(one, _by_pages_title(one), one.by_pages, found.of("by_pages", one.kernel)),
             _ratios(
                 one, "Compiler : compiler, by pages", one.by_compiler, found.of("by_compiler", one.kernel)
             ),
         ]
         yield one, [(table, False) for table in ratios if table is not None] + list(_values(found, one))
+
+
+def _by_pages_title(one: KernelCounts) -> str:
+    """Not every policy of a program is about huge pages."""
+    return "Page policy : none" if one.kernel.data.get("program") else "With : without huge pages"
 
 
 def _ratios(

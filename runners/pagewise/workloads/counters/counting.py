@@ -18,7 +18,7 @@ from pagewise.session.session import Session
 from pagewise.session.workload import Scope
 from pagewise.stack.catalog import Entry
 from pagewise.stack.events import EventFile, Group, merged
-from pagewise.workloads.counters.machine import Choice, choose, read_cpu
+from pagewise.workloads.counters.machine import Choice, choose, kernel_events, read_cpu
 from pagewise.workloads.counters.permission import hardware_counters
 from pagewise.workloads.counters.published import read_published
 from pagewise.workloads.kernels.arrange import arrange
@@ -42,11 +42,15 @@ class Wanted:
 
 @dataclass(frozen=True)
 class CountingPlanner:
-    """Every configuration once per round and group of events; `groups` are settings of runs by group."""
+    """Every configuration once per round and group of events.
+
+    groups: settings of runs by group. unavailable: page policies that no run can have.
+    """
 
     subjects: list[Subject]
     seed: int
     groups: Mapping[str, tuple[tuple[str, str], ...]]
+    unavailable: frozenset[str] = frozenset()
 
     def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
         """Every configuration of every kernel once per group."""
@@ -57,8 +61,8 @@ class CountingPlanner:
         return []
 
     def can_run(self, step: Step) -> bool:
-        """Every step starts a program."""
-        return True
+        """Whether the step starts a program."""
+        return step.cell.measured.hugepages not in self.unavailable
 
     def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
         """Missing pages are missing for every group; any other failure may be the group's."""
@@ -88,29 +92,36 @@ def prepare(options: KernelOptions, wanted: Wanted, console: Console, began: flo
     groups = counted_groups(choice.file, wanted)
     settings = {group.name: _settings(group, wanted.multiplex) for group in groups}
     console.print(_intended(subjects, options, choice, groups), highlight=False, soft_wrap=True)
-    counters = {
-        "events": choice.file.data,
-        "groups": [group.name for group in groups],
-        "multiplexed": wanted.multiplex,
-        "region": wanted.region,
-        "reason": choice.reason,
-        "remedy": choice.remedy,
-        **_published(files, subjects),
-    }
+    counters = session_part(choice, list(settings), wanted) | _published(files, subjects)
     planner = CountingPlanner(subjects, options.seed, settings)
     manifest = arrangement.manifest(options, "counters", counters=counters)
     return Session.of(options, Kernels(options, arrangement, planner), manifest, console, began)
 
 
-def installed(entries: Collection[Entry]) -> list[EventFile]:
-    """The event files that came with the programs, by name.
+def session_part(choice: Choice, groups: Sequence[str], wanted: Wanted) -> dict[str, Any]:
+    """What the manifest keeps of counting: the events, why these, and what permits more."""
+    return {
+        "events": choice.file.data,
+        "groups": list(groups),
+        "multiplexed": wanted.multiplex,
+        "region": wanted.region,
+        "reason": choice.reason,
+        "remedy": choice.remedy,
+    }
 
-    Raises SetupError where there are none, FormatError where two builds have different ones of a name.
+
+def installed(entries: Collection[Entry]) -> list[EventFile]:
+    """The kernel's own events, and the event files that came with the programs, by name.
+
+    Raises SetupError where programs have none, FormatError where two builds have different ones of a name.
     """
+    own = kernel_events()
     files: dict[str, EventFile] = {}
     read: dict[bytes, EventFile] = {}
     for entry in entries:
         for path in sorted(event_folder(entry.configuration.prefix).glob("*.yaml")):
+            if path.stem in own:
+                continue
             content = path.read_bytes()
             if content not in read:
                 read[content] = EventFile.from_file(path)
@@ -129,7 +140,7 @@ def installed(entries: Collection[Entry]) -> list[EventFile]:
             ),
             remedy="build the environment again",
         )
-    return [files[name] for name in sorted(files)]
+    return [*own.values(), *(files[name] for name in sorted(files))]
 
 
 def event_folder(prefix: str) -> Path:

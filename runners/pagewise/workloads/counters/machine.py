@@ -13,6 +13,8 @@ from pagewise.core.suggestions import choose_of
 from pagewise.machine.host import read
 from pagewise.stack.events import GENERIC, PERF, SOFTWARE, EventFile
 
+EVENTS = Path(__file__).parent / "events"
+
 
 @dataclass(frozen=True)
 class Cpu:
@@ -68,6 +70,20 @@ def read_cpu(root: Path = Path("/")) -> Cpu:
     )
 
 
+def kernel_events() -> dict[str, EventFile]:
+    """The event files of this package: events that the kernel names, on any CPU. Raises FormatError."""
+    return {file.stem: EventFile.from_file(file) for file in sorted(EVENTS.glob("*.yaml"))}
+
+
+def find_file(files: Mapping[str, EventFile], name: str) -> EventFile:
+    """The event file that the user named. Raises SelectionError."""
+    if name not in files:
+        raise SelectionError(
+            f"there is no event file {name!r}", where="--events", remedy=choose_of(name, sorted(files))
+        )
+    return files[name]
+
+
 def choose(
     files: Sequence[EventFile],
     cpu: Cpu,
@@ -82,13 +98,7 @@ def choose(
     """
     by_name = {file.name: file for file in files}
     if named is not None:
-        if named not in by_name:
-            raise SelectionError(
-                f"there is no event file {named!r}",
-                where="--events",
-                remedy=choose_of(named, sorted(by_name)),
-            )
-        return Choice(by_name[named], "named by --events")
+        return Choice(find_file(by_name, named), "named by --events")
     ours = next((file for file in files if cpu.fits(file.data.get("matches"))), None)
     if lacking is not None:
         reason, remedy = lacking

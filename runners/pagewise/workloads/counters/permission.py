@@ -7,6 +7,7 @@ import errno
 import os
 import platform
 import re
+import shutil
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ _ATTRIBUTE_BYTES = 64  # PERF_ATTR_SIZE_VER0
 _CAP_SYS_ADMIN, _CAP_PERFMON = 21, 38
 _NO_COUNTER = (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP, errno.ENXIO)
 _NOT_PERMITTED = (errno.EACCES, errno.EPERM)
+
+INSTALL_PERF = "apt-get install linux-perf (Ubuntu: linux-tools-generic)"
 
 Opens = Callable[[int, int, bool], int]
 
@@ -61,6 +64,7 @@ def permissions(
             "as root, meanwhile: sysctl kernel.nmi_watchdog=0",
         )
     yield _events(tree, root, hardware)
+    yield _perf()
     if tree is not None:
         yield _papi(tree)
 
@@ -115,6 +119,15 @@ def _software(opens: Opens) -> Permission:
     return Permission(
         name, "note", f"not by perf_event ({os.strerror(user)}); programs take those of getrusage(2)"
     )
+
+
+def _perf() -> Permission:
+    """Whether perf is installed, which counts the user's own programs."""
+    path = shutil.which("perf")
+    if path is not None:
+        return Permission("perf", "good", path)
+    detail = "not installed: of your own programs only page faults and task clock can be counted"
+    return Permission("perf", "note", detail, INSTALL_PERF)
 
 
 def _events(tree: Path | None, root: Path, hardware: Permission) -> Permission:

@@ -1,0 +1,289 @@
+"""Counting events of the user's own program, unchanged, under page policies: from outside, all its processes.
+
+`perf stat` counts; where it is missing or refused, the kernel's accounting of ended processes (getrusage).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from rich.console import Console
+
+from pagewise.core.plan import Step, Subject
+from pagewise.core.record import Record
+from pagewise.core.units import count_text
+from pagewise.machine.host import read_host
+from pagewise.machine.placement import Placement
+from pagewise.session.session import Session
+from pagewise.session.workload import Outcome, Trials
+from pagewise.stack.events import PERF, SOFTWARE, Event, Group
+from pagewise.workloads.counters.counting import CountingPlanner, Wanted, counted_groups, session_part
+from pagewise.workloads.counters.machine import Choice, find_file, kernel_events
+from pagewise.workloads.counters.permission import INSTALL_PERF, hardware_counters
+from pagewise.workloads.program.launch import Program, ProgramLauncher
+from pagewise.workloads.program.options import ProgramOptions
+from pagewise.workloads.program.prepare import arrange
+from pagewise.workloads.program.workload import ProgramRuns
+
+_PROBE_SECONDS = 20
+# What perf counts in user mode alone (suffix u, without permission for more) is none of these.
+_IN_KERNEL = ("perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS")
+_FULL_PERCENT = 99.5
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was counted in a run by native name, and why other events were not."""
+
+    values: Mapping[str, float]
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+class Counter(Protocol):
+    """Counts the events of a group in a run from outside."""
+
+    @property
+    def source(self) -> str:
+        """Who counts, for the record."""
+
+    def wrapper(self, group: Group, exported: Path) -> tuple[str, ...]:
+        """The command that starts the run and counts it, for the file `exported`; () where none is needed."""
+
+    def counts(self, group: Group, record: Record | None, exported: Path) -> Counts:
+        """What was counted in the run of this valid record; None: in the run that measures the overhead."""
+
+
+@dataclass(frozen=True)
+class PerfStat:
+    """Linux's `perf stat`. A group is counted as a whole; multiplexed, in turns."""
+
+    program: str
+    multiplexed: bool
+    source: str = "perf_event"
+
+    def wrapper(self, group: Group, exported: Path) -> tuple[str, ...]:
+        """`perf stat`, which writes one line of JSON per event."""
+        events = ",".join(perf_name(event) for event in group.events)
+        chosen = events if self.multiplexed else f"{{{events}}}"
+        return (self.program, "stat", "-j", "-o", str(exported), "-e", chosen, "--")
+
+    def counts(self, group: Group, record: Record | None, exported: Path) -> Counts:
+        """The lines of its file, which are in the order of the events."""
+        lines = exported.read_text(encoding="utf-8").splitlines() if exported.exists() else []
+        counted = [json.loads(line) for line in lines if line.startswith("{")]
+        if len(counted) != len(group.events):
+            return Counts({}, {"all": "perf stat reported nothing"})
+        values, refused = {}, {}
+        for event, line in zip(group.events, counted, strict=True):
+            reason = self._missing(event, line)
+            if reason is not None:
+                refused[event.native] = reason
+            else:
+                # perf reports clocks in ms.
+                scale = 1e6 if line.get("unit") == "msec" else 1.0
+                values[event.native] = round(float(line["counter-value"]) * scale)
+        return Counts(values, refused)
+
+    def _missing(self, event: Event, line: Mapping[str, str]) -> str | None:
+        value = line["counter-value"]
+        if not re.fullmatch(r"[0-9.]+", value):
+            return f"perf stat: {value.strip('<>')}"
+        if event.native in _IN_KERNEL and re.search(r":\w*u\w*$", line["event"]):
+            return "it happens in the kernel, and this user may count in user mode only"
+        if not self.multiplexed and float(line["pcnt-running"]) < _FULL_PERCENT:
+            return f"counted during {line['pcnt-running']} % of the run only"
+        return None
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """The kernel's accounting of ended processes, which every run's record has. `reason`: why not perf."""
+
+    reason: str
+    source: str = "software"
+
+    def wrapper(self, group: Group, exported: Path) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    def counts(self, group: Group, record: Record | None, exported: Path) -> Counts:
+        """Page faults, and user and system time."""
+        known = {}
+        if record is not None and (faults := record.page_faults) is not None:
+            minor, major = faults.compute_minor or 0, faults.compute_major or 0
+            known = {"MINOR-FAULTS": minor, "MAJOR-FAULTS": major, "PAGE-FAULTS": minor + major}
+        if record is not None and "user_seconds" in record.figures:
+            seconds = record.figures["user_seconds"] + record.figures["system_seconds"]
+            known["TASK-CLOCK"] = round(seconds * 1e9)
+        values = {f"perf::{name}": float(value) for name, value in known.items()}
+        natives = [event.native for event in group.events]
+        return Counts(
+            {name: values[name] for name in natives if name in values},
+            {name: self.reason for name in natives if name not in values},
+        )
+
+
+@dataclass
+class CountingLauncher:
+    """Runs the program with one group of events. hyperfine, and `true` in it, are counted once per group."""
+
+    inner: ProgramLauncher
+    groups: Mapping[str, Group]
+    counter: Counter
+    _launchers: dict[str, ProgramLauncher] = field(default_factory=dict)
+    _overheads: dict[str, Counts] = field(default_factory=dict)
+
+    def run(self, step: Step) -> Outcome:
+        """Runs the program once; its record has the counts. Trial runs are not counted."""
+        if step.group is None:
+            outcome = self.inner.run(step)
+            return replace(outcome, records=[_as_counting(record) for record in outcome.records])
+        group = self.groups[step.group]
+        exported = self.inner.scratch / "counts.jsonl"
+        launcher = self._launcher(group, exported)
+        exported.unlink(missing_ok=True)
+        outcome = launcher.run(step)
+        return replace(
+            outcome, records=[self._counted(record, group, exported) for record in outcome.records]
+        )
+
+    def _launcher(self, group: Group, exported: Path) -> ProgramLauncher:
+        if group.name not in self._launchers:
+            wrapper = self.counter.wrapper(group, exported)
+            launcher = replace(self.inner, wrapper=wrapper, _own_faults=None)
+            launcher.measure_overhead()
+            self._launchers[group.name] = launcher
+            self._overheads[group.name] = self.counter.counts(group, None, exported)
+        return self._launchers[group.name]
+
+    def _counted(self, record: Record, group: Group, exported: Path) -> Record:
+        run = record.run and replace(record.run, group=group.name)
+        if record.status != "ok":
+            return replace(record, run=run)
+        counts, overhead = self.counter.counts(group, record, exported), self._overheads[group.name].values
+        values = {name: max(0.0, n - overhead.get(name, 0.0)) for name, n in counts.values.items()}
+        reason = "; ".join(dict.fromkeys(counts.refused.values()))
+        return replace(
+            record,
+            run=run,
+            counters=values or {"unavailable": reason},
+            counters_source=self.counter.source,
+            counters_refused=dict(counts.refused) or None if values else None,
+        )
+
+
+@dataclass(frozen=True)
+class ProgramCounting:
+    """The runs of a comparison of the program, as a workload that counts."""
+
+    runs: ProgramRuns
+    planner: CountingPlanner
+    groups: Mapping[str, Group]
+    counter: Counter
+
+    @property
+    def subjects(self) -> list[Subject]:
+        """The program with its policies."""
+        return self.runs.subjects
+
+    @property
+    def placements(self) -> list[Placement]:
+        """Where it runs."""
+        return self.runs.placements
+
+    def watched_files(self) -> dict[str, tuple[Path, ...]]:
+        """The program's files and inputs, for every policy."""
+        return self.runs.watched_files()
+
+    def launcher(self, scratch: Path) -> CountingLauncher:
+        """Launches the program as a comparison does, and counts."""
+        return CountingLauncher(self.runs.launcher(scratch), self.groups, self.counter)
+
+    def prepared(self, session: Trials) -> AbstractContextManager[None]:
+        """Trial runs of all policies, as in a comparison."""
+        return self.runs.prepared(session)
+
+
+def prepare(
+    options: ProgramOptions, program: Program, wanted: Wanted, console: Console, began: float
+) -> Session:
+    """Finds what can be counted of the program here; nothing is counted or written yet.
+
+    Raises SetupError, SelectionError or FormatError.
+    """
+    counter, choice = choose(wanted)
+    groups = {group.name: group for group in counted_groups(choice.file, wanted)}
+    part = session_part(choice, list(groups), wanted)
+    runs, manifest = arrange(options, program, "counters", console, counters=part)
+    planner = CountingPlanner(runs.subjects, options.seed, dict.fromkeys(groups, ()), frozenset(runs.lacks))
+    steps = [step for step in planner.steps_of_round(1, ()) if planner.can_run(step)]
+    console.print(
+        f"To count: {choice.file.title} ({choice.reason})."
+        + (f"\nFor more: {choice.remedy}." if choice.remedy else "")
+        + f"\nOf: {program.name}. {count_text(options.rounds, 'round')} of {count_text(len(steps), 'run')}.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    return Session.of(options, ProgramCounting(runs, planner, groups, counter), manifest, console, began)
+
+
+def choose(wanted: Wanted, perf: str | None = None) -> tuple[Counter, Choice]:
+    """The counter and the events for a program here; `perf` is its path (default: found on PATH).
+
+    Raises SelectionError when other events are named.
+    """
+    files = kernel_events()
+    hardware = hardware_counters(read_host())
+    chosen = None if wanted.events is None else find_file(files, wanted.events)
+    path = perf or shutil.which("perf")
+    fault = "perf is not installed" if path is None else _fault(PerfStat(path, False))
+    if path is None or fault is not None:
+        remedy = INSTALL_PERF if path is None else hardware.remedy
+        counter: Counter = Accounting(fault or "")
+        return counter, Choice(chosen or files[SOFTWARE], f"by the kernel's accounting: {fault}", remedy)
+    counter = PerfStat(path, wanted.multiplex)
+    if chosen is not None:
+        return counter, Choice(chosen, "by perf stat, named by --events")
+    if hardware.state == "good":
+        return counter, Choice(files[PERF], "by perf stat")
+    return counter, Choice(
+        files[SOFTWARE], f"by perf stat; the hardware counters: {hardware.detail}", hardware.remedy
+    )
+
+
+def perf_name(event: Event) -> str:
+    """perf's name for an event of the kernel: dTLB-load-misses for perf::DTLB-LOAD-MISSES."""
+    name = event.native.removeprefix("perf::").lower()
+    return re.sub(r"^([di])tlb", r"\1TLB", name).replace("l1-", "L1-")
+
+
+def _fault(counter: PerfStat) -> str | None:
+    """Why perf cannot count here; None when it can."""
+    try:
+        done = subprocess.run(
+            [counter.program, "stat", "-e", "task-clock", "--", "true"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"perf cannot be run: {error}"
+    return None if done.returncode == 0 else f"perf stat exits with {done.returncode}"
+
+
+def _as_counting(record: Record) -> Record:
+    """A record of a trial run; one that failed counts as a run of its configuration."""
+    run = record.run
+    if run is None or run.series != "compare":
+        return record
+    return replace(record, run=replace(run, series="counters"))

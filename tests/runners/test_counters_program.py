@@ -1,0 +1,238 @@
+"""Counting the user's own program by perf and by the kernel's accounting, and `counters -- PROGRAM`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from builders import configuration, failed_record, record, varied
+from pagewise.core.errors import SelectionError
+from pagewise.core.plan import Cell, Step, Subject
+from pagewise.core.record import Record
+from pagewise.core.record_parts import PageFaults
+from pagewise.core.result import read_result
+from pagewise.session.workload import Outcome
+from pagewise.stack.events import PERF, SOFTWARE
+from pagewise.workloads.counters.counting import CountingPlanner, Wanted
+from pagewise.workloads.counters.machine import kernel_events
+from pagewise.workloads.counters.program import (
+    Accounting,
+    CountingLauncher,
+    Counts,
+    PerfStat,
+    choose,
+    perf_name,
+)
+from pagewise.workloads.program.launch import ProgramLauncher
+from stage import Stage
+
+FILES = kernel_events()
+GROUP = FILES[SOFTWARE].groups[0]
+BASE = configuration()
+TEXT = "import array\nfor _ in range(40): array.array('d', bytes(8 << 21))\nprint('done')"
+
+
+def perf_lines(*values: str, suffix: str = "", share: float = 100.0) -> str:
+    lines = ["# started on a day", ""]
+    for event, value in zip(GROUP.events, values, strict=True):
+        name = perf_name(event)
+        unit = "msec" if name == "task-clock" else ""
+        line = {"counter-value": value, "unit": unit, "event": name + suffix, "pcnt-running": share}
+        lines.append(json.dumps(line))
+    return "\n".join(lines)
+
+
+def counted(folder: Path, text: str, *, multiplexed: bool = False) -> Counts:
+    (folder / "counts").write_text(text)
+    return PerfStat("perf", multiplexed).counts(GROUP, None, folder / "counts")
+
+
+VALUES = ("1.5", "70.000000", "60.000000", "10", "3", "1")
+
+
+def test_counts_of_perf_are_read_in_the_units_of_the_event_file(tmp_path: Path):
+    found = counted(tmp_path, perf_lines(*VALUES))
+    assert found.refused == {}
+    assert found.values["perf::TASK-CLOCK"] == 1_500_000 and found.values["perf::PAGE-FAULTS"] == 70
+    assert set(found.values) == {event.native for event in GROUP.events}
+
+
+def test_events_that_perf_does_not_count_are_refused(tmp_path: Path):
+    found = counted(tmp_path, perf_lines("1.5", "70", "60", "10", "<not supported>", "<not counted>"))
+    assert set(found.refused) == {"perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS"}
+    assert set(found.values).isdisjoint(found.refused) and len(found.values) == 4
+
+
+def test_events_of_the_kernel_are_refused_in_user_mode(tmp_path: Path):
+    """perf counts none of them then, and reports 0."""
+    found = counted(tmp_path, perf_lines(*VALUES, suffix=":u"))
+    assert set(found.refused) == {"perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS"}
+
+
+def test_an_estimate_is_used_only_where_it_is_asked_for(tmp_path: Path):
+    text = perf_lines(*VALUES, share=50.0)
+    assert counted(tmp_path, text).values == {}
+    assert len(counted(tmp_path, text, multiplexed=True).values) == len(VALUES)
+
+
+@pytest.mark.parametrize("text", ["", "# started on a day\n", '{"counter-value": "1"}\n'])
+def test_a_run_that_perf_did_not_count_has_no_counts(tmp_path: Path, text: str):
+    found = counted(tmp_path, text)
+    assert found.values == {} and set(found.refused) == {"all"}
+
+
+def test_a_group_is_counted_as_a_whole_unless_multiplexed():
+    tlb = FILES[PERF].select(["tlb"])[0]
+    whole = PerfStat("perf", False).wrapper(tlb, Path("file"))
+    turns = PerfStat("perf", True).wrapper(tlb, Path("file"))
+    assert whole[-2] == "{cycles,instructions,dTLB-load-misses,iTLB-load-misses}"
+    assert turns[-2] == whole[-2].strip("{}") and whole[-1] == "--"
+
+
+def test_the_kernels_accounting_counts_what_the_record_has():
+    ran = replace(
+        record(BASE, [2.0]),
+        page_faults=PageFaults(compute_minor=60, compute_major=10),
+        metrics={"user_seconds": 1.0, "system_seconds": 0.5},
+    )
+    found = Accounting("no perf").counts(GROUP, ran, Path("/nonexistent"))
+    assert found.values == {
+        **{"perf::TASK-CLOCK": 1.5e9, "perf::PAGE-FAULTS": 70},
+        **{"perf::MINOR-FAULTS": 60, "perf::MAJOR-FAULTS": 10},
+    }
+    assert found.refused == dict.fromkeys(("perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS"), "no perf")
+
+
+def test_without_perf_the_kernels_accounting_is_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    counter, choice = choose(Wanted())
+    assert isinstance(counter, Accounting) and choice.file.name == SOFTWARE and choice.remedy is not None
+    broken = tmp_path / "perf"
+    broken.write_text("#!/bin/sh\nexit 2\n")
+    broken.chmod(0o755)
+    assert isinstance(choose(Wanted())[0], Accounting)
+    broken.write_text("#!/bin/sh\nexit 0\n")
+    assert isinstance(choose(Wanted())[0], PerfStat)
+
+
+def test_events_of_a_cpu_cannot_be_named():
+    with pytest.raises(SelectionError):
+        choose(Wanted(events="zen4"))
+
+
+# ---- the launcher
+
+
+@dataclass
+class FakeCounter:
+    """Counts 100 page faults in every run, 30 of them of hyperfine."""
+
+    source: str = "perf_event"
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def wrapper(self, group, exported: Path) -> tuple[str, ...]:
+        return ("count", group.name)
+
+    def counts(self, group, record: Record | None, exported: Path) -> Counts:
+        values = {"perf::PAGE-FAULTS": 30.0 if record is None else 100.0, "perf::TASK-CLOCK": 0.0}
+        return Counts({name: n for name, n in values.items() if name not in self.refused}, self.refused)
+
+
+@dataclass
+class FakeLauncher(ProgramLauncher):
+    """Runs nothing: every run gives the same record."""
+
+    made: Record | None = None
+
+    def run(self, step: Step) -> Outcome:
+        assert self.wrapper == (() if step.group is None else ("count", step.group))
+        assert self.made is not None
+        return Outcome([varied(self.made, "run", series=step.series)], 1.0, "", [])
+
+    def measure_overhead(self) -> int:
+        return 0
+
+
+def launcher(made: Record, folder: Path, counter: FakeCounter | None = None) -> CountingLauncher:
+    parts = dict.fromkeys(ProgramLauncher.__dataclass_fields__)
+    given = {**parts, "scratch": folder, "wrapper": (), "made": made}
+    return CountingLauncher(FakeLauncher(**given), {"software": GROUP}, counter or FakeCounter())
+
+
+def step(subject: Subject, series: str = "counters") -> Step:
+    group = None if series == "trial" else "software"
+    return Step(subject.kernel, subject.cells[0], series, 1, 1, group)
+
+
+@pytest.fixture
+def subject() -> Subject:
+    from builders import kernel
+
+    return Subject(kernel(), (Cell(BASE, (BASE,), True),))
+
+
+def test_the_counts_of_a_run_are_without_those_of_hyperfine(subject: Subject, tmp_path: Path):
+    (made,) = launcher(record(BASE, [2.0]), tmp_path).run(step(subject)).records
+    assert made.counters == {"perf::PAGE-FAULTS": 70.0, "perf::TASK-CLOCK": 0.0}
+    assert (made.run.group, made.counters_source) == ("software", "perf_event")
+    assert made.counters_refused is None
+
+
+def test_refused_events_are_recorded(subject: Subject, tmp_path: Path):
+    refused = {"perf::PAGE-FAULTS": "no permission", "perf::TASK-CLOCK": "no permission"}
+    some = FakeCounter(refused={"perf::TASK-CLOCK": "no permission"})
+    (made,) = launcher(record(BASE, [2.0]), tmp_path, some).run(step(subject)).records
+    assert made.counters_refused == some.refused and set(made.counters) == {"perf::PAGE-FAULTS"}
+    (made,) = launcher(record(BASE, [2.0]), tmp_path, FakeCounter(refused=refused)).run(step(subject)).records
+    assert made.counters == {"unavailable": "no permission"}
+
+
+def test_a_run_that_failed_has_no_counts(subject: Subject, tmp_path: Path):
+    (made,) = launcher(failed_record(BASE, "failed", "crashed"), tmp_path).run(step(subject)).records
+    assert (made.status, made.counters, made.run.group) == ("failed", None, "software")
+
+
+def test_a_trial_run_is_not_counted(subject: Subject, tmp_path: Path):
+    before = record(BASE, [2.0])
+    (made,) = launcher(before, tmp_path).run(step(subject, "trial")).records
+    assert (made.counters, made.run.series) == (before.counters, "trial")
+
+
+def test_a_policy_that_is_unavailable_starts_no_program(subject: Subject):
+    planner = CountingPlanner([subject], 1, {"software": ()}, frozenset({BASE.hugepages}))
+    steps = planner.steps_of_round(1, ())
+    assert len(steps) == 2 and not any(map(planner.can_run, steps))
+    assert all(map(replace(planner, unavailable=frozenset()).can_run, steps))
+
+
+# ---- the command
+
+
+@pytest.mark.long
+def test_a_program_is_counted_under_each_policy(stage: Stage):
+    words = ("counters", "--output", str(stage.results), "--policies", "none,reuse", "-n", "2")
+    done = stage.run(*words, "--json", "--check", "done", "--", sys.executable, "-c", TEXT, timeout=120)
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    quantities = {row["quantity"] for row in data["values"]}
+    assert {"time", "page_faults", "PAGE_FAULTS", "TASK_CLOCK"} <= quantities
+    result = read_result(stage.result())
+    assert (
+        result.manifest["kind"] == "counters" and result.manifest["program"]["command"][0] == sys.executable
+    )
+    series = [one.run.series for one in result.records]
+    assert {name: series.count(name) for name in set(series)} == {"trial": 2, "counters": 4, "counters_aa": 2}
+    faults = {row["hugepages"]: row["value"] for row in data["values"] if row["quantity"] == "PAGE_FAULTS"}
+    assert faults["reuse"] < faults["none"] / 2
+    again = stage.run("results", "rerun", str(stage.result()), "--plan", "--json")
+    assert again.returncode == 0 and json.loads(again.stdout)["runs"] == 6
+
+
+def test_options_of_kernels_are_refused_for_a_program(stage: Stage):
+    for option in (("--region", "hydro"), ("--kernels", "ember")):
+        assert stage.run("counters", *option, "--", "true").returncode == 2
+    assert stage.run("counters", "--check", "done").returncode == 2

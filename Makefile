@@ -81,20 +81,20 @@ man: setup
 	@setup/shell-files
 	@echo 'man .pagewise/share/man/man1/pagewise.1'
 
+# The tests of the runner and of the stack wait, too: more processes than processors. With `worksteal` most tests of a file
+# run in one process and share its fixtures.
 check: setup-tests
 	@tests/lint
 	@tests/kernels
-	@# More processes than processors, because these tests wait more than they compute.
-	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) -m 'not long' tests/runners
+	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) --dist worksteal -m 'not long' tests/runners
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m 'not long' kernels/mini
 
 test: check
 	@tests/kernels long
-	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) -m long tests/runners
+	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) --dist worksteal -m long tests/runners
 	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m long kernels/mini
-	@# The slowest tests start first.
-	@.pagewise/venv/bin/python -m pytest --numprocesses auto --dist loadgroup -m 'not container and not newcomer' \
-	    $(wildcard tests/e2e) tests/stack
+	@.pagewise/venv/bin/python -m pytest --numprocesses $$(($$(nproc) + 1)) --dist loadgroup --no-loadscope-reorder \
+	    -m 'not container and not newcomer' $(wildcard tests/e2e) tests/stack
 
 test-container:
 	@setup/bootstrap test container

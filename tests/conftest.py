@@ -13,6 +13,16 @@ import pytest
 STATE = Path(__file__).parents[1] / ".pagewise"
 #: Slow fixtures that several files share: tests with the same first fixture of these run in one process.
 SHARED = ("small", "checkout", "locked")
+#: The groups of tests that take longest, in the order in which they start.
+SLOWEST = (
+    "checkout",
+    "locked",
+    "test_deploy.py",
+    "small",
+    "test_compare.py",
+    "test_cluster.py",
+    "test_source.py",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -24,12 +34,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group the tests for `--dist loadgroup` by shared fixture, or by file."""
+    """Group the tests for `--dist loadgroup` by shared fixture or file; the slowest groups start first."""
     for item in items:
         if item.get_closest_marker("xdist_group"):
             continue
         shared = [name for name in SHARED if name in getattr(item, "fixturenames", ())]
         item.add_marker(pytest.mark.xdist_group(shared[0] if shared else item.path.name))
+    ranks = {name: rank for rank, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: ranks.get(item.get_closest_marker("xdist_group").args[0], len(ranks)))
 
 
 @pytest.fixture(scope="session")

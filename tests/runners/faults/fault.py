@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from forked import run_module
 from pagewise.cli import main
 from pagewise.core.text import printable
 from stage import Stage
@@ -71,7 +72,7 @@ class Place:
 
     @property
     def tree(self) -> Path:
-        """A module tree of its own, for faults that change it."""
+        """A separate module tree, for faults that change it."""
         made = self.folder / "tree"
         if not made.exists():
             shutil.copytree(self.modules, made)
@@ -118,8 +119,13 @@ class Place:
                 sys.argv = before
         return Ended(code, output.getvalue(), messages.getvalue())
 
+    def fork(self, *arguments: str) -> Ended:
+        """A command in a separate process, which may leave or lose others."""
+        done = run_module("pagewise", arguments, self.variables(), self.folder, SECONDS)
+        return Ended(done.returncode, done.stdout, done.stderr)
+
     def start(self, *arguments: str, shell: str = 'exec "$@"', **more: Any) -> Ended:
-        """A command in a process of its own, started by a line of the shell."""
+        """A command in a separate process, started by a line of the shell."""
         command = ["/bin/sh", "-c", shell, "sh", sys.executable, "-m", "pagewise", *arguments]
         done = subprocess.run(
             command,
@@ -133,22 +139,23 @@ class Place:
         return Ended(done.returncode, done.stdout, done.stderr)
 
     def compare(self, *arguments: str, **more: Any) -> Ended:
-        """A short comparison, in a process of its own."""
+        """A short comparison, in a separate process."""
         chosen = ["--rounds", "1", "--no-sweep", "--kernels", "chase", "--output", str(self.results)]
         return self.start("compare", *chosen, *arguments, **more)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A row: `happen` makes the fault and gives how commands ended; `codes` are the exit codes allowed.
+    """A row: `happen` makes the fault and returns how commands ended; `codes` are the exit codes allowed.
 
-    `is_silent`: nothing that it says can be read.
+    `is_silent`: its output cannot be read. `is_long`: starts whole programs, and runs in `make test` only.
     """
 
     name: str
     happen: Callable[[Place], Ended | list[Ended]]
     codes: tuple[int, ...]
     is_silent: bool = False
+    is_long: bool = False
 
     def survive(self, place: Place) -> None:
         """Raises AssertionError unless everything held that must."""
@@ -163,7 +170,7 @@ class Fault:
             styles = r"\x1b\[[0-9;]*m" if "FORCE_COLOR" in place.environment else "$"
             shown = re.sub(styles, "", one.output)
             assert printable(shown) == shown and printable(one.messages) == one.messages, reported
-            # Whoever fails says why.
+            # A failure has a message.
             is_ended = one.code == 0 or one.code > INTERNAL
             assert self.is_silent or is_ended or one.messages or one.output, reported
         assert place.prints() == before

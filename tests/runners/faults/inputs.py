@@ -149,7 +149,7 @@ FAULTS = [
     Fault("module: binary", _module("x", BINARY.decode("latin-1")), (0,)),
     Fault("module: says escapes", _module("x", 'LmodError("\x1b[31m[/]\\027]0;x\\007")'), (0,)),
     Fault(
-        "module: tells half",
+        "module: sets half",
         _module("x", 'setenv("PAGEWISE_PACKAGE", "\\027[31m")\nsetenv("PAGEWISE_VERSION", "")'),
         (0,),
     ),

@@ -144,7 +144,7 @@ RECORDS: dict[str, Callable[[Place], None]] = {
     "cut in a letter": lambda place: place.records.write_bytes(place.records.read_bytes() + b'{"a": "\xc3')
     and None,
 }  # fmt: skip
-# What is in the place of the records.
+# What replaces the records.
 NO_RECORDS: dict[str, Callable[[Place], None]] = {
     "FIFO": _instead(os.mkfifo, "records.jsonl"),
     "folder": _instead(os.mkdir, "records.jsonl"),

@@ -16,7 +16,11 @@ from stage import Stage
 CLASSES = ("options", "results", "inputs", "surroundings")
 FEWEST = 150
 FAULTS: dict[str, list[Fault]] = {name: importlib.import_module(name).FAULTS for name in CLASSES}
-ROWS = [pytest.param(row, id=f"{name}: {row.name}") for name, rows in FAULTS.items() for row in rows]
+ROWS = [
+    pytest.param(row, id=f"{name}: {row.name}", marks=[pytest.mark.long] if row.is_long else [])
+    for name, rows in FAULTS.items()
+    for row in rows
+]
 
 
 @pytest.fixture(scope="session")

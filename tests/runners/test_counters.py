@@ -168,7 +168,7 @@ def test_a_run_that_fails_in_one_group_leaves_the_others():
     cell = analysed(ran(BASE, "tlb", TLB), crashed).cells[0]
     assert cell.value("L1D_TLB_REFILL") == 1e6 and cell.value("L1_MISS_WAIT") is None and cell.is_fault
     assert cell.notes == (
-        "group l1: a run was left out: crashed by SIGSEGV",
+        "group l1: a run was excluded: crashed by SIGSEGV",
         "group l1 was not counted",
     )
 
@@ -443,7 +443,7 @@ def test_a_crash_in_one_group_is_reported_and_the_rest_is_used(stage: Stage):
     assert done.returncode == 1, done.stdout + done.stderr
     text = " ".join(done.stdout.split())
     assert (
-        "group walks: a run was left out: crashed by SIGSEGV" in text
+        "group walks: a run was excluded: crashed by SIGSEGV" in text
         and "group walks was not counted" in text
     )
     records = read_result(stage.result()).records

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pagewise.analysis.bimodality import bimodal
-from pagewise.analysis.statistics import estimate, noise_floor, paired_ratios, ratio
+from pagewise.analysis.noise import bimodal
+from pagewise.analysis.statistics import estimate, noise_floor, quotients, ratio
 from pagewise.analysis.verdict import Comparison, judge
 from recorded import comparisons, judged, series, until
 
@@ -73,8 +73,8 @@ def test_the_simulation_judges_as_the_runner_does():
     columns = (np.exp(times), differs[:, 0], middle[:, 0], width[:, 1])
     for row, expected, median, wide in zip(*columns, strict=True):
         first, again, other = (dict(enumerate(run)) for run in row)
-        floor = noise_floor(ratio(paired_ratios(again, first), 3))
-        measured = ratio([paired_ratios(other, first), paired_ratios(other, again)], 4)
+        floor = noise_floor(ratio(quotients([again], [first]), 3))
+        measured = ratio(quotients([other], [first, again]), 4)
         assert (judge([Comparison(measured, floor)])[0].reason is None) == expected
         assert measured.median == pytest.approx(np.exp(median)) and measured.width == pytest.approx(wide)
 

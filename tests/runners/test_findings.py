@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from builders import configuration, kernel, record, subject_of
-from pagewise.analysis.analysis import analyse
-from pagewise.analysis.drift import drift
-from pagewise.analysis.outliers import modified_z, outliers
-from pagewise.analysis.until import too_wide, widest
+from pagewise.analysis.analysis import analyse, too_wide, widest
+from pagewise.analysis.noise import drift, modified_z, outliers
 from pagewise.analysis.verdict import corrected
 from pagewise.core.plan import order_of_round
 from pagewise.core.result import read_result

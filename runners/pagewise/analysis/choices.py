@@ -1,4 +1,4 @@
-"""What each single choice does, all else as in the baseline, and the best configuration of each kernel."""
+"""The effect of each single choice against the baseline, and the best configuration of each kernel."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import geometric_mean
 from pagewise.analysis.verdict import Outcome as Verdict
 from pagewise.core.dimensions import DIMENSIONS, Dimension, sensitive_dimensions
-from pagewise.core.plan import Cell
 
 Outcome = Literal["use", "keep", "choose", "same"]
 #: Between two compilers.
 AGAINST = " : "
-# Of two choices the one that asks less of the machine is named, if it is faster in this share of the cases
-# and its times are no more than this longer.
-_NEARLY, _NEXT_TO_NOTHING = 0.9, 0.02
+# Of two choices the less demanding one is named, if it is faster in at least this share of the cases and its
+# times are at most this much longer.
+_NEARLY, _NEGLIGIBLE = 0.9, 0.02
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What one choice does to one kernel with one compiler, all else as in the baseline."""
+    """The effect of one choice on one kernel with one compiler; all else is as in the baseline."""
 
     kernel: KernelResult
     compiler: str
@@ -36,9 +35,9 @@ class Effect:
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice by itself and its effects: a value of a dimension, or of `compiler` one against another.
+    """A single choice and its effects: a value of a dimension, or of `compiler` one against another.
 
-    `missing` counts those that were planned and could not be ranked.
+    `missing` counts the effects that were planned and excluded.
     """
 
     factor: str
@@ -52,7 +51,7 @@ class Choice:
 
     @property
     def middle(self) -> float | None:
-        """The median of all its ratios, decided or not; None without any."""
+        """The median of all its ratios, inconclusive ones too; None without any."""
         return median(effect.ratio.median for effect in self.effects) if self.effects else None
 
     @property
@@ -82,9 +81,9 @@ class Advice:
 
 @dataclass(frozen=True)
 class Best:
-    """Of a kernel and compiler, the configuration with the smallest ratio of those that are faster.
+    """The configuration of a kernel and compiler with the smallest ratio of those that are faster.
 
-    `row` is None where none is. `as_good` are the others whose interval overlaps that of the best.
+    `row` is None if none is faster. `as_good` are the others whose interval overlaps that of the best.
     """
 
     kernel: KernelResult
@@ -95,44 +94,45 @@ class Best:
 
 def choices(kernels: Sequence[KernelResult]) -> list[Choice]:
     """Every choice that was planned, in the order of dimensions; compilers last."""
-    found = [
+    by_value = [
         _choice(kernels, dimension, value)
         for dimension in DIMENSIONS
-        for value in dict.fromkeys(value for one in kernels for value in _sensitive_values(one, dimension))
+        for value in dict.fromkeys(
+            value for result in _sensitive(kernels, dimension) for value in values_of(result, dimension)
+        )
     ]
-    return [*found, *_compilers(kernels)]
+    return [*by_value, *_compilers(kernels)]
 
 
 def bests(kernels: Sequence[KernelResult]) -> list[Best]:
-    """The best configurations, by kernel and compiler; those that have nothing to compare are left out."""
+    """The best configurations, by kernel and compiler, if there is something to compare."""
     return [
-        _best(one, group)
-        for one in kernels
-        for group in one.groups
+        _best(result, group)
+        for result in kernels
+        for group in result.groups
         if any(row.time_ratio is not None for row in group.ranked)
     ]
 
 
-def advise(found: Sequence[Choice]) -> Advice:
+def advise(known: Sequence[Choice]) -> Advice:
     """What to do about a dimension, from the choices in it that have effects."""
-    most = min(found, key=_worth)
-    # Choices come in the order of how little they ask of the machine.
-    best, *others = [one for one in found if one is most or _about_as_good(one, most)]
+    most = min(known, key=_worth)
+    # Choices are ordered from the least demanding on.
+    best, *others = [choice for choice in known if choice is most or _about_as_good(choice, most)]
     if best.having("faster") and best.having("slower"):
         return Advice("choose", (best,))
     if best.having("faster"):
         return Advice("use", (best,), tuple(others))
-    slower = tuple(one for one in found if one.having("slower"))
+    slower = tuple(choice for choice in known if choice.having("slower"))
     return Advice("keep", slower) if slower else Advice("same")
 
 
 def values_of(result: KernelResult, dimension: Dimension) -> list[str]:
     """A dimension's values other than the baseline's, in the order of rows."""
-    cells = [row.cell for group in result.groups for row in (*group.ranked, *group.unranked)]
+    cells = [row.cell for group in result.groups for row in group.rows]
     cells.sort(key=lambda cell: cell.measured.order()[2:])
-    values = dict.fromkeys(dimension.of(cell.measured) for cell in cells)
     baselines = {dimension.of(cell.measured) for cell in cells if cell.is_baseline}
-    return [value for value in values if value not in baselines]
+    return list(dict.fromkeys(v for cell in cells if (v := dimension.of(cell.measured)) not in baselines))
 
 
 def alone(result: KernelResult, dimension: Dimension, value: str) -> list[Row]:
@@ -142,80 +142,81 @@ def alone(result: KernelResult, dimension: Dimension, value: str) -> list[Row]:
         for group in result.groups
         if (base := group.baseline) is not None
         for row in group.ranked
-        if dimension.of(row.cell.measured) == value and differs_alone(result, row.cell, base.cell, dimension)
+        if _has_alone(result, row, base, dimension, value)
     ]
-
-
-def differs_alone(result: KernelResult, cell: Cell, base: Cell, dimension: Dimension) -> bool:
-    """Whether two cells agree in all dimensions that the kernel is sensitive to, except this one."""
-    others = [one for one in sensitive_dimensions(result.kernel) if one.name != dimension.name]
-    return all(one.of(cell.measured) == one.of(base.measured) for one in others)
 
 
 def fastest(group: Group) -> Row | None:
-    """The row with the smallest ratio of those that are faster, None when none is."""
+    """The row with the smallest ratio of those that are faster, None if none is."""
+    return next(iter(_faster(group)), None)
+
+
+def _faster(group: Group) -> list[Row]:
+    """The rows that are faster than the baseline, the fastest first."""
     faster = [
         (row.time_ratio.median, row) for row in group.ranked if row.verdict == "faster" and row.time_ratio
     ]
-    return min(faster, key=lambda pair: pair[0], default=(0.0, None))[1]
+    return [row for _, row in sorted(faster, key=lambda pair: pair[0])]
 
 
-def _sensitive_values(result: KernelResult, dimension: Dimension) -> list[str]:
-    return values_of(result, dimension) if result.kernel.is_sensitive_to(dimension.name) else []
+def _has_alone(result: KernelResult, row: Row, base: Row, dimension: Dimension, value: str) -> bool:
+    """Whether a row has this value, and agrees with the baseline in all else the kernel is sensitive to."""
+    measured, other = row.cell.measured, base.cell.measured
+    rest = (item for item in sensitive_dimensions(result.kernel) if item.name != dimension.name)
+    return dimension.of(measured) == value and all(item.of(measured) == item.of(other) for item in rest)
+
+
+def _sensitive(kernels: Sequence[KernelResult], dimension: Dimension) -> list[KernelResult]:
+    return [result for result in kernels if result.kernel.is_sensitive_to(dimension.name)]
 
 
 def _choice(kernels: Sequence[KernelResult], dimension: Dimension, value: str) -> Choice:
     effects, missing = [], 0
-    for one in (kernel for kernel in kernels if kernel.kernel.is_sensitive_to(dimension.name)):
-        for row in alone(one, dimension, value):
+    for result in _sensitive(kernels, dimension):
+        for row in alone(result, dimension, value):
             if row.time_ratio is not None:
-                effects.append(Effect(one, row.cell.compiler, row.time_ratio, row.verdict))
-        for group in one.groups:
-            planned = [row for row in group.unranked if dimension.of(row.cell.measured) == value]
-            base = next((row for row in (*group.ranked, *group.unranked) if row.cell.is_baseline), None)
-            missing += any(
-                base is not None and differs_alone(one, row.cell, base.cell, dimension) for row in planned
+                effects.append(Effect(result, row.cell.compiler, row.time_ratio, row.verdict))
+        for group in result.groups:
+            base = next((row for row in group.rows if row.cell.is_baseline), None)
+            missing += base is not None and any(
+                _has_alone(result, row, base, dimension, value) for row in group.unranked
             )
     return Choice(dimension.name, value, tuple(effects), missing)
 
 
 def _compilers(kernels: Sequence[KernelResult]) -> Iterator[Choice]:
     effects: dict[str, list[Effect]] = {}
-    for one in kernels:
-        for found in one.versus:
-            name = f"{found.compiler}{AGAINST}{found.reference}"
-            effects.setdefault(name, []).append(Effect(one, found.compiler, found.time_ratio, found.verdict))
-    for name, those in effects.items():
-        yield Choice("compiler", name, tuple(those), 0)
+    for result in kernels:
+        for item in result.versus:
+            effect = Effect(result, item.compiler, item.time_ratio, item.verdict)
+            effects.setdefault(f"{item.compiler}{AGAINST}{item.reference}", []).append(effect)
+    for name, several in effects.items():
+        yield Choice("compiler", name, tuple(several), 0)
 
 
-def _best(one: KernelResult, group: Group) -> Best:
-    first = fastest(group)
-    if first is None or first.time_ratio is None or first.time_ratio.high is None:
-        return Best(one, group, None, ())
-    high = first.time_ratio.high
-    others = [row for row in group.ranked if row.verdict == "faster" and row is not first]
-    overlapping = [
-        (row.time_ratio.median, row)
-        for row in others
-        if row.time_ratio is not None and row.time_ratio.low is not None and row.time_ratio.low <= high
-    ]
-    overlapping.sort(key=lambda pair: pair[0])
-    return Best(one, group, first, tuple(row for _, row in overlapping))
+def _best(result: KernelResult, group: Group) -> Best:
+    faster = [(row, row.time_ratio) for row in _faster(group) if row.time_ratio is not None]
+    if not faster or faster[0][1].high is None:
+        return Best(result, group, None, ())
+    (first, _), *others = faster
+    high = faster[0][1].high
+    as_good = tuple(row for row, ratio in others if ratio.low is not None and ratio.low <= high)
+    return Best(result, group, first, as_good)
 
 
 def _worth(choice: Choice) -> tuple[int, float]:
-    """Sorts choices: those that help in more cases than they harm first, then by how much."""
+    """Sorts choices: first those that help in more cases than they harm, then by how much."""
     net = len(choice.having("slower")) - len(choice.having("faster"))
-    decided = [effect.ratio.median for effect in choice.effects if effect.verdict != "inconclusive"]
-    return net, math.prod(decided)
+    return net, math.prod(e.ratio.median for e in choice.effects if e.verdict != "inconclusive")
 
 
-def _about_as_good(one: Choice, best: Choice) -> bool:
-    """Whether a choice is faster nearly as often, and costs next to nothing more where both were measured."""
-    theirs = {(effect.kernel.kernel.name, effect.compiler): effect.ratio.median for effect in best.effects}
-    ours = {(effect.kernel.kernel.name, effect.compiler): effect.ratio.median for effect in one.effects}
+def _about_as_good(choice: Choice, best: Choice) -> bool:
+    """Whether a choice is faster nearly as often, and costs at most a little more if both were measured."""
+    ours, theirs = (
+        {(effect.kernel.kernel.name, effect.compiler): effect.ratio.median for effect in item.effects}
+        for item in (choice, best)
+    )
     shared = [ours[key] / theirs[key] for key in ours.keys() & theirs.keys()]
-    often = len(one.having("faster")) >= _NEARLY * len(best.having("faster"))
-    harmless = len(one.having("slower")) <= len(best.having("slower"))
-    return bool(shared) and often and harmless and median(shared) <= 1 + _NEXT_TO_NOTHING
+    often = len(choice.having("faster")) >= _NEARLY * len(best.having("faster"))
+    harmless = len(choice.having("slower")) <= len(best.having("slower"))
+    return bool(shared) and often and harmless and median(shared) <= 1 + _NEGLIGIBLE

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean
+from statistics import mean, median
 
+from pagewise.analysis.series import by_cell, valid_records
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PageFaults
+from pagewise.core.structure import unstructured
 from pagewise.stack.events import EventFile
 
+#: Kernel, and the key of the cell.
+Key = tuple[str, str, str | None, str | None]
 TIME, FAULTS = "time", "page_faults"
 POPULATE, POPULATE_FAULTS = "populate_time", "populate_page_faults"
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What one valid run gave.
+class CountedRun:
+    """The counts of one valid run.
 
-    `seconds` and `counts`, by event name, are of one pass; `raw` are the counts of the run. `own` are times
-    and page faults that the program tells of itself; `refused` says why events were not counted.
+    `seconds` and `counts`, by event name, are per pass; `raw` are the counts of the whole run. `reported` are
+    times and page faults that the program itself reports; `refused` is why events were not counted.
     """
 
     group: str
@@ -27,87 +31,77 @@ class Taken:
     position: int
     passes: int
     seconds: float
-    own: Mapping[str, float]
+    reported: Mapping[str, float]
     counts: Mapping[str, float]
     raw: Mapping[str, float]
     refused: Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Joined:
-    """The runs of a round as one set: `values` by quantity; `spread` of their cycles (a share)."""
+class CountedRound:
+    """The runs of a round together: `values` by quantity; `spread` of their cycles (a share)."""
 
     values: Mapping[str, float]
     spread: float | None
 
 
 def rates(file: EventFile, counts: Mapping[str, float], seconds: float | None) -> dict[str, float]:
-    """The metrics of one set of counts, those that can be had."""
+    """The metrics that one set of counts provides."""
     values = file.base_values(counts, seconds)
-    found = {metric.name: metric.value(values) for metric in file.metrics}
-    return {name: value for name, value in found.items() if value is not None}
+    metrics = {metric.name: metric.value(values) for metric in file.metrics}
+    return {name: value for name, value in metrics.items() if value is not None}
 
 
-def joined(file: EventFile, runs: Sequence[Taken]) -> Joined:
-    """The runs of one round as one set.
+def counted_round(file: EventFile, runs: Sequence[CountedRun]) -> CountedRound:
+    """The runs of one round together.
 
-    An event that several groups count is their mean. A rate is computed from one run where that counted all
-    it needs, so that it is consistent in itself, else from the joined counts.
+    The count of an event in several groups is their mean. A rate comes from the runs that counted all of its
+    events, so that it is consistent in itself, else from the counts of all runs.
     """
-    names = [name for name in file.events if any(name in run.counts for run in runs)]
-    counts = {name: mean(run.counts[name] for run in runs if name in run.counts) for name in names}
     seconds = mean(run.seconds for run in runs)
-    whole = rates(file, counts, seconds)
-    alone: dict[str, list[float]] = {}
-    for run in runs:
-        for name, value in rates(file, run.counts, run.seconds).items():
-            alone.setdefault(name, []).append(value)
-    values = {TIME: seconds, **counts, **whole, **{name: mean(found) for name, found in alone.items()}}
-    for name in (FAULTS, POPULATE, POPULATE_FAULTS):
-        found = [run.own[name] for run in runs if name in run.own]
-        if found:
-            values[name] = mean(found)
+    counts = _means([run.counts for run in runs])
+    values = {
+        TIME: seconds,
+        **{name: counts[name] for name in file.events if name in counts},
+        **rates(file, counts, seconds),
+        **_means([rates(file, run.counts, run.seconds) for run in runs]),
+        **_means([run.reported for run in runs]),
+    }
     cycles = [run.counts[file.cycles] for run in runs if run.counts.get(file.cycles)]
-    spread = max(cycles) / min(cycles) - 1.0 if len(cycles) > 1 else None
-    return Joined(values, spread)
+    return CountedRound(values, max(cycles) / min(cycles) - 1.0 if len(cycles) > 1 else None)
 
 
-def taken(record: Record, file: EventFile, region: str | None) -> Taken | str:
-    """What a valid record gives, or why it gives nothing."""
+def counted_run(record: Record, file: EventFile, region: str | None) -> CountedRun | str:
+    """The counts of a valid record, or why it has none."""
     passes = len(record.repetitions) * record.passes
-    seconds, counts = sum(record.repetitions), record.counts
+    seconds, counts, reported = sum(record.repetitions), record.counts, dict[str, float]()
     refused = dict(record.counters_refused or {})
     if (unavailable := (record.counters or {}).get("unavailable")) is not None:
         refused = {"all": str(unavailable)} | refused
-    own: dict[str, float] = {}
     if region is None:
-        if record.seconds is not None and record.seconds.populate is not None:
-            own[POPULATE] = record.seconds.populate
-        faults = record.page_faults or PageFaults()
-        if faults.compute is not None:
-            own[FAULTS] = faults.compute / passes
-        if faults.populate is not None:
-            own[POPULATE_FAULTS] = faults.populate
+        reported = _reported(record, passes)
     else:
         regions = record.regions or ()
-        # By name: those that do not lie in another one, whose time and counts hold theirs.
+        # Regions of this name inside another one of this name are part of its time and counts.
         parts = [part for part in regions if part.path == region] or [
             part for part in regions if part.name == region and part.path.split("/").count(region) == 1
         ]
         if not parts:
             known = ", ".join(dict.fromkeys(part.path for part in regions)) or "none"
             return f"there is no region {region} in its records; there are: {known}"
-        seconds = sum(part.seconds for part in parts)
-        counts = _summed(part.counts or {} for part in parts) if unavailable is None else {}
+        seconds, counts = sum(part.seconds for part in parts), {}
+        for part in parts if unavailable is None else ():
+            for name, n in (part.counts or {}).items():
+                counts[name] = counts.get(name, 0.0) + n
     by_native = {event.native: event.name for event in file.events.values()}
     raw = {by_native[native]: float(n) for native, n in counts.items() if native in by_native}
-    return Taken(
+    return CountedRun(
         group_of(record),
         record.round,
         0 if record.run is None else record.run.position,
         passes,
         seconds / passes,
-        own,
+        reported,
         {name: n / passes for name, n in raw.items()},
         raw,
         refused,
@@ -115,13 +109,40 @@ def taken(record: Record, file: EventFile, region: str | None) -> Taken | str:
 
 
 def group_of(record: Record) -> str:
-    """The events that its run was to count."""
+    """The group of events that its run was to count."""
     return (record.run and record.run.group) or "?"
 
 
-def _summed(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    total: dict[str, float] = {}
-    for part in parts:
-        for name, n in part.items():
-            total[name] = total.get(name, 0.0) + n
-    return total
+def counts_by_cell(
+    records: Iterable[Record],
+) -> dict[Key, dict[str, float]]:
+    """Medians over the valid runs of a comparison, by kernel and key of the cell.
+
+    Counters are per pass, page faults those of a whole run.
+    """
+    values: dict[Key, dict[str, list[float]]] = {}
+    for (kernel, key, series), runs in by_cell(records).items():
+        for record in valid_records(runs) if series in ("compare", "aa") else ():
+            lists = values.setdefault((kernel, *key), {})
+            passes = len(record.repetitions) * record.passes
+            for name, count in record.counts.items():
+                lists.setdefault(name, []).append(count / passes)
+            for name, count in unstructured(record.page_faults or PageFaults()).items():
+                lists.setdefault(f"page faults: {name.replace('_', ', ')}", []).append(count)
+    return {key: {name: median(counts) for name, counts in lists.items()} for key, lists in values.items()}
+
+
+def _reported(record: Record, passes: int) -> dict[str, float]:
+    faults = record.page_faults or PageFaults()
+    values = {
+        POPULATE: None if record.seconds is None else record.seconds.populate,
+        FAULTS: None if faults.compute is None else faults.compute / passes,
+        POPULATE_FAULTS: faults.populate,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _means(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each name over those that have it."""
+    names = dict.fromkeys(name for values in several for name in values)
+    return {name: mean(values[name] for values in several if name in values) for name in names}

@@ -1,4 +1,4 @@
-"""Which nodes are set otherwise than the others, compared as facts. Pure functions."""
+"""Which nodes have other settings than the others, compared as facts. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from statistics import median
 from pagewise.core.host import Host
 from pagewise.core.units import bytes_text
 
-# Nodes of one kind differ by what the kernel and the firmware keep of the memory for themselves.
+# Nodes of one kind differ in how much memory the kernel and the firmware reserve.
 _ALIKE = 0.02
 _UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A fact that not all nodes share: the `usual` value and its nodes, and others' by value.
+    """A fact that differs between nodes: the `usual` value, and the nodes with other values by value.
 
-    `usual` is None where no value holds on more than half of the nodes.
+    `usual` is None if no value is that of more than half of the nodes.
     """
 
     fact: str
@@ -56,32 +56,32 @@ def host_facts(host: Host) -> dict[str, str | float]:
 
 
 def differences(nodes: Mapping[str, Mapping[str, str | float]]) -> list[Difference]:
-    """The facts in which nodes differ, those of the fewest nodes first; what is not reported is `unknown`."""
-    found = []
-    for fact in dict.fromkeys(name for told in nodes.values() for name in told):
-        by_node = _texts({node: told.get(fact, _UNKNOWN) for node, told in nodes.items()})
+    """The facts in which nodes differ, those of the fewest nodes first; unreported ones are `unknown`."""
+    items = []
+    for fact in dict.fromkeys(name for facts in nodes.values() for name in facts):
+        by_node = _texts({node: facts.get(fact, _UNKNOWN) for node, facts in nodes.items()})
         counts = Counter(by_node.values()).most_common()
         if len(counts) == 1:
             continue
         usual = counts[0][0] if 2 * counts[0][1] > len(by_node) else None
         others = {
-            value: tuple(node for node, told in by_node.items() if told == value)
+            value: tuple(node for node, text in by_node.items() if text == value)
             for value, _ in counts
             if value != usual
         }
-        found.append(Difference(fact, usual, others))
-    return sorted(found, key=lambda one: sum(map(len, one.others.values())))
+        items.append(Difference(fact, usual, others))
+    return sorted(items, key=lambda item: sum(map(len, item.others.values())))
 
 
 def _texts(by_node: Mapping[str, str | float]) -> dict[str, str]:
-    """The values as text; numbers near to the middle one are the middle one."""
+    """The values as text; numbers near the median become the median."""
     numbers = [value for value in by_node.values() if isinstance(value, float)]
-    middle = median(numbers) if numbers else 0.0
+    center = median(numbers) if numbers else 0.0
 
     def text(value: str | float) -> str:
         if isinstance(value, str):
             return value
-        return bytes_text(middle if abs(value - middle) <= _ALIKE * middle else value)
+        return bytes_text(center if abs(value - center) <= _ALIKE * center else value)
 
     return {node: text(value) for node, value in by_node.items()}
 

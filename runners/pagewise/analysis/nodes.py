@@ -1,4 +1,4 @@
-"""Which nodes of a partition measure otherwise than the others. Pure functions.
+"""Which nodes of a partition differ from the others in what they measure. Pure functions.
 
 docs/node-sweeps.md explains the choices and gives the error rates.
 """
@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from pagewise.analysis.bimodality import Bimodal, bimodal
+from pagewise.analysis.noise import Bimodal, bimodal
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import CONFIDENCE
-from pagewise.analysis.verdict import Comparison, judge
+from pagewise.analysis.verdict import Comparison, judge_all
 
 FEWEST_NODES = 4
-# A node is never known better than this share, however alike others are.
+# The assumed least uncertainty of a node's value, as a share.
 _SHARPEST = 1e-3
-# Qn's factors: consistent for normal values, and for few of them (Croux and Rousseeuw, Computational
+# Qn's factors: for consistency with normal values, and for few of them (Croux and Rousseeuw, Computational
 # Statistics 1, 1992).
 _CONSISTENT = 2.2219
 _FEW = {4: 0.512, 5: 0.844, 6: 0.611, 7: 0.857, 8: 0.669, 9: 0.872}
@@ -39,7 +39,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Measured:
-    """One quantity on one node: the middle of its rounds (a time or a ratio of times) and its error.
+    """One quantity on one node: the median of its rounds (a time or a ratio of times) and its error.
 
     `error` is the standard error of the logarithm.
     """
@@ -50,7 +50,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Away:
-    """A quantity of a node that lies away from the other nodes' by the factor `factor`; `p` is corrected."""
+    """A quantity that differs from the other nodes' by the factor `factor`; `p` is corrected."""
 
     node: str
     quantity: Quantity
@@ -63,7 +63,7 @@ class Away:
 
 @dataclass(frozen=True)
 class Population:
-    """A quantity over all nodes: middle, spread (a share), and two groups of nodes where there are two."""
+    """A quantity over all nodes: median, spread (a share), and two groups of nodes if there are two."""
 
     quantity: Quantity
     nodes: int
@@ -75,18 +75,18 @@ class Population:
 def measured(values: Sequence[float]) -> Measured:
     """Median of the rounds on a node, and the median's error from their spread (MAD)."""
     logs = np.log(np.asarray(values, dtype=float))
-    middle = float(np.median(logs))
-    deviation = 1.4826 * float(np.median(np.abs(logs - middle)))
-    return Measured(math.exp(middle), math.sqrt(math.pi / 2.0) * deviation / math.sqrt(len(logs)))
+    center = float(np.median(logs))
+    deviation = 1.4826 * float(np.median(np.abs(logs - center)))
+    return Measured(math.exp(center), math.sqrt(math.pi / 2.0) * deviation / math.sqrt(len(logs)))
 
 
 def spread_of(logs: NDArray[np.float64]) -> float:
-    """Qn (Rousseeuw and Croux, JASA 88, 1993): the spread of normal values, whatever half of them does.
+    """Qn (Rousseeuw and Croux, JASA 88, 1993): the spread of normal values, robust against half of them.
 
-    Of all distances between two values the one at the place of the closest half's. It is as robust as the
-    MAD, and with few nodes surer by far.
+    Of all distances between two values, it is the largest among the closest half of the values. It is as
+    robust as the MAD and, with few nodes, much more precise.
     """
-    # Every k-th of many in order: distances are as many as the square of the nodes.
+    # Every k-th of many in order: the number of distances is the square of the number of nodes.
     logs = np.sort(logs)[:: max(1, len(logs) // 1000)]
     count = len(logs)
     half = count // 2 + 1
@@ -99,15 +99,11 @@ def spread_of(logs: NDArray[np.float64]) -> float:
 def chance(score: float, count: int) -> float:
     """The chance of such a score on a node of `count` normal ones.
 
-    Qn comes near 0 by chance with the power count // 2 (so many distances must be small at once), so scores
-    have the tails of Student's t of that many degrees of freedom. The scale is simulated, on the safe side.
+    The probability that Qn is near 0 follows the power count // 2 (that many distances must be small at
+    once), so scores have the tails of Student's t with that many degrees of freedom. The scale is simulated
+    and conservative.
     """
     return float(2.0 * stdtr(count // 2, -abs(score) / _scale(count)))
-
-
-def _half_interval(count: int) -> float:
-    """The score whose chance is 5 %: half the width of a node's interval."""
-    return _scale(count) * float(stdtrit(count // 2, 0.5 + CONFIDENCE / 2))
 
 
 def _scale(count: int) -> float:
@@ -115,39 +111,42 @@ def _scale(count: int) -> float:
 
 
 def away(quantities: Mapping[Quantity, Mapping[str, Measured]], at_least: float = 0.03) -> list[Away]:
-    """What lies away, the farthest first: quantities by name, each by node.
+    """What differs from the other nodes, the farthest first: quantities by name, each by node.
 
-    All nodes and quantities are judged together: where all nodes are alike the chance of any finding is 5 %.
+    All nodes and quantities are judged together: if all nodes are alike, the chance of any finding is 5 %.
     Differences of less than the share `at_least` are ignored, and quantities of fewer than FEWEST_NODES.
     """
-    deviations: list[tuple[str, Quantity, float, float, float]] = []
-    comparisons = []
+    candidates: dict[tuple[str, Quantity], Away] = {}
+    comparisons: dict[tuple[str, Quantity], Comparison] = {}
     for quantity, by_node in quantities.items():
         count = len(by_node)
         if count < FEWEST_NODES:
             continue
-        logs = np.log([one.value for one in by_node.values()])
+        logs = np.log([item.value for item in by_node.values()])
         usual, spread = float(np.median(logs)), max(spread_of(logs), _SHARPEST)
-        errors = np.square([one.error for one in by_node.values()])
-        # The spread holds the usual error; a node that is measured worse than usual must lie farther out.
+        errors = np.square([item.error for item in by_node.values()])
+        # The spread includes the usual error; a node with a larger error must differ more.
         widths = np.sqrt(spread**2 + np.maximum(errors - np.median(errors), 0.0))
+        half_interval = _scale(count) * float(stdtrit(count // 2, 0.5 + CONFIDENCE / 2))
         for node, log, width in zip(by_node, map(float, logs), map(float, widths), strict=True):
-            apart, half = log - usual, width * _half_interval(count)
+            apart, half = log - usual, width * half_interval
             p = chance(apart / width, count)
             ratio = Ratio(count, math.exp(apart), math.exp(apart - half), math.exp(apart + half), p)
-            comparisons.append(Comparison(ratio, at_least))
-            deviations.append((node, quantity, log, usual, apart / width))
-    found = [
-        Away(node, quantity, math.exp(log), math.exp(usual), math.exp(log - usual), score, verdict.p or 0.0)
-        for (node, quantity, log, usual, score), verdict in zip(deviations, judge(comparisons), strict=True)
+            comparisons[node, quantity] = Comparison(ratio, at_least)
+            candidates[node, quantity] = Away(
+                node, quantity, math.exp(log), math.exp(usual), ratio.median, apart / width, p
+            )
+    outcomes = [
+        replace(candidates[key], p=verdict.p or 0.0)
+        for key, verdict in judge_all(comparisons).items()
         if verdict.reason is None
     ]
-    return sorted(found, key=lambda one: -abs(math.log(one.factor)))
+    return sorted(outcomes, key=lambda item: -abs(math.log(item.factor)))
 
 
 def population(quantity: Quantity, by_node: Mapping[str, Measured]) -> Population:
-    """The middle and spread of at least one node's values."""
-    values = [one.value for one in by_node.values()]
+    """The median and spread of at least one node's values."""
+    values = [item.value for item in by_node.values()]
     logs = np.log(values)
     spread = spread_of(logs) if len(values) >= FEWEST_NODES else float(np.ptp(logs))
     return Population(quantity, len(values), math.exp(float(np.median(logs))), spread, bimodal(values))

@@ -6,12 +6,12 @@ et al., PEARC 2023, figures 1 and 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.statistics import against, ratio
+from pagewise.analysis.series import run_seconds, runs_of, valid_records
+from pagewise.analysis.statistics import Runs, quotients, ratio
 from pagewise.core.dimensions import DIMENSIONS, PAGES
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
@@ -19,11 +19,11 @@ from pagewise.core.record import Record
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A quantity of one cell over the same of another: `name` says of what to what.
+class PolicyRatio:
+    """A quantity of one cell over that of another: of a policy over the baseline's, or of two compilers.
 
-    `policy` is that of the first, `compiler` its compiler; `reference` is the other compiler, None where both
-    have one compiler and the other has the baseline's pages.
+    `compiler` and `policy` are those of the first cell. `reference` is the compiler of the other cell; None:
+    both have one compiler, and the other has the baseline's pages.
     """
 
     quantity: str
@@ -33,86 +33,73 @@ class Compared:
     ratio: Ratio
 
 
-def run_seconds(record: Record) -> float:
-    """Seconds of one pass: the median repetition by its passes (a kernel chooses these by the clock)."""
-    return median(record.repetitions) / record.passes
-
-
-def compared_by_policy(
-    kernel: Kernel, ranked: Sequence[Cell], runs_of: Callable[[Cell], list[list[Record]]], seed: int
-) -> tuple[Compared, ...]:
+def policy_ratios(
+    kernel: Kernel,
+    ranked: Sequence[Cell],
+    records_of: Callable[[Cell], tuple[Sequence[Record], Sequence[Record]]],
+    seed: int,
+) -> tuple[PolicyRatio, ...]:
     """All such ratios among the cells that may be ranked, by quantity.
 
-    `runs_of` gives a cell's valid records of the comparison: a list, and one more for each time that a
-    baseline ran again in a round. Cells count that differ from their compiler's baseline in the page policy
-    alone.
+    `records_of` returns a cell's compared and repeated records. Cells count that differ from their compiler's
+    baseline in the page policy alone.
     """
     if "hugepages" not in kernel.sensitive_to:
         return ()
     bases = {cell.compiler: cell for cell in ranked if cell.is_baseline}
-    alike = [cell for cell in ranked if cell.compiler in bases and _differs_in_pages(cell, bases)]
-    reference = next(iter(bases.values()), None)
-    values = {cell.key: [_by_round(kernel, records) for records in runs_of(cell)] for cell in alike}
-    found = []
-    for quantity in dict.fromkeys(name for runs in values.values() for one in runs for name in one):
-        for other, cell in _pairs(alike, bases, reference):
-            shares = _shares(
-                *([one.get(quantity, {}) for one in values[key]] for key in (cell.key, other.key))
-            )
-            measured = ratio(shares, seed)
+    alike = [
+        cell for cell in ranked if cell.compiler in bases and _differs_in_pages(cell, bases[cell.compiler])
+    ]
+    records = {cell.key: records_of(cell) for cell in alike}
+    names = dict.fromkeys(
+        name for several in records.values() for part in several for name in _names(kernel, part)
+    )
+    ratios = []
+    for quantity in names:
+
+        def runs(cell: Cell, quantity: str = quantity) -> Runs:
+            return runs_of(*records[cell.key], lambda record: _quantities(kernel, record).get(quantity))
+
+        for other, cell in _pairs(alike, bases):
+            measured = ratio(quotients(runs(cell), runs(other)), seed)
             if measured is not None:
-                against = None if other.compiler == cell.compiler else other.compiler
-                found.append(Compared(quantity, cell.compiler, cell.measured.hugepages, against, measured))
-    return tuple(found)
+                reference = None if other.compiler == cell.compiler else other.compiler
+                policy = cell.measured.hugepages
+                ratios.append(PolicyRatio(quantity, cell.compiler, policy, reference, measured))
+    return tuple(ratios)
 
 
-def _pairs(
-    alike: Sequence[Cell], bases: Mapping[str, Cell], reference: Cell | None
-) -> Iterator[tuple[Cell, Cell]]:
+def _pairs(alike: Sequence[Cell], bases: Mapping[str, Cell]) -> Iterator[tuple[Cell, Cell]]:
     """Denominator and numerator: each policy against its compiler's baseline, then compilers by policy."""
     for cell in alike:
         if not cell.is_baseline:
             yield bases[cell.compiler], cell
+    first = next(iter(bases), None)
+    by_policy = {cell.measured.hugepages: cell for cell in reversed(alike) if cell.compiler == first}
     for cell in alike:
-        same = (c for c in alike if reference is not None and c.compiler == reference.compiler)
-        other = next((c for c in same if c.measured.hugepages == cell.measured.hugepages), None)
-        if other is not None and other.compiler != cell.compiler:
+        other = by_policy.get(cell.measured.hugepages)
+        if other is not None and cell.compiler != first:
             yield other, cell
 
 
-def _differs_in_pages(cell: Cell, bases: Mapping[str, Cell]) -> bool:
-    base = bases[cell.compiler].measured
-    return all(one.of(cell.measured) == one.of(base) for one in DIMENSIONS if one is not PAGES)
+def _differs_in_pages(cell: Cell, base: Cell) -> bool:
+    others = (dimension for dimension in DIMENSIONS if dimension is not PAGES)
+    return all(dimension.of(cell.measured) == dimension.of(base.measured) for dimension in others)
 
 
-def _by_round(kernel: Kernel, records: Sequence[Record]) -> dict[str, dict[int, float]]:
-    """Each quantity's values by round."""
-    found: dict[str, dict[int, float]] = {}
-    bandwidth = next(
-        (metric for metric in kernel.metrics if metric.unit == "GB/s" and metric.convention), None
-    )
-    for record in records:
-        told = {"time": run_seconds(record)}
-        if bandwidth is not None and bandwidth.field in record.figures:
-            told[f"bandwidth, {bandwidth.convention}"] = record.figures[bandwidth.field]
-        # Over all of the computing, whose passes a kernel chooses by the clock: the count of one pass.
-        passes = len(record.repetitions) * record.passes
-        told |= {name: count / passes for name, count in record.counts.items() if "TLB" in name.upper()}
-        if record.page_faults is not None and record.page_faults.total is not None:
-            told["page faults"] = record.page_faults.total
-        for name, value in told.items():
-            found.setdefault(name, {})[record.round] = float(value)
-    return found
+def _names(kernel: Kernel, records: Iterable[Record]) -> list[str]:
+    return [name for record in valid_records(records) for name in _quantities(kernel, record)]
 
 
-def _shares(runs: Sequence[Mapping[int, float]], others: Sequence[Mapping[int, float]]) -> list[list[float]]:
-    """Paired ratios of the rounds in which all were counted at all.
-
-    A single run a round is compared with each of the other's; several are, one by one.
-    """
-    counted = [[{n: v for n, v in one.items() if v > 0.0} for one in side] for side in (runs, others)]
-    if len(runs) == 1:
-        return against(counted[0][0], counted[1])
-    pairs = list(zip(*counted, strict=False))
-    rounds = sorted(set.intersection(*(set(ours) & set(theirs) for ours, theirs in pairs)))
-    return [[ours[number] / theirs[number] for number in rounds] for ours, theirs in pairs]
+def _quantities(kernel: Kernel, record: Record) -> dict[str, float]:
+    """The quantities of a record that are above zero, as ratios need."""
+    # Over all of the computing, whose passes a kernel chooses by the clock: the count of one pass.
+    passes = len(record.repetitions) * record.passes
+    bandwidth = next((item for item in kernel.metrics if item.unit == "GB/s" and item.convention), None)
+    values: dict[str, float | None] = {
+        "time": run_seconds(record),
+        **({f"bandwidth, {bandwidth.convention}": record.figures.get(bandwidth.field)} if bandwidth else {}),
+        **{name: count / passes for name, count in record.counts.items() if "TLB" in name.upper()},
+        "page faults": None if record.page_faults is None else record.page_faults.total,
+    }
+    return {name: float(value) for name, value in values.items() if value is not None and value > 0.0}

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal
 
-from pagewise.analysis.analysis import analyse_result, repeats
+from pagewise.analysis.analysis import analyse_result
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.result import trusted_records
-from pagewise.analysis.statistics import against, noise_floor, paired_ratios, ratio
-from pagewise.analysis.validity import invalid_reason
-from pagewise.analysis.verdict import Comparison, Verdict, judge
+from pagewise.analysis.series import by_cell, runs_of
+from pagewise.analysis.statistics import Runs, noise_floor, quotients, ratio, repeated_ratios
+from pagewise.analysis.verdict import Comparison, Verdict, judge_all
 from pagewise.core.kernel import Metric
 from pagewise.core.page_policy import policy_size
-from pagewise.core.plan import Cell, CellKey, key_of
+from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 from pagewise.core.record_parts import OverTime, ProgramMemory
 from pagewise.core.result import Result
@@ -34,7 +33,7 @@ class MetricRow:
     cell: Cell
     value: float
     floor: float | None
-    verdict: Verdict | None
+    verdict: Verdict | None = None
 
     @property
     def ratio(self) -> Ratio | None:
@@ -44,9 +43,9 @@ class MetricRow:
     @property
     def change(self) -> Literal["better", "worse", "inconclusive"] | None:
         """The verdict by the metric's own direction; None for the baseline."""
-        if self.verdict is None or self.verdict.outcome == "inconclusive":
+        if self.verdict is None or self.verdict.change == "inconclusive":
             return None if self.verdict is None else "inconclusive"
-        return "better" if (self.verdict.outcome == "faster") == (self.metric.better == "lower") else "worse"
+        return "better" if self.verdict.change == self.metric.better else "worse"
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class MemoryRow:
 
 @dataclass(frozen=True)
 class SamplingCost:
-    """The median share of one CPU that sampling the memory took during runs, and of samples per run."""
+    """The median share of one CPU that sampling took during runs, and the median of samples per run."""
 
     share: float
     samples: float
@@ -86,39 +85,39 @@ def metric_rows(result: Result) -> list[MetricRow]:
     All metrics and policies are judged together.
     """
     (analysed,) = analyse_result(result)
+    kernel, records = analysed.kernel, by_cell(result.records)
     ranked = [row.cell for group in analysed.groups for row in group.ranked]
     base = next((cell for cell in ranked if cell.is_baseline), None)
-    valid = [record for record in trusted_records(result) if record.run is not None]
-    valid = [record for record in valid if invalid_reason(record) is None]
-    measured: list[tuple[Metric, Cell, float, Comparison | None, float | None]] = []
-    for metric in analysed.kernel.metrics:
+    rows: list[MetricRow] = []
+    comparisons: dict[int, Comparison] = {}
+    for metric in kernel.metrics:
         seed = zlib.crc32(f"{result.manifest['seed']}/{metric.field}".encode())
-        bases = [] if base is None else _runs(valid, base.key, metric.field)
-        floor = noise_floor(*(ratio(paired_ratios(again, bases[0]), seed) for again in bases[1:]))
+
+        def runs(cell: Cell, metric: Metric = metric) -> Runs:
+            timed, repeated = (records.get((kernel.name, cell.key, name), []) for name in ("compare", "aa"))
+            return runs_of(timed, repeated, lambda record: _positive(record.figures.get(metric.field)))
+
+        baseline = [] if base is None else runs(base)
+        floor = noise_floor(*repeated_ratios(baseline, seed))
         for cell in ranked:
-            own, *_ = _runs(valid, cell.key, metric.field)
-            if own:
-                compared = None
+            own = runs(cell)[:1]
+            if own[0]:
                 if not cell.is_baseline:
-                    compared = Comparison(ratio(against(own, bases), seed) if bases else None, floor)
-                measured.append((metric, cell, median(own.values()), compared, floor))
-    verdicts = iter(judge([compared for *_, compared, _ in measured if compared is not None]))
-    return [
-        MetricRow(metric, cell, value, floor, None if compared is None else next(verdicts))
-        for metric, cell, value, compared, floor in measured
-    ]
+                    comparisons[len(rows)] = Comparison(ratio(quotients(own, baseline), seed), floor)
+                rows.append(MetricRow(metric, cell, median(own[0].values()), floor))
+    verdicts = judge_all(comparisons)
+    return [replace(row, verdict=verdicts.get(place)) for place, row in enumerate(rows)]
 
 
 def memory_rows(records: Iterable[Record]) -> list[MemoryRow]:
-    """Memory by policy and kind, of all timed runs that report it (of trial runs where no other does)."""
+    """Memory by policy and kind, of all timed runs that report it (of trial runs if no other does)."""
     timed: dict[tuple[str, str], list[ProgramMemory]] = {}
     trials: dict[tuple[str, str], list[ProgramMemory]] = {}
     for record in records:
-        run = record.run
-        if run is not None and record.program is not None:
-            kept = trials if run.series == "trial" else timed
-            key = record.configuration.hugepages, run.placement or ""
-            kept.setdefault(key, []).append(record.program)
+        if record.run is not None and record.program is not None:
+            runs = trials if record.series == "trial" else timed
+            key = record.configuration.hugepages, record.run.placement or ""
+            runs.setdefault(key, []).append(record.program)
     rows = []
     for key in dict.fromkeys((*trials, *timed)):
         usages, policy = timed.get(key) or trials[key], " ".join(filter(None, key))
@@ -129,7 +128,7 @@ def memory_rows(records: Iterable[Record]) -> list[MemoryRow]:
         size = policy_size(key[0])
         given = [usage.given for usage in usages if usage.given is not None]
         if given and size is not None:
-            # smaps does not show multi-size pages; the kernel's counters do.
+            # smaps does not show mTHP; the kernel's counters do.
             peak = size * median(pages.peak for pages in given)
             mean = size * median(pages.mean for pages in given)
             rows.append(MemoryRow(policy, f"{bytes_text(size)} pages", peak, peak, mean, mean))
@@ -137,12 +136,8 @@ def memory_rows(records: Iterable[Record]) -> list[MemoryRow]:
 
 
 def sampling_cost(records: Iterable[Record]) -> SamplingCost | None:
-    """What sampling the memory cost in timed runs, None when there was none."""
-    usages = [
-        record.program
-        for record in records
-        if record.program is not None and record.series in ("compare", "aa")
-    ]
+    """The cost of sampling the memory in timed runs, None without sampling."""
+    usages = [record.program for record in records if record.program and record.series in ("compare", "aa")]
     if not usages:
         return None
     sampled = [usage for usage in usages if usage.sampled_seconds > 0]
@@ -152,18 +147,9 @@ def sampling_cost(records: Iterable[Record]) -> SamplingCost | None:
     return SamplingCost(median(shares) if shares else 0.0, samples, methods)
 
 
-def _runs(records: Sequence[Record], cell: CellKey, field: str) -> list[dict[int, float]]:
-    """A metric by round: of the runs that are compared, then of each further run of a baseline."""
-    mine = [record for record in records if record.run is not None and key_of(record.run) == cell]
-    compared = [record for record in mine if record.series == "compare"]
-    again = [record for record in mine if record.series == "aa"]
-    return [_by_round(compared, field), *(_by_round(runs, field) for runs in repeats(again))]
-
-
-def _by_round(records: Sequence[Record], field: str) -> dict[int, float]:
-    """Ratios need numbers above zero; a time that was too short to count is left out."""
-    values = {record.round: record.figures.get(field) for record in records}
-    return {number: float(value) for number, value in values.items() if value is not None and value > 0}
+def _positive(value: float | None) -> float | None:
+    """Ratios need numbers above zero; a time that was too short to measure is omitted."""
+    return float(value) if value is not None and value > 0 else None
 
 
 def _memory(policy: str, kind: str, usages: Sequence[OverTime]) -> MemoryRow:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ratios of times, paired by round: `median` of them, and the confidence interval `low` to `high`.
+    """Ratios of times, paired by round: their `median`, and the confidence interval `low` to `high`.
 
-    `trimmed` is the trimmed mean of the ratios (in log, see trimmed_mean), about which the interval lies; `p`
-    the chance of one as far from 1 where there is no difference. Without at least FEWEST_ROUNDS pairs there
-    is no interval, and the last three are None. Below 1 is faster.
+    `trimmed` is the trimmed mean of the ratios (in log, see trimmed_mean), the centre of the interval; `p` is
+    the probability of a ratio at least as far from 1 if there is no difference. With fewer than FEWEST_ROUNDS
+    pairs there is no interval, and the last four are None. Below 1 is faster.
     """
 
     pairs: int
@@ -23,10 +23,10 @@ class Ratio:
 
     @property
     def excludes_one(self) -> bool:
-        """Whether the interval lies wholly on one side of 1."""
+        """Whether 1 lies outside the interval."""
         return self.low is not None and self.high is not None and (self.high < 1.0 or self.low > 1.0)
 
     @property
     def width(self) -> float | None:
-        """How wide the interval is, as a share of its low end; None without one."""
+        """The width of the interval as a share of its low end; None without one."""
         return None if self.low is None or self.high is None else self.high / self.low - 1.0

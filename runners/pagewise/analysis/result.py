@@ -1,4 +1,4 @@
-"""What of a whole result may be analysed: its records as they were written, of files that stayed the same."""
+"""Which modules of a result may be ranked: records as they were written, of files that did not change."""
 
 from __future__ import annotations
 
@@ -11,34 +11,33 @@ from pagewise.core.record import Record
 if TYPE_CHECKING:
     from pagewise.core.result import Result
 
-
-Excluding = Callable[[str], Exclusion | None]  # by module
+#: Why nothing of a module may be ranked, None if it may.
+Excluding = Callable[[str], Exclusion | None]
 
 
 def nothing_excluded(module: str) -> None:
-    """What excludes no module."""
+    """Excludes no module."""
 
 
 def excluding(result: Result) -> Excluding:
-    """What gives for a module of a result the reason why nothing of it may be ranked, if there is one."""
-    return lambda module: excluded(result.manifest, module, result.altered)
+    """The exclusions of a result, by module: altered records, and files that changed during the session."""
+    changes: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in result.manifest.get("changed_files", ()):
+        changes.setdefault(entry["module"], []).append(entry)
 
+    def excluded(module: str) -> Exclusion | None:
+        if result.altered is not None:
+            return Exclusion("records_altered", result.altered)
+        if module not in changes:
+            return None
+        first, *_ = changed = changes[module]
+        files = ", ".join(entry["file"] for entry in changed)
+        return Exclusion("file_changed", f"changed during the session, in round {first['round']}: {files}")
 
-def excluded(manifest: Mapping[str, Any], module: str, altered: str | None) -> Exclusion | None:
-    """Why nothing that was measured of a module may be ranked, whatever its records say."""
-    if altered is not None:
-        return Exclusion("records_altered", altered)
-    changed = [one for one in manifest.get("changed_files", ()) if one["module"] == module]
-    if not changed:
-        return None
-    files = ", ".join(one["file"] for one in changed)
-    return Exclusion("file_changed", f"changed during the session, in round {changed[0]['round']}: {files}")
+    return excluded
 
 
 def trusted_records(result: Result) -> list[Record]:
     """The records of modules that may be ranked, for tables beside the analysis."""
-    return [
-        record
-        for record in result.records
-        if record.run is None or excluding(result)(record.run.module) is None
-    ]
+    excluded = excluding(result)
+    return [record for record in result.records if record.run is None or excluded(record.run.module) is None]

@@ -15,6 +15,8 @@ from scipy.special import stdtr, stdtrit
 
 from pagewise.analysis.ratio import Ratio
 
+#: Values by round: of the compared runs, then of a baseline's second runs, third runs, ... of a round (A/A).
+Runs = Sequence[Mapping[int, float]]
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 FEWEST_ROUNDS = 3
@@ -37,32 +39,38 @@ def trimmed_mean(values: Sequence[float]) -> float:
     return float(np.mean(np.sort(values)[drop : len(values) - drop]))
 
 
-def paired_ratios(variant: Mapping[int, float], baseline: Mapping[int, float]) -> list[float]:
-    """variant / baseline for each round that has both, in the order of rounds."""
-    return [variant[number] / baseline[number] for number in sorted(variant.keys() & baseline.keys())]
+def common_rounds(*runs: Mapping[int, float]) -> list[int]:
+    """The rounds that all have."""
+    return sorted(set.intersection(*map(set, runs))) if runs else []
 
 
-def against(variant: Mapping[int, float], baselines: Sequence[Mapping[int, float]]) -> list[list[float]]:
-    """variant / baseline, a list for each run of the baseline in a round, over the rounds that have all."""
-    common = [number for number in sorted(variant) if all(number in one for one in baselines)]
-    return [[variant[number] / one[number] for number in common] for one in baselines]
+def quotients(runs: Runs, others: Runs) -> list[list[float]]:
+    """Ratios over the rounds that all have: a list for each of `others`.
+
+    A single run per round is divided by each of the others, several are divided one by one.
+    """
+    pairs = (
+        [(runs[0], other) for other in others] if len(runs) == 1 else list(zip(runs, others, strict=False))
+    )
+    rounds = common_rounds(*(run for pair in pairs for run in pair))
+    return [[ours[number] / theirs[number] for number in rounds] for ours, theirs in pairs]
 
 
 def estimate(
     logs: NDArray[np.float64], seed: int, resamples: int = RESAMPLES
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Centre, half the width of the 95 % interval, and p, of log ratios (..., b, n), n of at least 3.
+    """Centre, half the width of the 95 % interval, and p, of log ratios (..., b, n) with n of at least 3.
 
-    b are the runs of the baseline in a round, n the rounds. Centre is the trimmed mean, the mean of those of
-    all b. (The trimmed mean over the rounds' means would be off where noise is skewed: the mean of two runs
-    is less skewed than one run.) Its standard error is that of the Winsorised values, and Student's t has as
-    many degrees of freedom as values are left, less one (Tukey and McLaughlin, Sankhya A 25, 1963; Yuen,
-    Biometrika 61, 1974). That is a little too narrow at 7 values and for two-peaked noise, so the 95 % point
-    is also taken from a studentised bootstrap, and the larger of both counts. The bootstrap is the wild one:
-    it turns the signs of the centred log ratios of a round, which are symmetric where both programs are
-    alike, because the order within a round is drawn (Liu, Ann. Stat. 16, 1988; Davidson and Flachaire, J.
-    Econometrics 146, 2008). Drawing with replacement instead gives ties, and at n = 7 intervals too narrow
-    (percentiles) or useless. p follows Student's t, scaled so that p is 0.05 where the interval ends at 0.
+    b counts the runs of the baseline in a round, n the rounds. The centre is the mean over b of the trimmed
+    means. (The trimmed mean over the rounds' means would be biased where noise is skewed: the mean of two
+    runs is less skewed than one run.) Its standard error is that of the Winsorised values, and Student's t
+    has one degree of freedom less than values are left (Tukey and McLaughlin, Sankhya A 25, 1963; Yuen,
+    Biometrika 61, 1974). This interval is slightly too narrow at 7 values and for bimodal noise. The 95 %
+    point is therefore also computed by a studentised bootstrap, and the larger one is used. The wild
+    bootstrap flips the signs of a round's centred log ratios. They are symmetric where both programs are
+    alike, because the order within a round is random (Liu, Ann. Stat. 16, 1988; Davidson and Flachaire, J.
+    Econometrics 146, 2008). Drawing with replacement gives ties instead, and at n = 7 intervals that are too
+    narrow (percentiles) or useless. p follows Student's t, scaled: p is 0.05 where the interval ends at 0.
     """
     count = logs.shape[-1]
     centre, error = studentised(logs)
@@ -82,7 +90,7 @@ def estimate(
 
 
 def ratio(ratios: Sequence[float] | Sequence[Sequence[float]], seed: int) -> Ratio | None:
-    """Sums up paired ratios, or several lists of them as `against` makes them; None without any.
+    """Summarises paired ratios, or several lists of them as `quotients` makes them; None without any.
 
     The interval always holds the median.
     """
@@ -99,35 +107,47 @@ def ratio(ratios: Sequence[float] | Sequence[Sequence[float]], seed: int) -> Rat
 
 
 def geometric_mean(ratios: Sequence[Ratio]) -> Ratio | None:
-    """The geometric mean of several comparisons' medians, as independent of each other; None without any.
+    """The geometric mean of the medians of several independent comparisons; None without any.
 
-    It speaks of these comparisons alone: half the width of its interval, in log, is the root of the sum of
-    squares of theirs, over their number. Without an interval of each it has none.
+    It describes these comparisons alone: half the width of its interval, in log, is the root of the sum of
+    squares of theirs, over their number. It has no interval unless each of them has one.
     """
     if not ratios:
         return None
-    middle = math.exp(float(np.mean([math.log(one.median) for one in ratios])))
-    pairs = min(one.pairs for one in ratios)
-    if any(one.low is None or one.high is None for one in ratios):
-        return Ratio(pairs, middle, None, None)
-    halves = [math.log(one.high / one.low) / 2.0 for one in ratios if one.low and one.high]
-    half = math.sqrt(sum(one**2 for one in halves)) / len(ratios)
-    return Ratio(pairs, middle, middle * math.exp(-half), middle * math.exp(half))
+    mean = math.exp(float(np.mean([math.log(item.median) for item in ratios])))
+    pairs = min(item.pairs for item in ratios)
+    widths = [math.log(item.high / item.low) for item in ratios if item.low and item.high]
+    if len(widths) < len(ratios):
+        return Ratio(pairs, mean, None, None)
+    half = math.hypot(*widths) / 2.0 / len(ratios)
+    return Ratio(pairs, mean, mean * math.exp(-half), mean * math.exp(half))
 
 
 def noise_floor(*repeated: Ratio | None) -> float | None:
     """How far from 1 a ratio may lie without meaning anything, as a share (0.02: from 1/1.02 to 1.02).
 
-    `repeated` are ratios of a configuration to itself (A/A). The floor is the larger of what they differed
-    by (the farthest of them) and half the width of their intervals (the middle one). None when no A/A has
-    an interval.
+    `repeated` are ratios of a configuration to itself (A/A). The floor is the larger of their largest
+    deviation from 1 and the median half width of their intervals. None when no A/A has an interval.
     """
-    told = [one for one in repeated if one is not None and one.low is not None and one.high is not None]
-    if not told:
+    known = [
+        (item.median, math.log(item.high / item.low)) for item in repeated if item and item.low and item.high
+    ]
+    if not known:
         return None
-    differed = max(abs(math.log(one.median)) for one in told)
-    halves = [math.log(one.high / one.low) / 2.0 for one in told if one.low and one.high]
-    return math.exp(max(differed, float(np.median(halves)))) - 1.0
+    medians, widths = zip(*known, strict=True)
+    return math.exp(max(*(abs(math.log(x)) for x in medians), float(np.median(widths)) / 2.0)) - 1.0
+
+
+def larger_floor(floors: Sequence[float | None]) -> float | None:
+    """The larger noise floor of two compilers; None if one is unknown."""
+    known = [floor for floor in floors if floor is not None]
+    return max(known) if len(known) == len(floors) else None
+
+
+def repeated_ratios(baseline: Runs, seed: int) -> list[Ratio]:
+    """The ratios of a baseline's further runs to its first ones (A/A)."""
+    ratios = (ratio(quotients([run], baseline[:1]), seed) for run in baseline[1:])
+    return [item for item in ratios if item is not None]
 
 
 def studentised(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -136,16 +156,16 @@ def studentised(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
     drop = trim_count(count)
     ordered = np.sort(logs, axis=-1)
     centre = ordered[..., drop : count - drop].mean(axis=(-2, -1))
-    # Winsorised: what is dropped counts as the nearest value that is kept.
-    told = np.clip(logs, ordered[..., drop, None], ordered[..., count - 1 - drop, None]).mean(axis=-2)
-    return centre, told.std(axis=-1, ddof=1) / math.sqrt(count) / (1.0 - 2.0 * drop / count)
+    # A dropped value counts as the nearest one that is kept.
+    winsorised = np.clip(logs, ordered[..., drop, None], ordered[..., count - 1 - drop, None]).mean(axis=-2)
+    return centre, winsorised.std(axis=-1, ddof=1) / math.sqrt(count) / (1.0 - 2.0 * drop / count)
 
 
 @lru_cache(maxsize=64)
 def _signs(count: int, seed: int, resamples: int) -> NDArray[np.float64]:
-    """Patterns of signs: all that differ (but for turning all of them) up to 11 values, else drawn ones."""
+    """Patterns of signs, random ones from 12 values on; a pattern and its negative count as one."""
     if count <= _MOST_TO_ENUMERATE:
         bits = np.arange(2 ** (count - 1))[:, None] >> np.arange(count)[None, :] & 1
         return np.asarray(1.0 - 2.0 * bits, dtype=np.float64)
-    drawn: NDArray[np.float64] = np.random.default_rng(seed).choice((-1.0, 1.0), size=(resamples, count))
-    return drawn
+    random: NDArray[np.float64] = np.random.default_rng(seed).choice((-1.0, 1.0), size=(resamples, count))
+    return random

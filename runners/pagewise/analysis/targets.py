@@ -10,9 +10,9 @@ from typing import Literal
 
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import ratio
-from pagewise.analysis.verdict import Comparison, judge
+from pagewise.analysis.verdict import Comparison, judge_all
 
-# Two groups of figures are two modes of the machine when a gap of this ratio parts them.
+# A gap of this ratio separates two modes of the machine.
 _GAP = 1.25
 _FEWEST_IN_A_MODE = 2
 _MOST_NOISE = 0.05
@@ -21,7 +21,7 @@ Answer = Literal["met", "not met", "inconclusive"]
 
 @dataclass(frozen=True)
 class Aim:
-    """Speed-ups paired by round, their noise floor, and the range that their median is to lie in."""
+    """Speed-ups paired by round, their noise floor, and the target range of their median."""
 
     speedups: tuple[float, ...]
     floor: float | None
@@ -35,56 +35,54 @@ class Aim:
         return ratio(self.speedups, self.seed)
 
 
-def answers(aims: Sequence[Aim]) -> list[Answer]:
-    """Which targets are met; all are judged together.
-
-    `not met`: the speed-up lies outside the range by more than the noise floor. `met`: its median lies
-    inside, and it lies outside by no more than the noise, of which at most 5 % count.
-    """
-    claims = [(aim, claim) for aim in aims for claim in _claims(aim)]
-    verdicts = judge([_comparison(aim, claim) for aim, claim in claims])
-    held: dict[int, list[tuple[_Claim, bool]]] = {}
-    for (aim, claim), verdict in zip(claims, verdicts, strict=True):
-        held.setdefault(id(aim), []).append((claim, verdict.change == claim.change))
-    return [_answer(held.get(id(aim), [])) for aim in aims]
-
-
 @dataclass(frozen=True)
 class _Claim:
-    """That a speed-up is `change` than an end of its range: `outside`, or within it up to the noise."""
+    """A speed-up is lower or higher (`change`) than `end`: `outside` the range, or inside up to the noise."""
 
     end: float
     change: Literal["lower", "higher"]
     outside: bool
 
 
+def answers(aims: Sequence[Aim]) -> list[Answer]:
+    """Which targets are met; all are judged together.
+
+    `not met`: the speed-up lies outside the range by more than the noise floor. `met`: its median lies
+    inside, and it lies outside by no more than the noise, of which at most 5 % count.
+    """
+    claims = {(place, claim): aim for place, aim in enumerate(aims) for claim in _claims(aim)}
+    verdicts = judge_all({key: _comparison(aim, key[1]) for key, aim in claims.items()})
+    holds: list[dict[_Claim, bool]] = [{} for _ in aims]
+    for (place, claim), verdict in verdicts.items():
+        holds[place][claim] = verdict.change == claim.change
+    return [_answer(claims_of_aim) for claims_of_aim in holds]
+
+
 def _claims(aim: Aim) -> list[_Claim]:
     """For each end of the range the claim that the median suggests."""
     if aim.speedup is None:
         return []
-    slack = 1.0 + min(aim.floor or 0.0, _MOST_NOISE)
-    middle = aim.speedup.median
-    low = (
-        _Claim(aim.least, "lower", True) if middle < aim.least else _Claim(aim.least / slack, "higher", False)
-    )
-    high = _Claim(aim.most, "higher", True) if middle > aim.most else _Claim(aim.most * slack, "lower", False)
+    median, slack = aim.speedup.median, 1.0 + min(aim.floor or 0.0, _MOST_NOISE)
+    below, above = median < aim.least, median > aim.most
+    low = _Claim(aim.least if below else aim.least / slack, "lower" if below else "higher", below)
+    high = _Claim(aim.most if above else aim.most * slack, "higher" if above else "lower", above)
     return [claim for claim in (low, high) if math.isfinite(claim.end)]
 
 
 def _comparison(aim: Aim, claim: _Claim) -> Comparison:
     floor = aim.floor if claim.outside or aim.floor is None else 0.0
-    return Comparison(ratio([one / claim.end for one in aim.speedups], aim.seed), floor)
+    return Comparison(ratio([speedup / claim.end for speedup in aim.speedups], aim.seed), floor)
 
 
-def _answer(held: Sequence[tuple[_Claim, bool]]) -> Answer:
-    if any(claim.outside and holds for claim, holds in held):
+def _answer(holds: Mapping[_Claim, bool]) -> Answer:
+    if any(claim.outside and is_true for claim, is_true in holds.items()):
         return "not met"
-    within = held and all(holds and not claim.outside for claim, holds in held)
+    within = holds and all(is_true and not claim.outside for claim, is_true in holds.items())
     return "met" if within else "inconclusive"
 
 
 def split(values: Iterable[float]) -> float | None:
-    """The figure that parts two modes, None when there is one: the widest gap, if it is wide enough."""
+    """The value that separates two modes, None if there is one mode: in the widest gap, if wide enough."""
     ordered = sorted(values)
     gaps = [
         (high / low, math.sqrt(low * high))

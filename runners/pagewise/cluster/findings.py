@@ -11,8 +11,8 @@ from typing import Any
 from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.node_differences import Difference, differences, host_facts
 from pagewise.analysis.nodes import Away, Measured, Population, Quantity, away, measured, population
-from pagewise.analysis.policies import run_seconds
 from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.series import run_seconds
 from pagewise.analysis.statistics import FEWEST_ROUNDS
 from pagewise.analysis.validity import invalid_reason
 from pagewise.cluster.campaign import NodeOutcome, outcomes

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pagewise.analysis.analysis import analyse
-from pagewise.analysis.until import too_wide
+from pagewise.analysis.analysis import analyse, too_wide
 from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps
 from pagewise.core.record import Record
 from pagewise.session.workload import Scope

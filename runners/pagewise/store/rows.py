@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pagewise.analysis.analysis import analyse_result
-from pagewise.analysis.policies import run_seconds
 from pagewise.analysis.result import excluding
 from pagewise.analysis.rows import Row
+from pagewise.analysis.series import run_seconds
 from pagewise.analysis.validity import Code, exclusion
 from pagewise.core.plan import CellKey, key_of
 from pagewise.core.record import Record, read_records

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from pagewise.analysis.analysis import KernelResult
-from pagewise.analysis.counts import Key, counts_by_cell
+from pagewise.analysis.counter_runs import Key, counts_by_cell
 from pagewise.analysis.result import trusted_records
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import key_of

@@ -185,7 +185,7 @@ def _figure(
         "policy, line style prefetch and stores"
     )
     caption += "; vertical lines are this CPU's cache sizes." if sweep.of_working_set else "."
-    if excluded := sum(curve.left_out for curve in result.curves if curve.sweep == sweep):
+    if excluded := sum(curve.excluded for curve in result.curves if curve.sweep == sweep):
         caption += f" Excluded: {count_text(excluded, 'point')}."
     return Figure(
         f"{kernel.name}-sweep-{sweep.name}",

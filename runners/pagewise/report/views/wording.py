@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pagewise.analysis.analysis import Group, KernelResult, Versus
 from pagewise.analysis.choices import Best, alone, values_of
-from pagewise.analysis.drift import Drift
+from pagewise.analysis.noise import Drift
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.analysis.verdict import Outcome, Reason

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import mean, median
 
-from pagewise.analysis.consistency import contradiction
+from pagewise.analysis.consistency import inconsistent
 from pagewise.analysis.validity import invalid_reason, wrongly_bound
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Step, subject
@@ -146,7 +146,7 @@ class PeerLauncher:
         outcome = launcher.run(replace(step, kernel=kernel, cell=cell))
         record = outcome.records[0]
         reason = invalid_reason(record)
-        if reason is None and (found := contradiction(run.kernel, configuration, [record])) is not None:
+        if reason is None and (found := inconsistent(run.kernel, configuration, [record])) is not None:
             reason = found.reason
         value = None if reason else figure(record, run.spec, run.statistic)
         if value is None and reason is None:
@@ -212,7 +212,7 @@ class PeerLauncher:
             ran.bound, ran.left_behind = bound, running.left_behind
             ran.output = said.read_text(encoding="utf-8", errors="replace")[-_LONGEST_OUTPUT:]
             if (wrong := wrongly_bound(bound)) is not None:
-                raise UnreadableError(wrong)
+                raise UnreadableError(f"wrong placement: {wrong}")
             if not ended:
                 raise UnreadableError(f"ended after {self.limit:g} s, the limit of a run")
             text = written.read_text(encoding="utf-8", errors="replace") if written.exists() else ""

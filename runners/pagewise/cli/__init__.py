@@ -13,7 +13,7 @@ from click.shell_completion import add_completion_class, shell_complete
 
 import pagewise
 from pagewise.cli.ending import ignore_bad_sizes, report_ending
-from pagewise.cli.folder import Folder
+from pagewise.cli.groups import Root
 from pagewise.cli.output import standard_streams
 from pagewise.core.errors import Interrupted
 
@@ -22,6 +22,7 @@ COMPLETE = "_PAGEWISE_COMPLETE"
 _SETTINGS = {
     "help_option_names": ["-h", "--help"],
     "max_content_width": 110,
+    "show_default": True,
     # Without color: text of others, as in a default, may hold control characters.
     "rich_help_config": {
         "theme": "default-slim",
@@ -41,7 +42,7 @@ _SETTINGS = {
 }
 
 
-@click.group(cls=Folder, package="pagewise.cli.commands", context_settings=_SETTINGS)
+@click.group(cls=Root, context_settings=_SETTINGS)
 @click.version_option(pagewise.__version__, prog_name="pagewise")
 def root() -> None:
     """Compares huge pages, prefetching, store type and compilers on this node, with evidence.

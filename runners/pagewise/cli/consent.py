@@ -13,8 +13,6 @@ import click
 
 from pagewise.core.errors import SelectionError
 
-TRUST = "Execute the program and checks of a result that you did not measure here (default: ask)."
-
 
 def confirm(result: Path, name: str, chosen: Mapping[str, Any], trusted: bool) -> None:
     """Shows what repeating a result of others executes. Raises SelectionError without the user's consent.

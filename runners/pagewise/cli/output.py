@@ -7,10 +7,11 @@ a measurement: it continues and is saved.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
@@ -18,8 +19,9 @@ import click
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from pagewise.core.text import printable
+from pagewise.core.text import json_text, printable
 
+_PLAIN_WIDTH = 120
 _REFUSED, _CLOSED = 4, 128 + signal.SIGPIPE
 
 
@@ -142,3 +144,74 @@ def _open_closed_descriptors() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+
+
+def make_console(as_json: bool = False) -> Console:
+    """The console of results: standard output, or beside JSON standard error."""
+    return _console(stderr=as_json, quiet=as_json and _is_chosen("quiet"))
+
+
+def make_messages() -> Console:
+    """The console of progress and messages: standard error, silent with --quiet.
+
+    With --verbose what the session logs, every run, is printed there until the command ends.
+    """
+    console = _console(stderr=True, quiet=_is_chosen("quiet"))
+    context = click.get_current_context(silent=True)
+    if context is not None and _is_chosen("verbose"):
+        handler, logger = _Messages(console), logging.getLogger("pagewise")
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        context.call_on_close(lambda: logger.removeHandler(handler))
+    return console
+
+
+class _Messages(logging.Handler):
+    """Prints log records on a console, above the progress bar."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._console.print(record.getMessage(), highlight=False, soft_wrap=True)
+
+
+def _is_chosen(name: str) -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(f"pagewise.{name}"))
+
+
+def _console(*, stderr: bool, quiet: bool) -> Console:
+    console = PlainConsole(stderr=stderr, quiet=quiet)
+    if not console.is_terminal:
+        # Wide enough for the tables.
+        console.width = int(os.environ.get("COLUMNS", _PLAIN_WIDTH))
+    return console
+
+
+def print_json(data: Any) -> None:
+    """One JSON object on standard output, from typed data."""
+    from pagewise.report.render import json
+
+    click.echo(json_text(json.render(data)), nl=False)
+
+
+def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Prints the rows; where standard output is not a terminal, one line per row."""
+    from pagewise.report.model import Column, Table
+    from pagewise.report.render.terminal import show_table
+
+    if not names:
+        click.echo("done")
+        return
+    console = make_console()
+    columns = []
+    for place, name in enumerate(names):
+        numbers = bool(rows) and all(isinstance(row[place], int | float | None) for row in rows)
+        # Nobody scrolls a file or a pipe sideways, and programs read them.
+        wrap = console.is_terminal and not numbers
+        columns.append(Column(name, name, "plain" if numbers else "text", wrap=wrap))
+    show_table(console, Table("", tuple(columns), tuple(map(tuple, rows))))
+    if not rows:
+        click.echo("no rows", err=True)

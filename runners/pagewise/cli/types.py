@@ -1,9 +1,10 @@
-"""Types of options: percentages and durations."""
+"""Types of options: percentages, durations, numbers and folders; `name` is how --help shows the value."""
 
 from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,7 +26,7 @@ _DURATION = re.compile(rf"(?:{_PART})+")
 class Percent(_Type):
     """A percentage as 2%: its share 0.02. 0% and 100% are valid only if `closed`."""
 
-    name = "percentage"
+    name = "percent"
 
     def __init__(self, closed: bool = False) -> None:
         self._closed = closed
@@ -46,7 +47,7 @@ class Percent(_Type):
 class Duration(_Type):
     """A duration as 90s, 10m, 1h or 1h30m, or as a number of seconds: its seconds."""
 
-    name = "duration"
+    name = "time"
 
     def __init__(self, least: float = 0.0) -> None:
         self._least = least
@@ -67,3 +68,17 @@ class Duration(_Type):
                 context,
             )
         return seconds
+
+
+class Number(click.IntRange):
+    """A whole number in a range."""
+
+    name = "n"
+
+
+class Folder(click.Path):
+    """The path of a folder; `exists`: of one that exists, as an absolute path if `resolved`."""
+
+    def __init__(self, exists: bool = False, resolved: bool = False) -> None:
+        super().__init__(exists=exists, file_okay=not exists, resolve_path=resolved, path_type=Path)
+        self.name = "dir"

@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import rich_click as click
 
-from pagewise.cli.measured import report_cluster
-from pagewise.cli.options import (
-    AT_LEAST,
-    ENVIRONMENT,
-    JSON,
-    OUTPUT,
-    examples,
-    make_messages,
-    print_json,
-    talkative,
-)
+from pagewise.cli import options as opt
+from pagewise.cli.groups import Group
+from pagewise.cli.output import make_messages, print_json
+from pagewise.cli.reporting import publish_cluster
 from pagewise.cli.types import Duration
 
-SITE = click.option(
+_SITE = opt.option(
     "--site",
-    metavar="NAME",
-    help="Site whose reframe.yaml, else site.yaml, describes the scheduler: a folder of envs/sites, or a "
+    "Site whose reframe.yaml, else site.yaml, describes the scheduler: a folder of envs/sites, or a "
     "path (default: PAGEWISE_SITE, else the scheduler detected here).",
+    metavar="NAME",
 )
-PARTITION = click.option(
-    "--partition", metavar="NAME", help="Partition (default: the site's; required if it has several)."
+_PARTITION = opt.option(
+    "--partition", "Partition (default: the site's; required if it has several).", metavar="NAME"
 )
 
 
-@click.group("cluster")
+@click.group(cls=Group)
 def command() -> None:
     """Compare the nodes of a cluster; ReFrame runs the jobs (docs/node-sweeps.md)."""
 
 
-@command.command(
-    epilog=examples(
-        "pagewise cluster configure mine",
-    )
-)
+@opt.command("pagewise cluster configure mine", parent=command)
 @click.argument("site")
 def configure(site: str) -> None:
     """Write envs/sites/SITE/reframe.yaml for editing, from its site.yaml, else from what is detected here."""
@@ -52,14 +42,9 @@ def configure(site: str) -> None:
     click.echo(f"{file}: check it, then run: pagewise cluster nodes")
 
 
-@command.command(
-    epilog=examples(
-        "pagewise cluster nodes --partition batch",
-    )
+@opt.command(
+    "pagewise cluster nodes --partition batch", parent=command, nodes=(_SITE, _PARTITION), result=(opt.JSON,)
 )
-@SITE
-@PARTITION
-@JSON
 def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
     """List the nodes of a partition, and whether they are usable."""
     from pagewise.cluster.schedulers import nodes_of
@@ -78,46 +63,46 @@ def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
         click.echo(f"  {node.name}  {node.state}" + (f": {node.reason}" if node.reason else ""))
 
 
-@command.command(
-    context_settings={"ignore_unknown_options": True},
-    epilog=examples(
-        "pagewise cluster run --nodes all --env quick -n 7",
-        "pagewise cluster run --nodes 'n[1-4]' -k pointer_chase --time-limit 30m -J account=perf",
+class _Passing(click.RichCommand):
+    """Passes the options that it does not have on to `pagewise compare`."""
+
+    ignore_unknown_options = True
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Parses its own options. A short option of compare may have its value glued to it, as -kchase."""
+        own = [option for option in self.get_params(context) if isinstance(option, click.Option)]
+        names = {name for option in own for name in option.opts}
+        valued = {name for option in own if not option.is_flag for name in option.opts}
+        words = []
+        for before, word in zip(["", *arguments], arguments, strict=False):
+            glued = len(word) > 2 and word[0] == "-" != word[1] and word[:2] not in names
+            # Otherwise the parser looks for own options among the letters: h is --help.
+            words += [word[:2], word[2:]] if glued and before not in valued else [word]
+        return super().parse_args(context, words)
+
+
+@opt.command(
+    "pagewise cluster run --nodes all --env quick -n 7",
+    "pagewise cluster run --nodes 'n[1-4]' -k pointer_chase --time-limit 30m -J account=perf",
+    parent=command,
+    cls=_Passing,
+    subject=(opt.ENVIRONMENT,),
+    nodes=(
+        _SITE,
+        _PARTITION,
+        opt.option(
+            "--nodes wanted",
+            "Nodes to measure: all of the partition, or a list as n[1-4],n7 (default: one that the "
+            "scheduler chooses).",
+            metavar="all|LIST",
+        ),
+        opt.option(
+            "--time-limit", "Time limit of each job, as 30m or 1h30m.", type=Duration(60.0), default="1h"
+        ),
+        partial(opt.JOB_OPTION, help="Option of each job for the scheduler, as account=perf."),
     ),
+    result=(opt.AT_LEAST, partial(opt.NAME, default="cluster"), opt.OUTPUT, *opt.MESSAGES, opt.JSON),
 )
-@SITE
-@PARTITION
-@click.option(
-    "--nodes",
-    "wanted",
-    metavar="all|LIST",
-    help="Nodes to measure: all of the partition, or a list as n[1-4],n7 (default: one that the scheduler "
-    "chooses).",
-)
-@click.option(
-    "--time-limit",
-    type=Duration(60.0),
-    default="1h",
-    show_default=True,
-    metavar="TIME",
-    help="Time limit of each job, as 30m or 1h30m.",
-)
-@click.option(
-    "-J",
-    "--job-option",
-    "job_options",
-    multiple=True,
-    metavar="OPTION",
-    help="Option of each job for the scheduler, as account=perf.",
-)
-@AT_LEAST
-@ENVIRONMENT
-@click.option(
-    "--name", default="cluster", show_default=True, metavar="NAME", help="Name in the result's folder."
-)
-@OUTPUT
-@talkative
-@JSON
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def run(as_json: bool, **chosen: Any) -> int:
     """Run `pagewise compare` on nodes, one job per node, and show which nodes deviate from the others.
@@ -144,7 +129,7 @@ def run(as_json: bool, **chosen: Any) -> int:
         )
         folder, campaign = engine.begin(request)
         engine.run(request, folder, campaign, quiet=make_messages().quiet)
-    return report_cluster(folder, chosen["at_least"], as_json)
+    return publish_cluster(folder, chosen["at_least"], as_json)
 
 
 def _partition(files: Any, named: str | None) -> Any:

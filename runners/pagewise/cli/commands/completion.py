@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import rich_click as click
+import click
+
+from pagewise.cli import options as opt
 
 _SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command()
+@opt.command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 def command(shell: str) -> None:
     """Print the completion script of SHELL: eval "$(pagewise completion bash)".

@@ -4,39 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import rich_click as click
-
-from pagewise.cli.options import (
-    ENVIRONMENT,
-    JSON,
-    MODULES,
-    examples,
-    make_console,
-    print_json,
-)
+from pagewise.cli import options as opt
+from pagewise.cli.output import make_console, print_json
 
 _INVALID = 1
-_EXAMPLES = examples(
+
+
+@opt.command(
     "pagewise doctor",
     "sudo pagewise doctor --restore  # undo what a killed session left changed",
+    subject=(opt.ENVIRONMENT, opt.MODULES),
+    machine=(
+        opt.option(
+            "--noise/--no-noise", "Measure for two seconds how much times vary on this machine.", default=True
+        ),
+        opt.flag(
+            "--restore restoring", "First restore the settings that a killed session left changed (root)."
+        ),
+    ),
+    result=(opt.JSON,),
 )
-
-
-@click.command(epilog=_EXAMPLES)
-@ENVIRONMENT
-@MODULES
-@click.option(
-    "--noise/--no-noise",
-    default=True,
-    help="Measure for two seconds how much times vary on this machine (default: yes).",
-)
-@click.option(
-    "--restore",
-    "restoring",
-    is_flag=True,
-    help="First restore the settings that a killed session left changed.",
-)
-@JSON
 def command(environment: str, modules: Path | None, noise: bool, restoring: bool, as_json: bool) -> int:
     """List what this node provides, what is missing, and how to fix it."""
     from pagewise.workloads.doctor import examine, print_findings, to_dict

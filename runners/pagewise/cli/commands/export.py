@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import rich_click as click
 
-from pagewise.cli.options import ENVIRONMENT, KERNELS, MODULES, THREADS, examples, find_catalog, split_commas
+from pagewise.cli import options as opt
+from pagewise.cli.groups import Group
+from pagewise.cli.types import Folder
 
 
-@click.group("export")
+@click.group(cls=Group)
 def command() -> None:
     """Write configurations and figures of merit for other tools (docs/ramble.md)."""
 
 
-@command.command(
-    epilog=examples(
-        "pagewise export ramble exported --env quick -k schoenauer_triad,pointer_chase -n 7",
-    )
+@opt.command(
+    "pagewise export ramble exported --env quick -k schoenauer_triad,pointer_chase -n 7",
+    parent=command,
+    subject=(opt.ENVIRONMENT, opt.MODULES, opt.KERNELS, opt.CONFIGURATIONS),
+    runs=(partial(opt.ROUNDS, default=7, help="Number of repetitions of each experiment."),),
+    placement=(partial(opt.THREADS, default=1, help="Number of threads, one per core."),),
 )
-@click.argument("folder", type=click.Path(path_type=Path))
-@ENVIRONMENT
-@MODULES
-@KERNELS
-@click.option(
-    "--configurations",
-    multiple=True,
-    metavar="GLOBS",
-    help="Configurations by glob, as 'gcc-*/thp/*'; several with commas (default: all).",
-)
-@THREADS
-@click.option(
-    "-n",
-    "--rounds",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    default=7,
-    show_default=True,
-    help="Number of repetitions of each experiment.",
-)
+@click.argument("folder", type=Folder())
 def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) -> None:
     """Write Ramble applications of the kernels, and a workspace with the configurations, into FOLDER."""
     from pagewise.cluster.export.ramble import Chosen, write_ramble
@@ -47,10 +33,10 @@ def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) 
     from pagewise.stack.paths import project_root
     from pagewise.stack.setup import setup_facts
 
-    catalog = find_catalog(environment, modules)
+    catalog = opt.find_catalog(environment, modules)
     selection = Chosen(
-        catalog.select_kernels(split_commas(chosen["kernels"])),
-        catalog.select_entries(split_commas(chosen["configurations"])),
+        catalog.select_kernels(chosen["kernels"]),
+        catalog.select_entries(chosen["configurations"]),
         catalog.tree,
         lmod.find_init(setup_facts()),
         project_root() / "pagewise",

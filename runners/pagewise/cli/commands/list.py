@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import rich_click as click
+import click
 from rich.console import Console
 
 from pagewise.cli import options as opt
+from pagewise.cli.output import make_console, make_messages, print_json
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.shell import values
 
@@ -16,29 +17,26 @@ if TYPE_CHECKING:
     from pagewise.stack.catalog import Catalog
 
 _KINDS = ("environments", "configurations", "kernels", "policies")
-_EXAMPLES = opt.examples(
+
+
+@opt.command(
     "pagewise list  # configurations and kernels",
     "pagewise list kernels 'memory/*'",
     "pagewise list policies -- ./my_app  # policies that are available to this program",
+    cls=TakesProgram,
+    subject=(opt.ENVIRONMENT_OR_SUITES, opt.MODULES, opt.SUITE),
+    settings=(opt.RESERVE, opt.SET_THP_SIZES),
+    result=(opt.JSON,),
 )
-
-
-@click.command("list", cls=TakesProgram, epilog=_EXAMPLES)
-@opt.ENVIRONMENT_OR_SUITES
-@opt.MODULES
-@opt.SUITE
-@opt.RESERVE
-@opt.SET_THP_SIZES
-@opt.JSON
 @click.argument("kind", required=False, type=click.Choice(_KINDS))
-@click.argument("names", nargs=-1, shell_complete=values.one_of(values.listed))
+@opt.argument("names", nargs=-1, type=str, one_of=values.listed)
 def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: Any) -> None:
     """List environments, configurations, kernels or page policies (default: configurations and kernels).
 
     NAMES are names or globs, as 'gcc-*/thp/*' or 'memory/*'. Page policies are those of compare -- PROGRAM;
     with a program after -- or --suite, each with the reason if it is unavailable here.
     """
-    console = opt.make_console(as_json)
+    console = make_console(as_json)
     if kind == "policies":
         _list_policies(chosen, opt.split_commas(names), console, as_json)
         return
@@ -56,9 +54,9 @@ def _list_policies(chosen: dict[str, Any], names: tuple[str, ...], console: Cons
     from pagewise.workloads.program.command import look, print_survey, survey_data
 
     unused = dict.fromkeys(("metrics", "checks", "ok", "inputs", "reads"), ())
-    survey = look({**chosen, **unused, "policies": names}, opt.make_messages())
+    survey = look({**chosen, **unused, "policies": names}, make_messages())
     if as_json:
-        opt.print_json(survey_data(*survey))
+        print_json(survey_data(*survey))
     else:
         print_survey(console, *survey)
 
@@ -68,7 +66,7 @@ def _list_environments(as_json: bool) -> None:
 
     built = built_environments()
     if as_json:
-        opt.print_json({"schema": "pagewise.environments/1", "environments": built})
+        print_json({"schema": "pagewise.environments/1", "environments": built})
     else:
         click.echo(
             "\n".join(built) if built else "no environment is built: make stack ENV=NAME", err=not built
@@ -86,7 +84,7 @@ def _list_catalog(
     if kind != "configurations":
         kernels = catalog.select_kernels(globs) if catalog.kernels else []
     if as_json:
-        opt.print_json(to_dict(catalog, entries or (), kernels or ()))
+        print_json(to_dict(catalog, entries or (), kernels or ()))
         return
     if entries is not None:
         print_configurations(console, catalog, entries)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import rich_click as click
+import click
+
+from pagewise.cli import options as opt
 
 
-@click.command(hidden=True)
+@opt.command(hidden=True)
 def command() -> None:
     """Print the manual page: pagewise manual > pagewise.1; man ./pagewise.1.
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import rich_click as click
-
-from pagewise.cli.measured import print_summary, publish, report_cluster
-from pagewise.cli.options import AT_LEAST, JSON, examples, make_console
+from pagewise.cli import options as opt
+from pagewise.cli.output import make_console
+from pagewise.cli.reporting import print_runs, publish, publish_cluster
 from pagewise.cli.shell import values
 
-_EXAMPLES = examples(
+
+@opt.command(
     "pagewise report results/20261121T115458Z-default",
     "pagewise report results/20261121T120211Z-cluster --at-least 5%",
+    result=(
+        opt.flag("--png", "Also write each figure as PNG and SVG into RESULT/figures."),
+        opt.AT_LEAST,
+        opt.JSON,
+    ),
 )
-
-
-@click.command(epilog=_EXAMPLES)
-@click.argument("result", type=click.Path(path_type=Path), shell_complete=values.one_of(values.results))
-@click.option("--png", is_flag=True, help="Also write each figure as PNG and SVG into RESULT/figures.")
-@AT_LEAST
-@JSON
+@opt.argument("result", one_of=values.results)
 def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
     """Write the report of a RESULT folder again: HTML, Markdown, LaTeX, CSV.
 
@@ -31,10 +30,10 @@ def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
     from pagewise.report.views import report_of
 
     if _holds(result, campaign.FILE):
-        return report_cluster(result, at_least, as_json)
-    console, read = make_console(as_json), read_result(result)
-    code = publish(console, read.folder, report_of(read), as_json, png=png)
-    print_summary(console, read)
+        return publish_cluster(result, at_least, as_json)
+    read = read_result(result)
+    code = publish(read.folder, report_of(read), as_json, png=png)
+    print_runs(make_console(as_json), read)
     return code
 
 

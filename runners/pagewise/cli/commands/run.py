@@ -8,37 +8,26 @@ from pathlib import Path
 
 import rich_click as click
 
-from pagewise.cli.options import (
-    ENVIRONMENT,
-    MODULES,
-    PREFETCHERS,
-    examples,
-    find_catalog,
-    split_commas,
-)
+from pagewise.cli import options as opt
 from pagewise.cli.shell import values
 from pagewise.core.errors import SelectionError
 
-_EXAMPLES = examples(
+
+class _Running(click.RichCommand):
+    """Leaves everything after MODULE to the program."""
+
+    allow_interspersed_args = False
+
+
+@opt.command(
     "pagewise run thp/hardware-regular -- pw-schoenauer_triad --sweep working-set",
     "pagewise run 'gcc-*/none/*regular' -- pw-pointer_chase --help",
+    cls=_Running,
+    subject=(opt.ENVIRONMENT, opt.MODULES),
+    settings=(opt.PREFETCHERS,),
 )
-
-
-@click.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}, epilog=_EXAMPLES
-)
-@ENVIRONMENT
-@MODULES
-@PREFETCHERS
-@click.argument("module", shell_complete=values.one_of(values.configurations))
-@click.argument(
-    "command",
-    nargs=-1,
-    required=True,
-    type=click.UNPROCESSED,
-    shell_complete=values.one_of(values.programs),
-)
+@opt.argument("module", type=str, one_of=values.configurations)
+@opt.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, one_of=values.programs)
 def command(
     environment: str,
     modules: Path | None,
@@ -57,7 +46,7 @@ def command(
         command = command[1:]
     if not command:
         raise click.UsageError("There is no program after --.")
-    entries = find_catalog(environment, modules).select_entries([module])
+    entries = opt.find_catalog(environment, modules).select_entries([module])
     if len(entries) > 1:
         names = "\n    ".join(entry.configuration.module for entry in entries)
         raise SelectionError(f"{module!r} matches several modules:\n    {names}", remedy="name one of them")
@@ -71,7 +60,5 @@ def command(
     if prefetchers:
         from pagewise.session.launch import run_without_prefetchers
 
-        return run_without_prefetchers(
-            split_commas(prefetchers), [program, *command[1:]], entries[0].environment
-        )
+        return run_without_prefetchers(prefetchers, [program, *command[1:]], entries[0].environment)
     os.execve(program, list(command), entries[0].environment)

@@ -5,27 +5,24 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 import rich_click as click
 
-from pagewise.cli.options import examples
+from pagewise.cli import options as opt
+from pagewise.cli.groups import Group
 from pagewise.core.errors import SelectionError
 
 _SCHEDULERS = click.Choice(("none", "slurm", "pbs", "pjm"))
 
 
-@click.group("site")
+@click.group(cls=Group)
 def command() -> None:
     """List, check and write sites: what a machine provides (docs/new-site.md)."""
 
 
-@command.command(
-    "list",
-    epilog=examples(
-        "pagewise site list",
-    ),
-)
-def listing() -> None:
+@opt.command("pagewise site list", parent=command, name="list")
+def list_sites() -> None:
     """List the sites of this checkout."""
     from pagewise.stack.site.folder import read_site, site_names
 
@@ -35,13 +32,12 @@ def listing() -> None:
         click.echo(f"{name:<10} {site.data['summary']} ({target})")
 
 
-@command.command(
-    epilog=examples(
-        "pagewise site check mine --here",
-    )
+@opt.command(
+    "pagewise site check mine --here",
+    parent=command,
+    options=(opt.flag("--here", "Check also that everything it names exists on this machine."),),
 )
 @click.argument("name")
-@click.option("--here", is_flag=True, help="Check also that everything it names exists on this machine.")
 def check(name: str, here: bool) -> None:
     """Check the schema of a site, and its compilers and toolchains; all errors at once."""
     from pagewise.stack.site.folder import read_site
@@ -50,41 +46,38 @@ def check(name: str, here: bool) -> None:
     click.echo(f"{site.name}: no errors" + (", and everything exists here" if here else ""))
 
 
-@command.command(
-    epilog=examples(
-        "pagewise site new mine",
-        "pagewise site new mine --yes --summary 'two-socket node' --target zen4 --scheduler slurm",
-    )
+@opt.command(
+    "pagewise site new mine",
+    "pagewise site new mine --yes --summary 'two-socket node' --target zen4 --scheduler slurm",
+    parent=command,
+    options=(
+        opt.option("--summary", "Description of the machine in one line.", metavar="TEXT"),
+        opt.option(
+            "--target",
+            "Processor by its archspec name, or native: that of the building machine (default: native).",
+            metavar="NAME",
+        ),
+        opt.option("--scheduler", "Scheduler of jobs (default: detected).", type=_SCHEDULERS),
+        partial(opt.JOB_OPTION, help="Option of each job for the scheduler, to get a whole node."),
+        opt.option("--partition", "Partition or queue of jobs.", metavar="NAME"),
+        opt.option("--account", "Account that jobs are charged to.", metavar="NAME"),
+        opt.option(
+            "--module modules",
+            "Module to load before anything is built or run.",
+            multiple=True,
+            metavar="NAME",
+        ),
+        opt.flag("--yes", "Do not ask; take what is detected for everything that is not given."),
+    ),
 )
 @click.argument("name")
-@click.option("--summary", help="Description of the machine in one line.")
-@click.option(
-    "--target",
-    metavar="NAME",
-    help="Processor by its archspec name, or native: that of the building machine (default: native).",
-)
-@click.option("--scheduler", type=_SCHEDULERS, help="Scheduler of jobs (default: detected).")
-@click.option(
-    "-J",
-    "--job-option",
-    "options",
-    multiple=True,
-    metavar="OPTION",
-    help="Option of each job for the scheduler, to get a whole node.",
-)
-@click.option("--partition", metavar="NAME", help="Partition or queue of jobs.")
-@click.option("--account", metavar="NAME", help="Account that jobs are charged to.")
-@click.option("--module", "modules", multiple=True, help="Module to load before anything is built or run.")
-@click.option(
-    "--yes", is_flag=True, help="Do not ask; take what is detected for everything that is not given."
-)
 def new(
     name: str,
     *,
     summary: str | None,
     target: str | None,
     scheduler: str | None,
-    options: Sequence[str],
+    job_options: Sequence[str],
     partition: str | None,
     account: str | None,
     modules: Sequence[str],
@@ -131,7 +124,7 @@ def new(
         summary,
         detected,
         target=None if target == "native" else target,
-        scheduler=Scheduler(kind, options, partition or None, account or None),
+        scheduler=Scheduler(kind, job_options, partition or None, account or None),
         modules=modules,
     )
     click.echo(f"{site.folder}: written; make compare SITE={name}")

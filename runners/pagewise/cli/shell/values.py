@@ -13,12 +13,12 @@ from click.shell_completion import CompletionItem
 from pagewise.core.errors import PagewiseError
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-Found = Callable[[click.Context], Mapping[str, str | None]]
+Find = Callable[[click.Context], Mapping[str, str | None]]
 _SETTING = re.compile(r'^setenv\("PAGEWISE_([A-Z]+)", *"([^"]*)"\)', re.MULTILINE)
 _RESULTS = Path("results")
 
 
-def one_of(find: Found) -> Completer:
+def one_of(find: Find) -> Completer:
     """Completes a value; `find` gives all of them with a word about each, or None."""
 
     def complete(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -29,7 +29,7 @@ def one_of(find: Found) -> Completer:
     return complete
 
 
-def list_of(find: Found) -> Completer:
+def list_of(find: Find) -> Completer:
     """Completes the last part of a list with commas, by those that are not in it yet."""
 
     def complete(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -110,6 +110,11 @@ def orders(context: click.Context) -> dict[str, str | None]:
     return {"compact": "near to each other", "scatter": "far from each other"}
 
 
+def smt(context: click.Context) -> dict[str, str | None]:
+    """How many threads share a core."""
+    return {"avoid": "one thread per core", "use": "one per hardware thread"}
+
+
 def memory_policies(context: click.Context) -> dict[str, str | None]:
     """The policies for memory on NUMA nodes."""
     from pagewise.machine.numa import POLICIES
@@ -165,6 +170,13 @@ def geometries(context: click.Context) -> dict[str, str | None]:
     return dict.fromkeys(known())
 
 
+def simulated_policies(context: click.Context) -> dict[str, str | None]:
+    """The page policies of kernels, and those that are assumed for any program."""
+    from pagewise.workloads.simulation.run import ASSUMED
+
+    return dict.fromkeys(("none", "thp", *ASSUMED))
+
+
 def results(context: click.Context) -> dict[str, str | None]:
     """The results in the folder where they are made, the newest first, with what they are."""
     folder = context.params.get("results") or _RESULTS
@@ -189,7 +201,7 @@ def interrupted(context: click.Context) -> dict[str, str | None]:
     return {name: state for name, state in results(context).items() if state != "complete"}
 
 
-def _all(find: Found, context: click.Context) -> Iterable[tuple[str, str | None]]:
+def _all(find: Find, context: click.Context) -> Iterable[tuple[str, str | None]]:
     try:
         return find(context).items()
     except (PagewiseError, OSError):

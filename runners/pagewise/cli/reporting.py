@@ -1,0 +1,102 @@
+"""What commands do with a report: print it, write its files, and end with its exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from pagewise.cli.output import make_console, print_json
+from pagewise.core.errors import Interrupted, PagewiseError
+
+_INVALID = 1
+
+
+def show(report: Any, as_json: bool) -> None:
+    """Prints a report, or its data as JSON."""
+    from pagewise.report.render import terminal
+
+    if as_json:
+        print_json(report.data)
+    else:
+        terminal.show(make_console(), report)
+
+
+def publish(folder: Path, report: Any, as_json: bool, *, png: bool = False) -> int:
+    """Writes a report, prints it, and with `as_json` its data on standard output; the exit code."""
+    from pagewise.report.render import terminal
+    from pagewise.report.write import write_files
+
+    console = make_console(as_json)
+    # Written first: Ctrl-C may have ended the reader of our output as well.
+    page = write_files(folder, report, png=png)
+    terminal.show(console, report)
+    _print_line(console, f"Report: {page}")
+    if as_json:
+        print_json(report.data)
+    return _exit_code(report)
+
+
+def publish_cluster(folder: Path, at_least: float, as_json: bool) -> int:
+    """Publishes the report of `pagewise cluster run`, also while it still runs; the exit code."""
+    from pagewise.cluster import campaign
+    from pagewise.cluster.findings import find
+    from pagewise.report.views import cluster
+
+    return publish(folder, cluster.view(find(folder, campaign.read(folder), at_least)), as_json)
+
+
+def publish_session(session: Any, as_json: bool) -> int:
+    """Measures what was prepared, and publishes its report even if it ends early; the exit code."""
+    from pagewise.report.write import write_files
+
+    console = make_console(as_json)
+    session.begin()
+    result = session.measure()
+    faults = [] if session.ending is None else [session.ending]
+    report = None
+    try:
+        session.close()
+        report = _show_result(console, result)
+        page = write_files(result.folder, report)
+        session.close()
+        _print_line(console, f"Report: {page}")
+    except PagewiseError as fault:
+        report = report or _show_result(console, result)
+        faults.append(fault)
+    print_runs(console, result)
+    if as_json:
+        print_json(report.data)
+    for failure in faults:
+        stopped = isinstance(failure, Interrupted)
+        text = "interrupted: the above is what was measured" if stopped else f"error: {failure}"
+        click.echo(f"pagewise: {text}", err=True)
+    return faults[0].exit_code if faults else _exit_code(report)
+
+
+def print_runs(console: Console, result: Any) -> None:
+    """Prints in one line how much was measured, and the runner overhead."""
+    from pagewise.report.views.session import runs_text
+
+    if text := runs_text(result.manifest):
+        console.print(text, highlight=False)
+
+
+def _show_result(console: Console, result: Any) -> Any:
+    from pagewise.report.render import terminal
+    from pagewise.report.views import report_of
+
+    report = report_of(result)
+    terminal.show(console, report)
+    return report
+
+
+def _print_line(console: Console, text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)
+
+
+def _exit_code(report: Any) -> int:
+    """1 when a result or its pages were wrong or a run crashed; unavailable pages are no fault."""
+    return _INVALID if report.faulty else 0

@@ -17,6 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from multiprocessing import forkserver, get_context
 from pathlib import Path
 
+# The package of this checkout, whichever the environment has installed.
+sys.path.insert(0, str(Path(__file__).parents[2] / "runners"))
+
 import pagewise
 
 _LIBRARIES = (

@@ -41,6 +41,7 @@ function(pagewise_test_variants kernel)
                              "-DARGUMENTS=${_smoke}"
                              -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/${_variant}.jsonl
                              -DDESCRIPTION=${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml
+                             -DLINE_BYTES=${PAGEWISE_LINE_BYTES}
                              -P ${PROJECT_SOURCE_DIR}/cmake/check_traffic.cmake
             )
         endif()

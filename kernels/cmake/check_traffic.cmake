@@ -1,8 +1,8 @@
 # Run a kernel and compare the traffic in its record with that in its kernel.yaml, which is per element or, with `per`,
 # per unit of the option of this name (such as updates). Fields missing in kernel.yaml are not compared: without
-# write_allocate, bytes_hardware depends on more than elements.
+# write_allocate or lines, bytes_hardware depends on more than elements.
 #
-# Arguments: PROGRAM, ARGUMENTS (a list), RECORD (a file to write), DESCRIPTION (kernel.yaml).
+# Arguments: PROGRAM, ARGUMENTS (a list), RECORD (a file to write), DESCRIPTION (kernel.yaml), LINE_BYTES (of a cache line).
 file(STRINGS ${DESCRIPTION} _traffic REGEX "^traffic:")
 file(REMOVE ${RECORD})
 execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} --record ${RECORD} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
@@ -41,7 +41,7 @@ function(expect field expected)
     endif()
 endfunction()
 
-foreach(_field loads stores write_allocate flops element_bytes)
+foreach(_field loads stores write_allocate lines flops element_bytes)
     described(${_field} _${_field})
 endforeach()
 set(_unit elements)
@@ -57,6 +57,10 @@ math(EXPR _named "${_units} * ${_passes} * (${_loads} + ${_stores}) * ${_element
 expect(bytes_stream ${_named})
 if(DEFINED _write_allocate)
     math(EXPR _moved "${_named} + ${_units} * ${_passes} * ${_write_allocate} * ${_element_bytes} / 1000000")
+    expect(bytes_hardware ${_moved})
+endif()
+if(DEFINED _lines)
+    math(EXPR _moved "${_units} * ${_passes} * ${_lines} * ${LINE_BYTES} / 1000")
     expect(bytes_hardware ${_moved})
 endif()
 if(DEFINED _flops)

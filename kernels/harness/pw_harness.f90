@@ -392,10 +392,10 @@ contains
         call put_regions(record, 'compute', error)
         if (error%failed()) return
         record%traffic = kernel%traffic(record%passes)
-        record%metrics = kernel%metrics(record%passes, median(record%seconds))
         call record_pages(kernel%memory, session%policy, record%pages, error)
         if (error%failed()) return
         call kernel%validate(record%validation)
+        record%metrics = kernel%metrics(record%passes, median(record%seconds))
         if (.not. record%validation%passed) failures = failures + 1
 
         if (len(session%record_file) > 0) then

@@ -15,11 +15,18 @@ module random_access
 
     integer, parameter :: lanes = 128                ! as in random_access.h
     integer(i8), parameter :: polynomial = 7, word_bytes = 8
-    real(r8), parameter :: tolerated_with_threads = 0.01_r8   ! share of wrong words that the HPCC rules allow for races
+    integer(i8), parameter :: updates_per_word = 4            ! of a full run, by the HPCC rules
+    ! Share of wrong words that the HPCC rules allow for races of threads in a full run. Those of several full runs add up; a
+    ! table that is wrong by half shows nothing.
+    real(r8), parameter :: tolerated_with_threads = 0.01_r8, most_tolerated = 0.5_r8
 
     type, extends(kernel_t), public :: random_access_t
         private
-        integer(i8) :: words = 0, updates = 0, tuning = 0, passes = 0, threads = 1
+        integer(i8) :: words = 0, updates = 0, tuning = 0, threads = 1
+        integer(i8) :: passes = 0             ! made since the table was initialised
+        integer(i8) :: full_run = 1           ! passes of a full run; the next full run begins with the same numbers
+        integer(i8) :: touched_bytes = 0      ! of the cache lines that were updated
+        integer(i8), allocatable :: starts(:, :), state(:, :)   ! (lanes, threads): numbers before the first and the next update
         integer(i8), pointer, contiguous :: table(:) => null()
     contains
         procedure :: declare_options
@@ -30,6 +37,7 @@ module random_access
         procedure :: validate
         procedure :: traffic
         procedure :: metrics
+        procedure, private :: steps
     end type random_access_t
 
     public :: new_random_access
@@ -106,14 +114,26 @@ contains
         allocate (wanted%bytes(1), source=wanted%elements*word_bytes)
     end subroutine plan
 
-    !> Each word is set to its position.
+    !> Each word is set to its position. Every lane of every thread gets a piece of a full run's numbers, and each pass makes
+    !> the next part of all pieces.
     subroutine initialise(self, elements)
         class(random_access_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
-        integer(i8) :: first, last, i
+        integer(i8) :: first, last, i, piece
+        integer :: k, thread
 
         self%words = elements
         self%passes = 0
+        self%full_run = (updates_per_word*elements + self%updates - 1)/self%updates
+        piece = self%full_run*self%steps()
+        if (allocated(self%starts)) deallocate (self%starts)
+        allocate (self%starts(lanes, self%threads))
+        do thread = 1, int(self%threads)
+            do k = 1, lanes
+                self%starts(k, thread) = sequence_value(piece*(k - 1 + lanes*(thread - 1_i8)))
+            end do
+        end do
+        self%state = self%starts
         call c_f_pointer(self%memory(1)%address, self%table, [elements])
         associate (table => self%table)
             !$omp parallel private(first, last, i)
@@ -125,26 +145,29 @@ contains
         end associate
     end subroutine initialise
 
-    !> Every pass makes the same updates, so that a second pass undoes the first.
+    !> Updates of a pass per lane.
+    pure integer(i8) function steps(self)
+        class(random_access_t), intent(in) :: self
+
+        steps = self%updates/(lanes*self%threads)
+    end function steps
+
+    !> The sequence goes on from pass to pass, so that no pass finds its words in a cache. After a full run it begins again,
+    !> and the second full run undoes the first.
     subroutine run(self, passes)
         class(random_access_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
-        integer(i8) :: state(lanes), steps, pass, first, last, starts(lanes, self%threads)
-        integer :: k, thread
+        integer(i8) :: state(lanes), pass, first, last
 
-        steps = self%updates/(lanes*self%threads)
-        do thread = 1, int(self%threads)
-            do k = 1, lanes
-                starts(k, thread) = sequence_value(steps*(k - 1 + lanes*(thread - 1_i8)))
-            end do
-        end do
-        associate (table => self%table, words => self%words, tuning => self%tuning)
+        associate (table => self%table, words => self%words, tuning => self%tuning, steps => self%steps())
             !$omp parallel private(state, first, last, pass)
             call thread_share(self%threads, 1_i8, first, last)
-            do pass = 1, passes
-                state = starts(:, first)
+            state = self%state(:, first)
+            do pass = self%passes, self%passes + passes - 1
+                if (modulo(pass, self%full_run) == 0) state = self%starts(:, first)
                 call pw_random_access(steps, state, table, words - 1, tuning)
             end do
+            self%state(:, first) = state
             !$omp end parallel
         end associate
         self%passes = self%passes + passes
@@ -179,38 +202,73 @@ contains
         end do
     end function product_mod
 
-    !> The sequence again, value by value: after an odd number of passes it restores the table's initial
-    !> state. An even number is made odd by another pass, because otherwise skipped work would also leave the initial state.
+    !> The sequence again, value by value: it undoes the updates of all passes that later ones did not undo, which restores
+    !> the table's initial state. Where nothing is left to undo, another pass is made, because skipped work would also leave
+    !> the initial state.
     subroutine validate(self, outcome)
         class(random_access_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
-        integer(i8) :: value, k, wrong, i
+        integer(i8) :: phase, first, last, wrong, i
+        logical, allocatable :: touched(:)
 
-        if (modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
-        value = sequence_value(0_i8)
-        do k = 1, self%updates
-            value = doubled(value)
-            i = iand(value, self%words - 1) + 1
-            self%table(i) = ieor(self%table(i), value)
+        if (modulo(self%passes, 2*self%full_run) == 0) call self%run(1_i8)
+        phase = modulo(self%passes, 2*self%full_run)
+        first = max(0_i8, phase - self%full_run)
+        last = min(phase, self%full_run) - 1
+        allocate (touched(0:max(0_i8, self%words*word_bytes/line_bytes - 1)), source=.false.)
+        !$omp parallel do schedule(dynamic)
+        do i = 0, lanes*self%threads - 1
+            call undo(self, i, first, last, touched)
         end do
         wrong = 0
         do i = 1, self%words
             if (self%table(i) /= i - 1) wrong = wrong + 1
         end do
+        self%touched_bytes = min(count(touched, kind=i8)*line_bytes, self%words*word_bytes)
         outcome%method = 'the updates undone by a second algorithm, share of words that stay wrong'
-        outcome%error = real(wrong, r8)/real(self%words, r8)
-        if (self%threads > 1) outcome%tolerance = tolerated_with_threads
+        outcome%error = real(wrong, r8)/real(min(self%words, (last - first + 1)*self%updates), r8)
+        if (self%threads > 1) outcome%tolerance = min(most_tolerated, tolerated_with_threads* &
+                                                      max(1.0_r8, real(self%passes, r8)/real(self%full_run, r8)))
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> Each update reads and writes one word; the load already reads its line, so write-allocate adds nothing.
+    !> The numbers of a piece (from 0): marks the lines that its passes touched, and undoes the updates of the passes `first` to
+    !> `last` (from 0) of a full run.
+    subroutine undo(self, piece, first, last, touched)
+        type(random_access_t), intent(inout) :: self
+        integer(i8), intent(in) :: piece, first, last
+        logical, intent(inout) :: touched(0:)
+        integer(i8) :: value, pass, step, word, line
+
+        value = sequence_value(piece*self%full_run*self%steps())
+        do pass = 0, min(self%passes, self%full_run) - 1
+            do step = 1, self%steps()
+                value = doubled(value)
+                word = iand(value, self%words - 1)
+                line = word*word_bytes/line_bytes
+                if (.not. touched(line)) then
+                    !$omp atomic write
+                    touched(line) = .true.
+                end if
+                if (pass < first .or. pass > last) cycle
+                if (self%threads == 1) then
+                    self%table(word + 1) = ieor(self%table(word + 1), value)
+                else
+                    !$omp atomic
+                    self%table(word + 1) = ieor(self%table(word + 1), value)
+                end if
+            end do
+        end do
+    end subroutine undo
+
+    !> Each update names one word, to read and to write. The hardware reads and writes its cache line.
     function traffic(self, passes) result(moved)
         class(random_access_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
 
         moved%bytes_stream = 2*word_bytes*real(self%updates*passes, r8)
-        moved%bytes_hardware = moved%bytes_stream
+        moved%bytes_hardware = 2*line_bytes*real(self%updates*passes, r8)
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)
@@ -222,7 +280,7 @@ contains
 
         updates = real(self%updates*passes, r8)
         figures = [metric_t('updates_per_s', updates/seconds), metric_t('nanoseconds_per_update', 1.0e9_r8*seconds/updates), &
-                   bandwidth_metrics(self%traffic(passes), seconds)]
+                   bandwidth_metrics(self%traffic(passes), seconds), metric_t('touched_bytes', real(self%touched_bytes, r8))]
     end function metrics
 
 end module random_access

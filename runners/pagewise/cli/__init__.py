@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import sys
 import time
 from typing import NoReturn
@@ -12,8 +14,9 @@ from click.exceptions import Exit
 from click.shell_completion import add_completion_class, shell_complete
 
 import pagewise
+from pagewise.cli import commands
 from pagewise.cli.ending import ignore_bad_sizes, report_ending
-from pagewise.cli.groups import Root
+from pagewise.cli.groups import Group
 from pagewise.cli.output import standard_streams
 from pagewise.core.errors import Interrupted
 
@@ -40,6 +43,22 @@ _SETTINGS = {
         },
     },
 }
+
+
+class Root(Group):
+    """The files of `commands`, each with a function `command`, imported when the command is used."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names of the commands."""
+        return sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of this name, None when there is none."""
+        if name not in self.list_commands(context):
+            return None
+        command: click.Command = importlib.import_module(f"{commands.__name__}.{name}").command
+        command.name = name
+        return command
 
 
 @click.group(cls=Root, context_settings=_SETTINGS)

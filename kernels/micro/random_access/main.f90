@@ -152,7 +152,7 @@ contains
         steps = self%updates/(lanes*self%threads)
     end function steps
 
-    !> The sequence goes on from pass to pass, so that no pass finds its words in a cache. After a full run it begins again,
+    !> The sequence advances from pass to pass, so that no pass finds its words in a cache. After a full run it begins again,
     !> and the second full run undoes the first.
     subroutine run(self, passes)
         class(random_access_t), intent(inout) :: self

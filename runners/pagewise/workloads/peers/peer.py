@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pagewise.stack.c_code import Product, compiled, find_compiler
 
@@ -20,18 +20,18 @@ _PROGRAM = Product("a program of direct calls", "peers", ("-std=c11", "-O2"), ("
 
 
 class UnableError(Exception):
-    """A peer cannot measure what is asked; the text says why."""
+    """A peer cannot measure what is asked; the text is the reason."""
 
 
 class UnreadableError(Exception):
-    """A peer's output does not hold the figure that was asked for; the text says what is wrong."""
+    """A peer's output does not hold the figure that was asked for; the text is the fault."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What a run of a peer shall measure: its own name for it, bytes of all arrays, threads, pages.
+    """What a run of a peer measures: the peer's name for it, bytes of all arrays, threads, pages.
 
-    library: the file of the library that it shall call, if it calls one.
+    library: the file of the library that it calls, if it calls one.
     """
 
     test: str
@@ -43,10 +43,10 @@ class Ask:
 
 @dataclass(frozen=True)
 class Call:
-    """How that is asked for: arguments and environment, files that lie in the folder it runs in.
+    """How that is asked for: arguments and environment, and files in the folder it runs in.
 
-    `output` is the file there that it writes to, None for its standard output; a peer that would go on with
-    other things is ended once the text `until` is in it.
+    output: the file there that it writes to, None for its standard output. until: the text in it after which
+    the peer is ended, because what follows is not needed.
     """
 
     arguments: tuple[str, ...] = ()
@@ -58,25 +58,26 @@ class Call:
 
 @dataclass(frozen=True)
 class Program:
-    """A peer's program that is here; `compiler` is the one it was built with, None when its name is plain."""
+    """An installed program of a peer; `compiler` built it, None where its name does not have one."""
 
     path: str
     compiler: str | None = None
 
 
+@dataclass(frozen=True)
 class Peer(ABC):
     """A peer benchmark.
 
-    name: as it is chosen and shown. program: its executable. by_compiler: whether the user builds it, so that
-    it is compared against our builds with the same compiler (`stream-gcc`). source: where it comes from.
-    code: the source of one that comes with pagewise and is compiled on first use.
+    name: as it is chosen and shown. program: its executable. source: where it is available. by_compiler:
+    whether the user builds it, so that it is compared against our builds with the same compiler
+    (`stream-gcc`). code: the source of one that is part of pagewise and is compiled on first use.
     """
 
-    name: ClassVar[str]
-    program: ClassVar[str]
-    source: ClassVar[str]
-    by_compiler: ClassVar[bool] = False
-    code: ClassVar[Path | None] = None
+    name: str
+    program: str
+    source: str
+    by_compiler: bool = False
+    code: Path | None = None
 
     @abstractmethod
     def call(self, ask: Ask) -> Call:
@@ -90,15 +91,15 @@ class Peer(ABC):
         """Which of its passes the figure stands for: ours is taken in the same way."""
         return "best"
 
-    def lacking(self, compilers: Iterable[str]) -> str:
-        """What is missing where `find` finds nothing."""
+    def missing(self, compilers: Iterable[str]) -> str:
+        """What to install where `find` finds nothing."""
         if self.code is not None:
             return "no C compiler (cc, gcc, clang, or CC=...)"
         names = (f"{self.program}-{name}" for name in compilers) if self.by_compiler else (self.program,)
         return f"no program {' or '.join(names)}"
 
     def tests(self, program: str) -> Sequence[str] | None:
-        """The names of what it can measure, None when it does not tell: then names are taken as they are."""
+        """The names of what it can measure; None when it does not list them: names are then used as given."""
         return None
 
 

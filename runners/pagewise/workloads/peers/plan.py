@@ -12,8 +12,7 @@ from typing import Any, Literal
 from pagewise.core.errors import SelectionError
 from pagewise.core.host import Host
 from pagewise.core.structure import structured, unstructured
-from pagewise.workloads.peers.direct import element_bytes
-from pagewise.workloads.peers.hpcc import matrix_order
+from pagewise.workloads.peers.known import element_bytes, matrix_order
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 STREAM, HARDWARE = "bandwidth_stream_gb_per_s", "bandwidth_hardware_gb_per_s"

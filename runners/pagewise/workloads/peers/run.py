@@ -243,7 +243,7 @@ def _programs(options: PeerOptions, compilers: Sequence[str], console: Console) 
             where = ", ".join(program.path for program in found[name])
             console.print(f"found:   {name:<14} {where}", highlight=False, soft_wrap=True)
             continue
-        lacking = peer.lacking(compilers)
+        lacking = peer.missing(compilers)
         if options.peers:
             raise SetupError(
                 f"the peer {name} is not here: {lacking}",

@@ -13,12 +13,11 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.host import Cache
 from pagewise.report.views import peers as views
 from pagewise.workloads.peers import plan
-from pagewise.workloads.peers.analysis import CARRIED, carried_on, judged
+from pagewise.workloads.peers.analysis import CARRIED, Candidate, Sample, carried_on, judged
 from pagewise.workloads.peers.analysis import rows as unjudged
-from pagewise.workloads.peers.bench import figure, wrong_pages
+from pagewise.workloads.peers.bench import figure, page_fault
 from pagewise.workloads.peers.peer import Ask
 from pagewise.workloads.peers.plan import MIB, Match, Ours, Target, Theirs
-from pagewise.workloads.peers.sample import Candidate, Sample
 
 HOST = a_host(
     caches=(Cache(1, 32 * 1024, 1), Cache(2, MIB, 1), Cache(3, 36 * MIB, 2)),
@@ -182,8 +181,9 @@ def test_the_best_of_the_trial_are_carried_on_each_compilers_own():
 
 def test_a_wrong_result_spoils_a_candidate_and_wrong_pages_a_run():
     good = measured(TRIAD, 9.9, 8.0, 10.0)
-    (row, *_) = rows(TRIAD, [*good, sample(TRIAD, OURS["gcc"], 10, None, reason="wrong pages: x")], None, 1)
-    assert row.ours.candidate == OURS["gcc"]
+    for code in ("wrong_pages", "pages_unavailable"):
+        (row, *_) = rows(TRIAD, [*good, sample(TRIAD, OURS["gcc"], 10, None, reason="x", code=code)], None, 1)
+        assert row.ours.candidate == OURS["gcc"]
     (row, *_) = rows(TRIAD, [*good, sample(TRIAD, OURS["gcc"], 10, None, reason="failed its check")], None, 1)
     assert row.ours.candidate == OURS["llvm"] and "failed its check" in row.notes[0]
 
@@ -233,7 +233,8 @@ def test_the_report_has_answers_and_what_is_missing():
     ],
 )
 def test_a_peer_on_other_pages_than_asked_for_is_left_out(share, ask, wrong):
-    assert (wrong_pages(share, ask) is not None) == wrong
+    fault = page_fault(share, ask)
+    assert (None if fault is None else fault.code) == ("wrong_pages" if wrong else None)
 
 
 def test_libraries_stand_against_direct_calls_of_the_same_library():

@@ -88,7 +88,7 @@ def test_wrong_usage_is_refused(name: str, arguments: tuple[str, ...], cause: st
 
 def test_without_a_compiler_they_are_missing_and_a_broken_compiler_is_an_error(tmp_path: Path):
     assert find(PEERS["cblas"], [], [], {"PATH": str(tmp_path)}) == []
-    assert "no C compiler" in PEERS["cblas"].lacking(["gcc"])
+    assert "no C compiler" in PEERS["cblas"].missing(["gcc"])
     broken = tmp_path / "broken-cc"
     broken.write_text("#!/bin/sh\necho no space left >&2\nexit 1\n")
     broken.chmod(0o755)

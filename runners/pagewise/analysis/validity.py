@@ -65,11 +65,16 @@ def exclusion(record: Record) -> Exclusion | None:
     built, policy = record.configuration.hugepages, record.pages.policy
     # A record without a session does not name the policy that was requested: it may be of any size.
     expected = policy if run is None and PagePolicy(policy).kind == built else built
-    wrong = _wrong_pages(record.pages, (run and run.pages) or expected)
-    if wrong is not None:
-        return Exclusion("wrong_pages", f"wrong pages: {wrong}")
+    if (misplaced := wrong_pages(record.pages, (run and run.pages) or expected)) is not None:
+        return misplaced
     wrong = _wrong_placement(record.placement, run.bound) if run and run.bound else None
     return None if wrong is None else Exclusion("wrong_placement", f"wrong placement: {wrong}")
+
+
+def wrong_pages(pages: PageUse, expected: str) -> Exclusion | None:
+    """How observed pages differ from those of the expected policy, None if they do not."""
+    wrong = _wrong_pages(pages, expected)
+    return None if wrong is None else Exclusion("wrong_pages", f"wrong pages: {wrong}")
 
 
 def wrongly_bound(bound: Binding) -> str | None:

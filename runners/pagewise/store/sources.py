@@ -13,7 +13,7 @@ from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.reading import read_file
 from pagewise.core.record import LARGEST, Record, dumped, parse_record, read_records
 from pagewise.core.result import MANIFEST, RECORDS, Result, read_result
-from pagewise.workloads.peers.sample import samples
+from pagewise.workloads.peers.analysis import samples
 
 FILES = (MANIFEST, RECORDS)
 

@@ -9,9 +9,8 @@ from pagewise.core.errors import FormatError
 from pagewise.core.result import Result
 from pagewise.report.model import Block, Cell, Column, Getter, Report, Section, Style, Table, Text
 from pagewise.report.views import session
-from pagewise.workloads.peers.analysis import Row, judged, rows
+from pagewise.workloads.peers.analysis import Row, judged, rows, samples
 from pagewise.workloads.peers.plan import read_match
-from pagewise.workloads.peers.sample import samples
 
 _STYLES: Mapping[str, Style] = {"met": "faster", "not met": "slower", "inconclusive": "inconclusive"}
 _COLUMNS = (

@@ -3,19 +3,58 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any, Literal
 
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import noise_floor, ratio
 from pagewise.analysis.targets import Aim, Answer, answers, same_mode, split
+from pagewise.analysis.validity import Code, exclusion
+from pagewise.core.record import Record
 from pagewise.workloads.peers.plan import Match, Target
-from pagewise.workloads.peers.sample import Candidate, Sample
+
+Side = Literal["ours", "theirs"]
 
 # Carried on from the trial round, of each side (of ours: of each compiler): so many, none this far behind the
 # best.
 CARRIED, FAR_BEHIND = 4, 1.25
+
+
+# What excludes a run, not its candidate: another run may be on the pages asked for.
+_OF_A_RUN: tuple[Code, ...] = ("wrong_pages", "pages_unavailable")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An alternative: of ours a configuration with arguments, of a peer a test with a page policy."""
+
+    side: Side
+    label: str
+    compiler: str | None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A run: its figure in the unit of its match, or why it has none (`reason`, and its `code`)."""
+
+    match: str
+    candidate: Candidate
+    series: str
+    round: int
+    position: int
+    command: tuple[str, ...]
+    value: float | None
+    reason: str | None = None
+    pages: str | None = None
+    seconds: float | None = None
+    code: Code | None = None
+
+    @property
+    def excludes_candidate(self) -> bool:
+        """Whether no run of its candidate may be used."""
+        return self.reason is not None and self.code not in _OF_A_RUN
 
 
 @dataclass(frozen=True)
@@ -48,6 +87,28 @@ class Row:
     aim: Aim | None = None
 
 
+def samples(records: Iterable[Record], manifest: Mapping[str, Any]) -> list[Sample]:
+    """The samples of records; those of programs that changed during the session have no figure."""
+    changed: dict[str, list[str]] = {}
+    for entry in manifest.get("changed_files", ()):
+        changed.setdefault(entry["module"], []).append(entry["file"])
+    all_samples = []
+    for record in records:
+        sample, run = record.sample, record.run
+        if sample is None or run is None or run.series not in ("trial", "compare", "aa"):
+            continue
+        candidate = Candidate(sample.side, run.module, sample.compiler)
+        where = (sample.match, candidate, run.series, run.round, run.position, run.command)
+        if run.module in changed:
+            fault, value = f"changed during the session: {', '.join(changed[run.module])}", None
+            all_samples.append(Sample(*where, value, fault, sample.pages, run.wall_seconds, "file_changed"))
+            continue
+        excluded = None if sample.reason is None else exclusion(record)
+        code = None if excluded is None else excluded.code
+        all_samples.append(Sample(*where, sample.value, sample.reason, sample.pages, run.wall_seconds, code))
+    return all_samples
+
+
 def carried_on(samples: Sequence[Sample], match: Match) -> set[Candidate]:
     """The candidates that the trial round showed to be the best of their side, or not far behind."""
     groups: dict[tuple[str, str | None], list[Sample]] = {}
@@ -68,10 +129,10 @@ def carried_on(samples: Sequence[Sample], match: Match) -> set[Candidate]:
 def best(samples: Sequence[Sample], match: Match) -> Best | None:
     """The candidate with the best median over the rounds that count.
 
-    One wrong result or crash spoils a candidate, wrong pages spoil the run.
+    One wrong result or crash excludes a candidate, wrong pages exclude the run.
     """
     found: dict[Candidate, dict[int, float]] = {}
-    spoilt = {s.candidate for s in samples if s.reason and not s.reason.startswith("wrong pages")}
+    spoilt = {sample.candidate for sample in samples if sample.excludes_candidate}
     for sample in samples:
         if sample.series == "compare" and sample.value is not None and sample.candidate not in spoilt:
             found.setdefault(sample.candidate, {})[sample.round] = sample.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import subprocess
@@ -14,11 +15,11 @@ from pathlib import Path
 from statistics import mean, median
 
 from pagewise.analysis.consistency import inconsistent
-from pagewise.analysis.validity import invalid_reason, wrongly_bound
+from pagewise.analysis.validity import Exclusion, exclusion, wrong_pages, wrongly_bound
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Step, subject
 from pagewise.core.record import Record
-from pagewise.core.record_parts import Binding, Failure, LeftProcess
+from pagewise.core.record_parts import Binding, Failure, LeftProcess, PageUse, PeerFigure
 from pagewise.core.result import utc_text
 from pagewise.core.units import percent_text
 from pagewise.machine.placement import Placement, had_by
@@ -29,10 +30,10 @@ from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog, Entry
 from pagewise.stack.lmod import clean_environment
 from pagewise.workloads.kernels.launch import KernelLauncher
+from pagewise.workloads.peers.analysis import Candidate, Side
 from pagewise.workloads.peers.known import PEERS
 from pagewise.workloads.peers.peer import Ask, Call, Peer, Program, Statistic, UnableError, UnreadableError
 from pagewise.workloads.peers.plan import CACHES, MIB, Match, Ours, Theirs
-from pagewise.workloads.peers.sample import Candidate, Side, recorded
 
 _LOOK_SECONDS, _VERSION_SECONDS = 0.02, 20
 # In memory as many passes as the peers make that tell their best, fewer where all count; a repetition in a
@@ -42,6 +43,8 @@ _REPETITIONS, _REPETITIONS_IN_CACHE = {"best": "10", "mean": "5", "worst": "5"},
 # blocks out, which is much of a small one.
 _LARGE, _ENOUGH_HUGE, _ENOUGH_HUGE_OF_SMALL, _TOO_HUGE = 64 * MIB, 0.9, 0.4, 0.01
 _LONGEST_OUTPUT = 200_000
+# A peer is given huge pages by advice, and none where it asks for none.
+_ADVISE = "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
 
 
 @dataclass(frozen=True)
@@ -145,14 +148,14 @@ class PeerLauncher:
         cell = Cell(configuration, (configuration,), False)
         outcome = launcher.run(replace(step, kernel=kernel, cell=cell))
         record = outcome.records[0]
-        reason = invalid_reason(record)
-        if reason is None and (found := inconsistent(run.kernel, configuration, [record])) is not None:
-            reason = found.reason
-        value = None if reason else figure(record, run.spec, run.statistic)
+        fault = exclusion(record) or inconsistent(run.kernel, configuration, [record])
+        value = None if fault else figure(record, run.spec, run.statistic)
+        reason = None if fault is None else fault.reason
         if value is None and reason is None:
             reason = f"its record has no {run.spec.field}"
         about = record.run and replace(record.run, kernel=step.kernel.name, module=step.cell.measured.module)
-        sample = recorded(match, run.candidate, value, reason, _pages_text(record))
+        pages = None if record.pages is None else f"{percent_text(record.pages.huge_coverage)} huge"
+        sample = _figure(match, run.candidate, value, reason, pages)
         return replace(outcome, records=[replace(record, run=about, sample=sample)])
 
     def _peer(self, step: Step, match: Match, run: PeerRun) -> Outcome:
@@ -161,26 +164,28 @@ class PeerLauncher:
         command: tuple[str, ...] = (run.peer.program,)
         ran = Ran()
         value, reason, pages = None, None, None
+        fault: Exclusion | None = None
         try:
             call = run.peer.call(run.ask)
             settings = (f"{key}={value}" for key, value in call.environment.items())
             command = (*settings, *command, *call.arguments)
             output = self._launch(run.program, call, placement, look, ran)
             value = run.peer.value(output, run.ask)
-        except (UnableError, UnreadableError) as fault:
-            reason = str(fault)
+        except (UnableError, UnreadableError) as error:
+            reason = str(error)
         if look and reason is None:
             share = min(1.0, ran.huge / run.ask.working_set)
-            reason, pages = wrong_pages(share, run.ask), f"{percent_text(share)} huge"
+            fault, pages = page_fault(share, run.ask), f"{percent_text(share)} huge"
+            reason = None if fault is None else f"{fault.reason} ({run.ask.pages})"
         measured = step.cell.measured
         about = about_run(step, time.monotonic() - began, ran.exit_code, command)
         record = Record(
             kernel=run.peer.name,
             started=started,
-            status="ok" if reason is None else "failed" if pages is None else "pages_unavailable",
-            failure=None if reason is None else Failure(ran.exit_code, reason),
+            status="ok" if reason is None else "failed" if fault is None else "pages_unavailable",
+            failure=None if reason is None else Failure(ran.exit_code, reason, _ADVISE if fault else None),
             configuration=build_of(measured),
-            sample=recorded(match, run.candidate, None if reason else value, reason, pages),
+            sample=_figure(match, run.candidate, None if reason else value, reason, pages),
             run=replace(about, bound=ran.bound, left_behind=ran.left_behind),
         )
         return Outcome([record], about.wall_seconds, ran.output, [])
@@ -337,21 +342,30 @@ def _fits(name: str, spec: Theirs) -> bool:
     )
 
 
-def _pages_text(record: Record) -> str | None:
-    return None if record.pages is None else f"{percent_text(record.pages.huge_coverage)} huge"
+def _figure(
+    match: Match, candidate: Candidate, value: float | None, reason: str | None, pages: str | None
+) -> PeerFigure:
+    return PeerFigure(match.name, candidate.side, candidate.compiler, value, reason, pages)
 
 
-def wrong_pages(share: float, ask: Ask) -> str | None:
-    """Why a peer with this share on huge pages is left out, or None."""
+def page_fault(share: float, ask: Ask) -> Exclusion | None:
+    """Why a peer with this share of its arrays on huge pages, seen from outside, is excluded; None if not."""
+    if ask.pages == "none":
+        # Other memory of the process, or all of a small one, may be there.
+        share = share if share > _TOO_HUGE and ask.working_set > MIB else 0.0
+    size = 2 * MIB if ask.pages == "thp" else mmap.PAGESIZE
     enough = _ENOUGH_HUGE if ask.working_set >= _LARGE else _ENOUGH_HUGE_OF_SMALL
-    if ask.pages == "thp" and share < enough:
-        return f"wrong pages: {percent_text(share)} on huge pages, asked for thp"
-    if ask.pages == "none" and share > _TOO_HUGE and ask.working_set > MIB:
-        return (
-            f"wrong pages: {percent_text(share)} on huge pages, asked for none "
-            "(echo madvise > /sys/kernel/mm/transparent_hugepage/enabled)"
-        )
-    return None
+    return wrong_pages(
+        PageUse(
+            policy=ask.pages,
+            page_size_requested_bytes=size,
+            page_size_observed_bytes=size,
+            huge_coverage=share,
+            enough_coverage=enough,
+            arrays=(),
+        ),
+        ask.pages,
+    )
 
 
 def _huge_bytes(pid: int) -> int:

@@ -1,4 +1,4 @@
-"""The known peers: how each is called, and how its output is read. A new one is a class and a line in PEERS."""
+"""The known peers: how each is called, and how its output is read. A new one is a line in PEERS."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Multichase(Peer):
     """
 
     def call(self, ask: Ask) -> Call:
-        """Every cache line of the working set once, as ours, in two samples of half a second; `-X`: unbound."""
+        """Every cache line of the working set once, as ours, in two samples of 0.5 s; `-X`: not bound."""
         if ask.threads != 1:
             raise UnableError("its threads share the memory in another way than ours")
         if ask.pages not in ("none", "thp"):
@@ -184,7 +184,7 @@ class Direct(Peer):
             raise UnableError("it calls the library from one thread")
         if self.name == "cblas":
             rows = _rows(ask)
-            words = (ask.test.removesuffix(_PADDED), str(rows), str(_stride(rows, ask)))
+            words: tuple[str, ...] = (ask.test.removesuffix(_PADDED), str(rows), str(_stride(rows, ask)))
         else:
             # The working set is input and output.
             words = (ask.test, str(max(1, ask.working_set // (2 * _COMPLEX * int(ask.test)))))

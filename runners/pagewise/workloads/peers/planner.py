@@ -10,9 +10,8 @@ from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.plan import Series as StepSeries
 from pagewise.core.record import Record
 from pagewise.session.workload import Scope
-from pagewise.workloads.peers.analysis import carried_on, rows
+from pagewise.workloads.peers.analysis import Candidate, Sample, carried_on, rows, samples
 from pagewise.workloads.peers.plan import Match
-from pagewise.workloads.peers.sample import Candidate, Sample, samples
 
 
 @dataclass(frozen=True)

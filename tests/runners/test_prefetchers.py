@@ -250,7 +250,7 @@ def test_hwpfctl_resets_after_a_session_that_was_killed(tmp_path: Path, monkeypa
     control = find_control(["off"], {min(os.sched_getaffinity(0))}, root)
     setting = Hwpfctl(Path(control.program[0]), control.cpus)
     folder = Folder.made(shared_folder(root))
-    journal = Journal(folder, {})
+    journal = Journal(folder)
     journal.change(setting, "off", before="default")
     assert not log.exists()
     restore(root)

@@ -315,7 +315,7 @@ def test_planted_files_are_not_used(tmp_path: Path, machine: dict[str, Any], pla
     if "foreign" in plant.__name__ and os.geteuid() != 0:
         pytest.skip("only root gives a file away")
     folder = Folder.made(shared_folder(tmp_path))
-    Journal(folder, {}).change(machine["pool"], "144")
+    Journal(folder).change(machine["pool"], "144")
     folder.close()
     plant(shared_folder(tmp_path))
     for use in (lambda: restore(tmp_path), lambda: session(tmp_path).__enter__(), lambda: traces(tmp_path)):

@@ -233,9 +233,9 @@ def setting_findings(root: Path = Path("/")) -> Iterator[Finding]:
         for change in trace.changes:
             what = f"{change.setting.place}: {change.before} before, {change.now or 'unknown'} set"
             if trace.running:
-                yield Finding(topic, name, "note", f"{what} by {trace.by}, which restores it at its end")
+                yield Finding(topic, name, "note", f"{what} by {trace.owner}, which restores it at its end")
             else:
-                detail = f"{what} by {trace.by}, which was killed"
+                detail = f"{what} by {trace.owner}, which was killed"
                 yield Finding(topic, name, "lack", detail, "as root: pagewise doctor --restore")
     if not traced:
         yield Finding(topic, name, "good", "none")

@@ -1,8 +1,8 @@
-"""The guardian: a process beside a session that changes settings, and restores them when the session dies.
+"""The guardian: a process that restores settings when the session that changed them dies.
 
-It is this file, started by `session` as a script with the folder of the journal and a socket whose other end
-only the session has. The socket ends when the session does, by whatever signal. Then a run that is still
-there is ended, which frees its pages, and what is in the journal is undone. It holds the lock RESTORING until
+`session` starts this file as a script, with the folder of the journal and a socket whose other end only the
+session has. The socket closes when the session ends, by any signal. Then the guardian ends a run that is
+still active, which frees its pages, and undoes the changes in the journal. It holds the lock RESTORING until
 it ends, so the next session begins after that.
 """
 
@@ -19,18 +19,18 @@ from pathlib import Path
 
 READY = b"+"
 _NUMBER_BYTES = 4
-_LONGEST_END_SECONDS, _LOOK_SECONDS = 2.0, 0.01
+_MOST_SECONDS_TO_END, _POLL_SECONDS = 2.0, 0.01
 
 
 class Guardian:
     """The process, as the session sees it."""
 
     def __init__(self, folder: Path, lock: int) -> None:
-        """Starts it and waits until it is ready. Raises OSError."""
+        """Starts the process and waits until it is ready. Raises OSError."""
         self._socket, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
-                # Isolated: neither the caller's environment nor its folder decides what code this runs.
+                # Isolated: neither the caller's environment nor its folder changes the code that this runs.
                 [sys.executable, "-ISB", __file__, str(folder), str(theirs.fileno())],
                 pass_fds=(theirs.fileno(), lock),
                 stdin=subprocess.DEVNULL,
@@ -44,29 +44,29 @@ class Guardian:
             raise OSError(f"it ended with exit code {self.process.returncode}")
 
     def accompany(self, group: int) -> None:
-        """Ends this process group too when the session dies; 0: none any more."""
-        # A guardian that was stopped or killed must not hold up the session.
+        """Sets the process group that is ended too when the session dies; 0: none."""
+        # A guardian that was stopped or killed must not block the session.
         with contextlib.suppress(OSError):
             self._socket.send(group.to_bytes(_NUMBER_BYTES, "little"), socket.MSG_DONTWAIT)
 
     def leave(self) -> None:
-        """Closes the session's end in a child process, which must not keep it open."""
+        """Closes the session's end of the socket in a child process, which must not keep it open."""
         self._socket.close()
 
     def dismiss(self) -> None:
-        """Ends it; what is still in the journal it undoes before."""
+        """Ends the process, which first undoes the changes that are left in the journal."""
         self._socket.close()
-        # One that was stopped would not end.
+        # A stopped process would not end.
         self.process.send_signal(signal.SIGCONT)
         self.process.wait()
 
 
 def main(folder: Path, descriptor: int) -> None:
-    """Waits for the end of the session, then ends its run and undoes what it left."""
+    """Waits for the end of the session, then ends its run and undoes its changes."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(OSError):
-        # Where memory runs short, this process must outlive the session.
+        # When memory runs short, this process must outlive the session.
         Path("/proc/self/oom_score_adj").write_text("-1000", encoding="ascii")
     from pagewise.core.errors import RefusedError
     from pagewise.machine.settings.journal import Folder, Journal
@@ -91,13 +91,13 @@ def _end(group: int) -> None:
     """Kills a process group, and waits until its memory is free."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-    deadline = time.monotonic() + _LONGEST_END_SECONDS
+    deadline = time.monotonic() + _MOST_SECONDS_TO_END
     while _is_alive(group) and time.monotonic() < deadline:
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def _is_alive(group: int) -> bool:
-    """Whether a process of the group holds memory: one that nobody has reaped yet does not."""
+    """Whether a process of the group holds memory: a zombie does not."""
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             state, _, of_group, *_ = file.read_bytes().rpartition(b")")[2].split()
@@ -107,7 +107,7 @@ def _is_alive(group: int) -> bool:
 
 
 def _report(text: str) -> None:
-    # The terminal or the reader of a dead session may be gone.
+    # The dead session's terminal or reader may have closed.
     with contextlib.suppress(OSError):
         os.write(sys.stderr.fileno(), f"pagewise: {text}\n".encode())
 

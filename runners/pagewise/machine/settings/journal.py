@@ -1,7 +1,7 @@
-"""What a session changed, in a file that outlives it: from it alone the settings can be restored.
+"""The changes of a session in a file that outlives it: the file alone suffices to restore the settings.
 
-The folder is one for the machine (/run/pagewise), like the settings, which root alone may change. Another
-user may be allowed to switch prefetchers; such sessions use a folder of this user.
+All sessions of root share one folder (/run/pagewise), because only root may change most settings. Another
+user may have the right to switch prefetchers; the sessions of that user have a folder below /tmp.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pagewise.core.errors import FormatError, RefusedError
+from pagewise.core.structure import structured, unstructured
 from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Setting, described, setting_of
 
-SCHEMA = "pagewise.journal/1"
 _SHARED = Path("run/pagewise")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
-#: Held by a session while it runs; no other process inherits it. Where it is free, no session runs.
+#: Held by a session while it runs; no other process inherits it. If it is free, no session runs.
 SESSION = "session.lock"
-#: Held by a session and by its guardian. Where it is free, the guardian has restored what it could.
+#: Held by a session and by its guardian. If it is free, the guardian has restored what it could.
 RESTORING = "restoring.lock"
 
 Report = Callable[[str], None]
@@ -36,10 +37,22 @@ class HeldError(Exception):
 
 
 @dataclass(frozen=True)
-class Change:
-    """A setting, its value before, and the value that it was found to have after the change.
+class Owner:
+    """The session that writes a journal."""
 
-    `now` is None until the change is complete: the setting may then have any value between the two.
+    pid: int | None = None
+    command: str = "unknown command"
+
+    def __str__(self) -> str:
+        """In messages."""
+        return f"process {self.pid or 'unknown'}, {self.command}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting, its value before the change, and the value that it was observed to have after the change.
+
+    `now` is None until the change is complete: until then the setting may have either value.
     """
 
     setting: Setting
@@ -48,20 +61,36 @@ class Change:
 
     @property
     def text(self) -> str:
-        """The setting and its value before, for people."""
+        """The setting and its value before, in messages."""
         return f"{self.setting.place}: {self.before}"
 
     def undo(self, report: Report) -> None:
-        """Restores the value before, unless somebody else has set another one since. Raises RefusedError."""
+        """Restores the value before, unless another process has changed it since. Raises RefusedError."""
         value = self.setting.get()
         if self.now not in (None, value) and value != self.before:
-            report(f"left as it is: {self.text} before, set to {self.now}, changed by others to {value}")
+            report(f"not restored: {self.text} before, set to {self.now}, changed by others to {value}")
         elif value != self.before:
             self.setting.put(self.before)
 
 
+@dataclass(frozen=True)
+class _Entry:
+    setting: dict[str, Any]
+    before: str
+    now: str | None = None
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The content of a journal's file."""
+
+    schema: Literal["pagewise.journal/1"]
+    session: Owner
+    changes: tuple[_Entry, ...]
+
+
 class Folder:
-    """The folder of locks and journal. What others own or may write to is refused, and no link followed."""
+    """The folder of locks and journal. Files that others own or may write to and links are refused."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,7 +104,7 @@ class Folder:
 
     @classmethod
     def made(cls, path: Path) -> Folder:
-        """The folder, made where it is missing. Raises RefusedError."""
+        """The folder, created if it is missing. Raises RefusedError."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir(mode=0o755, exist_ok=True)
@@ -84,15 +113,15 @@ class Folder:
         return cls(path)
 
     def close(self) -> None:
-        """Ends its use."""
+        """Closes the folder."""
         os.close(self._descriptor)
 
     def lock(self, name: str, how: int = fcntl.LOCK_EX) -> int:
-        """The descriptor of a lock, which is held until all copies of it are closed.
+        """The descriptor of a lock, which is held until all copies of the descriptor are closed.
 
         Raises HeldError with LOCK_NB, and RefusedError.
         """
-        # Nobody else may open it: whoever may could hold it.
+        # Other users must not open it, because they could then hold the lock.
         descriptor = self.open(name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, how)
@@ -128,15 +157,13 @@ class Folder:
             raise _refused(self.path / name, fault) from fault
 
     def remove(self, name: str) -> None:
-        """Removes a file, if it is there."""
-        try:
+        """Removes a file, if it exists."""
+        with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._descriptor)
-        except FileNotFoundError:
-            return
 
     def names(self) -> list[str]:
-        """The files in it."""
-        return sorted(os.listdir(self._descriptor))  # noqa: PTH208 not by its path
+        """The names of its files."""
+        return sorted(os.listdir(self._descriptor))  # noqa: PTH208 by descriptor, not by path
 
 
 def shared_folder(root: Path = Path("/")) -> Path:
@@ -152,16 +179,16 @@ def folder_path(root: Path = Path("/")) -> Path:
 
 
 class Journal:
-    """The changes of a session that are not undone yet, oldest first, in the folder's file for this boot.
+    """The changes of a session that are not undone yet, oldest first, in the folder's file of this boot.
 
     Settings do not survive a restart, so a journal of an earlier boot is void. For the same reason nothing is
     flushed to the disk: what ends the kernel ends the settings too.
     """
 
-    def __init__(self, folder: Folder, about: dict[str, Any]) -> None:
+    def __init__(self, folder: Folder, owner: Owner = Owner(), changes: Iterable[Change] = ()) -> None:
         self.folder = folder
-        self.about = about
-        self.changes: list[Change] = []
+        self.owner = owner
+        self.changes = list(changes)
 
     @staticmethod
     def name() -> str:
@@ -170,37 +197,35 @@ class Journal:
 
     @classmethod
     def load(cls, folder: Folder) -> Journal:
-        """The journal that is there, or an empty one. Raises RefusedError."""
+        """The journal in this folder, or an empty one. Raises RefusedError."""
         try:
             with os.fdopen(folder.open(cls.name(), os.O_RDONLY), encoding="utf-8") as stream:
-                data = json.load(stream)
-            journal = cls(folder, dict(data["session"]))
-            journal.changes = [
-                Change(setting_of(one["setting"]), str(one["before"]), one["now"]) for one in data["changes"]
+                # The guardian runs this without third-party packages, so without core.reading.
+                content = structured(_Content, json.load(stream))
+            changes = [
+                Change(setting_of(entry.setting), entry.before, entry.now) for entry in content.changes
             ]
-            if data["schema"] != SCHEMA:
-                raise ValueError(data["schema"])
         except FileNotFoundError:
-            return cls(folder, {})
-        except (FormatError, OSError, KeyError, TypeError, ValueError) as fault:
+            return cls(folder)
+        except (FormatError, OSError, ValueError) as fault:
             raise RefusedError(
                 f"the journal of changed settings cannot be read: {fault}",
                 where=folder.path / cls.name(),
-                remedy="restore what it lists by hand, then remove it",
+                remedy="restore the settings that it lists by hand, then remove it",
             ) from fault
-        return journal
+        return cls(folder, content.session, changes)
 
     def begin(self) -> None:
-        """Writes it while it is empty; those of earlier boots are removed. Raises RefusedError."""
+        """Writes the empty journal and removes those of earlier boots. Raises RefusedError."""
         for name in self.folder.names():
             if name.endswith(".json") and name != self.name():
                 self.folder.remove(name)
         self._write()
 
     def change(self, setting: Setting, value: str, before: str | None = None) -> None:
-        """Sets a value, after the one before was written down. Raises RefusedError.
+        """Writes the current value to the file, then sets the new one. Raises RefusedError.
 
-        before: for a setting that cannot be read, the value that restores it.
+        before: the value that restores a setting which cannot be read.
         """
         before = setting.get() if before is None else before
         if value == before:
@@ -211,22 +236,17 @@ class Journal:
         self.changes[-1] = replace(self.changes[-1], now=setting.get())
         self._write()
 
-    @property
-    def by(self) -> str:
-        """The session that writes it, or did."""
-        return f"process {self.about.get('pid', 'unknown')}, {self.about.get('command', 'unknown command')}"
-
     def undo_left(self, report: Report) -> None:
-        """Undoes what a session that is dead left, and reports that. Raises RefusedError."""
+        """Undoes and reports the changes that a killed session left. Raises RefusedError."""
         for change in self.changes:
-            report(f"restoring {change.text}; it was changed by {self.by}, which was killed")
+            report(f"restoring {change.text}; it was changed by {self.owner}, which was killed")
         self.undo(report)
 
     def undo(self, report: Report, first: int = 0) -> None:
-        """Undoes the changes from the last to number `first`; one that is refused does not stop the others.
+        """Undoes the changes from the last to number `first`; after a refused one, the others follow.
 
-        It can be called again after any interruption. Raises RefusedError with all that was refused, which
-        stays in the journal.
+        It can be called again after any interruption. Raises RefusedError that lists the refused changes,
+        which stay in the journal.
         """
         faults = []
         for number in reversed(range(first, len(self.changes))):
@@ -245,29 +265,27 @@ class Journal:
             )
 
     def end(self) -> None:
-        """Removes the file, unless something is left to undo."""
+        """Removes the file, unless changes are left to undo."""
         if not self.changes:
             self.folder.remove(self.name())
 
     def _write(self) -> None:
-        changes = [
-            {"setting": described(one.setting), "before": one.before, "now": one.now} for one in self.changes
-        ]
-        data = {"schema": SCHEMA, "session": self.about, "changes": changes}
-        self.folder.replace(self.name(), json.dumps(data) + "\n")
+        entries = (_Entry(described(change.setting), change.before, change.now) for change in self.changes)
+        content = _Content("pagewise.journal/1", self.owner, tuple(entries))
+        self.folder.replace(self.name(), json.dumps(unstructured(content)) + "\n")
 
 
 def _check_owner(descriptor: int, path: Path) -> None:
-    """Raises RefusedError, and closes it, unless only its owner may write to it: this user or root."""
+    """Raises RefusedError, and closes the descriptor, unless only this user or root may write to it."""
     status = os.fstat(descriptor)
     plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
     if plain and status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022:
         return
     os.close(descriptor)
     raise RefusedError(
-        "this is not used: another user owns it or may write to it",
+        "another user owns this or may write to it, so it is not used",
         where=path,
-        remedy="look at who made it, then remove it",
+        remedy="find out who created it, then remove it",
     )
 
 
@@ -275,5 +293,5 @@ def _refused(path: Path, fault: OSError) -> RefusedError:
     return RefusedError(
         f"the journal of changed settings cannot be written: {fault.strerror}",
         where=path,
-        remedy="allow writing there: no setting is changed without it",
+        remedy="make this place writable: no setting is changed without a journal",
     )

@@ -1,4 +1,4 @@
-"""The settings of the machine that pagewise can change: each has a value, and can be described as data."""
+"""The settings of the machine that pagewise can change: each has a value, and can be written as data."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import errno
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from pagewise.core.errors import FormatError, RefusedError
+from pagewise.core.structure import structured, unstructured
 from pagewise.core.units import bytes_text
 from pagewise.machine.host import chosen, read
 
@@ -19,16 +20,16 @@ WITHOUT = "or measure without --hardware-prefetchers"
 
 
 class Setting(Protocol):
-    """Something of the machine that has a value. Its fields, all plain data, identify it."""
+    """A setting of the machine. Its fields, all plain data, identify it."""
 
     kind: ClassVar[str]
 
     @property
     def place(self) -> str:
-        """Where it is, for people."""
+        """The file or register, in messages."""
 
     def get(self) -> str:
-        """The value now. Raises RefusedError."""
+        """The current value. Raises RefusedError."""
 
     def put(self, value: str) -> None:
         """Sets the value. Raises RefusedError."""
@@ -36,7 +37,7 @@ class Setting(Protocol):
 
 @dataclass(frozen=True)
 class Pool:
-    """One pool of huge pages of one size: a NUMA node's, or the machine's where the kernel has no nodes."""
+    """The hugetlb pool of one page size: a NUMA node's, or the machine's if the kernel has none by node."""
 
     folder: Path
     kind: ClassVar[str] = "hugetlb pool"
@@ -52,9 +53,9 @@ class Pool:
         return int(self.folder.name.removeprefix("hugepages-").removesuffix("kB")) * 1024
 
     def get(self) -> str:
-        """The pages that stay in the pool.
+        """The number of its pages without surplus.
 
-        Pages in use when a pool is made smaller are surplus: the kernel frees them when they are given back.
+        Pages in use when a pool is made smaller become surplus: the kernel frees them when they are returned.
         """
         surplus = read(self.folder / "surplus_hugepages")
         return str(self.total() - int(surplus or 0))
@@ -64,39 +65,31 @@ class Pool:
         self.resize(int(value))
 
     def total(self) -> int:
-        """Pages in the pool, free or not."""
+        """The number of its pages, free or not."""
         return self._number("nr_hugepages")
 
     def free(self) -> int:
-        """Pages that nobody uses."""
+        """The number of its free pages."""
         return self._number("free_hugepages")
 
     def resize(self, pages: int) -> None:
-        """Asks for this many pages; the kernel may grant fewer. Raises RefusedError."""
-        file = self.folder / "nr_hugepages"
-        try:
-            file.write_text(f"{pages}\n", encoding="ascii")
-        except OSError as fault:
-            raise RefusedError(
-                f"the page pool cannot be changed: {fault.strerror}",
-                where=file,
-                remedy=f"run as root, or have root do it once: echo {pages} > {file}",
-            ) from fault
+        """Requests this many pages; the kernel may grant fewer. Raises RefusedError."""
+        _write(self.folder / "nr_hugepages", str(pages), "the hugetlb pool cannot be resized")
 
     def _number(self, name: str) -> int:
         text = read(self.folder / name)
         if text is None or not text.isdigit():
             raise RefusedError(
-                f"this kernel offers no pool of {bytes_text(self.page_bytes)} pages",
+                f"this kernel has no hugetlb pool of {bytes_text(self.page_bytes)} pages",
                 where=self.folder / name,
-                remedy="a kernel with CONFIG_HUGETLBFS, or leave --reserve-hugepages out",
+                remedy="use a kernel with CONFIG_HUGETLBFS, or omit --reserve-hugepages",
             )
         return int(text)
 
 
 @dataclass(frozen=True)
 class Switch:
-    """A file such as hugepages-64kB/enabled, which lists words and has one in brackets."""
+    """A file such as hugepages-64kB/enabled, which lists words and has the current one in brackets."""
 
     file: Path
     kind: ClassVar[str] = "THP switch"
@@ -113,34 +106,27 @@ class Switch:
             raise RefusedError(
                 "this kernel has no transparent huge pages of this size",
                 where=self.file,
-                remedy="name a size that `pagewise doctor` lists, or leave --set-thp-sizes out",
+                remedy="name a size that `pagewise doctor` lists, or omit --set-thp-sizes",
             )
         return word
 
     def put(self, value: str) -> None:
-        """Chooses a word."""
-        try:
-            self.file.write_text(value + "\n", encoding="ascii")
-        except OSError as fault:
-            raise RefusedError(
-                f"transparent huge pages cannot be switched: {fault.strerror}",
-                where=self.file,
-                remedy=f"run as root, or have root do it once: echo {value} > {self.file}",
-            ) from fault
+        """Selects a word."""
+        _write(self.file, value, "transparent huge pages cannot be switched")
 
 
 class _Bits:
-    """Bits of a number of the machine that switch prefetchers; its other bits stay as they are."""
+    """Bits of a number of the machine that switch prefetchers; its other bits keep their values."""
 
     bits: int
 
     @property
     def place(self) -> str:
-        """Where it is, for people."""
+        """The file or register, in messages."""
         raise NotImplementedError
 
     def read(self) -> int:
-        """The whole number now. Raises OSError or ValueError."""
+        """The whole number. Raises OSError or ValueError."""
         raise NotImplementedError
 
     def write(self, value: int) -> None:
@@ -148,26 +134,26 @@ class _Bits:
         raise NotImplementedError
 
     def get(self) -> str:
-        """The bits now, the others zero."""
+        """The current bits, the other ones as zero."""
         return hex(self.value() & self.bits)
 
     def put(self, value: str) -> None:
         """Sets the bits and reads them back."""
-        wanted = self.value() & ~self.bits | int(value, 16)
+        number = self.value() & ~self.bits | int(value, 16)
         try:
-            self.write(wanted)
+            self.write(number)
         except OSError as fault:
             raise self._refused("cannot be written", fault) from fault
-        now = self.value()
-        if (now ^ wanted) & self.bits:
+        observed = self.value()
+        if (observed ^ number) & self.bits:
             raise RefusedError(
-                f"{wanted:#x} was written and {now:#x} is read back: the setting does not stick",
+                f"{number:#x} was written and {observed:#x} is read back: the setting has no effect",
                 where=self.place,
-                remedy=f"a hypervisor or the firmware keeps it: measure on the bare machine, {WITHOUT}",
+                remedy=f"a hypervisor or the firmware protects it: measure on the bare machine, {WITHOUT}",
             )
 
     def value(self) -> int:
-        """The whole number now. Raises RefusedError."""
+        """The whole number. Raises RefusedError."""
         try:
             return self.read()
         except (OSError, ValueError) as fault:
@@ -177,12 +163,12 @@ class _Bits:
         number = fault.errno if isinstance(fault, OSError) else None
         if number in (errno.EACCES, errno.EPERM):
             remedy = (
-                "run as root (CAP_SYS_RAWIO); root too is refused under the kernel's lockdown (secure boot: "
+                "run as root (CAP_SYS_RAWIO); the kernel also refuses root under lockdown (secure boot: "
                 "/sys/kernel/security/lockdown) and with msr.allow_writes=off "
                 "(echo on > /sys/module/msr/parameters/allow_writes)"
             )
         elif number == errno.EIO:
-            remedy = "the processor or its hypervisor does not let it: measure on the bare machine"
+            remedy = "the processor or its hypervisor refuses it: measure on the bare machine"
         else:
             remedy = "see the kernel's log (dmesg)"
         reason = (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
@@ -251,9 +237,9 @@ class Attribute(_Bits):
 
 @dataclass(frozen=True)
 class Hwpfctl:
-    """The prefetchers of the A64FX through Fujitsu's hwpfctl, which prints no values in a fixed form.
+    """The prefetchers of the A64FX through Fujitsu's hwpfctl, whose output has no fixed form.
 
-    It switches them off for what it starts; restoring means its --reset on these CPUs.
+    It switches them off for the commands that it starts; to restore them is its --reset on these CPUs.
     """
 
     program: Path
@@ -266,7 +252,7 @@ class Hwpfctl:
         return str(self.program)
 
     def get(self) -> str:
-        """What cannot be read."""
+        """Nothing: the value cannot be read."""
         return "unknown"
 
     def put(self, value: str) -> None:
@@ -279,38 +265,37 @@ class Hwpfctl:
             os.sched_setaffinity(0, self.cpus)
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except OSError as fault:
-            raise RefusedError(
-                f"the prefetchers cannot be reset: {fault.strerror}", where=self.place
-            ) from fault
+            what = f"the prefetchers cannot be reset: {fault.strerror}"
+            raise RefusedError(what, where=self.place) from fault
         finally:
             os.sched_setaffinity(0, before)
         if done.returncode:
-            said = (done.stderr or done.stdout).strip()
-            raise RefusedError(f"{' '.join(command)} failed: {said}", where=self.place)
+            output = (done.stderr or done.stdout).strip()
+            raise RefusedError(f"{' '.join(command)} failed: {output}", where=self.place)
 
 
-_KINDS: dict[str, type] = {one.kind: one for one in (Pool, Switch, Msr, Attribute, Hwpfctl)}
-_PATHS = ("folder", "file", "program")
+_KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Pool, Switch, Msr, Attribute, Hwpfctl)}
 
 
 def described(setting: Setting) -> dict[str, Any]:
-    """A setting as data for JSON: its kind and what identifies it."""
-    identity = {field.name: getattr(setting, field.name) for field in fields(setting)}  # type: ignore[arg-type]
-    return {"kind": setting.kind} | {
-        name: str(value) if isinstance(value, Path) else value for name, value in identity.items()
-    }
+    """A setting as data for JSON: its kind and the fields that identify it."""
+    return {"kind": setting.kind, **unstructured(setting)}
 
 
 def setting_of(data: Mapping[str, Any]) -> Setting:
-    """The setting that was described. Raises FormatError."""
+    """The setting that `described` wrote. Raises FormatError."""
     try:
-        identity = dict(data)
-        kind = _KINDS[identity.pop("kind")]
-        for name, value in identity.items():
-            identity[name] = Path(value) if name in _PATHS else value
-        if "cpus" in identity:
-            identity["cpus"] = tuple(map(int, identity["cpus"]))
-        setting: Setting = kind(**identity)
-    except (KeyError, TypeError, ValueError) as fault:
+        return structured(_KINDS[data["kind"]], data)
+    except (KeyError, ValueError) as fault:
         raise FormatError(f"this describes no setting of the machine: {data!r:.200}") from fault
-    return setting
+
+
+def _write(file: Path, value: str, what: str) -> None:
+    try:
+        file.write_text(f"{value}\n", encoding="ascii")
+    except OSError as fault:
+        raise RefusedError(
+            f"{what}: {fault.strerror}",
+            where=file,
+            remedy=f"run as root, or ask root to run: echo {value} > {file}",
+        ) from fault

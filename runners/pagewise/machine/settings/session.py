@@ -21,6 +21,7 @@ from pagewise.machine.settings.journal import (
     Folder,
     HeldError,
     Journal,
+    Owner,
     Report,
     folder_path,
     shared_folder,
@@ -31,7 +32,7 @@ _current: Session | None = None
 
 @dataclass
 class Session:
-    """What this process may change and has changed."""
+    """The locks and the journal of this process's session."""
 
     folder: Folder
     locks: list[int]
@@ -39,17 +40,17 @@ class Session:
     guardian: Guardian | None = None
 
     def start_guardian(self) -> None:
-        """Before anything is changed. Raises RefusedError."""
+        """Starts the guardian, before any change. Raises RefusedError."""
         try:
             self.guardian = Guardian(self.folder.path, self.locks[-1])
         except OSError as fault:
             raise RefusedError(
                 f"the process that restores settings of the machine cannot be started: {fault}",
-                remedy="see that this user may start processes; no setting is changed without it",
+                remedy="let this user start processes; no setting is changed without a guardian",
             ) from fault
 
     def end(self, report: Report) -> None:
-        """Undoes what is left to undo, and ends the guardian, which tries again what is refused."""
+        """Undoes the remaining changes, and ends the guardian, which tries refused ones again."""
         try:
             self.journal.undo(report)
         finally:
@@ -58,7 +59,7 @@ class Session:
                 self.guardian.dismiss()
 
     def leave(self) -> None:
-        """Closes in a child process what only the session may keep open."""
+        """Closes, in a child process, the descriptors that only the session may keep open."""
         if self.guardian is not None:
             self.guardian.leave()
         for lock in self.locks:
@@ -67,24 +68,24 @@ class Session:
 
 @dataclass(frozen=True)
 class Trace:
-    """Settings that are not as they were: of a session that runs, or left behind by one that was killed."""
+    """Changed settings of a session that runs, or that was killed before it restored them."""
 
     changes: tuple[Change, ...]
-    by: str
+    owner: Owner
     running: bool
 
 
 def to_stderr(text: str) -> None:
-    """Reports to the user."""
+    """Prints a message to stderr."""
     print(f"pagewise: {text}", file=sys.stderr)
 
 
 @contextmanager
 def session(root: Path = Path("/"), report: Report = to_stderr) -> Iterator[None]:
-    """The right to change settings of the machine, which one session at a time has.
+    """Claims the right to change settings of the machine; one session at a time has it.
 
-    First it restores what a killed session left. Whatever ends this one, what it changed is restored. Inside
-    of a session this does nothing. Raises RefusedError, also while another session runs.
+    First it restores the settings that a killed session left changed. However this session ends, its changes
+    are undone. Inside a session this does nothing. Raises RefusedError, also while another session runs.
     """
     global _current  # noqa: PLW0603 one per process, like its locks
     if _current is not None:
@@ -103,9 +104,9 @@ def session(root: Path = Path("/"), report: Report = to_stderr) -> Iterator[None
 
 @contextmanager
 def kept(root: Path = Path("/"), report: Report = to_stderr) -> Iterator[Journal]:
-    """Yields the journal; settings that its `change` sets in the block are as before at the end of the block.
+    """Yields the journal; changes by its `change` are undone at the end of the block.
 
-    Outside of a session this begins one. Raises RefusedError.
+    Outside a session this begins one. Raises RefusedError.
     """
     with session(root, report):
         assert _current is not None
@@ -118,22 +119,22 @@ def kept(root: Path = Path("/"), report: Report = to_stderr) -> Iterator[Journal
 
 
 def accompany(group: int) -> None:
-    """Has a run's process group ended when this process is killed in a session; 0 when the run is over.
+    """Lets the guardian end this process group, a run's, if this process is killed; 0: the run is over.
 
-    Otherwise it would hold pages of a pool, and run beside whatever is measured next.
+    A run that survives would hold pages of a pool and disturb the next measurement.
     """
     if _current is not None and _current.guardian is not None:
         _current.guardian.accompany(group)
 
 
 def restore(root: Path = Path("/"), report: Report = to_stderr) -> None:
-    """Restores what a killed session left. Raises RefusedError, also while a session runs."""
+    """Restores what a killed session left changed. Raises RefusedError, also while a session runs."""
     with _claimed(root, report) as current:
         current.journal.end()
 
 
 def traces(root: Path = Path("/")) -> list[Trace]:
-    """What sessions have changed and not restored, those of root and of this user. Raises RefusedError."""
+    """The changes of root's and of this user's sessions that are not undone. Raises RefusedError."""
     traced = []
     for path in sorted({shared_folder(root), folder_path(root)}):
         try:
@@ -143,7 +144,7 @@ def traces(root: Path = Path("/")) -> list[Trace]:
         try:
             journal = Journal.load(folder)
             if journal.changes:
-                traced.append(Trace(tuple(journal.changes), journal.by, _is_running(folder, journal)))
+                traced.append(Trace(tuple(journal.changes), journal.owner, _is_running(folder, journal)))
         finally:
             folder.close()
     return traced
@@ -151,14 +152,14 @@ def traces(root: Path = Path("/")) -> list[Trace]:
 
 @contextmanager
 def _claimed(root: Path, report: Report) -> Iterator[Session]:
-    """The locks, with nothing left behind by others."""
+    """Takes the locks and undoes the changes of killed sessions."""
     folder, locks = Folder.made(folder_path(root)), []
     try:
         try:
             locks.append(folder.lock(SESSION, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except HeldError as fault:
             raise RefusedError(
-                f"another session changes settings of this machine: {Journal.load(folder).by}",
+                f"another session changes settings of this machine: {Journal.load(folder).owner}",
                 where=folder.path,
                 remedy="wait until it ends",
             ) from fault
@@ -166,7 +167,7 @@ def _claimed(root: Path, report: Report) -> Iterator[Session]:
         locks.append(folder.lock(RESTORING))
         journal = Journal.load(folder)
         journal.undo_left(report)
-        journal.about = {"pid": os.getpid(), "command": shlex.join(["pagewise", *sys.argv[1:]])}
+        journal.owner = Owner(os.getpid(), shlex.join(["pagewise", *sys.argv[1:]]))
         journal.begin()
         yield Session(folder, locks, journal)
     finally:
@@ -182,7 +183,7 @@ def _is_running(folder: Folder, journal: Journal) -> bool:
         return True
     except RefusedError:
         # Only root may open root's lock.
-        return Path("/proc", str(journal.about.get("pid"))).exists()
+        return Path("/proc", str(journal.owner.pid)).exists()
     return False
 
 

@@ -1,33 +1,32 @@
-"""Reserves huge pages while a comparison lasts, when the user asks by name, and restores the pool."""
+"""Reserves huge pages during a comparison, if the user requests it, and restores the pools."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.units import bytes_text, parse_bytes
+from pagewise.machine.memory import SIZES
 from pagewise.machine.settings.journal import Journal
 from pagewise.machine.settings.kinds import Pool
 from pagewise.machine.settings.session import kept
 
 PAGE_BYTES = 2 * 1024 * 1024
-# Where a kernel names no size (a sweep up to its own largest): the largest sweep of the kernels here is below
-# this.
+# For a kernel whose arguments set no size: the largest sweep of this project's kernels is below this.
 DEFAULT_WORKING_SET = 512 * 1024 * 1024
-# Each array is rounded up to whole pages and may be offset by a part of one.
+# Each array is rounded up to whole pages and may be offset by part of a page.
 MARGIN_PAGES = 16
-# Of larger pages few can be had: enough for four small arrays. Most kernels have fewer, so a shortage is left
-# to them to tell.
+# Larger pages are scarce: enough for four small arrays. Most kernels have fewer, and report a shortage.
 _LARGE_MARGIN_PAGES = 3
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """What was done to the pools: pages before, asked on top of the free ones, and in the pools now."""
+    """The pools' pages before, the free pages that were requested, and the pools' pages now."""
 
     page_bytes: int
     before: int
@@ -36,7 +35,7 @@ class Reservation:
 
 
 def pages_needed(argument_lists: Iterable[Sequence[str]], page_bytes: int = PAGE_BYTES) -> int:
-    """Pages for the largest working set among the kernels' arguments, with a margin."""
+    """The number of pages for the largest working set among the kernels' arguments, with a margin."""
     largest = 0
     for arguments in argument_lists:
         sizes = [parse_bytes(value) for value in _working_sets(arguments)]
@@ -45,26 +44,25 @@ def pages_needed(argument_lists: Iterable[Sequence[str]], page_bytes: int = PAGE
 
 
 def pools_of(nodes: Iterable[int], root: Path = Path("/"), page_bytes: int = PAGE_BYTES) -> list[Pool]:
-    """The pools of these NUMA nodes; where the kernel has none by node, the one of the machine."""
+    """The pools of these NUMA nodes, or the machine's pool if the kernel has none by node."""
     name = f"hugepages/hugepages-{page_bytes // 1024}kB"
     folders = [root / "sys/devices/system/node" / f"node{node}" / name for node in sorted(set(nodes))]
-    there = [Pool(folder) for folder in folders if folder.is_dir()]
-    return there or [Pool(root / "sys/kernel/mm" / name)]
+    return [Pool(folder) for folder in folders if folder.is_dir()] or [Pool(root / "sys/kernel/mm" / name)]
 
 
 @contextmanager
 def reserved(pools: Sequence[Pool], pages: int, root: Path = Path("/")) -> Iterator[Reservation]:
-    """At least `pages` free pages in each pool while the block lasts; at its end the pools are as before.
+    """Keeps at least `pages` free pages in each pool during the block, and then restores the pools.
 
-    Raises RefusedError when this is not root, or when the kernel grants too few pages of 2 MiB even after it
-    compacted the memory; of larger ones it may be fewer than asked. Whatever ends the process, the pools are
+    Raises RefusedError for users other than root, or when the kernel grants too few pages of 2 MiB even after
+    it compacted the memory; of larger pages it may grant fewer. However the process ends, the pools are
     restored.
     """
     if root == Path("/") and os.geteuid() != 0:
         raise RefusedError(
             "only root may reserve huge pages",
             where="--reserve-hugepages",
-            remedy="run it as root; or leave it out, and have root do: "
+            remedy="run it as root; or omit it, and ask root to run: "
             f"echo {pages} > {pools[0].folder}/nr_hugepages",
         )
     with kept(root) as journal:
@@ -76,11 +74,13 @@ def reserved(pools: Sequence[Pool], pages: int, root: Path = Path("/")) -> Itera
 
 
 def _grow(pool: Pool, pages: int, root: Path, journal: Journal) -> None:
-    wanted = str(pool.total() + max(0, pages - pool.free()))
-    journal.change(pool, wanted)
+    total = str(pool.total() + max(0, pages - pool.free()))
+    journal.change(pool, total)
     if pool.free() < pages:
-        _compact(root)
-        journal.change(pool, wanted)
+        # The kernel joins free memory into larger pieces. Without this right, the pool stays too small.
+        with suppress(OSError):
+            (root / "proc/sys/vm/compact_memory").write_text("1\n", encoding="ascii")
+        journal.change(pool, total)
     if pool.free() < pages and pool.page_bytes <= PAGE_BYTES:
         raise RefusedError(
             f"the kernel granted {pool.free()} of {pages} free pages of {bytes_text(pool.page_bytes)} "
@@ -91,25 +91,17 @@ def _grow(pool: Pool, pages: int, root: Path, journal: Journal) -> None:
         )
 
 
-def _compact(root: Path) -> None:
-    """Has the kernel join free memory into larger pieces; where it may not be asked, the pool stays short."""
-    try:
-        (root / "proc/sys/vm/compact_memory").write_text("1\n", encoding="ascii")
-    except OSError:
-        return
-
-
 def _working_sets(arguments: Sequence[str]) -> Iterator[str]:
-    """The working sets that are named, a mini-app's memory, those of `--sweep working-set=64MiB,1GiB` too."""
-    for name, value in _pairs(arguments):
-        if name in ("--working-set", "--memory"):
+    """The sizes that arguments set, including those of `--sweep working-set=64MiB,1GiB`."""
+    for name, value in _options(arguments):
+        if name in SIZES:
             yield value
         elif name == "--sweep" and value.startswith("working-set="):
             yield from filter(None, value.removeprefix("working-set=").split(","))
 
 
-def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Option and value, written as `--name value` or `--name=value`."""
+def _options(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The options with values, as `--name value` or `--name=value`."""
     for number, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if equals:

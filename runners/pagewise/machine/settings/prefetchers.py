@@ -1,8 +1,7 @@
-"""Switches hardware prefetchers off while something is measured, when the user asks, and restores them."""
+"""Switches hardware prefetchers off during a measurement, if the user requests it, and restores them."""
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SelectionError
-from pagewise.machine.host import read
+from pagewise.machine.host import field, is_guest
 from pagewise.machine.settings.kinds import WITHOUT, Attribute, Hwpfctl, Msr
 from pagewise.machine.settings.session import kept
 
@@ -20,7 +19,7 @@ _MANUAL = "docs/prefetchers.md"
 
 @dataclass(frozen=True)
 class Register:
-    """A model-specific register whose set bits switch prefetchers off: bits by the prefetcher's name."""
+    """A model-specific register whose set bits switch prefetchers off, by the prefetchers' names."""
 
     address: int
     bits: dict[str, int]
@@ -28,7 +27,7 @@ class Register:
 
 @dataclass(frozen=True)
 class Processors:
-    """Processors whose vendor documents a register; `models` None stands for all of the family."""
+    """Processors whose vendor documents a register; `models` is None for all of a family."""
 
     vendor: str
     family: int
@@ -73,7 +72,7 @@ _A64FX_CACHES = {"l1": ("index0", "--disableL1"), "l2": ("index2", "--disableL2"
 
 @dataclass(frozen=True)
 class Switch:
-    """The bits of one CPU that switch prefetchers, and their value when the prefetchers are off."""
+    """The bits of one CPU that switch prefetchers, and their value with the prefetchers off."""
 
     cpu: int
     bits: Msr | Attribute
@@ -84,8 +83,8 @@ class Switch:
 class Control:
     """How to switch the named prefetchers off on these CPUs.
 
-    `switches` are turned and read back. `program` is one that switches off for what it starts (a prefix of
-    each command) and tells no values; after it, the CPUs have their defaults.
+    switches: bits that are set and read back. program: a prefix of each command, which switches prefetchers
+    off for that command and reports no values; restored CPUs have their defaults.
     """
 
     names: tuple[str, ...]
@@ -96,32 +95,30 @@ class Control:
     root: Path = Path("/")
 
     def read(self) -> list[int]:
-        """The values now, the other bits of the registers included. Raises RefusedError."""
+        """The current values, including the registers' other bits. Raises RefusedError."""
         return [switch.bits.value() for switch in self.switches]
 
 
-def find_control(asked: Sequence[str], cpus: Iterable[int], root: Path = Path("/")) -> Control:
-    """How the prefetchers that were asked for (`off`: all) can be switched off on these CPUs.
+def find_control(requested: Sequence[str], cpus: Iterable[int], root: Path = Path("/")) -> Control:
+    """How the requested prefetchers (`off`: all) can be switched off on these CPUs.
 
-    Nothing is changed, but every value is read once. Raises RefusedError when it cannot be done here, and
-    SelectionError for a name that this processor does not have. `root` stands for / (tests give another).
+    Changes nothing, but reads every value once. Raises RefusedError when this machine does not support it,
+    and SelectionError for a name that this processor does not have. `root` stands for / (tests pass another).
     """
     used = tuple(sorted(set(cpus)))
-    facts = _cpuinfo(root)
-    if (facts.get("CPU implementer"), facts.get("CPU part")) == _A64FX:
-        control = _a64fx(asked, used, root)
-    else:
-        control = _msr(asked, used, facts, root)
+    file = root / "proc/cpuinfo"
+    is_a64fx = (field(file, "CPU implementer"), field(file, "CPU part")) == _A64FX
+    control = (_a64fx if is_a64fx else _msr)(requested, used, root)
     control.read()
     return control
 
 
 @contextmanager
 def switched_off(control: Control) -> Iterator[dict[str, object]]:
-    """The prefetchers are off while the block lasts, and as before at its end; yields what was done.
+    """Switches the prefetchers off during the block, and restores them; yields a description of the change.
 
-    Raises RefusedError when a write is refused or does not stick. Whatever ends the process, what was written
-    is restored.
+    Raises RefusedError when a write is refused or has no effect. However the process ends, the prefetchers
+    are restored.
     """
     with kept(control.root) as journal:
         before = control.read()
@@ -141,55 +138,53 @@ def switched_off(control: Control) -> Iterator[dict[str, object]]:
         }
 
 
-def _msr(asked: Sequence[str], cpus: tuple[int, ...], facts: dict[str, str], root: Path) -> Control:
-    register = _register_of(facts)
+def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:
+    file = root / "proc/cpuinfo"
+    vendor, family, model = (field(file, name) for name in ("vendor_id", "cpu family", "model"))
+    register = _register_of(vendor, family, model)
     if register is None:
-        named = facts.get("model name") or facts.get("vendor_id") or facts.get("CPU implementer") or "unnamed"
+        name = field(file, "model name") or vendor or field(file, "CPU implementer") or "unnamed"
+        numbers = f" ({vendor}, family {family}, model {model})" if family else ""
         raise RefusedError(
-            "it is not documented how this processor's prefetchers are switched off: "
-            f"{named}{_numbers(facts)}",
+            f"no document describes how to switch off the prefetchers of this processor: {name}{numbers}",
             where="--hardware-prefetchers",
-            remedy=f"{_MANUAL} lists those known; the firmware's set-up may have a switch; {WITHOUT}",
+            remedy=f"{_MANUAL} lists the supported ones; the firmware's setup may have a switch; {WITHOUT}",
         )
-    names = _chosen(asked, tuple(register.bits))
+    names = _chosen(requested, tuple(register.bits))
     mask = sum(1 << register.bits[name] for name in names)
-    devices = [(cpu, root / f"dev/cpu/{cpu}/msr") for cpu in cpus]
-    for _, file in devices:
-        if not file.exists():
-            within = (
-                ". This is a virtual machine: most hypervisors refuse this register" if _guest(root) else ""
-            )
-            raise RefusedError(
-                "there is no msr device, and the prefetchers are switched through it" + within,
-                where=file,
-                remedy=f"as root: modprobe msr (for a container: on its host, and pass it in); {WITHOUT}",
-            )
-    switches = [Switch(cpu, Msr(file, register.address, mask), mask) for cpu, file in devices]
+    devices = [root / f"dev/cpu/{cpu}/msr" for cpu in cpus]
+    missing = next((device for device in devices if not device.exists()), None)
+    if missing is not None:
+        guest = ". This is a virtual machine: most hypervisors refuse this register" if is_guest(root) else ""
+        raise RefusedError(
+            "the msr device that switches the prefetchers is missing" + guest,
+            where=missing,
+            remedy=f"as root: modprobe msr (for a container: on its host, and pass it in); {WITHOUT}",
+        )
+    switches = [
+        Switch(cpu, Msr(device, register.address, mask), mask)
+        for cpu, device in zip(cpus, devices, strict=True)
+    ]
     return Control(names, f"MSR {register.address:#x}", cpus, tuple(switches), root=root)
 
 
-def _register_of(facts: dict[str, str]) -> Register | None:
-    vendor, family, model = (facts.get(name, "") for name in ("vendor_id", "cpu family", "model"))
+def _register_of(vendor: str | None, family: str | None, model: str | None) -> Register | None:
+    number = int(model) if model and model.isdigit() else -1
     for known in _KNOWN:
-        alike = vendor == known.vendor and family == str(known.family)
-        if alike and (known.models is None or (model.isdigit() and int(model) in known.models)):
+        is_family = vendor == known.vendor and family == str(known.family)
+        if is_family and (known.models is None or number in known.models):
             return known.register
     return None
 
 
-def _a64fx(asked: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:
-    names = _chosen(asked, tuple(_A64FX_CACHES))
-    files = [
-        (
-            cpu,
-            root
-            / f"sys/devices/system/cpu/cpu{cpu}/cache"
-            / _A64FX_CACHES[name][0]
-            / "prefetch_control/stream_detect_prefetcher_enable",
-        )
+def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:
+    names = _chosen(requested, tuple(_A64FX_CACHES))
+    caches = [
+        (cpu, root / f"sys/devices/system/cpu/cpu{cpu}/cache" / _A64FX_CACHES[name][0])
         for cpu in cpus
         for name in names
     ]
+    files = [(cpu, cache / "prefetch_control/stream_detect_prefetcher_enable") for cpu, cache in caches]
     if all(file.exists() for _, file in files):
         switches = [Switch(cpu, Attribute(file, 1), 0) for cpu, file in files]
         return Control(names, "prefetch_control of the kernel", cpus, tuple(switches), root=root)
@@ -198,35 +193,18 @@ def _a64fx(asked: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:
         raise RefusedError(
             "neither this kernel nor a program hwpfctl gives access to the prefetchers of the A64FX",
             where=files[0][1],
-            remedy=f"load the environment of Fujitsu's job software, which brings hwpfctl; {WITHOUT}",
+            remedy=f"load the environment of Fujitsu's job software, which has hwpfctl; {WITHOUT}",
         )
     options = tuple(_A64FX_CACHES[name][1] for name in names)
     return Control(names, "hwpfctl", cpus, (), (program, *options), root)
 
 
-def _chosen(asked: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
-    unknown = [name for name in asked if name not in (ALL, *there)]
-    if unknown or not asked:
+def _chosen(requested: Sequence[str], available: tuple[str, ...]) -> tuple[str, ...]:
+    unknown = [name for name in requested if name not in (ALL, *available)]
+    if unknown or not requested:
         raise SelectionError(
             f"this processor has no prefetcher {', '.join(unknown) or 'without a name'}",
             where="--hardware-prefetchers",
-            remedy=f"'{ALL}' for all, or some of: {', '.join(there)}",
+            remedy=f"'{ALL}' for all, or some of: {', '.join(available)}",
         )
-    return there if ALL in asked else tuple(name for name in there if name in asked)
-
-
-def _cpuinfo(root: Path) -> dict[str, str]:
-    """What the first CPU tells of itself."""
-    first = (read(root / "proc/cpuinfo") or "").split("\n\n")[0]
-    pairs = re.findall(r"^(.+?)\s*:[ \t]*(.*)$", first, re.MULTILINE)
-    return {name.strip(): value.strip() for name, value in pairs}
-
-
-def _numbers(facts: dict[str, str]) -> str:
-    if "cpu family" not in facts:
-        return ""
-    return f" ({facts.get('vendor_id')}, family {facts['cpu family']}, model {facts.get('model')})"
-
-
-def _guest(root: Path) -> bool:
-    return bool(re.search(r"^flags\s*:.*\bhypervisor\b", read(root / "proc/cpuinfo") or "", re.MULTILINE))
+    return available if ALL in requested else tuple(name for name in available if name in requested)

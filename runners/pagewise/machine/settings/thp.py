@@ -1,4 +1,4 @@
-"""Transparent huge pages: switched on for a comparison when the user asks, or refused to what is started."""
+"""Transparent huge pages: switched on during a comparison if the user requests it, or refused to programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SET, _GET, _REFUSED = 41, 42, 1
 
 @dataclass(frozen=True)
 class Switched:
-    """What was done to a switch."""
+    """A switch, and its words before and after the change."""
 
     file: str
     before: str
@@ -32,12 +32,12 @@ class Switched:
 
 
 def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Switch]:
-    """The switches that refuse one of these page policies: those of its size, where it has one.
+    """The switches that refuse one of these page policies: that of its size, if it names one.
 
-    Since Linux 6.8 each size has its own, which rules unless it says `inherit`. Raises RefusedError for a
+    Since Linux 6.8 each size has a switch, which decides unless it is on `inherit`. Raises RefusedError for a
     size that this kernel does not have.
     """
-    above = Switch(root / _FOLDER / "enabled")
+    for_all = Switch(root / _FOLDER / "enabled")
     needed = []
     for policy in sorted(set(policies)):
         if policy_kind(policy) != "thp":
@@ -45,18 +45,18 @@ def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Swi
         size = policy_size(policy) or int(read(root / _FOLDER / "hpage_pmd_size") or 0)
         switch = Switch(root / _FOLDER / f"hugepages-{size // 1024}kB" / "enabled")
         if policy_size(policy) is None and not switch.file.exists():
-            switch = above
+            switch = for_all
         word = switch.get()
-        if "never" in (word, above.get() if word == "inherit" else word):
+        if "never" in (word, for_all.get() if word == "inherit" else word):
             needed.append(switch)
     return needed
 
 
 @contextmanager
 def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[list[Switched]]:
-    """The sizes of these policies are given to programs that ask for them while the block lasts.
+    """Gives programs that ask for them pages of these policies' sizes during the block.
 
-    Raises RefusedError when this is not root.
+    Raises RefusedError for users other than root.
     """
     needed = switches_needed(policies, root)
     if needed and root == Path("/") and os.geteuid() != 0:
@@ -64,7 +64,7 @@ def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[lis
         raise RefusedError(
             "only root may switch transparent huge pages",
             where="--set-thp-sizes",
-            remedy=f"run it as root; or leave it out, and have root do: {commands}",
+            remedy=f"run it as root; or omit it, and ask root to run: {commands}",
         )
     with kept(root) as journal:
         before = [switch.get() for switch in needed]
@@ -75,16 +75,16 @@ def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[lis
 
 
 @contextmanager
-def refused(wanted: bool) -> Iterator[None]:
-    """Programs started in the block refuse transparent huge pages or accept them, whatever was inherited.
+def refused(refuse: bool) -> Iterator[None]:
+    """Lets programs started in the block refuse transparent huge pages, or accept them.
 
-    The setting belongs to this process, is inherited and survives exec. At the end it is what it was before,
-    its flags included. Raises RefusedError.
+    The setting belongs to this process, is inherited and survives exec. At the end of the block it is as
+    before, with its flags. Raises RefusedError.
     """
     prctl = ctypes.CDLL(None, use_errno=True).prctl
-    # Kernels or emulators without the call return -1: nothing was inherited then.
+    # Kernels or emulators without the call return -1: then nothing was inherited.
     before = max(prctl(_GET, 0, 0, 0, 0), 0)
-    _set_refused(prctl, _REFUSED if wanted else 0)
+    _set_refused(prctl, _REFUSED if refuse else 0)
     try:
         yield
     finally:
@@ -95,5 +95,5 @@ def _set_refused(prctl: Callable[..., int], value: int) -> None:
     if prctl(_SET, value & _REFUSED, value & ~_REFUSED, 0, 0) != 0:
         raise RefusedError(
             f"prctl(PR_SET_THP_DISABLE) failed: {os.strerror(ctypes.get_errno())}",
-            remedy="allow this call, which a container's seccomp profile may forbid",
+            remedy="allow this call; a container's seccomp profile may forbid it",
         )

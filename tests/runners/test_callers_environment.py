@@ -14,7 +14,7 @@ from pagewise.core.environment import influences, without_influences
 from pagewise.core.errors import SetupError
 from pagewise.core.result import read_result
 from pagewise.session.launch import find_hyperfine, implausible
-from pagewise.store.differences import differences
+from pagewise.store.diff import differences
 from pagewise.workloads.program.policy import removed
 from stage import CHASE, Stage
 

@@ -1,47 +1,48 @@
-"""Several folders with the id of one result: copies, earlier states of it, or other content under its id."""
+"""Several folders with the id of one result: copies, earlier states of it, or other content."""
 
 from __future__ import annotations
 
 import filecmp
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import duckdb
 
 from pagewise.core.reading import parse_json
+from pagewise.store.columns import columns, row_of
 from pagewise.store.sources import FILES, Source
 
 Relation = Literal["copy", "grown", "conflict"]
-# What does not change while a result is measured or resumed.
+# Fields of a manifest that do not change while a result is measured or resumed.
 _FIXED = ("created", "command", "seed", "host", "configurations", "programs", "subjects")
-_HELD_RECORDS = """
-    SELECT program, module, status, round, position, repetitions FROM records WHERE result = ?
-"""
-_HELD_SAMPLES = """
-    SELECT match, side, candidate, series, round, value FROM peer_samples WHERE result = ?
-"""
+# Columns that distinguish runs.
+_RUN = columns({"": "kernel status", "run": "module round position", "seconds": "repetitions"})
+_RUN_COLUMNS = ("program", "status", "module", "round", "position", "repetitions")
+_SAMPLE = ("match", "side", "candidate", "series", "round", "value")
 
 
 def relation(connection: duckdb.DuckDBPyConnection, source: Source) -> Relation:
-    """What a folder is to the result of its id in the store.
+    """How a folder relates to the result of its id in the store.
 
     copy: the store has all of it. grown: it has all that the store has, and more. conflict: neither, or its
-    manifest says that it is of other programs, another machine or another moment.
+    manifest is of other programs, another machine or another time.
     """
     stored = connection.execute("SELECT folder, manifest FROM results WHERE result = ?", [source.result])
     folder, manifest = stored.fetchone() or ("", None)
     if _is_same(source.place.folder, Path(folder)):
         return "copy"
-    held, new = json.loads(manifest or "{}"), source.about.get("manifest") or {}
-    if any(held.get(name) != new.get(name) for name in _FIXED if name in held or name in new):
+    old, new = json.loads(manifest or "{}"), source.about.get("manifest") or {}
+    if any(old.get(name) != new.get(name) for name in _FIXED):
         return "conflict"
-    mine = Counter(_rows(source))
-    question = _HELD_RECORDS if source.records is not None or not source.samples else _HELD_SAMPLES
-    known = Counter(map(_row, connection.execute(question, [source.result]).fetchall()))
-    return "copy" if mine <= known else "grown" if known <= mine else "conflict"
+    ours = Counter(_rows(source))
+    is_of_records = source.records is not None or not source.samples
+    table, names = ("records", _RUN_COLUMNS) if is_of_records else ("peer_samples", _SAMPLE)
+    held = connection.execute(f"SELECT {', '.join(names)} FROM {table} WHERE result = ?", [source.result])
+    theirs = Counter(map(_countable, held.fetchall()))
+    return "copy" if ours <= theirs else "grown" if theirs <= ours else "conflict"
 
 
 def _is_same(folder: Path, other: Path) -> bool:
@@ -53,27 +54,25 @@ def _is_same(folder: Path, other: Path) -> bool:
     return not different and not unreadable
 
 
-def _rows(source: Source) -> Iterable[tuple[Any, ...]]:
-    """What distinguishes runs, as the store has it; lines that are no records are left out."""
+def _rows(source: Source) -> Iterator[tuple[Any, ...]]:
+    """The rows of runs as the store has them, without lines that are not records."""
     for sample in source.samples:
-        yield _row(sample[name] for name in ("match", "side", "candidate", "series", "round", "value"))
+        yield _countable(sample[name] for name in _SAMPLE)
     if source.records is None:
         return
     with source.records.open("rb") as stream:
         for line in stream:
             try:
-                record = parse_json(line)
-                run, seconds = record.get("run") or {}, record.get("seconds") or {}
-                module, number, position = (run.get(name) for name in ("module", "round", "position"))
-                name, status = record["kernel"], record["status"]
-                yield _row((name, module, status, number, position, seconds.get("repetitions")))
-            except (ValueError, LookupError, TypeError, AttributeError):
+                row = row_of(parse_json(line), _RUN)
+                if row["kernel"] is not None and row["status"] is not None:
+                    yield _countable(row.values())
+            except (ValueError, TypeError):
                 continue
 
 
-def _row(cells: Iterable[Any]) -> tuple[Any, ...]:
-    """Cells that can be counted; numbers as the store has them."""
+def _countable(cells: Iterable[Any]) -> tuple[Any, ...]:
+    """Hashable cells, with numbers as the store has them."""
     return tuple(
-        tuple(map(float, cell)) if isinstance(cell, list) else cell if not isinstance(cell, Mapping) else None
+        tuple(map(float, cell)) if isinstance(cell, list) else None if isinstance(cell, Mapping) else cell
         for cell in cells
     )

@@ -1,18 +1,46 @@
-"""Reads results of several sessions and judges what changed."""
+"""Compares results of several sessions: what changed in them, and on the machines that measured them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from pagewise.analysis.result import excluding
 from pagewise.analysis.sessions import Change, Quantity, changes, session
 from pagewise.core.errors import SelectionError
 from pagewise.core.result import Result, check_unaltered, read_result
-from pagewise.store.differences import Difference, differences
+from pagewise.core.units import bytes_text
+from pagewise.store.columns import field_at
 
 REGRESSION, INCOMPLETE, INCOMPARABLE, UNCLEAR = 1, 5, 6, 7
+Part = Literal["machine", "node", "system", "asked", "compiler", "build", "source"]
+# The memory that firmware and kernel reserve differs a little from boot to boot.
+_SAME_MEMORY = 0.05
+_SHOWN = 3
+# Results that cannot be compared from session to session, and what they hold.
+_OTHER_KINDS = {
+    "peers": "figures of peers, which are not a comparison of configurations",
+    "counters": "counts of events, not timed runs",
+    "simulation": "counts of events, not timed runs",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A fact that differs in NEW. A difference of `machine` or of what was `asked` forbids judging."""
+
+    part: Part
+    name: str
+    old: str
+    new: str
+
+    @property
+    def forbids(self) -> bool:
+        """Whether times of the two cannot be compared."""
+        return self.part in ("machine", "asked")
 
 
 @dataclass(frozen=True)
@@ -28,11 +56,11 @@ class Diff:
     changes: tuple[Change, ...]
 
     def count(self, status: str) -> int:
-        """How many cells it is true of."""
-        return sum(one.status == status for one in self.changes)
+        """The number of cells with this status."""
+        return sum(change.status == status for change in self.changes)
 
     def exit_code(self, strict: bool) -> int:
-        """0, or what is the matter, the worst first; docs/diff.md has the list."""
+        """0, or the code of the worst change; docs/diff.md has the list."""
         if not self.judged:
             return INCOMPARABLE
         if self.count("regression"):
@@ -47,25 +75,129 @@ def compare(
 ) -> Diff:
     """Reads the results and judges. Raises FormatError, SelectionError."""
     *olds, new = [_readable(folder) for folder in folders]
-    differing = list(dict.fromkeys(one for old in olds for one in differences(old, new)))
-    judged = across_machines or not any(one.forbids for one in differing)
-    sessions = [session(one.subjects, one.records, seed, excluding(one)) for one in (*olds, new)]
-    found = changes(sessions[:-1], sessions[-1], quantity, threshold, judged)
-    return Diff(tuple(olds), new, quantity, threshold, tuple(differing), judged, tuple(found))
+    differing = tuple(dict.fromkeys(item for old in olds for item in differences(old, new)))
+    judged = across_machines or not any(item.forbids for item in differing)
+    sessions = [session(item.subjects, item.records, seed, excluding(item)) for item in (*olds, new)]
+    judgements = changes(sessions[:-1], sessions[-1], quantity, threshold, judged)
+    return Diff(tuple(olds), new, quantity, threshold, differing, judged, tuple(judgements))
 
 
 def _readable(folder: Path) -> Result:
     result = check_unaltered(read_result(folder))
-    if result.manifest["kind"] == "peers":
+    if (content := _OTHER_KINDS.get(result.manifest["kind"])) is not None:
         raise SelectionError(
-            "this holds figures of peers, which are not a comparison of configurations",
-            where=folder,
-            remedy="name results of compare",
-        )
-    if result.manifest["kind"] in ("counters", "simulation"):
-        raise SelectionError(
-            "this holds counts of events, not timed runs",
-            where=folder,
-            remedy="name results of compare",
+            f"this result contains {content}", where=folder, remedy="name results of compare"
         )
     return result
+
+
+def differences(old: Result, new: Result) -> list[Difference]:
+    """All differences, those of the machine first."""
+    items = []
+    for part, name, fact in _FACTS:
+        before, after = (_at(r, fact) if isinstance(fact, str) else fact(r) for r in (old, new))
+        if not _same(name, before, after):
+            items.append(Difference(part, name, *_texts(before, after)))
+    return items
+
+
+def _at(result: Result, path: str) -> Any:
+    return field_at(result.manifest, tuple(path.split(".")))
+
+
+def _pools(result: Result) -> dict[str, int]:
+    return {bytes_text(pool["page_bytes"]): pool["total"] for pool in _at(result, "host.pools") or []}
+
+
+def _caches(result: Result) -> list[str]:
+    return [f"L{cache['level']} {bytes_text(cache['bytes'])}" for cache in _at(result, "host.caches") or []]
+
+
+def _compilers(result: Result) -> list[str]:
+    """Compilers by the programs' own report, which is more precise than the module's name."""
+    versions = {record.configuration.compiler_version for record in result.records}
+    modules = {entry["compiler"] for entry in result.manifest["configurations"]}
+    return sorted(modules | set(filter(None, versions)))
+
+
+def _options(result: Result) -> list[str]:
+    """The compilers' options except paths, which differ by build."""
+    return sorted(
+        {
+            f"{record.configuration.compiler} {word}"
+            for record in result.records
+            for word in (record.configuration.compiler_options or "").split()
+            if re.match(r"-[Omf][^/]*$", word)
+        }
+    )
+
+
+def _builds(result: Result) -> dict[str, str]:
+    return {entry["module"]: entry["hash"] for entry in result.manifest["configurations"]}
+
+
+_FACTS: tuple[tuple[Part, str, str | Callable[[Result], Any]], ...] = (
+    ("machine", "CPU", "host.cpu"),
+    ("machine", "architecture", "host.architecture"),
+    ("machine", "CPUs", "host.cpus"),
+    ("machine", "SMT", "host.smt"),
+    ("machine", "caches", _caches),
+    ("machine", "memory", "host.memory_bytes"),
+    ("machine", "NUMA nodes", lambda result: len(result.manifest["host"].get("numa_nodes") or [])),
+    ("machine", "base page size", "host.base_page_size_bytes"),
+    ("machine", "virtual machine", "host.virtual_machine"),
+    ("asked", "threads", "threads"),
+    ("asked", "program's arguments", lambda result: (_at(result, "program.command") or [None])[1:]),
+    ("node", "host name", "host.hostname"),
+    ("system", "kernel", "host.kernel"),
+    ("system", "transparent huge pages", "host.thp"),
+    ("system", "pools of huge pages", _pools),
+    ("system", "governors", "host.governors"),
+    ("system", "container", "host.container"),
+    ("system", "prefetchers off", "prefetchers.off"),
+    ("system", "CPUs used", "placement.cpus"),
+    ("compiler", "compilers", _compilers),
+    ("compiler", "options", _options),
+    # The caller's variables that reached the program; None for kernels.
+    ("system", "program's environment", "program.environment.passed"),
+    ("build", "builds", _builds),
+    ("build", "program", "program.sha256"),
+    ("source", "project", "provenance.project_commit"),
+    ("source", "lockfile", "provenance.lockfile_sha256"),
+    ("source", "Spack packages", "provenance.packages_commit"),
+    ("source", "pagewise", "software.pagewise"),
+)
+
+
+def _same(name: str, old: Any, new: Any) -> bool:
+    if name == "memory" and old and new:
+        return bool(abs(old / new - 1.0) <= _SAME_MEMORY)
+    if name == "builds":
+        # Modules of one result only are reported as missing or new.
+        return all(old[module] == new[module] for module in old.keys() & new.keys())
+    return bool(old == new)
+
+
+def _texts(old: Any, new: Any) -> tuple[str, str]:
+    """Both values as text; of lists and mappings only what differs."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        before, after = ({name: item[name] for name in names if name in item} for item in (old, new))
+        return _text(before), _text(after)
+    if isinstance(old, list) and isinstance(new, list):
+        return _text([item for item in old if item not in new]), _text(
+            [item for item in new if item not in old]
+        )
+    return _text(old), _text(new)
+
+
+def _text(value: Any) -> str:
+    if value is None or value in ([], {}):
+        return "none"
+    if isinstance(value, Mapping):
+        value = [f"{name} {_text(item)}" for name, item in value.items()]
+    if isinstance(value, list):
+        more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
+        return ", ".join(map(str, value[:_SHOWN])) + more
+    # Digests and commits are shown by their first characters.
+    return value[:12] if isinstance(value, str) and re.fullmatch(r"[0-9a-z]{32,}", value) else str(value)

@@ -62,7 +62,7 @@ CREATE TABLE IF NOT EXISTS cells (
     hugepages VARCHAR NOT NULL,
     prefetch VARCHAR NOT NULL,
     stores VARCHAR NOT NULL,
-    library VARCHAR,                -- these two NULL: the system's, the compiler's own
+    library VARCHAR,                -- these two NULL: the system's, the compiler's
     runtime VARCHAR,
     simd VARCHAR,                   -- NULL: as wide as the compiler's flags say
     target VARCHAR,
@@ -92,7 +92,7 @@ CREATE TABLE IF NOT EXISTS records (
     program VARCHAR NOT NULL,
     started TIMESTAMP NOT NULL,
     status VARCHAR NOT NULL,
-    excluded VARCHAR,               -- the code of its own fault or of its configuration's, NULL: it is ranked
+    excluded VARCHAR,               -- the code of its or its configuration's fault, NULL: it is ranked
     message VARCHAR,
     remedy VARCHAR,
     compiler VARCHAR NOT NULL,
@@ -135,7 +135,7 @@ CREATE TABLE IF NOT EXISTS records (
     threads INTEGER,
     placement_name VARCHAR,         -- compact, scatter-smt2, cpus:0-3, ...
     placement_cpus INTEGER[],
-    memory_policy VARCHAR,          -- of its process, as numa_maps tells it
+    memory_policy VARCHAR,          -- of its process, as in numa_maps
     numa_nodes INTEGER[],
     hostname VARCHAR,
     cpu VARCHAR,

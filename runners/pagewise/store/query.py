@@ -1,4 +1,4 @@
-"""Asks a store: SQL of the user's, or a question that comes with pagewise."""
+"""Queries a store: by the user's SQL, or by a query of pagewise."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _FOLDER = files(__package__) / "queries"
 
 
 def known() -> dict[str, str]:
-    """The questions that come with pagewise: the name, and what is asked."""
-    found = {}
-    for file in sorted(_FOLDER.iterdir(), key=lambda one: one.name):
+    """The queries of pagewise: name and description."""
+    queries = {}
+    for file in sorted(_FOLDER.iterdir(), key=lambda file: file.name):
         first = file.read_text(encoding="utf-8").partition("\n")[0]
-        found[file.name.removesuffix(".sql")] = first.removeprefix("-- ")
-    return found
+        queries[file.name.removesuffix(".sql")] = first.removeprefix("-- ")
+    return queries
 
 
 def statement(text: str) -> str:
-    """The SQL of a known question, of a file, or the text itself. Raises SelectionError."""
+    """The SQL of a query of pagewise, of a file, or the text itself. Raises SelectionError."""
     if text in known():
         return (_FOLDER / f"{text}.sql").read_text(encoding="utf-8")
     if text.endswith(".sql"):
@@ -35,11 +35,11 @@ def statement(text: str) -> str:
             raise SelectionError(
                 f"the query cannot be read: {fault}", where=text, remedy="name a text file of SQL"
             ) from fault
-    if not text.strip() or " " not in text.strip():
+    if " " not in text.strip():
         raise SelectionError(
-            f"no question is called {text!r}",
+            f"there is no query {text!r}",
             where="results query",
-            remedy=f"there are: {', '.join(known())}; or write SQL, or name a file that ends in .sql",
+            remedy=f"name one of {', '.join(known())}; or write SQL, or name a file that ends in .sql",
         )
     return text
 
@@ -48,19 +48,15 @@ def ask(store: Path, sql: str, wait: float) -> Answer:
     """The answer's columns and rows. Raises SelectionError, RefusedError, FormatError."""
     with reading(store, wait) as connection:
         try:
-            found = connection.execute(sql)
-            if found is None:
+            answer = connection.execute(sql)
+            if answer is None:
                 raise duckdb.InvalidInputException("the query is empty")
-            return [column[0] for column in found.description or ()], found.fetchall()
+            return [column[0] for column in answer.description or ()], answer.fetchall()
         except duckdb.Error as fault:
-            tables = [
-                name
-                for (name,) in connection.execute(
-                    "SELECT table_name FROM information_schema.tables ORDER BY ALL"
-                ).fetchall()
-            ]
+            tables = connection.execute("SELECT table_name FROM information_schema.tables ORDER BY ALL")
+            names = ", ".join(name for (name,) in tables.fetchall())
             raise SelectionError(
-                f"the store does not take this query: {fault}",
+                f"the store rejects this query: {fault}",
                 where=store,
-                remedy=f"tables and views: {', '.join(tables)}; docs/results.md tells their columns",
+                remedy=f"tables and views: {names}; docs/results.md lists their columns",
             ) from fault

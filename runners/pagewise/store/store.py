@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
 from json import dumps
@@ -17,7 +17,7 @@ from pagewise.core.errors import FormatError, RefusedError, SelectionError
 
 LAYOUT = 1
 TABLES = ("results", "sources", "cells", "records", "peer_samples")
-_LOOK_AGAIN = 0.2
+_RETRY_SECONDS = 0.2
 
 
 def text_of(name: str) -> str:
@@ -27,7 +27,7 @@ def text_of(name: str) -> str:
 
 @contextmanager
 def writing(file: Path, wait: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The store, made where there is none. One process writes at a time; others wait up to `wait` seconds.
+    """The store, created if missing. One process writes at a time; others wait up to `wait` seconds.
 
     Raises RefusedError, FormatError.
     """
@@ -35,26 +35,26 @@ def writing(file: Path, wait: float) -> Iterator[duckdb.DuckDBPyConnection]:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise RefusedError(
-            f"the store's folder cannot be made: {fault.strerror}",
+            f"the store's folder cannot be created: {fault.strerror}",
             where=file.parent,
-            remedy="name another place: --store FILE",
+            remedy="name another file: --store FILE",
         ) from fault
     with _connected(file, wait, read_only=False) as connection:
         _check(connection, file)
         connection.execute(text_of("layout.sql"))
         if not connection.execute("SELECT 1 FROM store").fetchone():
             connection.execute("INSERT INTO store VALUES (?)", [LAYOUT])
-        # Rows need no order: files are read by several threads.
+        # Rows need no order, so several threads can read files.
         connection.execute("SET preserve_insertion_order = false")
         yield connection
 
 
 @contextmanager
 def reading(store: Path, wait: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The store, or a folder of Parquet files that was exported from one; nothing can be changed.
+    """The store, or a folder of Parquet files exported from one, read-only.
 
-    Statements on this connection reach these tables only: no other file, no extension, no network. Raises
-    SelectionError, RefusedError, FormatError.
+    Statements on this connection can access these tables only: no other file, no extension, no network.
+    Raises SelectionError, RefusedError, FormatError.
     """
     if store.is_dir():
         with _parquet(store) as connection:
@@ -72,29 +72,22 @@ def reading(store: Path, wait: float) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Puts rows into a table; what a row does not name is NULL."""
+    """Inserts rows into a table; columns that a row omits are NULL."""
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as stream:
-        stream.writelines(dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        size = sum(stream.write(dumps(row, ensure_ascii=False) + "\n") for row in rows)
         stream.flush()
-        if stream.tell():
-            read_lines(connection, table, [stream.name])
-
-
-def read_lines(
-    connection: duckdb.DuckDBPyConnection, table: str, named: Sequence[str], *, filename: bool = False
-) -> None:
-    """Puts the JSON lines of files into a table, by name and with the table's types."""
-    described = connection.execute(f"DESCRIBE {table}").fetchall()
-    columns = {name: kind for name, kind, *_ in described if not (filename and name == "filename")}
-    connection.execute(
-        f"INSERT INTO {table} BY NAME SELECT * FROM read_json($files, columns = {_literal(columns)}, "
-        f"format = 'newline_delimited', filename = {filename})",
-        {"files": list(named)},
-    )
+        if size:
+            described = connection.execute(f"DESCRIBE {table}").fetchall()
+            types = ", ".join(f"\"{name}\": '{_quoted(kind)}'" for name, kind, *_ in described)
+            connection.execute(
+                f"INSERT INTO {table} BY NAME "
+                f"SELECT * FROM read_json($file, columns = {{{types}}}, format = 'newline_delimited')",
+                {"file": stream.name},
+            )
 
 
 def export(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """Writes a Parquet file for each table; whoever reads meanwhile sees the old file or the new one."""
+    """Writes one Parquet file per table; concurrent readers see the old file or the new one."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as aside:
@@ -106,7 +99,7 @@ def export(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
         raise RefusedError(
             f"the Parquet files cannot be written: {fault}",
             where=folder,
-            remedy="free some space, or name another folder: --parquet DIR; the store itself is whole",
+            remedy="free some space, or name another folder: --parquet DIR; the store is not affected",
         ) from fault
 
 
@@ -115,13 +108,13 @@ def _parquet(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     missing = [table for table in TABLES if not (folder / f"{table}.parquet").is_file()]
     if missing:
         raise SelectionError(
-            f"this folder is no exported store: it lacks {missing[0]}.parquet",
+            f"this folder is not an exported store: {missing[0]}.parquet is missing",
             where=folder,
             remedy="name a store (.duckdb), or export one: pagewise results collect --parquet DIR",
         )
     with duckdb.connect() as connection:
         for table in TABLES:
-            # A copy, not a view: DuckDB can allow a file to be read only together with writing to it.
+            # A copy, not a view: a view would need external access, which also allows writing files.
             file = _quoted(folder / f"{table}.parquet")
             connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{file}')")
         for statement in text_of("layout.sql").split(";"):
@@ -138,16 +131,16 @@ def _connected(file: Path, wait: float, *, read_only: bool) -> Iterator[duckdb.D
             connection = duckdb.connect(str(file), read_only=read_only)
             break
         except duckdb.IOException as fault:
-            # DuckDB's own lock: a process that writes is alone.
+            # DuckDB's lock: a writing process excludes all others.
             if "lock" not in str(fault):
                 raise _refused(file, fault) from fault
             if time.monotonic() > until:
                 raise RefusedError(
-                    "another process has been writing the store all the time",
+                    "another process is writing the store",
                     where=file,
-                    remedy="wait for it, or give it longer: --wait TIME",
+                    remedy="wait for it, or wait longer: --wait TIME",
                 ) from fault
-            time.sleep(_LOOK_AGAIN)
+            time.sleep(_RETRY_SECONDS)
         except duckdb.Error as fault:
             raise _refused(file, fault) from fault
     with connection:
@@ -155,40 +148,36 @@ def _connected(file: Path, wait: float, *, read_only: bool) -> Iterator[duckdb.D
 
 
 def _confine(connection: duckdb.DuckDBPyConnection) -> None:
-    """Closes the connection to everything but what is open: files, extensions, settings."""
+    """Denies the connection all but what is open: other files, extensions, settings."""
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
 
 def _refused(file: Path, fault: duckdb.Error) -> Exception:
-    told = str(fault).splitlines()[0]
-    if "not a valid DuckDB" in told:
-        return FormatError("this file is no store", where=file, remedy="name another: --store FILE")
+    message = str(fault).splitlines()[0]
+    if "not a valid DuckDB" in message:
+        return FormatError("this file is not a store", where=file, remedy="name another: --store FILE")
     return RefusedError(
-        f"the store cannot be opened: {told}",
+        f"the store cannot be opened: {message}",
         where=file,
         remedy="allow this user to read and write it, or name another: --store FILE",
     )
 
 
 def _check(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Raises FormatError when the file holds other tables, or a store of a layout that is not this one."""
+    """Raises FormatError if the file holds other tables, or a store of another layout."""
     tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables").fetchall()}
     if tables and "store" not in tables:
         raise FormatError(
-            "this DuckDB file holds other tables", where=file, remedy="name another: --store FILE"
+            "this DuckDB file contains other tables", where=file, remedy="name another: --store FILE"
         )
-    found = connection.execute("SELECT layout FROM store").fetchone() if tables else None
-    if found and found[0] != LAYOUT:
+    layout = connection.execute("SELECT layout FROM store").fetchone() if tables else None
+    if layout and layout[0] != LAYOUT:
         raise FormatError(
-            f"the store has layout {found[0]}, this pagewise knows {LAYOUT}",
+            f"the store has layout {layout[0]}, this pagewise reads {LAYOUT}",
             where=file,
             remedy="collect the results into a new store, with one version of pagewise",
         )
-
-
-def _literal(columns: Mapping[str, str]) -> str:
-    return "{" + ", ".join(f"\"{name}\": '{_quoted(kind)}'" for name, kind in columns.items()) + "}"
 
 
 def _quoted(text: object) -> str:

@@ -1,4 +1,4 @@
--- Which node is slow: how far each node's times lie from the middle of all nodes, for each kernel and configuration.
+-- Which node is slow: how far its times are from the median of all nodes, for each kernel and configuration.
 WITH nodes AS (
     SELECT hostname, cpu, kernel, compiler, hugepages, prefetch, stores, threads,
            median(seconds) AS seconds, count(*) AS runs

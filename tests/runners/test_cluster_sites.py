@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pagewise.cluster.sites import FILE, located
-from pagewise.cluster.systems import of_site
+from pagewise.cluster.sites import FILE, located, of_site
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.stack.site.folder import Site, read_site
 

@@ -12,7 +12,7 @@ import pytest
 from builders import a_host
 from pagewise.analysis.node_differences import differences, host_facts
 from pagewise.analysis.nodes import Measured, Quantity, away, measured, population, spread_of
-from pagewise.cluster.campaign import NodeOutcome
+from pagewise.cluster.campaign import Campaign, NodeOutcome
 from pagewise.cluster.findings import Findings, Invalid
 from pagewise.cluster.schedulers import parse_flux, parse_job, parse_pbsnodes, parse_sinfo
 from pagewise.core.host import Thp
@@ -176,14 +176,22 @@ def test_pbsnodes_and_flux_are_read() -> None:
     ]
 
 
-ABOUT = {
-    "name": "cluster",
-    "system": "s",
-    "partition": "p",
-    "command": ["pagewise"],
-    "created": "2026-01-02T03:04:05Z",
-    "finished": None,
-}
+CAMPAIGN = Campaign(
+    schema="pagewise.cluster/1",
+    name="cluster",
+    created="2026-01-02T03:04:05Z",
+    finished=None,
+    state="running",
+    command=("pagewise",),
+    environment="quick",
+    options=(),
+    system="s",
+    partition="p",
+    scheduler="slurm",
+    reframe=None,
+    nodes=(),
+    jobs=(),
+)
 
 
 def test_what_is_found_follows_its_schema(tmp_path: Path) -> None:
@@ -192,7 +200,7 @@ def test_what_is_found_follows_its_schema(tmp_path: Path) -> None:
     nodes = [NodeOutcome(name, None, 1, "7", "no result") for name in times]
     found = Findings(
         folder=tmp_path,
-        told=ABOUT,
+        campaign=CAMPAIGN,
         nodes=tuple(nodes),
         quantities={TIME: times},
         populations=(population(TIME, times),),

@@ -1,22 +1,23 @@
-"""A comparison on nodes of a cluster: its folder, cluster.json, and what became of each node.
+"""A comparison on nodes of a cluster: its folder, cluster.json, and the outcome of each node.
 
-<results>/<utc>-<name>/cluster.json     what was asked for, and the word of ReFrame and the scheduler
-                       nodes/<node>/    the node's results, one for each attempt
-                       work/            what ReFrame wrote: job scripts, their output, its log and report
+<results>/<utc>-<name>/cluster.json     what was requested, and the reports of ReFrame and the scheduler
+                       nodes/<node>/    the node's results, one per attempt
+                       work/            files of ReFrame: job scripts, their output, its log and report
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pagewise.cluster.attempts import Attempt, attempts, best
+from pagewise.analysis.analysis import analyse_result
 from pagewise.core.errors import FormatError, RefusedError
 from pagewise.core.files import write_inside
 from pagewise.core.reading import parse_json, read_file
+from pagewise.core.result import MANIFEST, RECORDS, Result, read_result
 from pagewise.core.schemas import faults
+from pagewise.core.structure import structured, unstructured
 from pagewise.core.text import json_text
 
 FILE, NODES, WORK = "cluster.json", "nodes", "work"
@@ -24,20 +25,88 @@ SCHEMA = "pagewise.cluster/1"
 ANY = "any"
 _ENDINGS = {
     "TIMEOUT": "its time limit ended it",
-    "NODE_FAIL": "the node died",
+    "NODE_FAIL": "the node failed",
     "OUT_OF_MEMORY": "it ran out of memory",
     "CANCELLED": "it was cancelled",
-    "PREEMPTED": "another job took its place",
+    "PREEMPTED": "another job preempted it",
     "DEADLINE": "its deadline ended it",
     "BOOT_FAIL": "the node did not boot",
 }
 
 
 @dataclass(frozen=True)
-class NodeOutcome:
-    """What became of a node. `attempt` is the result that counts, None where there is none.
+class RequestedNode:
+    """A node as the scheduler reported it beforehand; `asked`: a job was to run on it."""
 
-    `why` tells what is missing and why, None where nothing is; `attempts` is how often it began.
+    name: str
+    state: str
+    reason: str | None
+    asked: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """The reports of ReFrame and of the scheduler on a job; `said` is the error that its output ends in."""
+
+    node: str
+    id: str | None
+    result: str | None
+    phase: str | None
+    reason: str | None
+    said: str | None
+    ran_on: tuple[str, ...]
+    scheduler_state: str | None
+    scheduler_reason: str | None
+    restarts: int | None
+    node_state: str | None
+    node_reason: str | None
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """The content of cluster.json, schema pagewise.cluster/1."""
+
+    schema: str
+    name: str
+    created: str
+    finished: str | None
+    state: Literal["running", "complete", "interrupted"]
+    command: tuple[str, ...]
+    environment: str
+    options: tuple[str, ...]
+    system: str
+    partition: str
+    scheduler: str
+    reframe: str | None
+    nodes: tuple[RequestedNode, ...]
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A result folder and how it ended: the manifest's `state`, `running` if it was killed."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    state: str
+    rounds: int
+
+    @property
+    def has_records(self) -> bool:
+        """Whether anything was measured."""
+        file = self.folder / RECORDS
+        return file.exists() and file.stat().st_size > 0
+
+    def read(self) -> Result:
+        """The result. Raises FormatError."""
+        return read_result(self.folder)
+
+
+@dataclass(frozen=True)
+class NodeOutcome:
+    """The outcome of a node. `attempt` is the result that counts, None without one.
+
+    `why` reports what is missing and why, None if nothing is; `attempts` is how often it was started.
     """
 
     name: str
@@ -48,7 +117,7 @@ class NodeOutcome:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the comparison came to its end here."""
+        """Whether the comparison was completed here."""
         return self.attempt is not None and self.attempt.state == "complete"
 
     @property
@@ -59,80 +128,116 @@ class NodeOutcome:
         return "partial" if self.attempt is not None and self.attempt.has_records else "missing"
 
 
-def write(folder: Path, told: Mapping[str, Any]) -> None:
+def write(folder: Path, campaign: Campaign) -> None:
     """Writes cluster.json in one step. Raises RefusedError."""
     try:
-        write_inside(folder, FILE, json_text(told))
+        write_inside(folder, FILE, json_text(unstructured(campaign)))
     except OSError as fault:
         raise RefusedError(f"{FILE} cannot be written: {fault.strerror}", where=folder / FILE) from fault
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read(folder: Path) -> Campaign:
     """Reads cluster.json. Raises FormatError."""
     file = folder / FILE
     try:
-        told: dict[str, Any] = parse_json(read_file(file))
+        data = parse_json(read_file(file))
+        if wrong := faults("cluster", data):
+            raise ValueError("\n    ".join([f"it does not follow {SCHEMA}:", *wrong]))
+        return structured(Campaign, data)
     except FileNotFoundError as fault:
         raise FormatError(
-            f"this folder holds no comparison on a cluster: it has no {FILE}",
+            f"this folder contains no comparison on a cluster: {FILE} is missing",
             where=folder,
-            remedy="name a folder that `pagewise cluster run` made",
+            remedy="name a folder that `pagewise cluster run` created",
         ) from fault
     except (OSError, ValueError) as fault:
         raise FormatError(f"{FILE} cannot be read: {fault}", where=file) from fault
-    found = faults("cluster", told)
-    if found:
-        raise FormatError(f"{FILE} does not follow {SCHEMA}:\n    " + "\n    ".join(found), where=file)
-    return told
 
 
-def outcomes(folder: Path, told: Mapping[str, Any]) -> list[NodeOutcome]:
-    """What became of each node that was asked for, in order."""
-    jobs = {job["node"]: job for job in told["jobs"]}
-    return [_outcome(folder, node, jobs.get(node["name"], {}), told["state"]) for node in told["nodes"]]
+def attempts(folder: Path) -> list[Attempt]:
+    """The attempts below a node's folder, oldest first; folders without a readable manifest are ignored.
+
+    A job that is requeued leaves several.
+    """
+    items = []
+    for file in folder.glob(f"*/{MANIFEST}"):
+        try:
+            manifest = parse_json(read_file(file))
+            items.append(Attempt(file.parent, manifest, manifest["state"], manifest["rounds_done"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return sorted(items, key=lambda attempt: (attempt.manifest.get("created") or "", attempt.folder.name))
 
 
-def _outcome(folder: Path, node: Mapping[str, Any], job: Mapping[str, Any], state: str) -> NodeOutcome:
-    found = attempts(folder / NODES / node["name"])
-    chosen = best(found)
-    if chosen is not None and chosen.state == "complete":
-        broken = len(found) - 1
-        why = None if broken == 0 else f"begun {broken + 1} times: {_broken(found[0])}"
-        return NodeOutcome(node["name"], chosen, len(found), job.get("id"), why)
-    reasons = [_why_not(node, job, state)]
-    if chosen is not None:
-        reasons.append(f"{chosen.rounds} of {chosen.manifest['rounds']} rounds are there")
-    if len(found) > 1:
-        reasons.append(f"begun {len(found)} times")
-    return NodeOutcome(node["name"], chosen, len(found), job.get("id"), "; ".join(reasons))
+def newest(folder: Path) -> Attempt | None:
+    """The newest attempt below a node's folder, None without any."""
+    return next(reversed(attempts(folder)), None)
 
 
-def _why_not(node: Mapping[str, Any], job: Mapping[str, Any], state: str) -> str:
-    if not node["asked"]:
-        return f"not asked for: the node is {node['state']}{_after_colon(node['reason'])}"
-    if not job:
+def seconds_by_configuration(attempt: Attempt | None) -> dict[str, float]:
+    """Seconds per pass by `kernel/compiler/configuration`, of the rows that may be ranked."""
+    if attempt is None:
+        return {}
+    try:
+        kernels = analyse_result(attempt.read())
+    except FormatError:
+        return {}
+    return {
+        f"{result.kernel.name}/{group.compiler}/{row.cell.measured.label}": row.seconds
+        for result in kernels
+        for group in result.groups
+        for row in group.ranked
+        if row.seconds is not None
+    }
+
+
+def outcomes(folder: Path, campaign: Campaign) -> list[NodeOutcome]:
+    """The outcome of each requested node, in order."""
+    jobs = {job.node: job for job in campaign.jobs}
+    return [_outcome(folder, node, jobs.get(node.name), campaign.state) for node in campaign.nodes]
+
+
+def _outcome(folder: Path, node: RequestedNode, job: Job | None, state: str) -> NodeOutcome:
+    """The newest complete attempt counts, else the one with the most rounds."""
+    started = attempts(folder / NODES / node.name)
+    complete = [attempt for attempt in started if attempt.state == "complete"]
+    best = complete[-1] if complete else max(started, key=lambda attempt: attempt.rounds, default=None)
+    number = None if job is None else job.id
+    if complete:
+        first, reason = started[0], None
+        if len(started) > 1:
+            reason = (
+                f"started {len(started)} times: the attempt of {first.manifest.get('created')} ended after "
+                f"{first.rounds} of {first.manifest['rounds']} rounds"
+            )
+        return NodeOutcome(node.name, best, len(started), number, reason)
+    reasons = [_why_missing(node, job, state)]
+    if best is not None:
+        reasons.append(f"{best.rounds} of {best.manifest['rounds']} rounds are available")
+    if len(started) > 1:
+        reasons.append(f"started {len(started)} times")
+    return NodeOutcome(node.name, best, len(started), number, "; ".join(reasons))
+
+
+def _why_missing(node: RequestedNode, job: Job | None, state: str) -> str:
+    if not node.asked:
+        return _node_text("not requested: the node is", node.state, node.reason)
+    if job is None:
         return "still running" if state == "running" else "no job was submitted"
-    word, reason, told = job.get("scheduler_state"), _first_line(job.get("reason") or ""), []
-    if job.get("node_state"):
-        told.append(f"the node is {job['node_state']}{_after_colon(job.get('node_reason'))}")
+    reasons = []
+    if job.node_state:
+        reasons.append(_node_text("the node is", job.node_state, job.node_reason))
+    reason = next((line.strip() for line in (job.reason or "").splitlines() if line.strip()), "")
+    word = job.scheduler_state
     if word in _ENDINGS and not (word == "CANCELLED" and reason):
-        told.append(f"{_ENDINGS[word]} ({word})")
-    # Why ReFrame misses a result is told by the scheduler or by the job itself, where they tell anything.
-    if reason and not (reason.startswith("sanity error") and (told or job.get("said"))):
-        told.append(reason)
-    if job.get("said") and not told:
-        told.append(job["said"])
-    return "; ".join(told) or "the job ended, and left no result"
+        reasons.append(f"{_ENDINGS[word]} ({word})")
+    # The scheduler or the job itself report better than ReFrame why there is no result.
+    if reason and not (reason.startswith("sanity error") and (reasons or job.said)):
+        reasons.append(reason)
+    if job.said and not reasons:
+        reasons.append(job.said)
+    return "; ".join(reasons) or "the job ended without a result"
 
 
-def _after_colon(reason: str | None) -> str:
-    return f": {reason}" if reason else ""
-
-
-def _broken(attempt: Attempt) -> str:
-    created = attempt.manifest.get("created")
-    return f"the attempt of {created} broke off after {attempt.rounds} of {attempt.manifest['rounds']} rounds"
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+def _node_text(text: str, state: str, reason: str | None) -> str:
+    return f"{text} {state}" + (f": {reason}" if reason else "")

@@ -1,4 +1,4 @@
-"""Has ReFrame run a comparison on nodes, and keeps its word and the scheduler's of each job."""
+"""Runs a comparison on nodes by ReFrame, and keeps its report and the scheduler's on each job."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pagewise.cluster import campaign
-from pagewise.cluster.schedulers import Node, last_word, nodes_of
+from pagewise.cluster.campaign import Campaign, Job, RequestedNode
+from pagewise.cluster.schedulers import Node, job_state, nodes_of
 from pagewise.cluster.sites import SETTINGS, Partition
 from pagewise.core.errors import Interrupted, SetupError
 from pagewise.core.reading import parse_json, read_file
@@ -33,7 +34,7 @@ _START = "from reframe.frontend.cli import main; main()"
 class Request:
     """What to run where. `options` are those of `pagewise compare`; no `nodes`: the scheduler chooses one.
 
-    `job_options` go to the scheduler (account=perf as --account=perf); `time_limit` is that of each job in
+    `job_options` are for the scheduler (account=perf as --account=perf); `time_limit` is that of each job in
     seconds.
     """
 
@@ -48,62 +49,60 @@ class Request:
     job_options: tuple[str, ...] = ()
 
     @property
-    def asked(self) -> list[str]:
+    def usable(self) -> list[str]:
         """The nodes that jobs are submitted for."""
         return [node.name for node in self.nodes if node.usable]
 
 
-def begin(request: Request) -> tuple[Path, dict[str, Any]]:
-    """Makes the folder and its cluster.json; nothing is submitted yet. Raises RefusedError."""
+def begin(request: Request) -> tuple[Path, Campaign]:
+    """Creates the folder and its cluster.json; nothing is submitted yet. Raises RefusedError."""
     now = datetime.now(timezone.utc)
     folder = create_folder(request.results.absolute(), request.name, now)
     nodes = request.nodes or (Node(campaign.ANY, "the scheduler's choice", True),)
-    told = {
-        "schema": campaign.SCHEMA,
-        "name": request.name,
-        "created": utc_text(now),
-        "finished": None,
-        "state": "running",
-        "command": ["pagewise", *sys.argv[1:]],
-        "environment": request.environment,
-        "options": list(request.options),
-        "system": request.partition.system,
-        "partition": request.partition.name,
-        "scheduler": request.partition.scheduler,
-        "reframe": version("reframe-hpc"),
-        "nodes": [
-            {"name": node.name, "state": node.state, "reason": node.reason, "asked": node.usable}
-            for node in nodes
-        ],
-        "jobs": [],
-    }
-    campaign.write(folder, told)
-    return folder, told
+    started = Campaign(
+        schema=campaign.SCHEMA,
+        name=request.name,
+        created=utc_text(now),
+        finished=None,
+        state="running",
+        command=("pagewise", *sys.argv[1:]),
+        environment=request.environment,
+        options=request.options,
+        system=request.partition.system,
+        partition=request.partition.name,
+        scheduler=request.partition.scheduler,
+        reframe=version("reframe-hpc"),
+        nodes=tuple(RequestedNode(node.name, node.state, node.reason, node.usable) for node in nodes),
+        jobs=(),
+    )
+    campaign.write(folder, started)
+    return folder, started
 
 
 def command(request: Request, folder: Path) -> list[str]:
     """ReFrame's command line."""
-    work = folder / campaign.WORK
-    files = [word for file in request.configuration for word in ("-C", str(file))]
-    arguments = [*files, "--system", request.partition.fullname, "-c", str(TESTS), "--prefix", str(work)]
-    arguments += ["-n", f"comparison%env={request.environment}"]
     settings = {
         "results": str(folder / campaign.NODES),
         "options": shlex.join(request.options),
         "time_limit": f"{math.ceil(request.time_limit)}s",
     }
-    arguments += [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
-    arguments += [f"--job-option={option}" for option in request.job_options]
-    if request.nodes:
-        arguments += ["-P", f"node={','.join(request.asked)}"]
-    return [sys.executable, "-I", "-c", _START, *arguments, "--run"]
+    return [
+        *(sys.executable, "-I", "-c", _START),
+        *(word for file in request.configuration for word in ("-C", str(file))),
+        *("--system", request.partition.fullname, "-c", str(TESTS), "--prefix", str(folder / campaign.WORK)),
+        *("-n", f"comparison%env={request.environment}"),
+        *(word for name, value in settings.items() for word in ("-S", f"{name}={value}")),
+        *(f"--job-option={option}" for option in request.job_options),
+        *(("-P", f"node={','.join(request.usable)}") if request.nodes else ()),
+        "--run",
+    ]
 
 
-def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = False) -> None:
-    """Runs all jobs to their end. Interrupted, jobs are cancelled, and what there is is kept.
+def run(request: Request, folder: Path, started: Campaign, quiet: bool = False) -> None:
+    """Runs all jobs to their end. On an interrupt, jobs are cancelled and all results are kept.
 
-    What ReFrame prints goes to standard error, with `quiet` to its log only. Raises SetupError when ReFrame
-    ran none.
+    ReFrame's output goes to standard error, with `quiet` to its log only. Raises SetupError if ReFrame ran no
+    job.
     """
     work = folder / campaign.WORK
     work.mkdir()
@@ -115,7 +114,8 @@ def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = Fals
         "PAGEWISE_ROOT": str(project_root()),
         "COLUMNS": "120",
     }
-    state, process = "complete", None
+    state: Literal["complete", "interrupted"] = "complete"
+    process = None
     try:
         with interruptible():
             output = subprocess.DEVNULL if quiet else sys.stderr.fileno()
@@ -130,10 +130,9 @@ def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = Fals
             process.send_signal(2)
             process.wait()
     report = work / _REPORT
-    told["jobs"] = _jobs(report, request.partition) if report.exists() else []
-    told |= {"state": state, "finished": utc_text()}
-    campaign.write(folder, told)
-    if not told["jobs"] and state == "complete" and (request.asked or not request.nodes):
+    jobs = _jobs(report, request.partition) if report.exists() else ()
+    campaign.write(folder, replace(started, jobs=jobs, state=state, finished=utc_text()))
+    if not jobs and state == "complete" and (request.usable or not request.nodes):
         raise SetupError(
             "ReFrame ran no job: its message is above",
             where=work / "reframe.log",
@@ -141,44 +140,40 @@ def run(request: Request, folder: Path, told: dict[str, Any], quiet: bool = Fals
         )
 
 
-def _jobs(report: Path, partition: Partition) -> list[dict[str, Any]]:
+def _jobs(report: Path, partition: Partition) -> tuple[Job, ...]:
     cases = parse_json(read_file(report))["runs"][-1]["testcases"]
-    failed = any(case.get("result") != "pass" for case in cases)
-    unusable = _unusable(partition) if failed else {}
-    return [_job(case, partition, unusable) for case in cases]
+    nodes: list[Node] = []
+    if any(case.get("result") != "pass" for case in cases):
+        try:
+            nodes = nodes_of(partition.scheduler, partition.access)
+        except SetupError:
+            # The scheduler does not report its nodes.
+            nodes = []
+    unusable = {node.name: node for node in nodes if not node.usable}
+    return tuple(_job(case, partition, unusable) for case in cases)
 
 
-def _unusable(partition: Partition) -> dict[str, Node]:
-    """The nodes that are not usable now, as far as the scheduler tells."""
-    try:
-        return {
-            node.name: node for node in nodes_of(partition.scheduler, partition.access) if not node.usable
-        }
-    except SetupError:
-        return {}
-
-
-def _job(case: Mapping[str, Any], partition: Partition, unusable: Mapping[str, Node]) -> dict[str, Any]:
+def _job(case: Mapping[str, Any], partition: Partition, unusable: Mapping[str, Node]) -> Job:
     number, name = case.get("jobid"), case.get("node") or campaign.ANY
-    word = last_word(partition.scheduler, str(number)) if number else None
+    state = job_state(partition.scheduler, str(number)) if number else None
     node = unusable.get(name)
-    return {
-        "node": name,
-        "id": number,
-        "result": case.get("result"),
-        "phase": case.get("fail_phase"),
-        "reason": case.get("fail_reason"),
-        "said": None if case.get("result") == "pass" else _said(case),
-        "ran_on": list(case.get("job_nodelist") or []),
-        "scheduler_state": word.state if word else None,
-        "scheduler_reason": word.reason if word else None,
-        "restarts": word.restarts if word else None,
-        "node_state": node.state if node else None,
-        "node_reason": node.reason if node else None,
-    }
+    return Job(
+        node=name,
+        id=number,
+        result=case.get("result"),
+        phase=case.get("fail_phase"),
+        reason=case.get("fail_reason"),
+        said=None if case.get("result") == "pass" else _error(case),
+        ran_on=tuple(case.get("job_nodelist") or ()),
+        scheduler_state=state.state if state else None,
+        scheduler_reason=state.reason if state else None,
+        restarts=state.restarts if state else None,
+        node_state=node.state if node else None,
+        node_reason=node.reason if node else None,
+    )
 
 
-def _said(case: Mapping[str, Any]) -> str | None:
+def _error(case: Mapping[str, Any]) -> str | None:
     """The error that the job's own output ends in, None without one."""
     file = Path(case.get("stagedir") or "") / (case.get("job_stderr") or "")
     try:

@@ -1,4 +1,4 @@
-"""What a comparison on many nodes tells: who is missing, who measures otherwise, who is set otherwise."""
+"""What a comparison on many nodes finds: nodes that are missing, deviate or have other settings."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.node_differences import Difference, differences, host_facts
 from pagewise.analysis.nodes import Away, Measured, Population, Quantity, away, measured, population
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.series import run_seconds
+from pagewise.analysis.rows import Row
+from pagewise.analysis.series import by_cell, run_seconds, valid_records
 from pagewise.analysis.statistics import FEWEST_ROUNDS
-from pagewise.analysis.validity import invalid_reason
-from pagewise.cluster.campaign import NodeOutcome, outcomes
+from pagewise.cluster.campaign import Campaign, NodeOutcome, outcomes
 from pagewise.core.errors import FormatError
 from pagewise.core.host import Host
-from pagewise.core.plan import key_of
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.core.structure import structured
@@ -28,7 +26,7 @@ _NORMAL_95 = 1.96
 
 @dataclass(frozen=True)
 class Invalid:
-    """A configuration that is invalid on a node, and on fewer than half of the others."""
+    """A configuration that is excluded on a node, and on fewer than half of all."""
 
     node: str
     kernel: str
@@ -38,10 +36,10 @@ class Invalid:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that was found. `measured` has the quantities by node; `nodes` what became of each."""
+    """The findings on all nodes: `quantities` by node, and the outcome of each of the `nodes`."""
 
     folder: Path
-    told: Mapping[str, Any]
+    campaign: Campaign
     nodes: tuple[NodeOutcome, ...]
     quantities: Mapping[Quantity, Mapping[str, Measured]]
     populations: tuple[Population, ...]
@@ -57,23 +55,23 @@ class Findings:
 
     @property
     def suspects(self) -> list[str]:
-        """The nodes that measure otherwise or have something invalid alone, in order."""
-        found = {one.node for one in self.away} | {one.node for one in self.invalid}
-        return [node.name for node in self.nodes if node.name in found]
+        """The nodes that deviate or exclude what others rank, in order."""
+        names = {item.node for item in self.away} | {item.node for item in self.invalid}
+        return [node.name for node in self.nodes if node.name in names]
 
 
-def find(folder: Path, told: Mapping[str, Any], at_least: float) -> Findings:
-    """Reads the results of all nodes and compares them. A node's bad result is told, not raised."""
-    found = outcomes(folder, told)
+def find(folder: Path, campaign: Campaign, at_least: float) -> Findings:
+    """Reads the results of all nodes and compares them. An unreadable result is reported, not raised."""
+    nodes = outcomes(folder, campaign)
     results: dict[str, Result] = {}
     unreadable: dict[str, str] = {}
-    for node in found:
+    for node in nodes:
         if node.attempt is not None:
             try:
                 results[node.name] = node.attempt.read()
             except FormatError as fault:
                 unreadable[node.name] = fault.what
-    kernels = {name: analyse_result(one) for name, one in results.items()}
+    kernels = {name: analyse_result(result) for name, result in results.items()}
     by_quantity: dict[Quantity, dict[str, Measured]] = {}
     for name, result in results.items():
         for quantity, value in quantities(kernels[name], result.records).items():
@@ -81,8 +79,8 @@ def find(folder: Path, told: Mapping[str, Any], at_least: float) -> Findings:
     facts = {name: host_facts(structured(Host, result.manifest["host"])) for name, result in results.items()}
     return Findings(
         folder,
-        told,
-        tuple(found),
+        campaign,
+        tuple(nodes),
         by_quantity,
         tuple(population(quantity, by_node) for quantity, by_node in sorted(by_quantity.items())),
         tuple(away(by_quantity, at_least)),
@@ -93,25 +91,24 @@ def find(folder: Path, told: Mapping[str, Any], at_least: float) -> Findings:
 
 
 def quantities(kernels: Sequence[KernelResult], records: Sequence[Record]) -> dict[Quantity, Measured]:
-    """The times of all configurations that may be ranked, of 3 runs at least, and their ratios."""
-    seconds: dict[tuple[str, str, str | None, str | None], list[float]] = {}
-    for record in records:
-        run = record.run
-        if run is not None and run.series in ("compare", "aa") and invalid_reason(record) is None:
-            key = (record.of_kernel, *key_of(run))
-            seconds.setdefault(key, []).append(run_seconds(record))
-    found: dict[Quantity, Measured] = {}
-    for one in kernels:
-        for row in (row for group in one.groups for row in group.ranked):
-            name = f"{row.cell.compiler}/{row.cell.measured.label}"
-            key = (one.kernel.name, *row.cell.key)
-            mine = seconds[key]
-            if len(mine) < FEWEST_ROUNDS:
-                continue
-            found[Quantity(one.kernel.name, name, "time")] = measured(mine)
-            if row.time_ratio is not None:
-                found[Quantity(one.kernel.name, name, "time_ratio")] = _of_ratio(row.time_ratio)
-    return found
+    """The times of all configurations that may be ranked, of at least 3 runs, and their ratios."""
+    records_of, values = by_cell(records), dict[Quantity, Measured]()
+    for result in kernels:
+        for row in (row for group in result.groups for row in group.ranked):
+            runs = [
+                records_of.get((result.kernel.name, row.cell.key, name), []) for name in ("compare", "aa")
+            ]
+            seconds = [run_seconds(record) for series in runs for record in valid_records(series)]
+            if len(seconds) >= FEWEST_ROUNDS:
+                name = _name(row)
+                values[Quantity(result.kernel.name, name, "time")] = measured(seconds)
+                if row.time_ratio is not None:
+                    values[Quantity(result.kernel.name, name, "time_ratio")] = _of_ratio(row.time_ratio)
+    return values
+
+
+def _name(row: Row) -> str:
+    return f"{row.cell.compiler}/{row.cell.measured.label}"
 
 
 def _of_ratio(ratio: Ratio) -> Measured:
@@ -123,11 +120,10 @@ def _of_ratio(ratio: Ratio) -> Measured:
 def _invalid(kernels: Mapping[str, Sequence[KernelResult]]) -> list[Invalid]:
     reasons: dict[tuple[str, str], dict[str, str]] = {}
     for node, results in kernels.items():
-        for one in results:
-            # What was not measured at all is told of the node.
-            for row in (row for group in one.groups for row in group.unranked if row.runs):
-                key = (one.kernel.name, f"{row.cell.compiler}/{row.cell.measured.label}")
-                reasons.setdefault(key, {})[node] = row.invalid or "invalid"
+        for result in results:
+            # Configurations without any run are reported as missing on the node.
+            for row in (row for group in result.groups for row in group.unranked if row.runs):
+                reasons.setdefault((result.kernel.name, _name(row)), {})[node] = row.invalid or "invalid"
     return [
         Invalid(node, *key, reason)
         for key, by_node in sorted(reasons.items())

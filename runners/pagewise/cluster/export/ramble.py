@@ -29,13 +29,13 @@ from pagewise.stack.catalog import Entry
 
 _NUMBER = r"(?P<value>-?[0-9.]+(?:[eE][-+]?[0-9]+)?)"
 _RECORD = f"{{experiment_run_dir}}/{RECORDS}"
-# What `pagewise results show` says of the record: by the rules that comparisons are judged by.
+# The output of `pagewise results show` on the record: by the rules of comparisons.
 _CHECKED = "{experiment_run_dir}/checked.json"
-# What the record tells of every kernel, besides its own metrics (schema/record-1.json).
+# What the record contains for every kernel, in addition to its metrics (schema/record-1.json).
 _COMMON = (
     ("huge_coverage", "", "share of the arrays on huge pages"),
     ("page_size_observed_bytes", "B", "page size observed"),
-    ("populate", "s", "time of the first touch"),
+    ("populate", "s", "first-touch time"),
 )
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -45,8 +45,8 @@ _TEMPLATES = Path(__file__).parent / "templates"
 class Chosen:
     """What is exported: kernels, configurations and their module tree.
 
-    `init` starts Lmod in a job, `pagewise` is the program that checks records there, `runs` is how often an
-    experiment is repeated.
+    `init` starts Lmod in a job, `pagewise` is the program that checks records there, `runs` is the number of
+    runs of an experiment.
     """
 
     kernels: Sequence[Kernel]
@@ -61,7 +61,7 @@ class Chosen:
 def write_ramble(folder: Path, chosen: Chosen) -> list[Path]:
     """Writes applications for the kernels and a workspace with their distinct configurations; the files.
 
-    Raises SelectionError where the folder is not empty, RefusedError when the disk refuses.
+    Raises SelectionError if the folder is not empty, RefusedError if it cannot be written.
     """
     if folder.exists() and any(folder.iterdir()):
         raise SelectionError("this folder is not empty", where=folder, remedy="name a new one")
@@ -87,7 +87,7 @@ def name_of(kernel: Kernel) -> str:
 
 
 def application(kernel: Kernel) -> str:
-    """The source of a kernel's application: how it is run, its figures of merit, when it succeeded."""
+    """The source of a kernel's application: its command, figures of merit and success criteria."""
     figures = [(metric.field, metric.unit, metric.label) for metric in kernel.metrics]
     return _template("application.py.jinja").render(
         kernel=kernel,
@@ -105,28 +105,27 @@ def application(kernel: Kernel) -> str:
 
 
 def workspace(chosen: Chosen) -> dict[str, Any]:
-    """The content of ramble.yaml: an experiment for each kernel and configuration that it can tell apart."""
+    """The content of ramble.yaml: an experiment for each kernel and each of its distinct configurations."""
     applications = {}
     for kernel in chosen.kernels:
-        brought = [entry.configuration for entry in chosen.entries if kernel.name in entry.kernels]
-        cells = subject(kernel, brought, BASELINE).cells
-        if not cells:
-            continue
-        experiments = {}
-        for cell in cells:
-            one = cell.measured
-            experiments[re.sub(r"[^A-Za-z0-9_.-]", "_", f"{one.compiler}_{one.label}")] = {
+        provided = [entry.configuration for entry in chosen.entries if kernel.name in entry.kernels]
+        measured = [cell.measured for cell in subject(kernel, provided, BASELINE).cells]
+        experiments = {
+            re.sub(r"[^A-Za-z0-9_.-]", "_", f"{configuration.compiler}_{configuration.label}"): {
                 "n_repeats": str(chosen.runs),
                 "variables": {
-                    "configuration": one.module,
-                    "build_hash": one.hash,
-                    "hugepages": one.hugepages,
-                    "prefetch": one.prefetch,
-                    "stores": one.stores,
-                    "compiler_used": one.compiler,
+                    "configuration": configuration.module,
+                    "build_hash": configuration.hash,
+                    "hugepages": configuration.hugepages,
+                    "prefetch": configuration.prefetch,
+                    "stores": configuration.stores,
+                    "compiler_used": configuration.compiler,
                 },
             }
-        applications[name_of(kernel)] = {"workloads": {"compare": {"experiments": experiments}}}
+            for configuration in measured
+        }
+        if experiments:
+            applications[name_of(kernel)] = {"workloads": {"compare": {"experiments": experiments}}}
     return {
         "ramble": {
             "variables": {
@@ -158,5 +157,5 @@ def _template(name: str) -> jinja2.Template:
 
 
 def _yaml(data: Any) -> str:
-    # Through JSON: without anchors and the types of Python.
+    # Through JSON, to avoid anchors and Python types.
     return yaml.safe_dump(json.loads(json.dumps(data)), sort_keys=False, width=110)

@@ -1,10 +1,10 @@
-"""A comparison as a ReFrame test: whole on one node, so that what is compared ran side by side.
+"""A comparison as a ReFrame test: all of it runs on one node, so that it can be compared.
 
     tests=runners/pagewise/cluster/reframe_tests
     reframe -C $tests/settings.py -C envs/sites/<site>/reframe.yaml -c $tests -r
 
-`-n 'comparison%env=quick'` chooses an environment, `-S options='--rounds 7'` gives options of `pagewise
-compare`, `-P node:n1,n2` runs it on each of these nodes, as does ReFrame's own `--distribute` with Slurm.
+`-n 'comparison%env=quick'` chooses an environment, `-S options='--rounds 7'` sets options of `pagewise
+compare`, `-P node:n1,n2` runs it on each of these nodes, as does ReFrame's `--distribute` with Slurm.
 """
 
 import os
@@ -27,8 +27,8 @@ if str(RUNNERS) not in sys.path:
     sys.path.append(str(RUNNERS))
 os.environ.setdefault("PAGEWISE_ROOT", str(RUNNERS.parent))
 
-from pagewise.cluster.attempts import figures, newest  # noqa: E402  (the path comes first)
-from pagewise.cluster.pinning import pin  # noqa: E402
+from pagewise.cluster.campaign import newest, seconds_by_configuration  # noqa: E402  (the path comes first)
+from pagewise.cluster.schedulers import pin  # noqa: E402
 from pagewise.stack.paths import built_environments  # noqa: E402
 
 _INHERITED = ("PAGEWISE_ROOT", "PAGEWISE_MODULES")
@@ -36,14 +36,14 @@ _INHERITED = ("PAGEWISE_ROOT", "PAGEWISE_MODULES")
 
 @rfm.simple_test
 class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801
-    """`pagewise compare` of an environment's configurations, on one node. The class's name is the test's."""
+    """`pagewise compare` of an environment's configurations on one node; the class's name is the test's."""
 
     env = parameter(["default"] if os.environ.get("PAGEWISE_MODULES") else built_environments())
     node = variable(str, value="", loggable=True)
     options = variable(str, value="")
     results = variable(str, value="")
 
-    descr = "pagewise compare, whole on one node"
+    descr = "pagewise compare on one node"
     valid_systems = ["*"]  # noqa: RUF012  (ReFrame's own variables, copied for each test)
     valid_prog_environs = ["builtin"]  # noqa: RUF012
     sourcesdir = None
@@ -54,7 +54,7 @@ class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801
 
     @run_after("setup")
     def choose_node(self) -> None:
-        """Which node: the one told, the one that ReFrame distributes to, or the scheduler's choice."""
+        """The node: `node`, else the one that ReFrame distributes to, else the scheduler's choice."""
         distributed = getattr(self, ".nid", [""])
         self.node = self.node or distributed[0]
         if self.node:
@@ -62,11 +62,11 @@ class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801
 
     @run_before("run")
     def set_command(self) -> None:
-        """The command, with the Python and the checkout of this process: nodes share the file system."""
+        """The command, with this process's Python and checkout: nodes share the file system."""
         root = Path(self.results or "results/nodes").absolute()
         self.folder = root / (self.node or "any")
-        told = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        self.env_vars |= told | {"COLUMNS": "120"}
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        self.env_vars |= inherited | {"COLUMNS": "120"}
         self.executable = sys.executable
         chosen = [] if "--modules" in self.options else ["--env", self.env]
         self.executable_opts = [
@@ -81,15 +81,15 @@ class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801
 
     @sanity_function
     def is_complete(self) -> object:
-        """Whether the comparison came to its end; rows that are invalid are for the report to tell."""
+        """Whether the comparison was completed; the report lists excluded rows."""
         attempt = newest(self.folder)
         state = "no result" if attempt is None else attempt.state
-        return sn.assert_eq(state, "complete", f"the comparison did not come to its end: {state}")
+        return sn.assert_eq(state, "complete", f"the comparison was not completed: {state}")
 
     @run_before("performance")
     def name_figures(self) -> None:
-        """The median time of a pass of each configuration, for ReFrame's own log and references."""
+        """The median time per pass of each configuration, for ReFrame's log and references."""
         self.perf_variables = {
             name: sn.make_performance_function(sn.defer(seconds), "s")
-            for name, seconds in figures(newest(self.folder)).items()
+            for name, seconds in seconds_by_configuration(newest(self.folder)).items()
         }

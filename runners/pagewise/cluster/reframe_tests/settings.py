@@ -1,6 +1,6 @@
-"""ReFrame's settings whatever the site: what it keeps, and where. A site's own file comes after it.
+"""ReFrame's settings for all sites: what it keeps, and where. A site's own file is read after it.
 
-All that ReFrame writes goes into results/reframe of this checkout, or where PAGEWISE_CLUSTER_WORK says.
+ReFrame writes to results/reframe of this checkout, or to PAGEWISE_CLUSTER_WORK.
 """
 
 import os
@@ -13,7 +13,7 @@ site_configuration = {
     "general": [
         {
             "report_file": str(_work / "run-report.json"),
-            # A batch script may say more than one line about why it failed.
+            # A batch script may print several lines about why it failed.
             "failure_inspect_lines": 20,
         }
     ],

@@ -37,16 +37,16 @@ _READING = (
 
 def view(found: Findings) -> Report:
     """The report, also of a comparison that still runs."""
-    about = found.told
+    about = found.campaign
     headline = _headline(found)
     return Report(
-        f"pagewise cluster: {about['name']} on {about['system']}:{about['partition']}",
+        f"pagewise cluster: {about.name} on {about.system}:{about.partition}",
         headline,
         (*_sections(found), *_all(found)),
         (),
         (
-            ("Command", " ".join(about["command"])),
-            ("Measured", f"{about['created']} to {about['finished'] or 'now'}"),
+            ("Command", " ".join(about.command)),
+            ("Measured", f"{about.created} to {about.finished or 'now'}"),
         ),
         (),
         _READING,

@@ -113,6 +113,11 @@ def value_of(item: Any, getter: Getter) -> Any:
     return item
 
 
+def record_of(fields: Mapping[str, Getter], item: Any) -> dict[str, Value]:
+    """The values of an object by the names of their getters."""
+    return {name: value_of(item, getter) for name, getter in fields.items()}
+
+
 @dataclass(frozen=True)
 class Column:
     """A column: `name` in CSV files; `title` and `unit` as its head, `above` over neighbours with the same.
@@ -178,9 +183,9 @@ class Table:
         return cls.of("", [Column(name, get=get) for name, get in fields.items()], items)
 
     @classmethod
-    def of_records(cls, records: Sequence[Mapping[str, Value]]) -> Table:
-        """A table for programs with all names of these records, None where a record has no value."""
-        names = dict.fromkeys(name for record in records for name in record)
+    def of_records(cls, records: Sequence[Mapping[str, Value]], names: Iterable[str] | None = None) -> Table:
+        """A table for programs: these columns, or all that the records have; None for a missing value."""
+        names = tuple(names or dict.fromkeys(name for record in records for name in record))
         return cls("", tuple(map(Column, names)), tuple(tuple(map(one.get, names)) for one in records))
 
     def records(self) -> Iterator[dict[str, Value]]:
@@ -335,8 +340,3 @@ def figures(blocks: Sequence[Block]) -> Iterator[Figure]:
             yield block
         elif isinstance(block, Section):
             yield from figures(block.blocks)
-
-
-def data_table(names: Sequence[str], rows: Sequence[Mapping[str, Value]]) -> Table:
-    """A table for programs: columns by name, None where a row has no value."""
-    return Table("", tuple(map(Column, names)), tuple(tuple(row.get(name) for name in names) for row in rows))

@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 
 from pagewise.analysis.node_differences import Difference
-from pagewise.analysis.nodes import FEWEST_NODES, Away, Population
+from pagewise.analysis.nodes import FEWEST_NODES, Away, Population, Quantity
 from pagewise.cluster.findings import Findings
 from pagewise.cluster.schedulers import fold
 from pagewise.core.units import count_text, percent_text, seconds_text
-from pagewise.report.model import Column, Report, Section, Table, Text, Value, data_table
+from pagewise.report.model import Column, Getter, Report, Section, Table, Text, Value
 
+_COLUMNS = (
+    Column("kernel", merged=True, get="quantity.kernel"),
+    Column("configuration", merged=True, get="quantity.configuration"),
+    Column("quantity", get=lambda one: "time per pass" if one.quantity.kind == "time" else "time ratio"),
+    Column("nodes", kind="integer"),
+    Column("median", get=lambda one: _value_text(one.quantity, one.usual)),
+    Column("spread", kind="percent", get=lambda one: math.expm1(one.spread)),
+)
 _FIELDS = (
     *("node", "state", "kernel", "configuration", "kind", "value", "error", "usual", "factor", "p", "away"),
 )
-_COLUMNS = (
-    Column("kernel", merged=True),
-    Column("configuration", merged=True),
-    Column("quantity"),
-    Column("nodes", kind="integer"),
-    Column("median"),
-    Column("spread", kind="percent"),
-)
+_NODE: Mapping[str, Getter] = {
+    **{name: name for name in ("name", "state", "why", "attempts", "job")},
+    "result": "attempt.folder",
+}
+_QUANTITY: Mapping[str, Getter] = {name: f"quantity.{name}" for name in ("kernel", "configuration", "kind")}
+_AWAY: Mapping[str, Getter] = {
+    **_QUANTITY,
+    **{name: name for name in ("node", "value", "usual", "factor", "score", "p")},
+}
+_POPULATION: Mapping[str, Getter] = {**_QUANTITY, **{name: name for name in ("nodes", "usual", "spread")}}
 # What a factor above and below 1 is called.
 _WORDS = {"time": ("slower", "faster", "times"), "time_ratio": ("higher", "lower", "time ratios")}
 _READING = (
@@ -50,7 +60,7 @@ def view(found: Findings) -> Report:
         ),
         (),
         _READING,
-        {"nodes.csv": data_table(_FIELDS, list(_rows(found)))},
+        {"nodes.csv": Table.of_records(list(_rows(found)), _FIELDS)},
         _data(found, headline),
         bool(found.missing),
     )
@@ -117,9 +127,13 @@ def _away(found: Findings) -> Iterator[tuple[str, str]]:
 
 
 def _most(one: Away) -> str:
-    text = seconds_text if one.quantity.kind == "time" else "{:.3f}".format
     where = f"{one.quantity.kernel} {one.quantity.configuration}"
-    return f"most in {where}: {text(one.value)} where others have {text(one.usual)} (p {one.p:.1g})"
+    value, usual = _value_text(one.quantity, one.value), _value_text(one.quantity, one.usual)
+    return f"most in {where}: {value} where others have {usual} (p {one.p:.1g})"
+
+
+def _value_text(quantity: Quantity, value: float) -> str:
+    return seconds_text(value) if quantity.kind == "time" else f"{value:.3f}"
 
 
 def _difference(one: Difference) -> str:
@@ -128,69 +142,43 @@ def _difference(one: Difference) -> str:
 
 
 def _all(found: Findings) -> Iterator[Section]:
-    rows = tuple(
-        (
-            *(one.quantity.kernel, one.quantity.configuration),
-            *("time per pass" if one.quantity.kind == "time" else "time ratio", one.nodes),
-            seconds_text(one.usual) if one.quantity.kind == "time" else f"{one.usual:.3f}",
-            math.expm1(one.spread),
-        )
-        for one in found.populations
-    )
-    if rows:
-        yield Section("All nodes", (Table("Median and spread over the nodes", _COLUMNS, rows),))
+    if found.populations:
+        table = Table.of("Median and spread over the nodes", _COLUMNS, found.populations)
+        yield Section("All nodes", (table,))
 
 
 def _rows(found: Findings) -> Iterator[dict[str, Value]]:
+    """A row per node and quantity; of a node without any, its name and state alone."""
     away = {(one.node, one.quantity): one for one in found.away}
     usual = {one.quantity: one.usual for one in found.populations}
     for node in found.nodes:
-        mine = [
-            (one, by_node[node.name])
-            for one, by_node in sorted(found.quantities.items())
-            if node.name in by_node
-        ]
-        if not mine:
-            yield {"node": node.name, "state": node.state}
-        for quantity, measured in mine:
-            one = away.get((node.name, quantity))
+        row: dict[str, Value] = {"node": node.name, "state": node.state}
+        quantities = [one for one in sorted(found.quantities) if node.name in found.quantities[one]]
+        if not quantities:
+            yield row
+        for quantity in quantities:
+            measured, differing = found.quantities[quantity][node.name], away.get((node.name, quantity))
             yield {
-                "node": node.name,
-                "state": node.state,
+                **row,
                 **asdict(quantity),
-                "value": measured.value,
-                "error": measured.error,
+                **asdict(measured),
                 "usual": usual[quantity],
                 "factor": measured.value / usual[quantity],
-                "p": None if one is None else one.p,
-                "away": one is not None,
+                "p": None if differing is None else differing.p,
+                "away": differing is not None,
             }
 
 
 def _data(found: Findings, headline: str) -> dict[str, object]:
     """Schema pagewise.cluster-report/1."""
-    away = [asdict(one) for one in found.away]
     return {
         "schema": "pagewise.cluster-report/1",
         "folder": found.folder,
         "verdict": headline,
-        "nodes": [
-            {
-                "name": node.name,
-                "state": node.state,
-                "why": node.why,
-                "attempts": node.attempts,
-                "job": node.job,
-                "result": None if node.attempt is None else node.attempt.folder,
-            }
-            for node in found.nodes
-        ],
-        "away": [{**one.pop("quantity"), **one} for one in away],
+        "nodes": Table.of_fields(_NODE, found.nodes),
+        "away": Table.of_fields(_AWAY, found.away),
         "invalid": found.invalid,
         "differences": found.differences,
-        "quantities": [
-            {**asdict(one.quantity), "nodes": one.nodes, "usual": one.usual, "spread": one.spread}
-            for one in found.populations
-        ],
+        "quantities": Table.of_fields(_POPULATION, found.populations),
         "unreadable": found.unreadable,
     }

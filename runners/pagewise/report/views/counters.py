@@ -16,15 +16,14 @@ from pagewise.report.model import (
     Block,
     Cell,
     Column,
+    Kind,
     Report,
     Section,
     Table,
     Text,
     Value,
-    Values,
-    data_table,
     quotient_text,
-    value_of,
+    record_of,
 )
 from pagewise.report.views import session
 from pagewise.report.views.data import verdict_fields
@@ -64,25 +63,26 @@ class Counted:
 def view(result: Result) -> Report:
     """The report of a result of counting. Raises FormatError when its event file is not valid."""
     found = counted(result)
-    notes = _notes(found)
-    values, ratios = _union(_value_rows(found)), _union(_ratio_rows(found))
+    notes, sections = _notes(found), [_section(found, one) for one in found.kernels]
+    rows = {"counts.csv": _raw_rows, "counters.csv": _value_rows, "ratios.csv": _ratio_rows}
+    tables = {name: Table.of_records(list(get(found))) for name, get in rows.items()}
     return Report(
         session.title(result.manifest),
         _headline(found),
-        (*map(_section, _tables(found)), _events(found), *session.sections(result.manifest)),
+        (*sections, _events(found), *session.sections(result.manifest)),
         (),
         tuple(session.facts(result.manifest)),
         tuple(notes),
         _READING,
-        {"counts.csv": _union(_raw_rows(found)), "counters.csv": values, "ratios.csv": ratios},
+        tables,
         {
             "schema": "pagewise.counts/1",
             **session.data(result),
             "events": found.file.name,
             "groups": result.manifest["counters"]["groups"],
             "notes": notes,
-            "values": values,
-            "ratios": ratios,
+            "values": tables["counters.csv"],
+            "ratios": tables["ratios.csv"],
             "not_counted": [
                 {**_who(one.kernel, cell), "code": cell.code, "reason": cell.invalid, "remedy": cell.remedy}
                 for one in found.kernels
@@ -97,59 +97,55 @@ def view(result: Result) -> Report:
 def counted(result: Result) -> Counted:
     """Analyses a result of counting. Raises FormatError when its event file is not valid."""
     manifest = result.manifest
-    wanted = manifest["counters"]
-    file = EventFile.from_dict(wanted["events"], result.folder / MANIFEST)
+    request = manifest["counters"]
+    file = EventFile.from_dict(request["events"], result.folder / MANIFEST)
     kernels = count(
         result.subjects,
         result.records,
         file,
-        wanted["groups"],
-        region=wanted["region"],
+        request["groups"],
+        region=request["region"],
         seed=manifest["seed"],
         excluding=excluding(result),
     )
     published = []
-    if "published_events" in wanted:
-        theirs = EventFile.from_dict(wanted["published_events"], result.folder / MANIFEST)
+    if "published_events" in request:
+        theirs = EventFile.from_dict(request["published_events"], result.folder / MANIFEST)
         published = [(one, theirs) for one in read_published() if one.events == theirs.name]
     return Counted(result, file, kernels, published)
 
 
 def _headline(found: Counted) -> str:
     """The count that huge pages lower most, of those with a verdict, and what the time does."""
-    lowest: tuple[float, str] | None = None
+    lowered = []
     for one in found.kernels:
-        counts = {quantity.name: quantity.title for quantity in one.quantities if quantity.kind == "count"}
+        titles = {quantity.name: quantity.title for quantity in one.quantities if quantity.kind == "count"}
         for column in one.by_pages:
-            for name, verdict in column.verdicts.items():
-                ratio = verdict.ratio
-                if name not in counts or ratio is None or verdict.change != "lower":
-                    continue
-                time = column.ratios.get(TIME)
-                text = (
-                    f"Huge pages lower {counts[name]} most, to {quotient_text(ratio)} of the count without"
-                    + ("" if time is None else f"; time ratio {quotient_text(time)}")
-                    + f" ({one.kernel.title}, {column.cell.compiler}, {column.cell.measured.hugepages})."
-                )
-                lowest = min(filter(None, (lowest, (ratio.median, text))))
-    return "Huge pages lower no count of events significantly." if lowest is None else lowest[1]
+            where = f"{one.kernel.title}, {column.cell.compiler}, {column.cell.measured.hugepages}"
+            time = column.ratios.get(TIME)
+            of_time = "" if time is None else f"; time ratio {quotient_text(time)}"
+            for name, ratio in column.ratios.items():
+                if name in titles and column.verdicts[name].change == "lower":
+                    text = f"{titles[name]} most, to {quotient_text(ratio)} of the count without"
+                    lowered.append((ratio.median, f"Huge pages lower {text}{of_time} ({where})."))
+    return min(lowered)[1] if lowered else "Huge pages lower no count of events significantly."
 
 
 def _notes(found: Counted) -> list[str]:
     """Which events were counted and why, what is missing, how well the runs agree."""
-    wanted = found.result.manifest["counters"]
+    request = found.result.manifest["counters"]
     lines = [f"No counts: {found.result.altered}."] if found.result.altered else []
-    lines.append(f"Counted: {found.file.title}; {wanted['reason']}.")
-    if wanted["remedy"]:
-        lines.append(f"For more events: {wanted['remedy']}.")
+    lines.append(f"Counted: {found.file.title}; {request['reason']}.")
+    if request["remedy"]:
+        lines.append(f"For more events: {request['remedy']}.")
     if found.file.is_software:
         lines.append(
             "These are events of the kernel; TLB and cache misses need hardware counters. pagewise doctor "
             "lists what is available."
         )
-    if wanted["region"]:
-        lines.append(f"Counted in the region {wanted['region']} only.")
-    if wanted["multiplexed"]:
+    if request["region"]:
+        lines.append(f"Counted in the region {request['region']} only.")
+    if request["multiplexed"]:
         lines.append("Multiplexed: each count is estimated from its share of the time.")
     lines += session.notes(found.result)
     for one in found.kernels:
@@ -179,29 +175,37 @@ def _kernel_notes(one: KernelCounts) -> Iterator[str]:
         yield f"{one.kernel.title}: the runs of a round agree in cycles within {percent_text(max(spreads))}."
 
 
-def _section(pair: tuple[KernelCounts, list[tuple[Table, bool]]]) -> Section:
+def _section(found: Counted, one: KernelCounts) -> Section:
     """A kernel's tables; those of published values alone are for the files."""
-    one, tables = pair
-    blocks: list[Block] = [Text(one.kernel.summary, style="dim")]
-    blocks += [table for table, published in tables if not published]
-    theirs = tuple(table for table, published in tables if published)
+    title, kernel = one.kernel.title, one.kernel
+    ours: dict[str, list[Column]] = {}
+    theirs: dict[str, list[Column]] = {}
+    cells = [cell for cell in one.cells if cell.rounds]
+    for cell in cells:
+        values = {quantity.name: cell.value(quantity.name) for quantity in one.quantities}
+        column = _column("", label(kernel, cell.cell.measured), values, "count")
+        ours.setdefault(cell.cell.compiler, []).append(column)
+    for other in found.of("columns", kernel) if cells else ():
+        column = _column("", other.policy, other.values, "count")
+        theirs.setdefault(f"{other.who}, published", []).append(column)
+    tables = [
+        *_ratios(one, _by_pages_title(one), one.by_pages, found.of("by_pages", kernel)),
+        *_ratios(one, "Compiler : compiler, by pages", one.by_compiler, found.of("by_compiler", kernel)),
+        *_values(one, ours),
+    ]
+    blocks: list[Block] = [Text(kernel.summary, style="dim"), *tables]
     if theirs:
-        blocks.append(Section(f"{one.kernel.title}: published values", theirs, only="files", folded=True))
-    if not tables:
+        published = tuple(_values(one, theirs))
+        blocks.append(Section(f"{title}: published values", published, only="files", folded=True))
+    elif not tables:
         blocks.append(Text("Nothing was counted.", style="note"))
-    return Section(one.kernel.title, tuple(blocks), f"kernel-{one.kernel.name}")
+    return Section(title, tuple(blocks), f"kernel-{kernel.name}")
 
 
-def _tables(found: Counted) -> Iterator[tuple[KernelCounts, list[tuple[Table, bool]]]]:
-    """The tables of each kernel, and whether all of their values are published ones."""
-    for one in found.kernels:
-        ratios = [
-            _ratios(one, _by_pages_title(one), one.by_pages, found.of("by_pages", one.kernel)),
-            _ratios(
-                one, "Compiler : compiler, by pages", one.by_compiler, found.of("by_compiler", one.kernel)
-            ),
-        ]
-        yield one, [(table, False) for table in ratios if table is not None] + list(_values(found, one))
+def _column(above: str, name: str, values: Mapping[str, Value | Cell], kind: Kind = "quotient") -> Column:
+    """A column of `Quantity`s: the values by their names."""
+    full = f"{above} {name}".strip()
+    return Column(full, name, kind, above=above, get=lambda quantity: values.get(quantity.name, Cell(None)))
 
 
 def _by_pages_title(one: KernelCounts) -> str:
@@ -211,87 +215,65 @@ def _by_pages_title(one: KernelCounts) -> str:
 
 def _ratios(
     one: KernelCounts, title: str, compared: Sequence[Compared], published: Sequence[PublishedColumn]
-) -> Table | None:
-    if not compared:
-        return None
-    heads = [Column("quantity", wrap=True)]
+) -> Iterator[Table]:
+    columns = [Column("quantity", wrap=True, get="title")]
     for column in compared:
         above = column.cell.compiler + (f" : {column.other.compiler}" if column.by_compiler else "")
-        heads.append(_head(above, label(one.kernel, column.cell.measured)))
-    heads += [_head(f"{column.who}, published", column.policy) for column in published]
-    rows: list[Values] = []
-    for quantity in one.quantities:
-        verdicts = [column.verdicts.get(quantity.name) for column in compared]
-        if any(one is not None and one.ratio is not None for one in verdicts):
-            ours = (
-                Cell(None if one is None else one.ratio, "strong" if one and one.reason is None else "")
-                for one in verdicts
-            )
-            theirs = (Cell(column.values.get(quantity.name), "reference") for column in published)
-            rows.append((quantity.title, *ours, *theirs))
-    return Table(title, tuple(heads), tuple(rows))
+        ratios = {
+            name: Cell(verdict.ratio, "strong" if verdict.reason is None else "")
+            for name, verdict in column.verdicts.items()
+        }
+        columns.append(_column(above, label(one.kernel, column.cell.measured), ratios))
+    for theirs in published:
+        values = {name: Cell(value, "reference") for name, value in theirs.values.items()}
+        columns.append(_column(f"{theirs.who}, published", theirs.policy, values))
+    if compared:
+        known = {name for column in compared for name in column.ratios}
+        yield Table.of(title, columns, [quantity for quantity in one.quantities if quantity.name in known])
 
 
-def _values(found: Counted, one: KernelCounts) -> Iterator[tuple[Table, bool]]:
-    """Counts and rates, a table for each compiler, then the published ones."""
-    cells = [cell for cell in one.cells if cell.rounds]
-    columns: dict[tuple[str, bool], list[tuple[str, Mapping[str, float | None]]]] = {}
-    for cell in cells:
-        values = {quantity.name: cell.value(quantity.name) for quantity in one.quantities}
-        name = label(one.kernel, cell.cell.measured)
-        columns.setdefault((cell.cell.compiler, False), []).append((name, values))
-    for column in found.of("columns", one.kernel) if cells else ():
-        columns.setdefault((f"{column.who}, published", True), []).append((column.policy, column.values))
-    for (who, published), several in columns.items():
-        heads = (
-            Column("quantity", wrap=True),
-            Column("unit"),
-            *(_head("", name, "count") for name, _ in several),
-        )
-        rows = tuple(
-            (quantity.title, quantity.unit, *(values.get(quantity.name) for _, values in several))
-            for quantity in one.quantities
-        )
-        yield Table(f"Counts and rates per pass, {who}", heads, rows), published
+def _values(one: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]) -> Iterator[Table]:
+    """Counts and rates, a table for each compiler."""
+    first = (Column("quantity", wrap=True, get="title"), Column("unit"))
+    for compiler, columns in by_compiler.items():
+        yield Table.of(f"Counts and rates per pass, {compiler}", (*first, *columns), one.quantities)
 
 
-def _head(above: str, name: str, kind: str = "quotient") -> Column:
-    return Column(f"{above} {name}".strip(), name, kind, above=above)  # type: ignore[arg-type]
+_EVENTS = (
+    Column("group", merged=True, get=lambda pair: pair[0].title),
+    Column("event", get=lambda pair: pair[1].name),
+    Column("native", "PAPI name", "code", get=lambda pair: pair[1].native),
+    Column("unit", get=lambda pair: pair[1].unit),
+    Column("description", wrap=True, get=lambda pair: pair[1].description),
+    Column("source", wrap=True, get=lambda pair: pair[1].source),
+)
+_RATES = (
+    Column("rate", get="title"),
+    Column("formula", kind="code", get="formula.text"),
+    Column("unit"),
+    Column("source", wrap=True),
+)
 
 
 def _events(found: Counted) -> Section:
-    wanted = found.result.manifest["counters"]
-    events = tuple(
-        (group.title, event.name, event.native, event.unit, event.description, event.source)
+    request = found.result.manifest["counters"]
+    events = [
+        (group, event)
         for group in found.file.groups
-        if wanted["multiplexed"] or group.name in wanted["groups"]
+        if request["multiplexed"] or group.name in request["groups"]
         for event in group.events
-    )
-    rates = tuple((one.title, one.formula.text, one.unit, one.source) for one in found.file.metrics)
-    columns = (
-        Column("group", merged=True),
-        Column("event"),
-        Column("native", "PAPI name", "code"),
-        Column("unit"),
-        Column("description", wrap=True),
-        Column("source", wrap=True),
-    )
-    formulas = (Column("rate"), Column("formula", kind="code"), Column("unit"), Column("source", wrap=True))
+    ]
+    by_group = Table.of("Events by group", _EVENTS, events)
+    rates = Table.of("Rates", _RATES, found.file.metrics)
     return Section(
         "Events",
         (
             Text(f"{found.file.title}. {found.file.source}"),
-            Section("Events counted together", (Table("Events by group", columns, events),), folded=True),
-            Section("Formulas of rates", (Table("Rates", formulas, rates),), folded=True),
+            Section("Events counted together", (by_group,), folded=True),
+            Section("Formulas of rates", (rates,), folded=True),
         ),
         only="page",
     )
-
-
-def _union(rows: Iterator[Mapping[str, Value]]) -> Table:
-    """A table with all names of its rows."""
-    several = list(rows)
-    return data_table(list(dict.fromkeys(name for row in several for name in row)), several)
 
 
 def _who(kernel: Kernel, cell: Counts) -> dict[str, Value]:
@@ -356,7 +338,7 @@ def _ratio_rows(found: Counted) -> Iterator[dict[str, Value]]:
                     **values_of(column.cell.measured),
                     "reference": other.compiler if column.by_compiler else other.hugepages,
                     "quantity": name,
-                    **{name: value_of({"verdict": verdict}, get) for name, get in _VERDICT.items()},
+                    **record_of(_VERDICT, {"verdict": verdict}),
                 }
         known = {quantity.name for quantity in one.quantities}
         for table, kind in (("pages", "by_pages"), ("compilers", "by_compiler")):

@@ -10,7 +10,7 @@ from pagewise.analysis.rows import Row
 from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import COMPILER, DIMENSIONS, Dimension
 from pagewise.core.kernel import Kernel
-from pagewise.report.model import Getter, Table
+from pagewise.report.model import Getter, Table, value_of
 from pagewise.report.views.wording import label
 
 
@@ -75,8 +75,13 @@ def verdict_fields(change: Getter) -> dict[str, Getter]:
     }
 
 
-def _value_in(dimension: Dimension) -> Getter:
-    return lambda item: dimension.of(item["configuration"]) or None
+def dimension_fields(path: str) -> dict[str, Getter]:
+    """The dimensions' values in a configuration, whose path from an item this is; None for no value."""
+
+    def getter(dimension: Dimension) -> Getter:
+        return lambda item: dimension.of(value_of(item, path)) or None
+
+    return {dimension.name: getter(dimension) for dimension in (COMPILER, *DIMENSIONS)}
 
 
 # Of `row` by `kernel`, `group` and the `configuration` that it stands for.
@@ -84,7 +89,7 @@ _SUMMARY: Mapping[str, Getter] = {
     "kernel": "kernel.name",
     "module": "configuration.module",
     "measured_as": "row.cell.measured.module",
-    **{dimension.name: _value_in(dimension) for dimension in (COMPILER, *DIMENSIONS)},
+    **dimension_fields("configuration"),
     "builder": "configuration.builder",
     "hash": "configuration.hash",
     "is_baseline": "row.cell.is_baseline",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pagewise.analysis.sessions import FEWEST_SESSIONS, Change
-from pagewise.core.dimensions import values_of
 from pagewise.core.result import Result
 from pagewise.core.units import count_text
-from pagewise.report.model import Cell, Column, Facts, Report, Section, Style, Table, Values
+from pagewise.report.model import Cell, Column, Facts, Getter, Report, Section, Style, Table
+from pagewise.report.views.data import dimension_fields
 from pagewise.report.views.wording import reason_text
 from pagewise.store.diff import Diff
 
@@ -26,6 +26,26 @@ _STYLES: Mapping[str, Style] = {
     "still invalid": "excluded",
     "other": "reference",
     "baseline": "baseline",
+}
+_DIFFERENCES = (
+    Column("part", merged=True),
+    Column("name", get=lambda difference: Cell(difference.name, "slower" if difference.forbids else "")),
+    Column("old", wrap=True),
+    Column("new", wrap=True),
+)
+_DIFFERENCE: Mapping[str, Getter] = {name: name for name in ("part", "name", "old", "new", "forbids")}
+_CHANGE: Mapping[str, Getter] = {
+    "kernel": "kernel",
+    "module": "cell.measured.module",
+    **dimension_fields("cell.measured"),
+    "status": "status",
+    "reason": lambda change: change.note or change.reason,
+    "time_ratio_new_to_old": "time_ratio",
+    "change": "ratio.median",
+    "change_low": "ratio.low",
+    "change_high": "ratio.high",
+    "p_corrected": "p",
+    "noise_floor": "floor",
 }
 
 
@@ -50,11 +70,8 @@ def view(diff: Diff, strict: bool) -> Report:
             "comparable": diff.judged,
             "exit_code": diff.exit_code(strict),
             "answer": headline,
-            "differences": [
-                {"part": one.part, "name": one.name, "old": one.old, "new": one.new, "forbids": one.forbids}
-                for one in diff.differing
-            ],
-            "changes": [_change(one) for one in diff.changes],
+            "differences": Table.of_fields(_DIFFERENCE, diff.differing),
+            "changes": Table.of_fields(_CHANGE, diff.changes),
         },
         faulty=diff.exit_code(strict) != 0,
     )
@@ -82,50 +99,35 @@ def _session(result: Result) -> str:
 
 
 def _differences(diff: Diff) -> Iterator[Section]:
-    columns = (
-        Column("part", merged=True),
-        Column("name"),
-        *(Column(name, wrap=True) for name in ("old", "new")),
-    )
-    rows: tuple[Values, ...] = tuple(
-        (one.part, Cell(one.name, "slower" if one.forbids else ""), one.old, one.new)
-        for one in diff.differing
-    )
-    if rows:
-        yield Section(
-            "Differences", (Table("Machine, system, compilers, builds and sources", columns, rows),)
-        )
+    table = Table.of("Machine, system, compilers, builds and sources", _DIFFERENCES, diff.differing)
+    if table.rows:
+        yield Section("Differences", (table,))
 
 
 def _kernel(kernel: str, diff: Diff) -> Section:
     of_ratio = diff.quantity == "ratio"
-    unit = "time ratio" if of_ratio else "s per pass"
+    value, unit = ("time_ratio.median", "time ratio") if of_ratio else ("seconds", "s per pass")
     columns = (
-        Column("configuration"),
-        Column("time NEW/OLD", kind="factor"),
-        Column("OLD", unit=unit, kind="number"),
-        Column("NEW", unit=unit, kind="number"),
-        Column("change", unit="95 % interval", kind="ratio"),
-        Column("noise floor", kind="percent"),
-        Column("status"),
+        Column("configuration", get=_name),
+        Column("time NEW/OLD", kind="factor", get="time_ratio"),
+        Column("OLD", unit=unit, kind="number", get=f"old.{value}"),
+        Column("NEW", unit=unit, kind="number", get=f"new.{value}"),
+        Column("change", unit="95 % interval", kind="ratio", get="ratio"),
+        Column("noise floor", kind="percent", get="floor"),
+        Column("status", get=_status),
     )
     order = list(_STYLES)
-    changes = [one for one in diff.changes if one.kernel == kernel]
-    changes.sort(key=lambda one: order.index(one.status))
-    return Section(kernel, (Table("", columns, tuple(_row(one, of_ratio) for one in changes)),))
+    changes = [change for change in diff.changes if change.kernel == kernel]
+    changes.sort(key=lambda change: order.index(change.status))
+    return Section(kernel, (Table.of("", columns, changes),))
 
 
-def _row(one: Change, of_ratio: bool) -> Values:
-    values = []
-    for row in (one.old, one.new):
-        ratio = None if row is None or row.time_ratio is None else row.time_ratio.median
-        values.append(ratio if of_ratio else None if row is None else row.seconds)
-    status = Cell(one.status, _STYLES[one.status], one.note or reason_text(one.reason))
-    return (_name(one), one.time_ratio, *values, one.ratio, one.floor, status)
+def _status(change: Change) -> Cell:
+    return Cell(change.status, _STYLES[change.status], change.note or reason_text(change.reason))
 
 
-def _name(one: Change) -> str:
-    return f"{one.cell.compiler}/{one.cell.measured.label}"
+def _name(change: Change) -> str:
+    return f"{change.cell.compiler}/{change.cell.measured.label}"
 
 
 def notes_of(diff: Diff) -> Iterator[str]:
@@ -156,20 +158,3 @@ def notes_of(diff: Diff) -> Iterator[str]:
 
 def _moved(time_ratio: float | None) -> bool:
     return time_ratio is not None and not 1.0 / _NOTABLE < time_ratio < _NOTABLE
-
-
-def _change(one: Change) -> dict[str, object]:
-    measured, ratio = one.cell.measured, one.ratio
-    return {
-        "kernel": one.kernel,
-        "module": measured.module,
-        **values_of(measured),
-        "status": one.status,
-        "reason": one.note or one.reason,
-        "time_ratio_new_to_old": one.time_ratio,
-        "change": None if ratio is None else ratio.median,
-        "change_low": None if ratio is None else ratio.low,
-        "change_high": None if ratio is None else ratio.high,
-        "p_corrected": one.p,
-        "noise_floor": one.floor,
-    }

@@ -2,38 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
-from pagewise.core.plan import Cell, Step, Subject
+from pagewise.core.plan import Cell, Subject
 from pagewise.core.units import clock_text, count_text, percent_text
-from pagewise.report.model import Column, Report, Section, Table, Text
+from pagewise.report.model import Column, Getter, Report, Section, Table, Text
 from pagewise.session.estimate import Known, known_times
 from pagewise.session.session import Session
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A subject with the cells that can run, its runs per round and of sweeps, and their duration."""
+
+    subject: Subject
+    cells: Sequence[Cell]
+    runs: int
+    sweeps: int
+    seconds: float | None
+
+
+_KERNELS = (
+    Column("kernel", get="subject.kernel.name"),
+    Column("arguments", wrap=True, get=lambda planned: " ".join(planned.subject.kernel.arguments)),
+    Column("configurations", kind="integer", get=lambda planned: len(planned.cells)),
+    Column("runs per round", kind="integer", get="runs"),
+    Column("sweeps", kind="integer"),
+    Column("duration", kind="clock", get="seconds"),
+)
+_CONFIGURATIONS = (
+    Column("kernel", merged=True, get="kernel"),
+    Column("module", get=lambda row: row["cell"].measured.module + " (baseline)" * row["cell"].is_baseline),
+    Column("policy", get="cell.pages"),
+    Column("placement", get="cell.placement"),
+    Column("also stands for", kind="integer", get=lambda row: len(row["cell"].stands_for) - 1 or None),
+)
+_CELL: Mapping[str, Getter] = {
+    "module": "measured.module",
+    "pages": "pages",
+    "placement": "placement",
+    "is_baseline": "is_baseline",
+    "alike": lambda cell: len(cell.stands_for) - 1,
+}
+_PLACEMENT: Mapping[str, Getter] = {
+    **{name: name for name in ("name", "threads", "cpus")},
+    "memory": "memory.reported",
+}
 
 
 def view(session: Session) -> Report:
     """All that would be run, with the time it takes as far as earlier results show."""
     options, manifest, workload = session.options, session.manifest, session.workload
-    planner, place = workload.planner, workload.placements[0]
+    planner, placement = workload.planner, workload.placements[0]
     rounds = [
         [step for step in planner.steps_of_round(number, ()) if planner.can_run(step)]
         for number in range(1, options.rounds + 1)
     ]
     sweeps, every = planner.sweeps(), list(chain(*rounds))
     known = known_times(options.results, manifest, [*every, *sweeps])
-    kernels = [_Planned(one, rounds[0], sweeps, known, options.rounds) for one in workload.subjects]
-    seconds = {
+    kernels = []
+    for subject in workload.subjects:
+        steps, curves = (
+            [step for step in of if step.kernel.name == subject.kernel.name] for of in (rounds[0], sweeps)
+        )
+        keys = {step.cell.key for step in steps}
+        cells = [cell for cell in subject.cells if cell.key in keys]
+        seconds = known.seconds([*steps * options.rounds, *curves])
+        kernels.append(_Planned(subject, cells, len(steps), len(curves), seconds))
+    durations = {
         "rounds": known.seconds(every),
         "sweeps": known.seconds(sweeps),
         "own": known.own_seconds,
     }
     runs = len(every) + len(sweeps)
-    until = None if options.until is None else (options.until, options.budget)
+    rows = [{"kernel": one.subject.kernel.name, "cell": cell} for one in kernels for cell in one.cells]
+    tables = Table.of("Kernels", _KERNELS, kernels), Table.of("Configurations", _CONFIGURATIONS, rows)
+    budget = None if options.until is None else options.budget
     return Report(
         f"pagewise: plan of {options.name}",
-        f"{_duration(seconds, runs, known)}{_until(until)}",
-        (Section("Plan", (_kernels(kernels), _configurations(kernels))),),
+        f"{_duration(durations.values(), runs, known)}{_until(options.until, budget)}",
+        (Section("Plan", tables),),
         (Text("Nothing was started, and no folder was made."),),
         data={
             "schema": "pagewise.plan/1",
@@ -41,111 +91,45 @@ def view(session: Session) -> Report:
             "tree": manifest["modules"]["tree"],
             "rounds": options.rounds,
             "until": options.until,
-            "budget_seconds": None if options.until is None else options.budget,
+            "budget_seconds": budget,
             "seed": options.seed,
             "baseline": options.baseline,
-            "threads": place.threads,
-            "cpus": place.cpus,
-            "placements": [
-                {"name": one.name, "threads": one.threads, "cpus": one.cpus, "memory": one.memory.reported}
-                for one in workload.placements
+            "threads": placement.threads,
+            "cpus": placement.cpus,
+            "placements": Table.of_fields(_PLACEMENT, workload.placements),
+            "kernels": [
+                {
+                    "name": one.subject.kernel.name,
+                    "arguments": one.subject.kernel.arguments,
+                    "configurations": Table.of_fields(_CELL, one.cells),
+                    "runs_a_round": one.runs,
+                    "sweeps": one.sweeps,
+                    "seconds": one.seconds,
+                }
+                for one in kernels
             ],
-            "kernels": [one.data() for one in kernels],
             "runs": runs,
-            "seconds": seconds,
+            "seconds": durations,
             "runs_known": known.steps,
             "estimated_from": known.results,
         },
     )
 
 
-class _Planned:
-    """What would be run of a kernel."""
-
-    def __init__(
-        self, one: Subject, a_round: Sequence[Step], sweeps: Sequence[Step], known: Known, rounds: int
-    ) -> None:
-        self.kernel = one.kernel
-        steps = [step for step in a_round if step.kernel.name == one.kernel.name]
-        curves = [step for step in sweeps if step.kernel.name == one.kernel.name]
-        planned = {step.cell.key for step in steps}
-        self.cells: list[Cell] = [cell for cell in one.cells if cell.key in planned]
-        self.runs, self.sweeps = len(steps), len(curves)
-        self.seconds = known.seconds([*steps * rounds, *curves])
-
-    def data(self) -> dict[str, object]:
-        """For JSON."""
-        return {
-            "name": self.kernel.name,
-            "arguments": self.kernel.arguments,
-            "configurations": [
-                {
-                    "module": cell.measured.module,
-                    "pages": cell.pages,
-                    "placement": cell.placement,
-                    "is_baseline": cell.is_baseline,
-                    "alike": len(cell.stands_for) - 1,
-                }
-                for cell in self.cells
-            ],
-            "runs_a_round": self.runs,
-            "sweeps": self.sweeps,
-            "seconds": self.seconds,
-        }
-
-
-def _kernels(kernels: Sequence[_Planned]) -> Table:
-    columns = (
-        Column("kernel"),
-        Column("arguments", wrap=True),
-        Column("configurations", kind="integer"),
-        Column("runs per round", kind="integer"),
-        Column("sweeps", kind="integer"),
-        Column("duration", kind="clock"),
-    )
-    rows = tuple(
-        (one.kernel.name, " ".join(one.kernel.arguments), len(one.cells), one.runs, one.sweeps, one.seconds)
-        for one in kernels
-    )
-    return Table("Kernels", columns, rows)
-
-
-def _configurations(kernels: Sequence[_Planned]) -> Table:
-    columns = (
-        Column("kernel", merged=True),
-        Column("module"),
-        Column("policy"),
-        Column("placement"),
-        Column("also stands for", kind="integer"),
-    )
-    rows = (
-        (
-            one.kernel.name,
-            f"{cell.measured.module}{' (baseline)' if cell.is_baseline else ''}",
-            *(cell.pages, cell.placement, len(cell.stands_for) - 1 or None),
-        )
-        for one in kernels
-        for cell in one.cells
-    )
-    return Table("Configurations", columns, tuple(rows))
-
-
-def _duration(seconds: dict[str, float | None], runs: int, known: Known) -> str:
-    if None in seconds.values():
+def _duration(seconds: Iterable[float | None], runs: int, known: Known) -> str:
+    if None in seconds:
         return "Duration unknown: no earlier result on this machine has such runs."
-    total = sum(filter(None, seconds.values()))
     text = (
-        f"About {clock_text(total)} for {count_text(runs, 'run')}, estimated from "
+        f"About {clock_text(sum(filter(None, seconds)))} for {count_text(runs, 'run')}, estimated from "
         f"{count_text(len(known.results), 'earlier result')} on this machine."
     )
     new = runs - known.steps
     return f"{text} {count_text(new, 'run')} of them have no earlier times." if new else text
 
 
-def _until(until: tuple[float, float] | None) -> str:
-    if until is None:
+def _until(width: float | None, budget: float | None) -> str:
+    if width is None or budget is None:
         return ""
-    width, budget = until
     return (
         f" Rounds are added until all intervals are narrower than {percent_text(width)}, or all rounds have "
         f"taken {clock_text(budget)}."

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from pagewise.analysis.result import excluding
 from pagewise.analysis.validity import exclusion
@@ -11,7 +10,7 @@ from pagewise.core.record import Record
 from pagewise.core.record_parts import Simulated
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
-from pagewise.report.model import Block, Column, Report, Section, Table, Text, data_table
+from pagewise.report.model import Block, Column, Report, Section, Table, Text, Value
 from pagewise.report.views import session
 from pagewise.workloads.simulation import figures
 
@@ -49,7 +48,7 @@ def view(result: Result) -> Report:
             *session.notes(result),
         ),
         (Text("every number comes from the TLB and cache simulator, none was measured.", "Simulated"),),
-        {"simulation.csv": data_table(_FIELDS, list(_rows(records)))},
+        {"simulation.csv": Table.of_records(list(_rows(records)), _FIELDS)},
         {
             "schema": "pagewise.modelled/1",
             "folder": result.folder,
@@ -85,47 +84,44 @@ def _by_policy(result: Result) -> tuple[Records, Mapping[str, Mapping[str, str |
     return records, missing
 
 
-def _rows(records: Records) -> Iterator[dict[str, Any]]:
+def _rows(records: Records) -> Iterator[dict[str, Value]]:
     """A row for each policy, region and count."""
     for policy, record in records.items():
         simulated = figures.simulation(record)
-        for region, counts in (
-            ("", simulated.counts),
-            *((part.name, part.counts) for part in simulated.regions),
-        ):
+        regions = {"": simulated.counts, **{part.name: part.counts for part in simulated.regions}}
+        for region, counts in regions.items():
             for name, value in counts.items():
                 fields = (record.kernel, simulated.geometry, policy, region, name, value)
                 yield dict(zip(_FIELDS, fields, strict=True))
 
 
 def _blocks(records: Records, functions: int) -> Iterator[Block]:
-    policies, several = list(records), list(records.values())
-    per = " per pass" if figures.simulation(several[0]).passes else ""
+    (base, *others), several = records, list(records.values())
+    simulated = figures.simulation(several[0])
     columns = (
         Column("quantity"),
-        *(Column(policy, kind="count") for policy in policies),
-        *(Column(f"{policy} : {policies[0]}", kind="quotient") for policy in policies[1:]),
+        *(Column(policy, kind="count") for policy in records),
+        *(Column(f"{policy} : {base}", kind="quotient") for policy in others),
     )
     rows = tuple((row.name, *row.values, *row.ratios) for row in figures.rows_of(several))
-    yield Table(f"Counts{per} and rates", columns, rows)
+    yield Table(f"Counts{' per pass' if simulated.passes else ''} and rates", columns, rows)
     regions = figures.regions_of(several)
     if len(regions) > 1:
-        for place, policy in enumerate(policies[1:]):
-            yield _by_region(several, regions, place, f"{policy} : {policies[0]}")
+        by_region = {
+            region: {row.name: row.ratios for row in figures.rows_of(several, region)} for region in regions
+        }
+        columns = (Column("region"), *(Column(name, kind="quotient") for name in _RATIOS))
+        for place, policy in enumerate(others):
+            rows = tuple(
+                (region, *(ratios[name][place] if name in ratios else None for name in _RATIOS))
+                for region, ratios in by_region.items()
+            )
+            yield Table(f"Ratios by region, {policy} : {base}", columns, rows)
     if functions > 0:
-        names = (Column("function", wrap=True), *(Column(name, kind="count") for name in _FUNCTIONS))
-        most = (figures.simulation(several[0]).functions or ())[:functions]
-        rows = tuple((one["function"], *(one.get(name) for name in _FUNCTIONS)) for one in most)
-        yield Table(f"Functions with the most TLB misses, {policies[0]}", names, rows)
-
-
-def _by_region(records: Sequence[Record], regions: Sequence[str], place: int, title: str) -> Table:
-    rows = []
-    for region in regions:
-        ratios = {row.name: row.ratios[place] for row in figures.rows_of(records, region)}
-        rows.append((region, *map(ratios.get, _RATIOS)))
-    columns = (Column("region"), *(Column(name, kind="quotient") for name in _RATIOS))
-    return Table(f"Ratios by region, {title}", columns, tuple(rows))
+        columns = (Column("function", wrap=True), *(Column(name, kind="count") for name in _FUNCTIONS))
+        most = (simulated.functions or ())[:functions]
+        rows = tuple((one["function"], *map(one.get, _FUNCTIONS)) for one in most)
+        yield Table(f"Functions with the most TLB misses, {base}", columns, rows)
 
 
 def _notes(simulated: Simulated) -> list[str]:

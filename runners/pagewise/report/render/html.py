@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,50 +70,42 @@ def slug(text: str) -> str:
 
 
 def _axis(table: Table) -> Axis:
-    return Axis.over(
-        one.value for row in table.rows for one in map(cell, row) if isinstance(one.value, Ratio)
-    )
+    values = [cell(value).value for row in table.rows for value in row]
+    return Axis.over(value for value in values if isinstance(value, Ratio))
 
 
 def _rows(table: Table) -> list[tuple[str, list[dict[str, Any]]]]:
     """Each row's class and cells; cells that repeat the one above them are joined with it."""
-    merged = sum(column.merged for column in table.columns)
-    found = []
+    heat = any(column.kind == "heat" for column in table.columns)
+    rows = []
     for number, row in enumerate(table.rows):
-        cells = [
-            _cell(table, number, place, merged)
-            for place in range(len(row))
-            if not table.merged(number, place)
-        ]
-        base = any(isinstance(value, Cell) and value.style == "baseline" for value in row)
-        heat = any(column.kind == "heat" for column in table.columns)
-        found.append(("base" if base and not heat else "", cells))
-    return found
+        places = [place for place in range(len(row)) if not table.merged(number, place)]
+        base = any(cell(value).style == "baseline" for value in row)
+        rows.append(("base" if base and not heat else "", [_cell(table, number, place) for place in places]))
+    return rows
 
 
-def _cell(table: Table, number: int, place: int, merged: int) -> dict[str, Any]:
+def _cell(table: Table, number: int, place: int) -> dict[str, Any]:
     column, shown = table.columns[place], cell(table.rows[number][place])
     span = number + 1
     while column.merged and span < len(table.rows) and table.merged(span, place):
         span += 1
-    chart = table.chart and column.kind == "ratio"
+    first_plain = sum(each.merged for each in table.columns)
+    chart, heat = table.chart and column.kind == "ratio", column.kind == "heat"
     ratio = shown.value if isinstance(shown.value, Ratio) else None
     return {
-        "head": "rowgroup" if column.merged else "row" if place == merged else "",
+        "cell": shown,
+        "head": "rowgroup" if column.merged else "row" if place == first_plain else "",
         "first": place == 0,
         "span": span - number,
         "chart": chart,
         "ratio": ratio,
-        "kind": shown.style,
-        "classes": " ".join(filter(None, (_alignment(column), _heat(column, shown), _colour(column, shown)))),
+        "classes": " ".join(filter(None, _classes(column, shown))),
         "sign": SIGNS.get(shown.style, "") if column.kind in ("text", "heat") else "",
         "text": ratio_text(ratio) if chart and ratio else _text(column, shown),
         "interval": interval_text(ratio),
-        "note": shown.note,
-        "floor": shown.floor,
         "code": column.kind == "code" or shown.style == "code",
-        "strong": shown.style == "strong",
-        "spoken": shown.style + (", best" if shown.best else "") if column.kind == "heat" else "",
+        "spoken": shown.style + (", best" if shown.best else "") if heat else "",
     }
 
 
@@ -121,24 +113,19 @@ def _text(column: Column, shown: Cell) -> str:
     return "✕" if shown.style == "excluded" and shown.value is None else column.text(shown)
 
 
-def _colour(column: Column, shown: Cell) -> str:
-    """The class of a style. The background of a heat map is coloured instead of its text."""
-    return "" if column.kind == "heat" and shown.style != "inconclusive" else shown.style
-
-
-def _alignment(column: Column) -> str:
-    return "n" if column.right else "wrap" if column.wrap else ""
-
-
-def _heat(column: Column, shown: Cell) -> str:
-    """Colour by how much: 0 at no difference, 5 from 1.6 times as fast or slow on."""
+def _classes(column: Column, shown: Cell) -> Iterator[str]:
+    """Alignment and style. A heat map colours the background: 0 at no difference, 5 from a factor of 1.6."""
+    yield "n" if column.right else "wrap" if column.wrap else ""
     if column.kind != "heat":
-        return ""
-    best = "best " if shown.best else ""
-    if shown.style not in ("faster", "slower") or not isinstance(shown.value, Ratio):
-        return best + ("c" if shown.value is not None else "c blank")
-    share = abs(math.log(shown.value.median)) / math.log(_FULL)
-    return f"{best}c {shown.style[0]}{min(_STEPS, math.ceil(share * _STEPS))}"
+        yield shown.style
+        return
+    yield "best" if shown.best else ""
+    yield "c" if shown.value is not None else "c blank"
+    if shown.style in ("faster", "slower") and isinstance(shown.value, Ratio):
+        share = abs(math.log(shown.value.median)) / math.log(_FULL)
+        yield f"{shown.style[0]}{min(_STEPS, math.ceil(share * _STEPS))}"
+    elif shown.style == "inconclusive":
+        yield shown.style
 
 
 def _inline(figure: Figure, text: str) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pagewise.report.model import Block, Report, Section, Table, cell
+from pagewise.report.model import Block, Cell, Column, Report, Section, Table
 
 _SPECIAL = str.maketrans(
     {
@@ -29,7 +29,7 @@ _WRAPPED = r"p{0.32\linewidth}"
 
 def render(report: Report) -> str:
     """All tables but those for the page alone."""
-    # A name may hold the end of a line, and with it of the comment.
+    # A name may contain a line break, which would end the comment.
     lines = [
         f"% {escaped(' '.join(report.title.split()))}. Needs: \\usepackage{{booktabs,graphicx,longtable}}",
         *(f"% {escaped(' '.join(note.split()))}" for note in report.notes),
@@ -69,7 +69,7 @@ def _table(caption: str, table: Table, label: str) -> Iterator[str]:
 
 
 def _sides(table: Table, wrapped: str) -> str:
-    return "".join("r" if one.right else wrapped if one.wrap else "l" for one in table.columns)
+    return "".join("r" if column.right else wrapped if column.wrap else "l" for column in table.columns)
 
 
 def _head(table: Table) -> Iterator[str]:
@@ -80,22 +80,17 @@ def _head(table: Table) -> Iterator[str]:
             rules += [rf"\cmidrule(lr){{{place}-{place + width - 1}}}"] if text else []
             place += width
         yield from (f"  {' & '.join(cells)} \\\\", f"  {' '.join(rules)}")
-    heads = (f"{column.head} [{column.unit}]" if column.unit else column.head for column in table.columns)
+    heads = (column.head + (f" [{column.unit}]" if column.unit else "") for column in table.columns)
     yield f"  {' & '.join(map(escaped, heads))} \\\\"
 
 
 def _rows(table: Table) -> Iterator[str]:
-    for number, row in enumerate(table.rows):
-        texts = (
-            "" if table.merged(number, place) else _cell(table, place, value)
-            for place, value in enumerate(row)
-        )
-        yield f"  {' & '.join(texts)} \\\\"
+    for row in table.shown_rows():
+        yield f"  {' & '.join(_cell(column, cell) for column, cell in row)} \\\\"
 
 
-def _cell(table: Table, place: int, value: object) -> str:
-    """Words of verdicts speak for themselves; numbers are bold where the verdict is not inconclusive."""
-    shown, column = cell(value), table.columns[place]  # type: ignore[arg-type]
+def _cell(column: Column, shown: Cell) -> str:
+    """Numbers are bold where the verdict is not inconclusive; the words of a verdict need no emphasis."""
     text = escaped(shown.signed(column) if shown.style == "excluded" else column.text(shown))
     decided = shown.style in ("faster", "slower", "strong") and column.kind != "text"
     return rf"\textbf{{{text}}}" if text and decided else text

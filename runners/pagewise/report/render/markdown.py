@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pagewise.report.model import Block, Facts, Report, Section, Table, Text, cell
+from pagewise.report.model import Block, Cell, Column, Facts, Report, Section, Table, Text
 
 _SPECIAL = "\\`*_{}[]<>|"
 
@@ -36,25 +36,22 @@ def _report(report: Report) -> Iterator[str]:
 def _blocks(blocks: Sequence[Block], first: Block | None = None) -> Iterator[str]:
     """The blocks; sections are closed, except the first one."""
     for block in blocks:
-        if isinstance(block, Section):
-            if block.only == "page":
-                continue
-            if all(isinstance(inner, Section) for inner in block.blocks):
-                yield from _blocks(block.blocks)
-                continue
-            yield from (
-                "",
-                f"<details{' open' if block is first else ''}><summary>{escaped(block.title)}</summary>",
-            )
-            yield from _blocks(block.blocks)
-            yield from ("", "</details>")
-        elif isinstance(block, Table):
-            yield from _table(block)
-        elif isinstance(block, Text):
-            yield from ("", _text(block))
-        elif isinstance(block, Facts):
-            yield ""
-            yield from (f"- {escaped(name)}: {escaped(value)}" for name, value in block.facts)
+        match block:
+            case Section(only="page"):
+                pass
+            case Section(blocks=inner) if all(isinstance(each, Section) for each in inner):
+                yield from _blocks(inner)
+            case Section():
+                state = " open" if block is first else ""
+                yield from ("", f"<details{state}><summary>{escaped(block.title)}</summary>")
+                yield from (*_blocks(block.blocks), "", "</details>")
+            case Table():
+                yield from _table(block)
+            case Text():
+                yield from ("", _text(block))
+            case Facts():
+                yield ""
+                yield from (f"- {escaped(name)}: {escaped(value)}" for name, value in block.facts)
 
 
 def _text(block: Text) -> str:
@@ -68,20 +65,15 @@ def _table(table: Table) -> Iterator[str]:
     if table.title:
         yield from ("", f"{escaped(table.title)}:")
     heads = (
-        " ".join(filter(None, (one.above, one.head, f"[{one.unit}]" if one.unit else "")))
-        for one in table.columns
+        " ".join(filter(None, (column.above, column.head, f"[{column.unit}]" if column.unit else "")))
+        for column in table.columns
     )
     yield from ("", f"| {' | '.join(map(escaped, heads))} |")
     yield f"|{'|'.join(' ---: ' if column.right else ' --- ' for column in table.columns)}|"
-    for number, row in enumerate(table.rows):
-        texts = (
-            "" if table.merged(number, place) else _cell(table, place, value)
-            for place, value in enumerate(row)
-        )
-        yield f"| {' | '.join(texts)} |"
+    for row in table.shown_rows():
+        yield f"| {' | '.join(_cell(column, cell) for column, cell in row)} |"
 
 
-def _cell(table: Table, place: int, value: object) -> str:
-    shown = cell(value)  # type: ignore[arg-type]
-    text = escaped(": ".join(filter(None, (shown.signed(table.columns[place]), shown.note))))
+def _cell(column: Column, shown: Cell) -> str:
+    text = escaped(": ".join(filter(None, (shown.signed(column), shown.note))))
     return f"**{text}**" if text and (shown.best or shown.style == "strong") else text

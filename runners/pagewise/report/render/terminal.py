@@ -7,11 +7,11 @@ from textwrap import wrap
 
 import rich.table
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.measure import Measurement
 from rich.text import Text as RichText
 
-from pagewise.report.model import Block, Column, Facts, Report, Section, Table, Text, cell
+from pagewise.report.model import Block, Cell, Column, Facts, Report, Section, Table, Text
 
 _STYLES = {
     "faster": "bold green",
@@ -22,7 +22,7 @@ _STYLES = {
     "reference": "dim",
     "strong": "bold",
 }
-_TEXTS = {"": "", "dim": "dim", "note": "yellow", "code": ""}
+_TEXTS = {"dim": "dim", "note": "yellow"}
 # A head is wrapped at so many characters.
 _HEAD = 16
 _UNLIMITED = 10000
@@ -41,52 +41,48 @@ def show(console: Console, report: Report) -> None:
 
 def show_table(console: Console, table: Table) -> None:
     """Prints a table; no value is cut off: without room it loses optional columns, then it is wider."""
-    width = console.width
-    columns = [place for place, column in enumerate(table.columns)]
-    shown = _rich(table, columns)
-    if _width(console, shown) > width and any(column.optional for column in table.columns):
-        columns = [place for place in columns if not table.columns[place].optional]
-        shown = _rich(table, columns)
-    console.width = (
-        width if any(column.wrap for column in table.columns) else max(width, _width(console, shown))
-    )
+    width, shown = console.width, _rich(table, with_optional=True)
+    if _width(console, shown) > width:
+        shown = _rich(table, with_optional=False)
+    wraps = any(column.wrap for column in table.columns)
+    console.width = width if wraps else max(width, _width(console, shown))
     console.print(shown, crop=False)
     console.width = width
 
 
 def _show(console: Console, blocks: Sequence[Block]) -> None:
     for block in blocks:
-        if isinstance(block, Section):
-            if block.only:
-                continue
-            if not all(isinstance(inner, Section) for inner in block.blocks):
+        match block:
+            case Section(only=""):
+                if not all(isinstance(inner, Section) for inner in block.blocks):
+                    console.print()
+                    console.rule(RichText(block.title, style="bold"), align="left")
+                _show(console, block.blocks)
+            case Table():
                 console.print()
-                console.rule(RichText(block.title, style="bold"), align="left")
-            _show(console, block.blocks)
-        elif isinstance(block, Table):
-            console.print()
-            show_table(console, block)
-        elif isinstance(block, Text):
-            _text(console, block)
-        elif isinstance(block, Facts):
-            for name, value in block.facts:
-                console.print(RichText.assemble((f"{name:<22} ", "bold"), value), soft_wrap=True)
+                show_table(console, block)
+            case Text():
+                _text(console, block)
+            case Facts():
+                for name, value in block.facts:
+                    console.print(RichText.assemble((f"{name:<22} ", "bold"), value), soft_wrap=True)
 
 
 def _text(console: Console, block: Text) -> None:
     lead = f"{block.lead} " if block.lead else ""
-    style = _TEXTS[block.style]
-    # Only a terminal breaks lines at words: elsewhere a paragraph stays a line.
+    # Only a terminal breaks lines at words: in files and pipes a paragraph stays on one line.
     whole = block.style == "code" or not console.is_terminal
-    console.print(RichText.assemble((lead, "bold"), (block.text, style)), soft_wrap=whole)
+    console.print(
+        RichText.assemble((lead, "bold"), (block.text, _TEXTS.get(block.style, ""))), soft_wrap=whole
+    )
 
 
 def _width(console: Console, table: rich.table.Table) -> int:
     return Measurement.get(console, console.options.update(width=_UNLIMITED), table).maximum
 
 
-def _rich(table: Table, places: Sequence[int]) -> rich.table.Table:
-    made = rich.table.Table(
+def _rich(table: Table, *, with_optional: bool) -> rich.table.Table:
+    shown = rich.table.Table(
         title=RichText(table.title, style="bold cyan") if table.title else None,
         title_justify="left",
         box=box.SIMPLE_HEAD,
@@ -95,27 +91,17 @@ def _rich(table: Table, places: Sequence[int]) -> rich.table.Table:
         collapse_padding=True,
         padding=(0, 1),
     )
-    for place in places:
-        column = table.columns[place]
-        made.add_column(
-            _head(column),
-            justify="right" if column.right else "left",
-            no_wrap=not column.wrap,
-            overflow="fold",
-        )
-    for number, row in enumerate(table.rows):
-        made.add_row(*(_cell(table, number, place, row[place]) for place in places))
-    return made
+    for column in table.columns:
+        if with_optional or not column.optional:
+            head = "\n".join(filter(None, [column.above, *wrap(column.head, _HEAD), column.unit]))
+            justify: JustifyMethod = "right" if column.right else "left"
+            shown.add_column(head, justify=justify, no_wrap=not column.wrap, overflow="fold")
+    for row in table.shown_rows():
+        shown.add_row(*(_cell(*pair) for pair in row if with_optional or not pair[0].optional))
+    return shown
 
 
-def _head(column: Column) -> str:
-    return "\n".join(filter(None, [column.above, *wrap(column.head, _HEAD), column.unit]))
-
-
-def _cell(table: Table, row: int, place: int, value: object) -> RichText:
-    if table.merged(row, place):
-        return RichText("")
-    shown = cell(value)  # type: ignore[arg-type]
-    text = shown.signed(table.columns[place])
+def _cell(column: Column, shown: Cell) -> RichText:
+    text = shown.signed(column)
     note = (f": {shown.note}" if text else shown.note) if shown.note else ""
     return RichText.assemble((text, _STYLES.get(shown.style, "")), (note, "dim"))

@@ -22,7 +22,7 @@ from pagewise.core.result import read_result
 from pagewise.report.model import Cell, Column, Section, Table
 from pagewise.report.views import report_of
 from pagewise.stack.events import EventFile
-from pagewise.workloads.counters.counting import MOST_EVENTS, Wanted, counted_groups
+from pagewise.workloads.counters.counting import MOST_EVENTS, Selection, counted_groups
 from stage import CHASE, EVENTS, TRIAD, Stage
 
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
@@ -233,12 +233,12 @@ def test_every_cell_runs_once_per_group_and_baselines_twice_in_a_shuffled_round(
 
 
 def test_multiplexed_events_are_as_few_runs_as_the_programs_can():
-    assert [group.name for group in counted_groups(ZEN4, Wanted(multiplex=True))] == ["all"]
-    parts = counted_groups(A64FX, Wanted(multiplex=True))
+    assert [group.name for group in counted_groups(ZEN4, Selection(multiplex=True))] == ["all"]
+    parts = counted_groups(A64FX, Selection(multiplex=True))
     assert [group.name for group in parts] == ["all-1", "all-2"]
     assert all(len(p.events) <= MOST_EVENTS and p.events[0].name == "CPU_CYCLES" for p in parts)
     assert {event.name for part in parts for event in part.events} == set(A64FX.events)
-    assert len(counted_groups(A64FX, Wanted(groups=("tlb",)))) == 1
+    assert len(counted_groups(A64FX, Selection(groups=("tlb",)))) == 1
 
 
 def test_numbers_as_the_studies_print_them():

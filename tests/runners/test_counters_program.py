@@ -17,7 +17,7 @@ from pagewise.core.record_parts import PageFaults
 from pagewise.core.result import read_result
 from pagewise.session.workload import Outcome
 from pagewise.stack.events import PERF, SOFTWARE
-from pagewise.workloads.counters.counting import CountingPlanner, Wanted
+from pagewise.workloads.counters.counting import CountingPlanner, Selection
 from pagewise.workloads.counters.machine import kernel_events
 from pagewise.workloads.counters.program import (
     Accounting,
@@ -109,19 +109,19 @@ def test_the_kernels_accounting_counts_what_the_record_has():
 
 def test_without_perf_the_kernels_accounting_is_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    counter, choice = choose(Wanted())
+    counter, choice = choose(Selection())
     assert isinstance(counter, Accounting) and choice.file.name == SOFTWARE and choice.remedy is not None
     broken = tmp_path / "perf"
     broken.write_text("#!/bin/sh\nexit 2\n")
     broken.chmod(0o755)
-    assert isinstance(choose(Wanted())[0], Accounting)
+    assert isinstance(choose(Selection())[0], Accounting)
     broken.write_text("#!/bin/sh\nexit 0\n")
-    assert isinstance(choose(Wanted())[0], PerfStat)
+    assert isinstance(choose(Selection())[0], PerfStat)
 
 
 def test_events_of_a_cpu_cannot_be_named():
     with pytest.raises(SelectionError):
-        choose(Wanted(events="zen4"))
+        choose(Selection(events="zen4"))
 
 
 # ---- the launcher

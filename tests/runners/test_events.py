@@ -246,17 +246,17 @@ def test_files_without_a_cpu_are_fallbacks():
 
 def test_fallbacks_have_a_reason():
     zen4 = Cpu(vendor="AuthenticAMD", family=0x19, model=0x11)
-    none = choose(ALL, zen4, papi=True, lacking=VIRTUAL)
+    none = choose(ALL, zen4, papi=True, unavailable=VIRTUAL)
     assert none.file.name == "software" and none.remedy == VIRTUAL[1]
     assert none.reason == "this is AMD Zen 4, but its hardware counters: none here: a virtual machine"
     plain = choose(ALL, zen4, papi=False)
     assert (plain.file.name, "PAPI" in plain.reason, "+papi" in plain.remedy) == ("perf", True, True)
     assert choose(ALL, Cpu(), papi=True).file.name == "generic"
-    assert choose(ALL, zen4, papi=False, lacking=VIRTUAL, named="a64fx").file.name == "a64fx"
+    assert choose(ALL, zen4, papi=False, unavailable=VIRTUAL, named="a64fx").file.name == "a64fx"
     with pytest.raises(SelectionError, match="no event file 'none'"):
         choose(ALL, zen4, papi=True, named="none")
     with pytest.raises(SetupError, match="not installed"):
-        choose([BY_NAME["zen4"]], zen4, papi=True, lacking=VIRTUAL)
+        choose([BY_NAME["zen4"]], zen4, papi=True, unavailable=VIRTUAL)
 
 
 def test_only_event_names_of_the_linux_kernel_need_no_papi():

@@ -61,7 +61,7 @@ def test_a_virtual_machine_without_counters(root: Path, refused: int):
     finding = hardware_counters(VIRTUAL, root, kernel(hardware=refused))
     assert (finding.state, "QEMU" in finding.detail, "PMU" in finding.remedy) == ("note", True, True)
     bare = hardware_counters(BARE, root, kernel(hardware=refused))
-    assert bare.remedy == "a kernel that knows this CPU"
+    assert bare.remedy is not None and bare.remedy != finding.remedy
 
 
 @pytest.mark.parametrize("refused", [errno.EACCES, errno.EPERM])

@@ -79,16 +79,16 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     perf counts it as a whole, from outside. Ctrl-C keeps and reports what was counted. See docs/counters.md
     for the events of each CPU.
     """
-    from pagewise.workloads.counters.counting import Wanted, prepare
+    from pagewise.workloads.counters.counting import Selection, prepare
 
-    wanted = Wanted(*(chosen.pop(name) for name in ("groups", "events", "region", "multiplex")))
+    selection = Selection(*(chosen.pop(name) for name in ("groups", "events", "region", "multiplex")))
     if has_program(chosen):
         from pagewise.workloads.counters import program
         from pagewise.workloads.program.command import chosen_program
 
         chosen["baseline"] = "none"
-        return program.prepare(*chosen_program(chosen, console), wanted, console, BEGAN)
+        return program.prepare(*chosen_program(chosen, console), selection, console, BEGAN)
     for name in (*_Counting.of_program, "command"):
         chosen.pop(name)
     chosen["name"] = chosen["name"] or "counters"
-    return prepare(opt.kernel_options(chosen, baseline=BASELINE, sweep=False), wanted, console, BEGAN)
+    return prepare(opt.kernel_options(chosen, baseline=BASELINE, sweep=False), selection, console, BEGAN)

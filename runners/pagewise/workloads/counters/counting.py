@@ -25,14 +25,14 @@ from pagewise.workloads.kernels.arrange import arrange
 from pagewise.workloads.kernels.options import KernelOptions
 from pagewise.workloads.kernels.workload import Kernels
 
-# The programs count no more at once (kernels/region/counters.h).
+# Maximum of a program (kernels/region/counters.h).
 MOST_EVENTS = 32
 _EVENTS, _MULTIPLEX = "PAGEWISE_EVENTS", "PAGEWISE_MULTIPLEX"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the user asked for beside a comparison's options; see `pagewise counters --help`."""
+class Selection:
+    """Which events to count, and how; see `pagewise counters --help`."""
 
     groups: tuple[str, ...] = ()
     events: str | None = None
@@ -65,7 +65,7 @@ class CountingPlanner:
         return step.cell.measured.hugepages not in self.unavailable
 
     def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
-        """Missing pages are missing for every group; any other failure may be the group's."""
+        """Unavailable pages affect every group; any other failure may be specific to one."""
         pages = any(record.status == "pages_unavailable" for record in records)
         return "configuration" if pages else "group"
 
@@ -74,7 +74,7 @@ class CountingPlanner:
         return {}
 
 
-def prepare(options: KernelOptions, wanted: Wanted, console: Console, began: float) -> Session:
+def prepare(options: KernelOptions, selection: Selection, console: Console, began: float) -> Session:
     """Finds modules, kernels and the events for this machine; nothing is counted or written yet.
 
     Without chosen configurations, those that differ from the baseline in pages and compiler. Raises
@@ -88,23 +88,23 @@ def prepare(options: KernelOptions, wanted: Wanted, console: Console, began: flo
     papi = all(entry.configuration.papi == "on" for entry in entries)
     hardware = hardware_counters(read_host())
     missing = None if hardware.state == "good" else (hardware.detail, hardware.remedy)
-    choice = choose(files, read_cpu(), papi, missing, wanted.events)
-    groups = counted_groups(choice.file, wanted)
-    settings = {group.name: _settings(group, wanted.multiplex) for group in groups}
+    choice = choose(files, read_cpu(), papi, missing, selection.events)
+    groups = counted_groups(choice.file, selection)
+    settings = {group.name: _settings(group, selection.multiplex) for group in groups}
     console.print(_intended(subjects, options, choice, groups), highlight=False, soft_wrap=True)
-    counters = session_part(choice, list(settings), wanted) | _published(files, subjects)
+    counters = session_part(choice, list(settings), selection) | _published(files, subjects)
     planner = CountingPlanner(subjects, options.seed, settings)
     manifest = arrangement.manifest(options, "counters", counters=counters)
     return Session.of(options, Kernels(options, arrangement, planner), manifest, console, began)
 
 
-def session_part(choice: Choice, groups: Sequence[str], wanted: Wanted) -> dict[str, Any]:
+def session_part(choice: Choice, groups: Sequence[str], selection: Selection) -> dict[str, Any]:
     """What the manifest keeps of counting: the events, why these, and what permits more."""
     return {
         "events": choice.file.data,
         "groups": list(groups),
-        "multiplexed": wanted.multiplex,
-        "region": wanted.region,
+        "multiplexed": selection.multiplex,
+        "region": selection.region,
         "reason": choice.reason,
         "remedy": choice.remedy,
     }
@@ -148,16 +148,18 @@ def event_folder(prefix: str) -> Path:
     return Path(prefix) / "share" / "pagewise" / "events"
 
 
-def counted_groups(file: EventFile, wanted: Wanted) -> list[Group]:
+def counted_groups(file: EventFile, selection: Selection) -> list[Group]:
     """The chosen groups; multiplexed, as few as hold all their events. Raises SelectionError."""
-    groups = file.select(wanted.groups)
-    if not wanted.multiplex:
+    groups = file.select(selection.groups)
+    if not selection.multiplex:
         return list(groups)
     cycles, *others = sorted(merged(groups).events, key=lambda event: event.name != file.cycles)
     room = MOST_EVENTS - 1
     parts = [others[i : i + room] for i in range(0, max(len(others), 1), room)]
     names = ["all"] if len(parts) == 1 else [f"all-{number}" for number in range(1, len(parts) + 1)]
-    return [Group(name, "Events by turns", (cycles, *part)) for name, part in zip(names, parts, strict=True)]
+    return [
+        Group(name, "Multiplexed events", (cycles, *part)) for name, part in zip(names, parts, strict=True)
+    ]
 
 
 def _settings(group: Group, multiplex: bool) -> tuple[tuple[str, str], ...]:
@@ -165,8 +167,8 @@ def _settings(group: Group, multiplex: bool) -> tuple[tuple[str, str], ...]:
 
 
 def _published(files: Sequence[EventFile], subjects: Sequence[Subject]) -> dict[str, Any]:
-    """The event file of published counts, where a kernel does what they were taken of."""
-    titles, by_name = {one.kernel.title for one in subjects}, {file.name: file for file in files}
+    """The event file of published counts of one of the kernels, if there is one."""
+    titles, by_name = {subject.kernel.title for subject in subjects}, {file.name: file for file in files}
     for publication in read_published():
         if titles & publication.tests.keys() and publication.events in by_name:
             return {"published_events": by_name[publication.events].data}

@@ -10,15 +10,17 @@ from typing import Any
 
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.suggestions import choose_of
-from pagewise.machine.host import read
+from pagewise.machine.host import field
 from pagewise.stack.events import GENERIC, PERF, SOFTWARE, EventFile
 
 EVENTS = Path(__file__).parent / "events"
+DESCRIBE = "describe its events in a new file: docs/counters.md"
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
 @dataclass(frozen=True)
 class Cpu:
-    """What /proc/cpuinfo tells: vendor, family and model (x86); implementer and part (Arm); cpu (POWER)."""
+    """/proc/cpuinfo's vendor, family and model (x86), implementer and part (Arm), or cpu (POWER)."""
 
     vendor: str | None = None
     family: int | None = None
@@ -28,7 +30,7 @@ class Cpu:
     cpu: str | None = None
 
     def fits(self, matches: Mapping[str, Any] | None) -> bool:
-        """Whether a file's `matches` names this CPU; a fallback's has nothing to fit."""
+        """Whether a file's `matches` names this CPU; fallbacks have none."""
         if not matches:
             return False
         if "vendor" in matches:
@@ -49,25 +51,11 @@ class Choice:
 
 
 def read_cpu(root: Path = Path("/")) -> Cpu:
-    """The first CPU of this machine; `root` stands for / (tests give another)."""
-    text = read(root / "proc/cpuinfo") or ""
-
-    def told(name: str) -> str | None:
-        found = re.search(rf"^{name}\s*:\s*(.+)$", text, re.MULTILINE)
-        return found[1].strip() if found else None
-
-    def number(name: str) -> int | None:
-        value = told(name)
-        return int(value, 0) if value is not None and re.fullmatch(r"0x[0-9a-fA-F]+|\d+", value) else None
-
-    return Cpu(
-        told("vendor_id"),
-        number("cpu family"),
-        number("model"),
-        number("CPU implementer"),
-        number("CPU part"),
-        told("cpu"),
-    )
+    """The first CPU of this machine; `root` stands for /."""
+    file = root / "proc/cpuinfo"
+    texts = (field(file, name) or "" for name in ("cpu family", "model", "CPU implementer", "CPU part"))
+    family, model, implementer, part = (int(n, 0) if _NUMBER.fullmatch(n) else None for n in texts)
+    return Cpu(field(file, "vendor_id"), family, model, implementer, part, field(file, "cpu"))
 
 
 def kernel_events() -> dict[str, EventFile]:
@@ -88,45 +76,41 @@ def choose(
     files: Sequence[EventFile],
     cpu: Cpu,
     papi: bool,
-    lacking: tuple[str, str | None] | None = None,
+    unavailable: tuple[str, str | None] | None = None,
     named: str | None = None,
 ) -> Choice:
     """The file to count by: PAPI's events of this CPU, then the kernel's generic ones, then software events.
 
-    `papi`: whether the programs were built with it. `lacking`: why the CPU's counters cannot be used, and the
-    remedy. `named`: the file that the user wants. Raises SetupError when there is none.
+    papi: whether the programs were built with it. unavailable: why the CPU's counters cannot be used, and the
+    remedy. named: the file that the user chose. Raises SelectionError, or SetupError when there is none.
     """
     by_name = {file.name: file for file in files}
     if named is not None:
         return Choice(find_file(by_name, named), "named by --events")
-    ours = next((file for file in files if cpu.fits(file.data.get("matches"))), None)
-    if lacking is not None:
-        reason, remedy = lacking
+    ours = file_for(cpu, files)
+    if unavailable is not None:
+        reason, remedy = unavailable
         known = f"this is {ours.title}, but its" if ours else "the"
-        return Choice(_existing(by_name, SOFTWARE), f"{known} hardware counters: {reason}", remedy)
-    if not papi:
-        return Choice(
-            _existing(by_name, PERF),
-            "the programs were built without PAPI",
-            "build with PAPI (Spack: +papi, CMake: -DPAGEWISE_PAPI=ON) for the events of this CPU",
-        )
-    if ours is not None:
+        name, reason = SOFTWARE, f"{known} hardware counters: {reason}"
+    elif not papi:
+        name, reason = PERF, "the programs were built without PAPI"
+        remedy = "build with PAPI (Spack: +papi, CMake: -DPAGEWISE_PAPI=ON) for the events of this CPU"
+    elif ours is not None:
         return Choice(ours, "the file for this CPU")
-    return Choice(
-        _existing(by_name, GENERIC),
-        "no event file fits this CPU, so PAPI's presets",
-        "describe its events in a file of its own: docs/counters.md",
-    )
-
-
-def _existing(files: Mapping[str, EventFile], name: str) -> EventFile:
-    if name not in files:
+    else:
+        name, reason, remedy = GENERIC, "no event file fits this CPU, so PAPI's presets", DESCRIBE
+    if name not in by_name:
         raise SetupError(f"the event file {name}.yaml is not installed", remedy="build the environment again")
-    return files[name]
+    return Choice(by_name[name], reason, remedy)
 
 
-def _within(model: int, told: int | str) -> bool:
-    if isinstance(told, int):
-        return model == told
-    first, _, last = told.partition("-")
+def file_for(cpu: Cpu, files: Sequence[EventFile]) -> EventFile | None:
+    """The event file that is about this CPU; None without one."""
+    return next((file for file in files if cpu.fits(file.data.get("matches"))), None)
+
+
+def _within(model: int, numbers: int | str) -> bool:
+    if isinstance(numbers, int):
+        return model == numbers
+    first, _, last = numbers.partition("-")
     return int(first, 16) <= model <= int(last, 16)

@@ -1,4 +1,4 @@
-"""What this user may count here, found by asking the kernel for a counter, and what would permit more."""
+"""What this user may count here, by asking the kernel for a counter, and what would permit more."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import Literal
 
 from pagewise.core.errors import PagewiseError
 from pagewise.core.host import Host
-from pagewise.machine.host import read
+from pagewise.machine.host import field, read
 from pagewise.stack.catalog import module_files
 from pagewise.stack.events import GENERIC, EventFile
-from pagewise.workloads.counters.machine import read_cpu
+from pagewise.workloads.counters.machine import DESCRIBE, file_for, read_cpu
 
 State = Literal["good", "note"]
 # perf_event_open(2): its number by architecture; types and numbers of two events; flags of the attributes.
@@ -40,7 +40,7 @@ Opens = Callable[[int, int, bool], int]
 
 @dataclass(frozen=True)
 class Permission:
-    """One thing about counters: what it is, whether it is as wished, and the remedy where it is not."""
+    """A precondition of counting: whether it is met (`good`), and the remedy where it is not."""
 
     name: str
     state: State
@@ -51,7 +51,7 @@ class Permission:
 def permissions(
     host: Host, tree: Path | None, root: Path = Path("/"), opens: Opens | None = None
 ) -> Iterator[Permission]:
-    """All of it. `tree` is the module tree, None without one; `opens` asks the kernel (tests answer)."""
+    """All preconditions. `tree` is the module tree, None without one; `opens` asks the kernel."""
     opens = opens or open_error
     hardware = hardware_counters(host, root, opens)
     yield hardware
@@ -61,7 +61,7 @@ def permissions(
             "counters taken",
             "note",
             "the kernel's watchdog holds one of the CPU's counters: full groups may not fit",
-            "as root, meanwhile: sysctl kernel.nmi_watchdog=0",
+            "as root, until counting ends: sysctl kernel.nmi_watchdog=0",
         )
     yield _events(tree, root, hardware)
     yield _perf()
@@ -77,17 +77,13 @@ def hardware_counters(host: Host, root: Path = Path("/"), opens: Opens | None = 
     if refused == 0:
         modes = "user and kernel mode" if opens(_HARDWARE, _CYCLES, False) == 0 else "user mode"
         return Permission(name, "good", f"may be used, in {modes} (perf_event_paranoid {paranoid})")
-    if refused in _NO_COUNTER:
-        where = host.virtual_machine
-        if where:
-            detail = f"none here: the virtual machine ({where}) shows none; times do not need them"
-            return Permission(
-                name, "note", detail, "count on a bare machine, or ask for a host that passes its PMU on"
-            )
-        return Permission(
-            name, "note", "none that the kernel knows; times do not need them", "a kernel that knows this CPU"
-        )
-    return Permission(name, "note", _refusal(refused, paranoid), _permit(refused, host, root))
+    if refused not in _NO_COUNTER:
+        return Permission(name, "note", _refusal(refused, paranoid), _permit(refused, host, root))
+    where, remedy = "none that the kernel knows", "use a kernel that supports this CPU"
+    if host.virtual_machine:
+        where = f"none here: the virtual machine ({host.virtual_machine}) shows none"
+        remedy = "count on a bare machine, or ask for a host that passes its PMU on"
+    return Permission(name, "note", f"{where}; times do not need them", remedy)
 
 
 def open_error(kind: int, event: int, user_only: bool) -> int:
@@ -96,8 +92,8 @@ def open_error(kind: int, event: int, user_only: bool) -> int:
     if number is None:
         return errno.ENOSYS
     flags = _WITHOUT_KERNEL if user_only else 0
-    told = struct.pack(_ATTRIBUTES, kind, _ATTRIBUTE_BYTES, event, 0, 0, 0, flags)
-    attributes = ctypes.create_string_buffer(told, _ATTRIBUTE_BYTES)
+    packed = struct.pack(_ATTRIBUTES, kind, _ATTRIBUTE_BYTES, event, 0, 0, 0, flags)
+    attributes = ctypes.create_string_buffer(packed, _ATTRIBUTE_BYTES)
     system = ctypes.CDLL(None, use_errno=True)
     descriptor = system.syscall(ctypes.c_long(number), attributes, *map(ctypes.c_long, (0, -1, -1, 0)))
     if descriptor < 0:
@@ -132,55 +128,49 @@ def _perf() -> Permission:
 
 def _events(tree: Path | None, root: Path, hardware: Permission) -> Permission:
     """The event file for this CPU, and whether its events can be counted."""
-    name, files = "events", _installed(tree) if tree is not None else []
-    if isinstance(files, str):
-        return Permission(name, "note", files, "build the environment again")
+    name = "events"
+    try:
+        files = _installed(tree)
+    except PagewiseError as fault:
+        return Permission(name, "note", f"{fault.where}: {fault.what}", "build the environment again")
     if not files:
         return Permission(name, "note", "no event files are installed yet", "build an environment")
-    cpu = read_cpu(root)
-    ours = next((file for file in files if cpu.fits(file.data.get("matches"))), None)
+    ours = file_for(read_cpu(root), files)
     if ours is None:
-        return Permission(
-            name,
-            "note",
-            f"no event file fits this CPU: {GENERIC} ones are used",
-            "describe its events in a file of its own: docs/counters.md",
-        )
-    told = f"{ours.title}: {len(ours.events)} in groups {', '.join(group.name for group in ours.groups)}"
+        return Permission(name, "note", f"no event file fits this CPU: {GENERIC} ones are used", DESCRIBE)
+    text = f"{ours.title}: {len(ours.events)} in groups {', '.join(group.name for group in ours.groups)}"
     if hardware.state == "good":
-        return Permission(name, "good", told)
-    return Permission(name, "note", f"software events alone, for want of hardware counters; else {told}")
+        return Permission(name, "good", text)
+    return Permission(name, "note", f"software events only, without hardware counters; with them {text}")
 
 
 def _papi(tree: Path) -> Permission:
-    """Whether the modules' programs were built with PAPI, as their files say."""
-    found: dict[str, int] = {}
-    for file in module_files(tree).values():
-        told = re.search(r'"PAGEWISE_PAPI",\s*"(\w+)"', read(file) or "")
-        if told:
-            found[told[1]] = found.get(told[1], 0) + 1
-    on, all_of_them = found.get("on", 0), sum(found.values())
-    if all_of_them and on == all_of_them:
+    """Whether the modules' programs were built with PAPI."""
+    values = _settings(tree, "PAPI")
+    on = values.count("on")
+    if values and on == len(values):
         return Permission("PAPI", "good", f"in all {on} modules")
     return Permission(
         "PAPI",
         "note",
-        f"in {on} of {all_of_them} modules: without it only the kernel's own events can be counted",
+        f"in {on} of {len(values)} modules: without it only the kernel's own events can be counted",
         "apt-get install libpapi-dev, and build with PAPI (Spack: +papi, CMake: -DPAGEWISE_PAPI=ON)",
     )
 
 
-def _installed(tree: Path) -> list[EventFile] | str:
-    """The event files that some module's programs brought, or what is wrong with them."""
-    for file in module_files(tree).values():
-        told = re.search(r'"PAGEWISE_PREFIX",\s*"([^"]+)"', read(file) or "")
-        folder = Path(told[1]) / "share" / "pagewise" / "events" if told else None
-        if folder is not None and folder.is_dir():
-            try:
-                return [EventFile.from_file(path) for path in sorted(folder.glob("*.yaml"))]
-            except PagewiseError as fault:
-                return f"{fault.where}: {fault.what}"
-    return []
+def _installed(tree: Path | None) -> list[EventFile]:
+    """The event files that some module's programs brought. Raises FormatError."""
+    prefixes = [] if tree is None else map(Path, _settings(tree, "PREFIX"))
+    folders = (prefix / "share" / "pagewise" / "events" for prefix in prefixes)
+    folder = next(filter(Path.is_dir, folders), None)
+    return [] if folder is None else [EventFile.from_file(path) for path in sorted(folder.glob("*.yaml"))]
+
+
+def _settings(tree: Path, name: str) -> list[str]:
+    """What the module files of a tree set PAGEWISE_`name` to; they are read, not executed."""
+    pattern = rf'"PAGEWISE_{name}",\s*"([^"]+)"'
+    matches = (re.search(pattern, read(file) or "") for file in module_files(tree).values())
+    return [match[1] for match in matches if match]
 
 
 def _refusal(refused: int, paranoid: int | None) -> str:
@@ -202,8 +192,7 @@ def _permit(refused: int, host: Host, root: Path) -> str | None:
 
 def has_capability(root: Path = Path("/")) -> bool:
     """Whether this process has CAP_PERFMON or CAP_SYS_ADMIN."""
-    told = re.search(r"^CapEff:\s*([0-9a-fA-F]+)$", read(root / "proc/self/status") or "", re.MULTILINE)
-    held = int(told[1], 16) if told else 0
+    held = int(field(root / "proc/self/status", "CapEff") or "0", 16)
     return bool(held >> _CAP_PERFMON & 1 or held >> _CAP_SYS_ADMIN & 1)
 
 

@@ -25,7 +25,7 @@ from pagewise.machine.placement import Placement
 from pagewise.session.session import Session
 from pagewise.session.workload import Outcome, Trials
 from pagewise.stack.events import PERF, SOFTWARE, Event, Group
-from pagewise.workloads.counters.counting import CountingPlanner, Wanted, counted_groups, session_part
+from pagewise.workloads.counters.counting import CountingPlanner, Selection, counted_groups, session_part
 from pagewise.workloads.counters.machine import Choice, find_file, kernel_events
 from pagewise.workloads.counters.permission import INSTALL_PERF, hardware_counters
 from pagewise.workloads.program.launch import Program, ProgramLauncher
@@ -213,15 +213,15 @@ class ProgramCounting:
 
 
 def prepare(
-    options: ProgramOptions, program: Program, wanted: Wanted, console: Console, began: float
+    options: ProgramOptions, program: Program, selection: Selection, console: Console, began: float
 ) -> Session:
     """Finds what can be counted of the program here; nothing is counted or written yet.
 
     Raises SetupError, SelectionError or FormatError.
     """
-    counter, choice = choose(wanted)
-    groups = {group.name: group for group in counted_groups(choice.file, wanted)}
-    part = session_part(choice, list(groups), wanted)
+    counter, choice = choose(selection)
+    groups = {group.name: group for group in counted_groups(choice.file, selection)}
+    part = session_part(choice, list(groups), selection)
     runs, manifest = arrange(options, program, "counters", console, counters=part)
     planner = CountingPlanner(runs.subjects, options.seed, dict.fromkeys(groups, ()), frozenset(runs.lacks))
     steps = [step for step in planner.steps_of_round(1, ()) if planner.can_run(step)]
@@ -235,21 +235,21 @@ def prepare(
     return Session.of(options, ProgramCounting(runs, planner, groups, counter), manifest, console, began)
 
 
-def choose(wanted: Wanted, perf: str | None = None) -> tuple[Counter, Choice]:
+def choose(selection: Selection, perf: str | None = None) -> tuple[Counter, Choice]:
     """The counter and the events for a program here; `perf` is its path (default: found on PATH).
 
     Raises SelectionError when other events are named.
     """
     files = kernel_events()
     hardware = hardware_counters(read_host())
-    chosen = None if wanted.events is None else find_file(files, wanted.events)
+    chosen = None if selection.events is None else find_file(files, selection.events)
     path = perf or shutil.which("perf")
     fault = "perf is not installed" if path is None else _fault(PerfStat(path, False))
     if path is None or fault is not None:
         remedy = INSTALL_PERF if path is None else hardware.remedy
         counter: Counter = Accounting(fault or "")
         return counter, Choice(chosen or files[SOFTWARE], f"by the kernel's accounting: {fault}", remedy)
-    counter = PerfStat(path, wanted.multiplex)
+    counter = PerfStat(path, selection.multiplex)
     if chosen is not None:
         return counter, Choice(chosen, "by perf stat, named by --events")
     if hardware.state == "good":

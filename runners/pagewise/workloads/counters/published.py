@@ -1,9 +1,9 @@
-"""Counts of publications (`published/*.yaml`), to stand beside those of kernels that do the same."""
+"""Counts of publications (`published_values/*.yaml`), shown beside those of kernels that do the same."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +38,17 @@ class Published:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: object) -> Published:
         """Checks and reads a file's content. Raises FormatError that lists every fault."""
-        found = faults("published", data)
-        columns = data["columns"] if not found else []
-        for test in data["tests"] if not found else ():
-            for name, row in test["counts"].items():
-                if len(row) != len(columns):
-                    found.append(f"{test['title']}.{name}: {len(row)} counts for {len(columns)} columns")
-        if found:
+        all_faults = faults("published", data) or [
+            f"{test['title']}.{name}: {len(row)} counts for {len(data['columns'])} columns"
+            for test in data["tests"]
+            for name, row in test["counts"].items()
+            if len(row) != len(data["columns"])
+        ]
+        if all_faults:
             raise FormatError(
-                "this file does not follow pagewise.published/1:\n    " + "\n    ".join(found),
+                "this file does not follow pagewise.published/1:\n    " + "\n    ".join(all_faults),
                 where=where,
-                remedy="correct these parts; docs/counters.md tells what such a file holds",
+                remedy="correct these parts; docs/counters.md describes such a file",
             )
         tests = {
             test["title"]: [
@@ -57,7 +57,7 @@ class Published:
                     column["hugepages"],
                     {name: float(row[i]) for name, row in test["counts"].items() if row[i] is not None},
                 )
-                for i, column in enumerate(columns)
+                for i, column in enumerate(data["columns"])
             ]
             for test in data["tests"]
         }
@@ -65,31 +65,31 @@ class Published:
 
     def columns(self, test: str, file: EventFile) -> list[Column]:
         """Counts and the rates derived from them, with time by cycles; none where the test is not in it."""
-        found = []
-        for one in self.tests.get(test, ()):
-            seconds = one.values[file.cycles] / self.frequency
-            values = {TIME: seconds, **one.values, **rates(file, one.values, seconds)}
-            found.append(Column(one.who, one.policy, values))
-        return found
+        columns = []
+        for column in self.tests.get(test, ()):
+            seconds = column.values[file.cycles] / self.frequency
+            values = {TIME: seconds, **column.values, **rates(file, column.values, seconds)}
+            columns.append(replace(column, values=values))
+        return columns
 
     def by_pages(self, test: str, file: EventFile) -> list[Column]:
         """With : without huge pages by compiler, as in table 1 of the PEARC'23 paper."""
         columns = self.columns(test, file)
         return [
-            Column(one.who, one.policy, _quotients(one, base))
-            for one in columns
+            Column(column.who, column.policy, _quotients(column, base))
+            for column in columns
             for base in columns
-            if one.policy != "none" and base.policy == "none" and one.who == base.who
+            if column.policy != "none" and base.policy == "none" and column.who == base.who
         ]
 
     def by_compiler(self, test: str, file: EventFile) -> list[Column]:
         """Each compiler : the first by policy, as in table 2 of the PEARC'23 paper."""
         columns = self.columns(test, file)
         return [
-            Column(f"{one.who} : {base.who}", one.policy, _quotients(one, base))
-            for one in columns
+            Column(f"{column.who} : {base.who}", column.policy, _quotients(column, base))
+            for column in columns
             for base in columns
-            if base.who == columns[0].who and one.who != base.who and one.policy == base.policy
+            if base.who == columns[0].who and column.who != base.who and column.policy == base.policy
         ]
 
 
@@ -98,5 +98,5 @@ def read_published() -> list[Published]:
     return [Published.from_dict(parse_yaml(read_file(file)), file) for file in sorted(_FOLDER.glob("*.yaml"))]
 
 
-def _quotients(one: Column, other: Column) -> dict[str, float]:
-    return {name: n / other.values[name] for name, n in one.values.items() if other.values.get(name)}
+def _quotients(column: Column, base: Column) -> dict[str, float]:
+    return {name: n / base.values[name] for name, n in column.values.items() if base.values.get(name)}

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
 SECONDS = "seconds"
 # A unit's scale in base units, and the powers of these. Counts have none: a miss is a number.
@@ -23,12 +24,13 @@ _UNITS: dict[str, tuple[Fraction, dict[str, int]]] = {
     "s": (Fraction(1), {"second": 1}),
     "ns": (Fraction(1, 10**9), {"second": 1}),
 }
-_OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
+_OPERATIONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
+_ALLOWED = (ast.BinOp, ast.UnaryOp, ast.USub, ast.Name, ast.Load, *_OPERATIONS)
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,15 @@ class Unit:
 
     @classmethod
     def of(cls, text: str) -> Unit:
-        """Reads `GB/s`, `1/instruction`, `cycles`. Raises ValueError."""
-        found = NUMBER
+        """Parses `GB/s`, `1/instruction`, `cycles`. Raises ValueError."""
+        unit = NUMBER
         for sign, name in re.findall(r"(^|[*/])([^*/]*)", text.replace(" ", "")):
             scale, powers = _UNITS.get(name) or _UNITS.get(name.removesuffix("s")) or (None, {})
             if scale is None:
-                raise ValueError(f"{name!r} in {text!r} is no unit known here: {', '.join(_UNITS)}")
+                raise ValueError(f"{name!r} in {text!r} is not one of the units {', '.join(_UNITS)}")
             factor = cls(scale, powers)
-            found = found / factor if sign == "/" else found * factor
-        return found
+            unit = unit / factor if sign == "/" else unit * factor
+        return unit
 
     def __mul__(self, other: Unit) -> Unit:
         return self._combined(other, 1)
@@ -56,9 +58,19 @@ class Unit:
     def __truediv__(self, other: Unit) -> Unit:
         return self._combined(other, -1)
 
+    def __add__(self, other: Unit) -> Unit:
+        if self.powers != other.powers:
+            raise ValueError("it adds or subtracts different units")
+        return self
+
+    __sub__ = __add__
+
+    def __neg__(self) -> Unit:
+        return self
+
     def _combined(self, other: Unit, sign: int) -> Unit:
-        names = {*self.powers, *other.powers}
-        powers = {name: self.powers.get(name, 0) + sign * other.powers.get(name, 0) for name in sorted(names)}
+        names = sorted({*self.powers, *other.powers})
+        powers = {name: self.powers.get(name, 0) + sign * other.powers.get(name, 0) for name in names}
         return Unit(self.scale * other.scale**sign, {name: power for name, power in powers.items() if power})
 
 
@@ -67,15 +79,19 @@ NUMBER = Unit(Fraction(1), {})
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula that was found to be one."""
+    """A formula that was checked: it has nothing but + - * / ( ), names and numbers."""
 
     text: str
 
     @classmethod
+    @cache
     def of(cls, text: str) -> Formula:
-        """Raises ValueError where it holds more than + - * / ( ), names and numbers."""
+        """Parses a formula. Raises ValueError for anything else."""
         formula = cls(text)
-        formula._check(formula._tree)
+        for node in ast.walk(formula._tree):
+            is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
+            if not is_number and not isinstance(node, _ALLOWED):
+                raise ValueError(f"{text!r} has more than + - * / ( ), names and numbers")
         return formula
 
     @cached_property
@@ -83,68 +99,44 @@ class Formula:
         try:
             return ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError) as fault:
-            raise ValueError(f"{self.text!r} is no formula") from fault
-
-    def _check(self, node: ast.expr) -> None:
-        match node:
-            case ast.BinOp(left, kind, right) if type(kind) in _OPERATIONS:
-                self._check(left)
-                self._check(right)
-            case ast.UnaryOp(ast.USub(), inner):
-                self._check(inner)
-            case ast.Name() | ast.Constant(int() | float()) if not isinstance(
-                getattr(node, "value", None), bool
-            ):
-                return
-            case _:
-                raise ValueError(
-                    f"{self.text!r}: {ast.unparse(node)!r} is not of + - * / ( ), names and numbers"
-                )
+            raise ValueError(f"{self.text!r} is not a formula") from fault
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names in it, in order."""
-        found = [node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)]
-        return tuple(sorted(set(found), key=self.text.index))
+        names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
+        return tuple(sorted(names, key=self.text.index))
 
     def unit(self, units: Mapping[str, Unit]) -> Unit:
-        """The unit that it has when its names have these. Raises ValueError where units do not fit."""
-        return self._unit(self._tree, units)
-
-    def _unit(self, node: ast.expr, units: Mapping[str, Unit]) -> Unit:
-        match node:
-            case ast.Name(name):
-                if name not in units:
-                    raise ValueError(f"{self.text!r}: {name} is not defined")
-                return Unit(Fraction(1), units[name].powers)
-            case ast.BinOp(left, ast.Mult(), right):
-                return self._unit(left, units) * self._unit(right, units)
-            case ast.BinOp(left, ast.Div(), right):
-                return self._unit(left, units) / self._unit(right, units)
-            case ast.BinOp(left, _, right):
-                one, other = self._unit(left, units), self._unit(right, units)
-                if one.powers != other.powers:
-                    raise ValueError(f"{self.text!r}: {ast.unparse(node)} adds unlike units")
-                return one
-            case ast.UnaryOp(_, inner):
-                return self._unit(inner, units)
-        return NUMBER
+        """The unit of its value if its names have these units. Raises ValueError if units do not fit."""
+        try:
+            powers = {name: Unit(Fraction(1), unit.powers) for name, unit in units.items()}
+            unit: Unit = _evaluated(self._tree, powers, lambda _: NUMBER)
+        except KeyError as fault:
+            raise ValueError(f"{self.text!r}: {fault.args[0]} is not defined") from fault
+        except ValueError as fault:
+            raise ValueError(f"{self.text!r}: {fault}") from fault
+        return unit
 
     def value(self, values: Mapping[str, float]) -> float | None:
-        """The value, None where a name has none or something is divided by zero."""
+        """The value, None if a name has none or something is divided by zero."""
         try:
-            return self._value(self._tree, values)
+            value: float = _evaluated(self._tree, values, float)
         except (KeyError, ZeroDivisionError, OverflowError):
             return None
+        return value
 
-    def _value(self, node: ast.expr, values: Mapping[str, float]) -> float:
-        match node:
-            case ast.Name(name):
-                return values[name]
-            case ast.BinOp(left, kind, right):
-                return _OPERATIONS[type(kind)](self._value(left, values), self._value(right, values))
-            case ast.UnaryOp(_, inner):
-                return -self._value(inner, values)
-            case ast.Constant(number):
-                return float(number)  # type: ignore[arg-type]
-        raise AssertionError(node)
+
+def _evaluated(node: ast.expr, names: Mapping[str, Any], constant: Callable[[Any], Any]) -> Any:
+    """The value of a formula, from those of its names: numbers or units."""
+    match node:
+        case ast.Name(name):
+            return names[name]
+        case ast.BinOp(left, kind, right):
+            operands = (_evaluated(part, names, constant) for part in (left, right))
+            return _OPERATIONS[type(kind)](*operands)
+        case ast.UnaryOp(_, inner):
+            return -_evaluated(inner, names, constant)
+        case ast.Constant(number):
+            return constant(number)
+    raise AssertionError(node)

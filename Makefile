@@ -81,28 +81,31 @@ man: setup
 	@setup/shell-files
 	@echo 'man .pagewise/share/man/man1/pagewise.1'
 
+# Compiled once, also for users whose Python writes no compiled files.
+pytest = env -u PYTHONDONTWRITEBYTECODE .pagewise/venv/bin/python -m pytest
+
 # The tests of the runner and of the stack wait, too: more processes than processors. With `worksteal` most tests of a file
 # run in one process and share its fixtures.
 check: setup-tests
 	@tests/lint
 	@tests/kernels
-	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) --dist worksteal -m 'not long' tests/runners
-	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m 'not long' kernels/mini
+	@$(pytest) --numprocesses $$((2 * $$(nproc))) --dist worksteal -m 'not long' tests/runners
+	@$(pytest) --numprocesses auto --import-mode=importlib -m 'not long' kernels/mini
 
 test: check
 	@tests/kernels long
-	@.pagewise/venv/bin/python -m pytest --numprocesses $$((2 * $$(nproc))) --dist worksteal -m long tests/runners
-	@.pagewise/venv/bin/python -m pytest --numprocesses auto --import-mode=importlib -m long kernels/mini
-	@.pagewise/venv/bin/python -m pytest --numprocesses $$(($$(nproc) + 1)) --dist loadgroup --no-loadscope-reorder \
+	@$(pytest) --numprocesses $$((2 * $$(nproc))) --dist worksteal -m long tests/runners
+	@$(pytest) --numprocesses auto --import-mode=importlib -m long kernels/mini
+	@$(pytest) --numprocesses $$(($$(nproc) + 1)) --dist loadgroup --no-loadscope-reorder \
 	    -m 'not container and not newcomer' $(wildcard tests/e2e) tests/stack
 
 test-container:
 	@setup/bootstrap test container
-	@.pagewise/venv/bin/python -m pytest -m container tests/stack
+	@$(pytest) -m container tests/stack
 
 test-newcomer:
 	@setup/bootstrap test container
-	@.pagewise/venv/bin/python -m pytest --numprocesses 2 --dist loadgroup -m newcomer tests/e2e
+	@$(pytest) --numprocesses 2 --dist loadgroup -m newcomer tests/e2e
 
 test-packages: stack
 	@setup/test-packages '$(ENV)'

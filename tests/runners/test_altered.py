@@ -50,6 +50,7 @@ def altered(request: pytest.FixtureRequest, compared, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_altered_records_have_no_verdict_and_are_taken_nowhere(altered: Path, compared, stage: Stage):
     done = stage.run("report", str(altered), "--json")
     reported = json.loads(done.stdout)

@@ -83,6 +83,7 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
     ]
 
 
+@pytest.mark.long
 def test_threads_that_are_asked_for_count_instead_of_the_callers(stage: Stage):
     stage.environment = {"PAGEWISE_ROOT": str(stage.folder), **CALLERS}
     arguments = ("--policies", "none", "--rounds", "1", "--threads", "1", "--output", str(stage.results))
@@ -124,6 +125,7 @@ def test_the_hyperfines_of_distributions_are_taken(
     assert find_hyperfine() == str(tmp_path / "hyperfine")
 
 
+@pytest.mark.long
 def test_nothing_is_measured_by_an_unknown_hyperfine(compared: tuple[Stage, object], tmp_path: Path):
     stage = Stage(compared[0].folder, hyperfine(tmp_path / "bin", "sleep 0"))
     results = tmp_path / "results"
@@ -141,6 +143,7 @@ def test_a_time_must_agree_with_the_clock_around_it():
         assert implausible(wall, elapsed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", ["9.0", "0.0001; sleep 2.2"])
 def test_times_that_cannot_be_are_not_ranked(seconds: str, stage: Stage):
     """A stand-in that knows the version, runs the program and exports a time of its own."""

@@ -68,6 +68,7 @@ def test_a_comparison_from_modules_to_report(compared):
     assert software["measured_as"].endswith("none/hardware-regular")
 
 
+@pytest.mark.long
 def test_a_sweep_over_an_option_is_reported(stage: Stage):
     stride = {**TRIAD["sweeps"][0], "arguments": ["--sweep", "stride=1,2,3"], "x": "options.stride"}
     kind = {**TRIAD["sweeps"][0], "arguments": ["--sweep", "type"], "x": "options.type", "y": "latency_ns"}
@@ -82,6 +83,7 @@ def test_a_sweep_over_an_option_is_reported(stage: Stage):
     ]
 
 
+@pytest.mark.long
 def test_sweeps_of_some_configurations_are_measured_and_reported(stage: Stage):
     swept = {**TRIAD, "sweeps": [*TRIAD["sweeps"], DISTANCES]}
     for label in (BASE, ("none", "software", "regular"), ("thp", "software", "regular")):
@@ -302,6 +304,7 @@ INVALID = {
 }
 
 
+@pytest.mark.long
 def test_invalid_configurations_are_shown_and_never_ranked(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD])
     labels = dict(zip(INVALID, [label for label in ALL_LABELS if label[0] != "none"], strict=False))
@@ -383,6 +386,7 @@ def wait_for(condition, seconds: float = 30.0) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small file system")
 def test_a_full_disk_loses_nothing(small: Stage):
     small.results.mkdir()

@@ -392,6 +392,7 @@ def test_a_report_is_made_again_from_the_folder_alone(made, stage: Stage):
     assert {name: (folder / name).read_bytes() for name in names} == before
 
 
+@pytest.mark.long
 def test_a_machine_without_counters_counts_software_events(stage: Stage, monkeypatch: pytest.MonkeyPatch):
     """Named here, for the tester's machine may have counters; a VM without them comes to it by itself."""
     done = run(filled(stage, papi="off", compilers=("gcc-12.2.0",)), "--events", "software", "--rounds", "1")
@@ -401,6 +402,7 @@ def test_a_machine_without_counters_counts_software_events(stage: Stage, monkeyp
     assert ratios["PAGE_FAULTS"] == pytest.approx(0.1, rel=0.2)
 
 
+@pytest.mark.long
 def test_programs_without_papi_say_so(stage: Stage):
     done = run(
         filled(stage, papi="off", compilers=("gcc-12.2.0",)),
@@ -416,6 +418,7 @@ def test_programs_without_papi_say_so(stage: Stage):
     assert "Time" in done.stdout
 
 
+@pytest.mark.long
 def test_multiplexed(stage: Stage):
     done = run(filled(stage, compilers=("gcc-12.2.0",)), "--events", "zen4", "--multiplex", "--rounds", "1")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -424,6 +427,7 @@ def test_multiplexed(stage: Stage):
     assert all(len(r.counters) == len(ZEN4.events) for r in records)
 
 
+@pytest.mark.long
 def test_each_placement_is_counted(stage: Stage):
     done = run(
         filled(stage, compilers=("gcc-12.2.0",)),
@@ -436,6 +440,7 @@ def test_each_placement_is_counted(stage: Stage):
     assert found == set(product(("thp", "hugetlbfs"), ("first-touch", "bind:0")))
 
 
+@pytest.mark.long
 def test_a_crash_in_one_group_is_reported_and_the_rest_is_used(stage: Stage):
     crash_on = ZEN4.events["TLB_FLUSHES"].native
     filled(stage, compilers=("gcc-12.2.0",), crash_on=crash_on)
@@ -452,6 +457,7 @@ def test_a_crash_in_one_group_is_reported_and_the_rest_is_used(stage: Stage):
     assert len(list((stage.result() / "logs").iterdir())) == 3
 
 
+@pytest.mark.long
 def test_refused_events_are_reported(stage: Stage):
     filled(stage, compilers=("gcc-12.2.0",), refused="L1_ITLB_MISS_L2_ITLB_HIT")
     done = run(stage, "--events", "zen4", "--groups", "tlb", "--rounds", "1")
@@ -461,6 +467,7 @@ def test_refused_events_are_reported(stage: Stage):
     assert "L1-ITLB miss rate" not in text and "L2-ITLB miss rate" in text
 
 
+@pytest.mark.long
 def test_pages_that_are_not_there_are_tried_once(stage: Stage):
     stage.add("gcc-12.2.0", LABELS[0], [TRIAD], papi="on")
     stage.add("gcc-12.2.0", LABELS[2], [TRIAD], papi="on", mode="pages")
@@ -472,6 +479,7 @@ def test_pages_that_are_not_there_are_tried_once(stage: Stage):
     assert statuses.count("pages_unavailable") == 1 and statuses.count("ok") == 12
 
 
+@pytest.mark.long
 def test_wrong_pages_are_invalid(stage: Stage):
     stage.add("gcc-12.2.0", LABELS[0], [TRIAD], papi="on")
     stage.add("gcc-12.2.0", LABELS[1], [TRIAD], papi="on", mode="wrong_pages")
@@ -480,6 +488,7 @@ def test_wrong_pages_are_invalid(stage: Stage):
     assert "wrong pages" in done.stdout and not rows(stage.result() / "ratios.csv")
 
 
+@pytest.mark.long
 def test_one_region_of_the_program(stage: Stage):
     done = run(
         filled(stage, compilers=("gcc-12.2.0",)), "--events", "zen4", "--groups", "tlb", "--region", "hydro"

@@ -92,6 +92,7 @@ def test_with_three_earlier_results_their_spread_counts():
     assert wide == pytest.approx(3.1824 * moods.std(ddof=1) * math.sqrt(1.25), rel=1e-3)
 
 
+@pytest.mark.long
 def test_false_changes_on_recorded_noise_are_those_of_the_guide():
     chance = np.random.default_rng(3)
     ways: dict[tuple[str, ...], list[np.ndarray]] = {}
@@ -153,6 +154,7 @@ def diff(*arguments: object) -> tuple[int, str]:
     return done.return_value, done.stdout
 
 
+@pytest.mark.long
 def test_exit_codes(made: Callable[..., Path]):
     old = made("old", records(0.8))
     assert diff(old, made("same", records(0.8, seed=2)))[0] == 0

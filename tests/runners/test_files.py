@@ -110,6 +110,7 @@ def test_no_cell_of_a_table_is_a_formula():
 EVIL = "</td></svg><script>x</script><img src=x onerror=x>\\input{x}"
 
 
+@pytest.mark.long
 def test_names_of_a_received_result_are_text_in_every_report(compared: Compared, tmp_path: Path):
     received = tmp_path / "received"
     shutil.copytree(compared[0].result(), received)

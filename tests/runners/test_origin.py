@@ -130,6 +130,7 @@ def test_modules_are_verified_before_one_is_executed(measured: Stage, mark: Path
     assert mark.exists()
 
 
+@pytest.mark.long
 def test_a_check_of_a_received_result_needs_consent(stage: Stage, mark: Path):
     done = stage.run(
         "compare", "--policies", "none", "--rounds", "1", "--output", str(stage.results),
@@ -164,6 +165,7 @@ def test_a_check_of_a_received_result_needs_consent(stage: Stage, mark: Path):
     assert stage.run("results", "rerun", str(new)).returncode == 2
 
 
+@pytest.mark.long
 def test_the_folder_of_a_received_result_is_no_installation(
     compared: tuple[Stage, Any], tmp_path: Path, mark: Path
 ):

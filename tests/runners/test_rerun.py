@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from pagewise.core.result import read_result
 from stage import CHASE, FAKE, Stage
 
@@ -15,6 +17,7 @@ def newest(stage: Stage, before: set[Path]) -> Path:
     return found
 
 
+@pytest.mark.long
 def test_a_result_is_repeated_unless_modules_or_programs_changed(stage: Stage):
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
     module = stage.add("gcc-12.2.0", ("thp", "hardware", "regular"), [CHASE], factor="0.8")

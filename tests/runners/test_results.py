@@ -291,6 +291,7 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
     assert len(listing) == 7 and sum("fault" in one for one in listing) == 2
 
 
+@pytest.mark.long
 def test_two_at_once_take_all(many: Path, tmp_path: Path):
     store = tmp_path / "store.duckdb"
     nodes = sorted(many.iterdir())

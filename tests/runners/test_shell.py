@@ -87,6 +87,7 @@ class Terminal:
         os.close(self.terminal)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bash", "zsh"])
 def test_a_tab_completes(offering: Stage, name: str):
     if shutil.which(name) is None:
@@ -110,6 +111,7 @@ def test_a_tab_completes(offering: Stage, name: str):
         terminal.close()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not here")
 def test_fish_completes(offering: Stage):
     script = offering.folder / "complete.fish"

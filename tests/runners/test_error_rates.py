@@ -13,6 +13,8 @@ from pagewise.analysis.statistics import estimate, noise_floor, quotients, ratio
 from pagewise.analysis.verdict import Comparison, judge
 from recorded import comparisons, judged, series, until
 
+pytestmark = pytest.mark.long
+
 ROUNDS, WIDTH = 7, 0.03
 RECORDED = sorted(series())
 # Long enough for three programs and 18 rounds, and steady: not bimodal, nothing else on the machine.

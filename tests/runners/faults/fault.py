@@ -148,14 +148,13 @@ class Place:
 class Fault:
     """A row: `happen` makes the fault and returns how commands ended; `codes` are the exit codes allowed.
 
-    `is_silent`: its output cannot be read. `is_long`: starts whole programs, and runs in `make test` only.
+    `is_silent`: its output cannot be read.
     """
 
     name: str
     happen: Callable[[Place], Ended | list[Ended]]
     codes: tuple[int, ...]
     is_silent: bool = False
-    is_long: bool = False
 
     def survive(self, place: Place) -> None:
         """Raises AssertionError unless everything held that must."""

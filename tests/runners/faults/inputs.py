@@ -11,7 +11,7 @@ from fault import Ended, Fault, Place
 
 from stage import ROOT
 
-DEEP, BINARY = "[" * 5000, bytes(range(256))
+DEEP, BINARY = "[" * 1500, bytes(range(256))
 #: Contents that no file of ours has, in YAML or JSON.
 CONTENTS: dict[str, bytes] = {
     "empty": b"",

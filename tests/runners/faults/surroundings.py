@@ -73,7 +73,7 @@ def stream(name: str, shell: str, codes: tuple[int, ...], *, is_silent: bool = F
         assert (made / "report.html").exists()
         return ended
 
-    return Fault(f"stream: {name}", happen, codes, is_silent, is_long=True)
+    return Fault(f"stream: {name}", happen, codes, is_silent)
 
 
 def host(name: str, files: dict[str, str]) -> Fault:
@@ -215,23 +215,22 @@ FAULTS = [
     stream("reader gone", '"$@" | :', (0, 1)),
     stream("no terminal", 'exec setsid "$@"', (0, 1)),
     stream("input full of zeros", 'exec "$@" </dev/zero', (0, 1)),
-    Fault("disk: files of 20 kB", _small_files, (4,), is_long=True),
-    Fault("disk: full, without inodes", _full_disk, (4,), is_long=True),
-    Fault("disk: few descriptors", _few_descriptors, (0, 3, 4), is_long=True),
-    Fault("disk: results below a file", _read_only, (4,), is_long=True),
+    Fault("disk: files of 20 kB", _small_files, (4,)),
+    Fault("disk: full, without inodes", _full_disk, (4,)),
+    Fault("disk: few descriptors", _few_descriptors, (0, 3, 4)),
+    Fault("disk: results below a file", _read_only, (4,)),
     Fault("disk: no permission", _no_permission, (0, 3, 4)),
     Fault("disk: folder is gone", _folder_vanishes, (0, 3, 4)),
-    Fault("signal: SIGTERM", _interrupted(signal.SIGTERM), (143,), is_long=True),
-    Fault("signal: SIGHUP", _interrupted(signal.SIGHUP), (129,), is_long=True),
-    Fault("signal: SIGKILL", _interrupted(signal.SIGKILL), (137,), is_long=True),
+    Fault("signal: SIGTERM", _interrupted(signal.SIGTERM), (143,)),
+    Fault("signal: SIGHUP", _interrupted(signal.SIGHUP), (129,)),
+    Fault("signal: SIGKILL", _interrupted(signal.SIGKILL), (137,)),
     Fault("PATH without hyperfine", _no_hyperfine, (3,)),
-    Fault("two collect at once", _at_once(_COLLECT, _COLLECT), (0,), is_long=True),
-    Fault("two report at once", _at_once(["report", "{good}"], ["report", "{good}"]), (0, 1), is_long=True),
+    Fault("two collect at once", _at_once(_COLLECT, _COLLECT), (0,)),
+    Fault("two report at once", _at_once(["report", "{good}"], ["report", "{good}"]), (0, 1)),
     Fault(
         "collect and query at once",
         _at_once(_COLLECT, ["results", "query", "--store", "s.duckdb"]),
         (0,),
-        is_long=True,
     ),
     host("no files", {}),
     host("empty files", dict.fromkeys(("proc/cpuinfo", "proc/meminfo", "sys/devices/system/cpu/online"), "")),

@@ -90,12 +90,12 @@ check: setup-tests
 	@tests/lint
 	@tests/kernels
 	@$(pytest) --numprocesses $$((2 * $$(nproc))) --dist worksteal -m 'not long' tests/runners
-	@$(pytest) --numprocesses auto --import-mode=importlib -m 'not long' kernels/mini
+	@$(pytest) --numprocesses auto --dist worksteal --import-mode=importlib -m 'not long' kernels/mini
 
 test: check
 	@tests/kernels long
 	@$(pytest) --numprocesses $$((2 * $$(nproc))) --dist worksteal -m long tests/runners
-	@$(pytest) --numprocesses auto --import-mode=importlib -m long kernels/mini
+	@$(pytest) --numprocesses auto --dist worksteal --import-mode=importlib -m long kernels/mini
 	@$(pytest) --numprocesses $$(($$(nproc) + 1)) --dist loadgroup --no-loadscope-reorder \
 	    -m 'not container and not newcomer' $(wildcard tests/e2e) tests/stack
 

@@ -18,6 +18,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.long
+
 MESHES = ("plane", "cylinder", "cube")
 NODE_LEAF = 1
 

@@ -200,7 +200,7 @@ FAULTS: dict[str, Callable[[Record, int], Any]] = {
     "program-edited": once(edited(PROGRAM)),
     "module-edited": once(edited(MODULE)),
     "library-edited": once(edited(LIBRARY)),
-    "records-edited-meanwhile": once(records_edited),
+    "records-edited-during-the-session": once(records_edited),
     "competing-load": competed,
     "throttled-core": later(lambda record, _: scaled(record, 1.6)),
 }

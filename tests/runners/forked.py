@@ -1,6 +1,6 @@
 """Run `pagewise` in forks of a process that has loaded its modules, except those of the command line.
 
-Loading them takes most of the time of a short run. The command line is loaded anew, because it measures the
+Loading them takes most of the time of a short run. The command line is loaded again, because it measures the
 time since it was loaded. Programs that tests send signals to or start from a shell are separate processes
 (Stage.command).
 """

@@ -19,7 +19,7 @@ from stage import ALL_LABELS, ROOT
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 DISTANCES = [2**power for power in range(2, 7)]
 SIZES = [2**power for power in range(13, 29)]
-# Time over that of base pages, hardware prefetch and regular stores, before a kernel's own share of it.
+# Time over that of base pages, hardware prefetch and regular stores, before the share of a kernel.
 _EFFECTS = {"thp": 0.8, "hugetlbfs": 0.78, "software": 0.9, "block": 1.15, "nontemporal": 0.93}
 _EMPTY = "policy hugetlbfs: 64 huge pages of 2048 KiB are missing: of the pool's 0 pages 0 are available"
 
@@ -49,7 +49,7 @@ def result_of(
                 for series in ("compare", "aa") if cell.is_baseline else ("compare",):
                     seconds = factor * draw.lognormvariate(0, 0.01)
                     made = record(cell.measured, seconds, number=number, series=series)
-                    made = _told(made, one.kernel, factor)
+                    made = _measured_as(made, one.kernel, factor)
                     if one.kernel.name == wrong:
                         made = varied(made, "validation", passed=False)
                     records.append(made)
@@ -65,7 +65,7 @@ def _factor(one: Configuration, felt: float) -> float:
     return product
 
 
-def _told(made: Record, kernel: Kernel, factor: float) -> Record:
+def _measured_as(made: Record, kernel: Kernel, factor: float) -> Record:
     metrics = {
         metric.field: 10 / factor if metric.better == "higher" else 10 * factor for metric in kernel.metrics
     }
@@ -75,7 +75,7 @@ def _told(made: Record, kernel: Kernel, factor: float) -> Record:
 def _sweep(one: Configuration, kernel: Kernel, factor: float) -> Iterator[Record]:
     for sweep in (sweep for sweep in kernel.sweeps if sweep.suits(one)):
         for place, value in enumerate(DISTANCES if sweep.name == "prefetch-distance" else SIZES):
-            made = _told(record(one, 1.0, series="sweep"), kernel, factor * (1 + place / 4))
+            made = _measured_as(record(one, 1.0, series="sweep"), kernel, factor * (1 + place / 4))
             made = varied(varied(made, "run", sweep=sweep.name), "sizes", working_set_bytes=value)
             yield varied(made, "options", **{sweep.x.removeprefix("options."): value})
 

@@ -82,7 +82,7 @@ OF_RECORDS = (
     Fault("order-changed", "records_altered"),
     Fault("line-cut", "records_altered"),
     Fault("records-emptied", "records_altered"),
-    Fault("records-edited-meanwhile", "records_altered"),
+    Fault("records-edited-during-the-session", "records_altered"),
 )
 
 #: Faults of the user's own program under page policies.

@@ -177,13 +177,13 @@ def test_curves_hold_valid_points_in_order():
 def test_curves_over_any_option(option, values, order):
     swept = kernel(sweeps=[{**TRIAD["sweeps"][0], "x": f"options.{option}"}])
     points = [record(BASE, 1.0, series="sweep", options={option: value}) for value in values]
-    lacking = record(BASE, 1.0, series="sweep", options={})
-    curve = analyse([subject_of(swept, BASE)], [*points, lacking], seed=1)[0].curves[0]
+    without_x = record(BASE, 1.0, series="sweep", options={})
+    curve = analyse([subject_of(swept, BASE)], [*points, without_x], seed=1)[0].curves[0]
     assert [x for x, _ in curve.points] == order and curve.excluded == 1
 
 
 def test_each_sweep_has_curves_of_its_own():
-    """What tells no sweep is from before there were several: of the first."""
+    """A record without the number of its sweep belongs to the first sweep."""
     swept = kernel(sweeps=[*TRIAD["sweeps"], DISTANCES])
     software = configuration(label=("none", "software", "regular"))
     points = [

@@ -57,7 +57,7 @@ def test_a_kernel_has_its_modules_environment_alone(stage: Stage):
 
 
 def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: Stage):
-    """Less what would be a page policy of its own; another environment is another comparison."""
+    """Except variables that set a page policy; another environment is another comparison."""
     stage.environment = {"PAGEWISE_ROOT": str(stage.folder), **CALLERS}
     seen = stage.folder / "seen"
     arguments = ("--policies", "none", "--rounds", "1", "--output", str(stage.results))
@@ -146,7 +146,7 @@ def test_a_time_must_agree_with_the_clock_around_it():
 @pytest.mark.long
 @pytest.mark.parametrize("seconds", ["9.0", "0.0001; sleep 2.2"])
 def test_times_that_cannot_be_are_not_ranked(seconds: str, stage: Stage):
-    """A stand-in that knows the version, runs the program and exports a time of its own."""
+    """A stand-in that reports the version, runs the program and exports an invented time."""
     value, _, wait = seconds.partition("; ")
     export = json.dumps({"results": [{"times": [float(value)], "exit_codes": [0], "user": 0, "system": 0}]})
     does = f'for word; do [ "$last" != --export-json ] || file=$word; last=$word; done\n{wait or ":"}\n'

@@ -112,7 +112,7 @@ def test_what_will_run_is_reported(catalog: Catalog, changes, reported):
 
 def test_a_tree_without_default_kernels_is_reported(stage: Stage):
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [GATHER])
-    with pytest.raises(SelectionError, match="none of the 1 kernels here is in the default comparison"):
+    with pytest.raises(SelectionError, match="default comparison"):
         choose(read_catalog(stage.modules, find_init(None, {})), options())
 
 

@@ -204,7 +204,7 @@ def test_help_is_everywhere(stage: Stage, command):
     assert done.returncode == 0 and "Usage:" in done.stdout
 
 
-def test_doctor_reports_lacks_with_remedies(small: Stage):
+def test_doctor_reports_what_is_missing_with_remedies(small: Stage):
     (small.folder / ".pagewise").mkdir()
     (small.folder / ".pagewise/setup.json").write_text(
         json.dumps(
@@ -248,8 +248,8 @@ def test_doctor_reports_lacks_with_remedies(small: Stage):
     assert found["papi"]["remedy"] == "apt-get install libpapi-dev"
     small.environment["PATH"] = "/nowhere"
     code, found = findings()
-    lacking = {name: one["remedy"] for name, one in found.items() if one["state"] == "lack"}
-    assert code == 1 and set(lacking) == {"hyperfine", "hwloc"} and all(lacking.values())
+    missing = {name: one["remedy"] for name, one in found.items() if one["state"] == "lack"}
+    assert code == 1 and set(missing) == {"hyperfine", "hwloc"} and all(missing.values())
 
 
 def test_absent_module_tree(stage: Stage):

@@ -156,9 +156,9 @@ def test_invalid_runs_are_never_used():
 
 
 def test_pages_that_cannot_be_had_are_no_fault():
-    lacks = failed_record(THP, "pages_unavailable", "32 pages are missing", remedy="reserve them")
-    lacks = varied(lacks, "run", series="counters", kernel="hydro", group="tlb")
-    thp = analysed(ran(BASE, "tlb", TLB), lacks).cells[1]
+    unavailable = failed_record(THP, "pages_unavailable", "32 pages are missing", remedy="reserve them")
+    unavailable = varied(unavailable, "run", series="counters", kernel="hydro", group="tlb")
+    thp = analysed(ran(BASE, "tlb", TLB), unavailable).cells[1]
     assert (thp.is_fault, thp.remedy) == (False, "reserve them") and "32 pages are missing" in thp.invalid
 
 

@@ -28,7 +28,7 @@ NOISE = [1.0, 1.002, 0.998, 1.001, 0.999, 1.0, 1.0004]
 
 
 def variant(compiler: str = COMPILERS[0], pages: str = "none", **given: str) -> Configuration:
-    """A configuration as its module tells it; a target is named last in the module's name."""
+    """A configuration as its module sets it; the target is last in the module name."""
     simd = [f"simd-{given['simd']}"] if given.get("simd") else []
     others = [given[one] for one in ("library", "runtime") if one in given]
     tail = "-".join(["hardware-regular", *others, *simd])
@@ -87,7 +87,7 @@ def test_each_compiler_has_one_baseline_the_most_specific_target():
     names = ("x86_64_v2", "native", "x86_64_v4")
     both = [(who, pages) for who in COMPILERS for pages in ("thp", "none")]
     found = [variant(who, pages, target=name) for who, pages in both for name in names]
-    # A compiler that knows less of the processor has a baseline of its own.
+    # A compiler that supports less of the processor has a separate baseline.
     found = [one for one in found if (one.compiler, one.target) != (COMPILERS[1], "native")]
     chosen = [(one.compiler, one.hugepages, one.target) for one in baselines(found, "none/hardware-regular")]
     assert chosen == [(COMPILERS[0], "none", "native"), (COMPILERS[1], "none", "x86_64_v4")]

@@ -1,4 +1,4 @@
-"""What the machine tells, and what doctor makes of it."""
+"""Facts about the machine, and the findings of doctor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write(root: Path, name: str, text: str) -> None:
     (root / name).write_text(text)
 
 
-def test_a_machine_as_its_files_tell(tmp_path: Path):
+def test_a_machine_is_read_from_its_files(tmp_path: Path):
     thp, cpu = "sys/kernel/mm/transparent_hugepage", "sys/devices/system/cpu"
     for name, text in {
         "proc/cpuinfo": "model name\t: Zen 4\nflags\t\t: fpu hypervisor avx\n",

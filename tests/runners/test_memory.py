@@ -104,7 +104,7 @@ def test_less_than_a_quarter_is_refused_with_what_to_do():
     assert fitted(unsized, 1) == (unsized, None)
 
 
-def test_a_pool_besides_takes_as_much_again(small: Stage, monkeypatch: pytest.MonkeyPatch):
+def test_a_pool_takes_the_same_amount_in_addition(small: Stage, monkeypatch: pytest.MonkeyPatch):
     small.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [TRIAD])
     monkeypatch.setenv("PAGEWISE_ROOT", str(small.folder))
     monkeypatch.setattr(memory, "available", lambda: 100 * MIB)

@@ -408,9 +408,7 @@ def fake_qemu(folder: Path, version: str, help_text: str) -> None:
     file.chmod(0o755)
 
 
-def test_a_tracer_that_lacks_or_does_not_fit_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_or_unsuitable_tracer_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SetupError) as raised:
         tracer.find_tracer("x86_64")
@@ -631,19 +629,19 @@ def test_an_interrupted_simulation_is_resumed(build: Path, tmp_path: Path) -> No
 def test_a_program_that_fails_is_excluded_with_its_output(build: Path, tmp_path: Path) -> None:
     done = invoked(tmp_path, "--build", str(build), "--json", "--", shutil.which("false") or "/bin/false")
     assert done.return_value == 1
-    told = json.loads(done.stdout)
-    assert faults("modelled", told) == [] and told["policies"] == []
-    assert [row["code"] for row in told["missing"]] == ["failed"]
-    (record,) = read_result(Path(told["folder"])).records
-    assert record.status == "failed" and (Path(told["folder"]) / record.run.log).exists()
+    reported = json.loads(done.stdout)
+    assert faults("modelled", reported) == [] and reported["policies"] == []
+    assert [row["code"] for row in reported["missing"]] == ["failed"]
+    (record,) = read_result(Path(reported["folder"])).records
+    assert record.status == "failed" and (Path(reported["folder"]) / record.run.log).exists()
 
 
 @needs_tracer
 def test_a_plan_of_a_simulation_makes_no_result(build: Path, tmp_path: Path) -> None:
     options = ("--build", str(build), "--policies", "fjmpg", "--plan", "--json")
     done = invoked(tmp_path, *options, "--", str(build / "walk"), "cyclic", "80", "800")
-    told = json.loads(done.stdout)
-    assert faults("plan", told) == [] and told["runs"] == 2
+    reported = json.loads(done.stdout)
+    assert faults("plan", reported) == [] and reported["runs"] == 2
     assert not list(tmp_path.iterdir())
 
 

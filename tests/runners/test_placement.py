@@ -211,7 +211,7 @@ def test_this_machine_is_what_the_kernel_says():
 
 @pytest.mark.parametrize("policy", ["default", "local", "bind:0", "interleave:0"])
 def test_a_process_has_the_cpus_and_the_policy_it_was_started_with(policy: str):
-    """By what the kernel tells of it, and of what it starts itself; afterwards all is as it was."""
+    """According to the kernel, for the process and its children; afterwards everything is restored."""
     last = max(os.sched_getaffinity(0))
     before = (os.sched_getaffinity(0), numa.policy_of(os.getpid()))
     name = "first-touch" if policy == "default" else policy

@@ -18,7 +18,7 @@ from pagewise.session import processes
 from pagewise.session.processes import Running, in_session, left_text
 from stage import TRIAD, Stage
 
-# What detaches itself as daemons do, and tells its number.
+# Detaches itself like a daemon, and prints its process ID.
 DAEMON = """
 import os, sys, time
 reader, writer = os.pipe()

@@ -20,7 +20,7 @@ from test_altered import CHANGES, fifth
 pytestmark = pytest.mark.long
 FAULTS = Path(__file__).parent
 KERNEL = {**TRIAD, "feels": [*TRIAD["feels"], "library"], "sweeps": []}
-# A program of its own for each configuration, with a shared library, which runs the stand-in.
+# A separate program for each configuration, with a shared library, which runs the stand-in.
 PROGRAM = """
 #include <stdlib.h>
 #include <unistd.h>
@@ -67,7 +67,7 @@ def compiled(folder: Path, program: str, *options: str) -> Path:
 def add(stage: Stage, fault: Fault) -> str:
     """A configuration with this fault; the module's name."""
     behaviour = {
-        # What tells configurations with one label apart.
+        # What distinguishes configurations with the same label.
         "library": fault.name if fault.label in (SOFTWARE, THP) else "",
         "factor": "0.5",
         "fault": fault.name,
@@ -134,7 +134,11 @@ def outcome(
 
 def test_records_that_are_edited_during_their_session_have_no_verdict(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [KERNEL])
-    fault = {"fault": "records-edited-meanwhile", "faults": str(FAULTS), "state": str(stage.folder / "runs")}
+    fault = {
+        "fault": "records-edited-during-the-session",
+        "faults": str(FAULTS),
+        "state": str(stage.folder / "runs"),
+    }
     stage.add("gcc-12.2.0", THP, [KERNEL], results=str(stage.results), **fault)
     done = stage.compare("--rounds", "5", "--no-sweep", "--json")
     reported = json.loads(done.stdout)
@@ -143,7 +147,7 @@ def test_records_that_are_edited_during_their_session_have_no_verdict(stage: Sta
 
 
 def test_changes_of_records_are_those_of_the_table():
-    assert {*CHANGES, "records-edited-meanwhile"} == {fault.name for fault in OF_RECORDS}
+    assert {*CHANGES, "records-edited-during-the-session"} == {fault.name for fault in OF_RECORDS}
 
 
 @pytest.mark.parametrize("fault", OF_PROGRAMS, ids=lambda fault: fault.name)

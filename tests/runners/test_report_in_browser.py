@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 SCRIPT = Path(__file__).with_name("report_checks.js")
 
 
-def lacking() -> str | None:
+def missing() -> str | None:
     """What is missing for these tests, None where nothing is."""
     missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
     if missing:
@@ -37,7 +37,7 @@ def lacking() -> str | None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    reported = lacking()
+    reported = missing()
     if reported and os.environ.get("CI"):
         pytest.fail(reported)
     if reported:
@@ -62,7 +62,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report with all that there can be: no pool, a wrong result, curves, a kernel that feels little."""
+    """A report with every kind of content: no pool, a wrong result, curves, a kernel with few dimensions."""
     folder = tmp_path_factory.mktemp("page")
     names = ("schoenauer_triad", "pointer_chase", "gather", "allocate")
     kernels = [kernel for kernel in all_kernels() if kernel.name in names]

@@ -23,7 +23,7 @@ def test_a_result_is_repeated_unless_modules_or_programs_changed(stage: Stage):
     module = stage.add("gcc-12.2.0", ("thp", "hardware", "regular"), [CHASE], factor="0.8")
     assert stage.compare("--rounds", "3", "--no-sweep", "--name", "first", "--seed", "9").returncode == 0
     first = stage.result()
-    # What came later fits the patterns of then, and is none of its business.
+    # A later configuration matches the patterns, and is not measured.
     stage.add("gcc-12.2.0", ("none", "software", "regular"), [CHASE])
     stage.add("llvm-22.1.8", ("none", "hardware", "regular"), [CHASE])
     before = set(stage.results.iterdir())
@@ -36,7 +36,7 @@ def test_a_result_is_repeated_unless_modules_or_programs_changed(stage: Stage):
     assert [one.run.module for one in again.records] == [one.run.module for one in old.records]
 
     program = next((stage.folder / "opt").glob("*gcc*thp*/bin/pw-chase"))
-    program.write_text(f"#!{sys.executable} -SE\n# Built anew.\n" + FAKE.read_text())
+    program.write_text(f"#!{sys.executable} -SE\n# Built again.\n" + FAKE.read_text())
     before = set(stage.results.iterdir())
     refused = stage.run("results", "rerun", str(first))
     assert refused.returncode == 4 and "Traceback" not in refused.stderr

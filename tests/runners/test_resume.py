@@ -1,4 +1,4 @@
-"""Going on with a comparison that was broken off, and telling a comparison's plan."""
+"""Resuming an interrupted comparison, and printing the plan of a comparison."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage, number: int)
     [reported] = after.manifest["breaks"]
     aside = [r for r in after.records if r.run.series == "aside"]
     assert reported["runs"] == len(before.records) and reported["aside"] == len(aside)
-    # Whole rounds stay; of the round that was broken off all is measured again.
+    # Complete rounds are kept; the interrupted round is measured again as a whole.
     assert {r.run.round for r in aside} <= {max(r.run.round for r in before.records)}
     assert after.manifest["timing"]["runs"] == 16
     assert any(reported["resumed"] in note for note in session.notes(after))

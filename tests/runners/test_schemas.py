@@ -169,7 +169,7 @@ def test_a_sweep_is_over_the_working_set_or_an_option(x):
         ("compare.default", "yes", "compare.default"),
         ("sweeps.0.x", "stride", "sweeps.0.x"),
         ("sweeps.0.x", "options.Stride", "sweeps.0.x"),
-        ("sweeps.0.y", "speed", "sweeps.0.y: 'speed' is none of the metrics: bandwidth_stream_gb_per_s"),
+        ("sweeps.0.y", "speed", "sweeps.0.y: 'speed'"),
         ("sweeps.0.when", {"compiler": "gcc"}, "'compiler' is not one of"),
         ("sweeps.0.when", {"prefetch": []}, "sweeps.0.when.prefetch"),
         ("sweeps.0.when", {"prefetch": "sofware"}, "'sofware' is none of hardware, compiler,"),

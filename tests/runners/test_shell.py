@@ -54,7 +54,7 @@ def offering(tmp_path_factory: pytest.TempPathFactory) -> Stage:
 
 
 class Terminal:
-    """An interactive shell on a terminal of its own."""
+    """An interactive shell on a separate terminal."""
 
     def __init__(self, stage: Stage, command: list[str]) -> None:
         leader, follower = pty.openpty()

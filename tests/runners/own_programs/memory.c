@@ -20,7 +20,7 @@ __asm__(".text\n.balign 64\n.type code, @function\ncode: .skip 10485696, 0x90\n 
 extern long code(long);
 #endif
 
-/* Writes before it reads: what is read first gets a page of zeroes, and then no multi-size page any more. */
+/* Writes before it reads: memory that is read first gets the zero page, and no mTHP afterwards. */
 static long touch(char *memory, size_t bytes)
 {
     long sum = 0;

@@ -249,7 +249,7 @@ _EVENTS = (
 )
 _RATES = (
     Column("rate", get="title"),
-    Column("formula", kind="code", get="formula.text"),
+    Column("formula", kind="code", get="formula"),
     Column("unit"),
     Column("source", wrap=True),
 )

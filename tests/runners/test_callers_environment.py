@@ -15,7 +15,7 @@ from pagewise.core.errors import SetupError
 from pagewise.core.result import read_result
 from pagewise.session.launch import find_hyperfine, implausible
 from pagewise.store.diff import differences
-from pagewise.workloads.program.policy import removed
+from pagewise.workloads.program.applied import removed_variables
 from stage import CHASE, Stage
 
 CALLERS = {
@@ -43,8 +43,8 @@ def test_what_influences_a_program_is_known_by_its_name():
     others = {"PATH": "/bin", "HOME": "/", "LDFLAGS": "-O2", "MALLOC": "x", "MY_OMP_X": "1"}
     assert influences({**CALLERS, **others}) == dict(sorted(CALLERS.items()))
     assert without_influences({**CALLERS, **others}) == others
-    assert removed({**CALLERS, **others}) == POLICIES and removed(others) == {}
-    assert removed({"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}) == {}
+    assert removed_variables({**CALLERS, **others}) == POLICIES and removed_variables(others) == {}
+    assert removed_variables({"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}) == {}
 
 
 def test_a_kernel_has_its_modules_environment_alone(stage: Stage):

@@ -15,6 +15,7 @@ from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PageFaults
 from pagewise.core.result import read_result
+from pagewise.session.launch import Stopwatch
 from pagewise.session.workload import Outcome
 from pagewise.stack.events import PERF, SOFTWARE
 from pagewise.workloads.counters.counting import CountingPlanner, Selection
@@ -142,25 +143,31 @@ class FakeCounter:
         return Counts({name: n for name, n in values.items() if name not in self.refused}, self.refused)
 
 
-@dataclass
+@dataclass(frozen=True)
+class FakeStopwatch(Stopwatch):
+    """Measures nothing."""
+
+    def measure_overhead(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
 class FakeLauncher(ProgramLauncher):
     """Runs nothing: every run gives the same record."""
 
     made: Record | None = None
 
     def run(self, step: Step) -> Outcome:
-        assert self.wrapper == (() if step.group is None else ("count", step.group))
+        assert self.stopwatch.wrapper == (() if step.group is None else ("count", step.group))
         assert self.made is not None
         return Outcome([varied(self.made, "run", series=step.series)], 1.0, "", [])
-
-    def measure_overhead(self) -> int:
-        return 0
 
 
 def launcher(made: Record, folder: Path, counter: FakeCounter | None = None) -> CountingLauncher:
     parts = dict.fromkeys(ProgramLauncher.__dataclass_fields__)
-    given = {**parts, "scratch": folder, "wrapper": (), "made": made}
-    return CountingLauncher(FakeLauncher(**given), {"software": GROUP}, counter or FakeCounter())
+    stopwatch = FakeStopwatch("hyperfine", 60.0, folder)
+    inner = FakeLauncher(**{**parts, "stopwatch": stopwatch, "made": made})
+    return CountingLauncher(inner, {"software": GROUP}, counter or FakeCounter())
 
 
 def step(subject: Subject, series: str = "counters") -> Step:

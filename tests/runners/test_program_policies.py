@@ -10,16 +10,9 @@ import pytest
 from pagewise.core.errors import SelectionError
 from pagewise.stack.binary import Binary
 from pagewise.stack.elf import Elf, Segment
-from pagewise.workloads.program.policy import (
-    DEFAULT,
-    Machine,
-    default_policies,
-    lack,
-    parse_policy,
-    preloaded_actions,
-    request,
-    settings,
-)
+from pagewise.workloads.program.applied import AppliedPolicy, default_policies
+from pagewise.workloads.program.machine import Machine
+from pagewise.workloads.program.policy import DEFAULT, parse_policy
 
 MIB, GIB = 1 << 20, 1 << 30
 X86 = 62
@@ -62,9 +55,8 @@ STATIC = replace(BINARY, elf=replace(ELF, interpreter=None))
 SMALL = replace(BINARY, elf=replace(ELF, segments=(Segment(0, 0, 4096, 4096, True, False),)))
 
 
-def refused(policy: str, binary: Binary = BINARY, machine: Machine = MACHINE) -> str | None:
-    obstacle = lack(parse_policy(policy), binary, machine)
-    return None if obstacle is None else f"{obstacle.reason} | {obstacle.remedy}"
+def applied(policy: str, machine: Machine = MACHINE, binary: Binary = BINARY) -> AppliedPolicy:
+    return AppliedPolicy(parse_policy(policy), binary, machine)
 
 
 @pytest.mark.parametrize(
@@ -83,25 +75,25 @@ def test_policies_have_one_name(text: str, name: str):
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "named"),
     [
-        ("huge", "there is no page policy 'huge'"),
-        ("", "there is no page policy ''"),
-        ("thp:big", "names no page size"),
-        ("glibc:64k", "has no size"),
-        ("none+reuse", "stands alone"),
-        ("thp+hugetlbfs", "cannot be served by thp and hugetlbfs"),
-        ("reuse+reuse", "named twice"),
+        ("huge", "'huge'"),
+        ("", "''"),
+        ("thp:big", "'thp:big'"),
+        ("glibc:64k", "glibc"),
+        ("none+reuse", "none"),
+        ("thp+hugetlbfs", "thp and hugetlbfs"),
+        ("reuse+reuse", "twice"),
     ],
 )
-def test_unknown_policies_are_refused(text: str, fault: str):
-    with pytest.raises(SelectionError, match=fault):
+def test_unknown_policies_are_refused(text: str, named: str):
+    with pytest.raises(SelectionError, match=named):
         parse_policy(text)
 
 
 @pytest.mark.parametrize("name", DEFAULT)
 def test_the_default_policies_are_available_for_a_plain_program(name: str):
-    assert refused(name) is None
+    assert applied(name).unavailable is None
 
 
 @pytest.mark.parametrize(
@@ -116,11 +108,11 @@ def test_the_default_policies_are_available_for_a_plain_program(name: str):
     ],
 )
 def test_tunables(policy: str, tunables: str | None):
-    assert settings(parse_policy(policy), MACHINE, {}).get("GLIBC_TUNABLES") == tunables
+    assert applied(policy).variables({}).get("GLIBC_TUNABLES") == tunables
 
 
 def test_reuse_keeps_freed_memory():
-    tunables = settings(parse_policy("reuse+glibc"), MACHINE, {})["GLIBC_TUNABLES"].split(":")
+    tunables = applied("reuse+glibc").variables({})["GLIBC_TUNABLES"].split(":")
     assert "glibc.malloc.mmap_max=0" in tunables and "glibc.malloc.hugetlb=1" in tunables
     assert any(text.startswith("glibc.malloc.trim_threshold=9223372036854775807") for text in tunables)
 
@@ -131,24 +123,22 @@ def test_the_users_page_policies_are_removed_and_other_tunables_kept():
         "HUGETLB_MORECORE": "yes",
         "MALLOC_TOP_PAD_": "1",
     }
-    variables = settings(parse_policy("none"), MACHINE, inherited)
+    variables = applied("none").variables(inherited)
     assert variables == {
         "GLIBC_TUNABLES": "glibc.malloc.arena_max=1",
         "HUGETLB_MORECORE": None,
         "MALLOC_TOP_PAD_": None,
     }
-    assert settings(parse_policy("none"), MACHINE, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}) == {
-        "GLIBC_TUNABLES": None
-    }
+    assert applied("none").variables({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}) == {"GLIBC_TUNABLES": None}
 
 
 def test_advice_is_only_given_if_the_system_needs_it():
     always = replace(MACHINE, modes={2 * MIB: "always"})
-    assert preloaded_actions(parse_policy("thp"), MACHINE, BINARY) == ["advise", "bss"]
-    assert preloaded_actions(parse_policy("thp"), always, BINARY) == []
-    assert settings(parse_policy("thp"), always, {}) == {}
-    assert preloaded_actions(parse_policy("text+glibc"), always, BINARY) == ["text"]
-    assert refused("thp", STATIC, always) is None
+    assert applied("thp", MACHINE).preloaded_actions == ["advise", "bss"]
+    assert applied("thp", always).preloaded_actions == []
+    assert applied("thp", always).variables({}) == {}
+    assert applied("text+glibc", always).preloaded_actions == ["text"]
+    assert applied("thp", always, STATIC).unavailable is None
 
 
 def test_policies_without_huge_pages_refuse_them():
@@ -157,12 +147,12 @@ def test_policies_without_huge_pages_refuse_them():
 
 
 def test_requested_pages():
-    assert request(parse_policy("none"), MACHINE, 0.8).targets == ()
-    both = request(parse_policy("text+glibc"), MACHINE, 0.8)
+    assert applied("none").request(0.8).targets == ()
+    both = applied("text+glibc").request(0.8)
     assert both.targets == (("text",), ("heap", "anonymous")) and both.page == 2 * MIB
-    small = request(parse_policy("thp:64k"), MACHINE, 0.8)
-    assert small.watched and small.page == 64 << 10
-    assert request(parse_policy("hugetlbfs:1g"), MACHINE, 0.8).page == GIB
+    small = applied("thp:64k").request(0.8)
+    assert small.by_counter and small.page == 64 << 10
+    assert applied("hugetlbfs:1g").request(0.8).page == GIB
 
 
 @pytest.mark.parametrize(
@@ -188,20 +178,25 @@ def test_requested_pages():
         ("reuse", replace(BINARY, allocator="tcmalloc (inside)"), {}, "served by tcmalloc"),
         ("reuse", replace(STATIC, c_library=None, tunable=False), {}, "malloc is not glibc's"),
         ("glibc", replace(STATIC, c_library=None, tunable=False, go=True), {}, "a Go program"),
-        ("glibc", replace(BINARY, version=(2, 31), tunable=False), {}, "glibc 2.31 has no tunable"),
+        (
+            "glibc",
+            replace(BINARY, version=(2, 31), tunable=False),
+            {},
+            "glibc 2.31 does not have the tunable",
+        ),
         ("thp", replace(BINARY, version=(2, 31), tunable=False), {}, "no tunable for advice"),
-        ("hugetlbfs", BINARY, {"free": {2 * MIB: 0}}, "the pool of 2 MiB pages is empty"),
-        ("hugetlbfs:1g", BINARY, {}, "the pool of 1 GiB pages is empty"),
-        ("hugetlbfs:1g", BINARY, {"free": {2 * MIB: 1}}, "no pool of 1 GiB pages"),
-        ("libhugetlbfs", BINARY, {}, "gone since glibc 2.34 (here 2.36)"),
+        ("hugetlbfs", BINARY, {"free": {2 * MIB: 0}}, "2 MiB"),
+        ("hugetlbfs:1g", BINARY, {}, "1 GiB"),
+        ("hugetlbfs:1g", BINARY, {"free": {2 * MIB: 1}}, "1 GiB"),
+        ("libhugetlbfs", BINARY, {}, "(here 2.36)"),
         ("libhugetlbfs", replace(BINARY, version=(2, 31)), {}, "libhugetlbfs is not installed"),
-        ("libhugetlbfs", STATIC, {}, "dynamic program with glibc alone"),
+        ("libhugetlbfs", STATIC, {}, "dynamic program"),
         ("glibc", replace(BINARY, secured="it is set-user-ID"), {}, "set-user-ID"),
     ],
 )
 def test_why_a_policy_is_unavailable(policy: str, binary: Binary, machine: dict, why: str):
-    reason = refused(policy, binary, replace(MACHINE, **machine))
-    assert reason is not None and why in reason
+    failure = applied(policy, replace(MACHINE, **machine), binary).unavailable
+    assert failure is not None and failure.exit_code == 3 and why in failure.message
 
 
 @pytest.mark.parametrize(
@@ -218,7 +213,7 @@ def test_why_a_policy_is_unavailable(policy: str, binary: Binary, machine: dict,
     ],
 )
 def test_available_policies(policy: str, binary: Binary, machine: dict):
-    assert refused(policy, binary, replace(MACHINE, **machine)) is None
+    assert applied(policy, replace(MACHINE, **machine), binary).unavailable is None
 
 
 def test_the_default_excludes_text_and_bss_of_a_small_program():

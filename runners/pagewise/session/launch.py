@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import resource
+import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +24,12 @@ from pagewise.core.errors import SetupError
 from pagewise.core.plan import Step
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import Record, Status
-from pagewise.core.record_parts import BuildReport, Failure, RunOf
+from pagewise.core.record_parts import BuildReport, Failure, LeftProcess, ProcessPlacement, RunOf
 from pagewise.core.result import utc_text
 from pagewise.core.signals import interruptible
-from pagewise.machine.placement import Placement
+from pagewise.machine.placement import Placement, had_by
 from pagewise.machine.settings.prefetchers import find_control, switched_off
+from pagewise.session.processes import in_session
 from pagewise.stack.provenance import hyperfine_version
 
 TIMED_OUT = 124  # the exit code of coreutils' timeout
@@ -33,6 +39,130 @@ _OLDEST, _TOO_NEW = (1, 15), (2, 0)
 _OVERHEAD_SECONDS, _OVERHEAD_SHARE = 2.0, 0.05
 LONGEST_OUTPUT = 20_000
 SIGNAL_BASE = 128
+_NOISE = "Warning: Ignoring non-zero exit code."
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A run as it was measured: its time by hyperfine, where its process was, what it used and left behind.
+
+    wall: seconds, None when hyperfine measured nothing. cpu_seconds: `user_seconds` and `system_seconds`.
+    faults: minor and major page faults, including those of hyperfine. implausible: why `wall` is wrong.
+    """
+
+    started: datetime
+    wall: float | None
+    exit_code: int
+    cpu_seconds: Mapping[str, float]
+    output: str
+    observed: ProcessPlacement
+    faults: tuple[int, int]
+    involuntary_switches: int
+    left_behind: tuple[LeftProcess, ...] | None
+    implausible: str | None
+
+    @property
+    def log(self) -> str:
+        """The end of the output."""
+        return self.output[-LONGEST_OUTPUT:]
+
+    @property
+    def signal(self) -> str | None:
+        """The name of the signal that ended the run: SIGSEGV."""
+        if self.exit_code <= SIGNAL_BASE:
+            return None
+        try:
+            return signal.Signals(self.exit_code - SIGNAL_BASE).name
+        except ValueError:
+            return f"signal {self.exit_code - SIGNAL_BASE}"
+
+    def run_of(self, step: Step, command: Sequence[str], placement: Placement) -> RunOf:
+        """The run of a step, for its records."""
+        run = about_run(step, self.wall, self.exit_code, command)
+        return replace(run, bound=placement.binding(self.observed), left_behind=self.left_behind)
+
+
+@dataclass(frozen=True)
+class Stopwatch:
+    """Runs programs through hyperfine.
+
+    limit: seconds that a run may take. scratch: a folder for temporary files. end_leftovers: end processes
+    that a run leaves behind. wrapper: a command that starts hyperfine, such as a counter of events, and exits
+    with its exit code.
+    """
+
+    hyperfine: str
+    limit: float
+    scratch: Path
+    end_leftovers: bool = False
+    wrapper: tuple[str, ...] = ()
+
+    def measure(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        inherited: AbstractContextManager[Any],
+        folder: Path | None = None,
+        watch: Callable[[int], None] | None = None,
+    ) -> Measurement:
+        """Runs a program once, in `folder` (default: scratch). Raises OSError if hyperfine cannot be started.
+
+        inherited: a context whose settings the program inherits. watch: is called with the number of
+        hyperfine's process when it has started.
+        """
+        exported, written = self.scratch / "hyperfine.json", self.scratch / "output.txt"
+        exported.unlink(missing_ok=True)
+        # --style none: only the program's own output is kept.
+        arguments = [*self.wrapper, self.hyperfine, "-N", "--runs", "1", "--warmup", "0", "--ignore-failure"]
+        arguments += ["--export-json", str(exported), "--style", "none", "--output", "inherit"]
+        arguments.append(shlex.join(command))
+        started, before = datetime.now(timezone.utc), _used()
+        with in_session(
+            arguments,
+            written,
+            environment,
+            folder or self.scratch,
+            inherited,
+            end_leftovers=self.end_leftovers,
+        ) as running:
+            observed = had_by(running.pid)
+            if watch is not None:
+                watch(running.pid)
+            running.wait(self.limit)
+        after = _used()
+        wall, exit_code, cpu_seconds = _exported(exported)
+        return Measurement(
+            started,
+            wall,
+            TIMED_OUT if running.is_ended_by_us else exit_code,
+            cpu_seconds,
+            _program_output(written),
+            observed,
+            (after.ru_minflt - before.ru_minflt, after.ru_majflt - before.ru_majflt),
+            after.ru_nivcsw - before.ru_nivcsw,
+            running.left_behind,
+            implausible(wall, running.elapsed),
+        )
+
+    def measure_overhead(self) -> int:
+        """The minor page faults of hyperfine and the wrapper, measured once, by running `true`."""
+        return self._own_faults
+
+    @cached_property
+    def _own_faults(self) -> int:
+        true = shutil.which("true")
+        return 0 if true is None else self.measure([true], os.environ, nullcontext()).faults[0]
+
+    def failure(self, measured: Measurement) -> Failure:
+        """How a run ended that did not end well, and what to do."""
+        code, remedy = measured.exit_code, None
+        if code == TIMED_OUT:
+            message, remedy = f"ended after {self.limit:g} s, the limit of a run", "allow more with --timeout"
+        elif measured.signal is not None:
+            message = f"crashed by {measured.signal}"
+        else:
+            message = f"ended with exit code {code}"
+        return Failure(code, message, remedy)
 
 
 def by_name(placements: Sequence[Placement]) -> dict[str | None, Placement]:
@@ -85,12 +215,6 @@ def build_of(built: Configuration) -> BuildReport:
     )
 
 
-def hyperfine_command(hyperfine: str, exported: Path) -> list[str]:
-    """hyperfine for one run without a shell; what it measured goes to a file."""
-    runs = ["--runs", "1", "--warmup", "0", "--ignore-failure"]
-    return [hyperfine, "-N", *runs, "--export-json", str(exported)]
-
-
 def run_without_prefetchers(
     names: Sequence[str], command: Sequence[str], environment: Mapping[str, str], root: Path = Path("/")
 ) -> int:
@@ -139,13 +263,14 @@ def implausible(wall: float | None, elapsed: float) -> str | None:
     return f"hyperfine reports {wall:.3f} s for a run that took {elapsed:.3f} s with its own start and end"
 
 
-def timing(exported: Path) -> tuple[float | None, int]:
-    """Wall seconds and exit code from hyperfine's export; None and 4 when it measured nothing."""
+def _exported(file: Path) -> tuple[float | None, int, dict[str, float]]:
+    """Wall seconds, exit code and CPU seconds; None, 4 and none if hyperfine measured nothing."""
     try:
-        result: dict[str, Any] = parse_json(read_file(exported))["results"][0]
-        return float(result["times"][0]), int(result["exit_codes"][0])
+        result: dict[str, Any] = parse_json(read_file(file))["results"][0]
+        wall, exit_code = float(result["times"][0]), int(result["exit_codes"][0])
+        return wall, exit_code, {f"{name}_seconds": float(result[name]) for name in ("user", "system")}
     except (OSError, ValueError, LookupError, TypeError):
-        return None, 4
+        return None, 4, {}
 
 
 def after(output: str, mark: str) -> str | None:
@@ -153,9 +278,14 @@ def after(output: str, mark: str) -> str | None:
     return next((line.split(mark, 1)[1].strip() for line in output.splitlines() if mark in line), None)
 
 
-def signal_name(number: int) -> str:
-    """A signal's name: SIGSEGV."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+def _program_output(file: Path) -> str:
+    """The output of a run, without hyperfine's warning about its exit code."""
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    while lines and lines[-1].strip() in ("", _NOISE):
+        lines.pop()
+    return "".join(lines)
+
+
+def _used() -> resource.struct_rusage:
+    """What all processes used that this one started and that have ended."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN)

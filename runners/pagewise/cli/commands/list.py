@@ -51,14 +51,14 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
 
 
 def _list_policies(chosen: dict[str, Any], names: tuple[str, ...], console: Console, as_json: bool) -> None:
-    from pagewise.workloads.program.command import look, print_survey, survey_data
+    from pagewise.workloads.program.command import Survey
 
     unused = dict.fromkeys(("metrics", "checks", "ok", "inputs", "reads"), ())
-    survey = look({**chosen, **unused, "policies": names}, make_messages())
+    survey = Survey.of({**chosen, **unused, "policies": names}, make_messages())
     if as_json:
-        print_json(survey_data(*survey))
+        print_json(survey.to_dict())
     else:
-        print_survey(console, *survey)
+        survey.print(console)
 
 
 def _list_environments(as_json: bool) -> None:

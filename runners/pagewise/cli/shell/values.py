@@ -100,9 +100,9 @@ def page_sizes(context: click.Context) -> dict[str, str | None]:
 
 def policies(context: click.Context) -> dict[str, str | None]:
     """The page policies of a program, and further page sizes of kernels."""
-    from pagewise.workloads.program.policy import MEANINGS
+    from pagewise.workloads.program.policy import PARTS
 
-    return MEANINGS | page_sizes(context)
+    return {name: part.meaning for name, part in PARTS.items()} | page_sizes(context)
 
 
 def orders(context: click.Context) -> dict[str, str | None]:

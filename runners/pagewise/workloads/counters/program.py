@@ -28,10 +28,10 @@ from pagewise.stack.events import PERF, SOFTWARE, Event, Group
 from pagewise.workloads.counters.counting import CountingPlanner, Selection, counted_groups, session_part
 from pagewise.workloads.counters.machine import Choice, find_file, kernel_events
 from pagewise.workloads.counters.permission import INSTALL_PERF, hardware_counters
-from pagewise.workloads.program.launch import Program, ProgramLauncher
-from pagewise.workloads.program.options import ProgramOptions
+from pagewise.workloads.program.launch import ProgramLauncher
 from pagewise.workloads.program.prepare import arrange
-from pagewise.workloads.program.workload import ProgramRuns
+from pagewise.workloads.program.program import Program
+from pagewise.workloads.program.workload import ProgramOptions, ProgramRuns
 
 _PROBE_SECONDS = 20
 # What perf counts in user mode alone (suffix u, without permission for more) is none of these.
@@ -147,7 +147,7 @@ class CountingLauncher:
             outcome = self.inner.run(step)
             return replace(outcome, records=[_as_counting(record) for record in outcome.records])
         group = self.groups[step.group]
-        exported = self.inner.scratch / "counts.jsonl"
+        exported = self.inner.stopwatch.scratch / "counts.jsonl"
         launcher = self._launcher(group, exported)
         exported.unlink(missing_ok=True)
         outcome = launcher.run(step)
@@ -158,9 +158,9 @@ class CountingLauncher:
     def _launcher(self, group: Group, exported: Path) -> ProgramLauncher:
         if group.name not in self._launchers:
             wrapper = self.counter.wrapper(group, exported)
-            launcher = replace(self.inner, wrapper=wrapper, _own_faults=None)
-            launcher.measure_overhead()
-            self._launchers[group.name] = launcher
+            stopwatch = replace(self.inner.stopwatch, wrapper=wrapper)
+            stopwatch.measure_overhead()
+            self._launchers[group.name] = replace(self.inner, stopwatch=stopwatch)
             self._overheads[group.name] = self.counter.counts(group, None, exported)
         return self._launchers[group.name]
 
@@ -223,7 +223,9 @@ def prepare(
     groups = {group.name: group for group in counted_groups(choice.file, selection)}
     part = session_part(choice, list(groups), selection)
     runs, manifest = arrange(options, program, "counters", console, counters=part)
-    planner = CountingPlanner(runs.subjects, options.seed, dict.fromkeys(groups, ()), frozenset(runs.lacks))
+    planner = CountingPlanner(
+        runs.subjects, options.seed, dict.fromkeys(groups, ()), frozenset(runs.unavailable)
+    )
     steps = [step for step in planner.steps_of_round(1, ()) if planner.can_run(step)]
     console.print(
         f"To count: {choice.file.title} ({choice.reason})."

@@ -14,7 +14,7 @@ from pagewise.core.plan import Subject, order_of_round, order_of_sweeps
 from pagewise.core.units import count_text
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings import hugepages
-from pagewise.session.launch import by_name
+from pagewise.session.launch import Stopwatch, by_name
 from pagewise.session.planner import ComparisonPlanner
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import changed_settings
@@ -60,12 +60,9 @@ class Kernels:
         control = self.arrangement.control
         return KernelLauncher(
             self.arrangement.entries,
-            self.arrangement.hyperfine,
+            Stopwatch(self.arrangement.hyperfine, self.options.limit, scratch, self.options.end_leftovers),
             by_name(self.placements),
-            self.options.limit,
-            scratch,
             control.program if control else (),
-            self.options.end_leftovers,
         )
 
     @contextmanager

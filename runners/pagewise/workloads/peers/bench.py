@@ -23,7 +23,7 @@ from pagewise.core.record_parts import Binding, Failure, LeftProcess, PageUse, P
 from pagewise.core.result import utc_text
 from pagewise.core.units import percent_text
 from pagewise.machine.placement import Placement, had_by
-from pagewise.session.launch import about_run, build_of
+from pagewise.session.launch import Stopwatch, about_run, build_of
 from pagewise.session.processes import in_session
 from pagewise.session.workload import Outcome
 from pagewise.stack.binary import files_of
@@ -117,17 +117,14 @@ def candidates(
 
 @dataclass(frozen=True)
 class PeerLauncher:
-    """Runs candidates, each bound to the CPUs of its match. `limit` is the longest a run may take, in s.
+    """Runs candidates, each bound to the CPUs of its match.
 
     `runs` has the match and the candidate by the kernel's name and the module of a step.
     """
 
     runs: Mapping[tuple[str, str], tuple[Match, Run]]
-    hyperfine: str
+    stopwatch: Stopwatch
     placements: Mapping[int, Placement]
-    limit: float
-    scratch: Path
-    end_leftovers: bool = False
 
     def run(self, step: Step) -> Outcome:
         """Runs a candidate once. Its record holds the figure, or why there is none."""
@@ -137,12 +134,7 @@ class PeerLauncher:
     def _own(self, step: Step, match: Match, run: OwnRun) -> Outcome:
         configuration = run.entry.configuration
         launcher = KernelLauncher(
-            {configuration.module: run.entry},
-            self.hyperfine,
-            {None: self.placements[match.threads]},
-            self.limit,
-            self.scratch,
-            end_leftovers=self.end_leftovers,
+            {configuration.module: run.entry}, self.stopwatch, {None: self.placements[match.threads]}
         )
         kernel = replace(run.kernel, arguments=run.arguments)
         cell = Cell(configuration, (configuration,), False)
@@ -192,7 +184,7 @@ class PeerLauncher:
 
     def _launch(self, program: Program, call: Call, placement: Placement, look: bool, ran: Ran) -> str:
         """What it wrote; how it ran is kept in `ran`. Raises UnreadableError."""
-        with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
+        with tempfile.TemporaryDirectory(dir=self.stopwatch.scratch) as folder:
             for name, text in call.files.items():
                 (Path(folder) / name).write_text(text, encoding="utf-8")
             said = Path(folder) / "output.txt"
@@ -206,7 +198,7 @@ class PeerLauncher:
                     environment,
                     Path(folder),
                     placement.bound(),
-                    end_leftovers=self.end_leftovers,
+                    end_leftovers=self.stopwatch.end_leftovers,
                 ) as running:
                     bound = placement.binding(had_by(running.pid))
                     # `look` is for trial runs alone: it takes time from the run.
@@ -219,7 +211,7 @@ class PeerLauncher:
             if (wrong := wrongly_bound(bound)) is not None:
                 raise UnreadableError(f"wrong placement: {wrong}")
             if not ended:
-                raise UnreadableError(f"ended after {self.limit:g} s, the limit of a run")
+                raise UnreadableError(f"ended after {self.stopwatch.limit:g} s, the limit of a run")
             text = written.read_text(encoding="utf-8", errors="replace") if written.exists() else ""
             if ran.exit_code != 0 and (call.until is None or call.until not in text):
                 last = ran.output.strip().splitlines()[-1:] or ["nothing"]
@@ -230,7 +222,7 @@ class PeerLauncher:
         self, process: subprocess.Popen[bytes], written: Path, until: str | None, look: bool
     ) -> tuple[bool, int]:
         """Whether it came to its end (or the text `until`) in time, and what was seen of its huge pages."""
-        deadline = time.monotonic() + self.limit
+        deadline = time.monotonic() + self.stopwatch.limit
         huge = 0
         while time.monotonic() < deadline:
             if look:

@@ -22,7 +22,7 @@ from pagewise.core.suggestions import choose_of
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, Where, placements
-from pagewise.session.launch import find_hyperfine
+from pagewise.session.launch import Stopwatch, find_hyperfine
 from pagewise.session.manifest import new_manifest
 from pagewise.session.options import SessionOptions
 from pagewise.session.session import Session, goal_text
@@ -91,9 +91,8 @@ class Peers:
 
     def launcher(self, scratch: Path) -> PeerLauncher:
         """Launches candidates of both sides."""
-        return PeerLauncher(
-            self.runs, self.hyperfine, self.places, self.options.limit, scratch, self.options.end_leftovers
-        )
+        stopwatch = Stopwatch(self.hyperfine, self.options.limit, scratch, self.options.end_leftovers)
+        return PeerLauncher(self.runs, stopwatch, self.places)
 
     @contextmanager
     def prepared(self, session: Trials) -> Iterator[None]:

@@ -1,10 +1,10 @@
-"""What `pagewise compare -- PROGRAM` does with its options, before anything is measured."""
+"""From the options of `pagewise compare -- PROGRAM` and `pagewise list policies` to a session or a list."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,20 @@ from rich.text import Text
 
 from pagewise.core.errors import SelectionError
 from pagewise.core.page_policy import size_name
-from pagewise.core.units import parse_bytes
+from pagewise.core.record_parts import Failure
+from pagewise.core.text import identifier
+from pagewise.core.units import bytes_text, parse_bytes
 from pagewise.machine.host import read_host
 from pagewise.session.session import Session
-from pagewise.workloads.program.launch import Program
-from pagewise.workloads.program.options import ProgramOptions
+from pagewise.stack.binary import examine
+from pagewise.workloads.program.applied import AppliedPolicy
+from pagewise.workloads.program.machine import read_machine
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
-from pagewise.workloads.program.policy import DEFAULT, PARTS, Lack, Policy, parse_policy
-from pagewise.workloads.program.prepare import (
-    look_at_machine,
-    memory_line,
-    prepare,
-    program_of,
-    survey,
-)
+from pagewise.workloads.program.policy import DEFAULT, PARTS, Policy, parse_policy
+from pagewise.workloads.program.prepare import prepare
+from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.suite import find_code, find_program, known_codes
+from pagewise.workloads.program.workload import ProgramOptions
 
 
 def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -> Session:
@@ -44,101 +43,103 @@ def chosen_program(chosen: Mapping[str, Any], console: Console) -> tuple[Program
     return ProgramOptions(**given), program
 
 
-def look(
-    chosen: Mapping[str, Any], console: Console
-) -> tuple[Program | None, list[tuple[Policy, Lack | None]]]:
-    """The program, and each policy with why it cannot have it here, or None; without one all policies."""
-    if not chosen["command"] and not chosen["suite"]:
-        return None, [(parse_policy(part), None) for part in PARTS]
-    program = _program(chosen, console)
-    machine = look_at_machine(read_host(), chosen["set_thp_sizes"], chosen["reserve"])
-    further = [f"thp:{size_name(size)}" for size in sorted(machine.modes) if size != machine.pmd]
-    further += [f"hugetlbfs:{size_name(size)}" for size in sorted(machine.free)]
-    names = chosen["policies"] or dict.fromkeys((*DEFAULT, "text", "bss", "libhugetlbfs", *further))
-    return program, survey(program, tuple(names), machine)
+@dataclass(frozen=True)
+class Survey:
+    """Page policies, each with the reason if it is unavailable to the program; without one all policies."""
 
+    program: Program | None
+    rows: Sequence[tuple[Policy, Failure | None]]
 
-def survey_data(program: Program | None, rows: Sequence[tuple[Policy, Lack | None]]) -> dict[str, Any]:
-    """Schema pagewise.survey/1."""
-    return {
-        "schema": "pagewise.survey/1",
-        "program": None if program is None else str(program.binary.program),
-        "policies": [
-            {
-                "policy": policy.name,
-                "meaning": policy.meaning,
-                "lack": None if lack is None else lack.reason,
-                "remedy": None if lack is None else lack.remedy,
-            }
-            for policy, lack in rows
-        ],
-        "suites": list(known_codes()),
-        "default": list(DEFAULT),
-    }
-
-
-def print_survey(
-    console: Console, program: Program | None, rows: Sequence[tuple[Policy, Lack | None]]
-) -> None:
-    """Prints the policies; without a program how they are joined, and what else can be named."""
-    if program is not None:
-        console.print(
-            f"{program.binary.program}: {program.binary.text}; {memory_line(program.binary)}",
-            highlight=False,
-            soft_wrap=True,
+    @classmethod
+    def of(cls, chosen: Mapping[str, Any], console: Console) -> Survey:
+        """The policies that the options name. Raises SelectionError, SetupError."""
+        if not chosen["command"] and not chosen["suite"]:
+            return cls(None, [(parse_policy(part), None) for part in PARTS])
+        program = _program(chosen, console)
+        machine = read_machine(read_host(), chosen["set_thp_sizes"], chosen["reserve"])
+        further = [f"thp:{size_name(size)}" for size in sorted(machine.modes) if size != machine.pmd]
+        further += [f"hugetlbfs:{size_name(size)}" for size in sorted(machine.free)]
+        names = chosen["policies"] or dict.fromkeys((*DEFAULT, "text", "bss", "libhugetlbfs", *further))
+        policies = map(parse_policy, names)
+        return cls(
+            program, [(one, AppliedPolicy(one, program.binary, machine).unavailable) for one in policies]
         )
-    for policy, lack in rows:
-        style, text = (
-            ("bold green", policy.meaning) if lack is None else ("bold yellow", f"no: {lack.reason}")
-        )
-        remedy = "" if lack is None or lack.remedy is None else f"\n{'':<15}remedy: {lack.remedy}"
-        console.print(Text.assemble((f"{policy.name:<15}", style), text + remedy), soft_wrap=True)
-    if program is None:
-        console.print(
-            "Joined with +, as reuse+thp or text+bss+glibc; thp and hugetlbfs take a size: hugetlbfs:1g.\n"
-            f"Known codes (--suite): {', '.join(known_codes()) or 'none'}.\n"
-            f"By default: {', '.join(DEFAULT)}. Name a program after -- to learn which it can have.",
-            highlight=False,
-        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Schema pagewise.survey/1."""
+        return {
+            "schema": "pagewise.survey/1",
+            "program": None if self.program is None else str(self.program.binary.program),
+            "policies": [
+                {
+                    "policy": policy.name,
+                    "meaning": policy.meaning,
+                    "lack": None if unavailable is None else unavailable.message,
+                    "remedy": None if unavailable is None else unavailable.remedy,
+                }
+                for policy, unavailable in self.rows
+            ],
+            "suites": list(known_codes()),
+            "default": list(DEFAULT),
+        }
+
+    def print(self, console: Console) -> None:
+        """Prints the policies; without a program how they are joined, and what else can be named."""
+        if self.program is not None:
+            binary = self.program.binary
+            sizes = f"text {bytes_text(binary.elf.text_bytes)}, .bss {bytes_text(binary.elf.zeroed_bytes)}"
+            console.print(f"{binary.program}: {binary.text}; {sizes}", highlight=False, soft_wrap=True)
+        for policy, unavailable in self.rows:
+            style, text = "bold green", policy.meaning
+            if unavailable is not None:
+                style, text = "bold yellow", f"unavailable: {unavailable.message}"
+                if unavailable.remedy is not None:
+                    text += f"\n{'':<15}remedy: {unavailable.remedy}"
+            console.print(Text.assemble((f"{policy.name:<15}", style), text), soft_wrap=True)
+        if self.program is None:
+            console.print(
+                "Join them with +, as in reuse+thp; thp and hugetlbfs take a size: hugetlbfs:1g.\n"
+                f"Known codes (--suite): {', '.join(known_codes()) or 'none'}.\n"
+                f"Default: {', '.join(DEFAULT)}. Name a program after -- to list what is available to it.",
+                highlight=False,
+            )
 
 
 def _program(chosen: Mapping[str, Any], console: Console) -> Program:
+    """The program that the options name, examined. Raises SelectionError, SetupError, FormatError."""
     command = list(chosen["command"])
     if command and command[0] == "--":
         command = command[1:]
     code = None if chosen["suite"] is None else find_code(chosen["suite"])
     environment = dict(os.environ)
     if code is not None and not command:
-        program, environment, place = find_program(code, chosen["environment"], chosen["modules"])
-        console.print(f"{code.title}: {program} (by {place})", highlight=False, soft_wrap=True)
-        command = [program, *code.arguments]
+        path, environment, place = find_program(code, chosen["environment"], chosen["modules"])
+        console.print(f"{code.title}: {path} (by {place})", highlight=False, soft_wrap=True)
+        command = [path, *code.arguments]
     if not command:
         raise SelectionError(
-            "there is no program to compare",
-            where="compare",
-            remedy="pagewise compare -- ./my_app args",
+            "no program was named", where="compare", remedy="name it after --: compare -- ./my_app args"
         )
-    metrics = [parse_metric(text) for text in chosen.get("metrics", ())]
-    checks = [parse_check(text) for text in chosen["checks"]]
-    fresh = bool(chosen["inputs"] or (code and (code.input or code.reads)))
-    return program_of(
-        command,
-        folder=None if fresh else Path.cwd(),
-        inputs=chosen["inputs"],
-        texts={} if code is None else code.input,
-        reads=[*chosen["reads"], *(code.reads if code else ())],
-        metrics=distinct([*metrics, *(code.metrics if code else ())]),
-        checks=[*checks, *(code.checks if code else ())],
-        ok=chosen["ok"] or (code.exit_codes if code else (0,)),
+    metrics, checks = map(parse_metric, chosen.get("metrics", ())), map(parse_check, chosen["checks"])
+    needs_folder = bool(chosen["inputs"] or (code and (code.input or code.reads)))
+    binary = examine(command[0], environment)
+    return Program(
+        name=identifier(code.name if code else binary.program.name),
+        command=tuple(command),
+        binary=binary,
         environment=environment,
-        name=None if code is None else code.name,
+        folder=None if needs_folder else Path.cwd(),
+        inputs=tuple(file.absolute() for file in chosen["inputs"]),
+        texts=code.input if code else {},
+        reads=(*chosen["reads"], *(code.reads if code else ())),
+        metrics=distinct([*metrics, *(code.metrics if code else ())]),
+        checks=(*checks, *(code.checks if code else ())),
+        ok=tuple(chosen["ok"]) or (code.exit_codes if code else (0,)),
     )
 
 
 def _pool_memory(text: str | None) -> int | None:
-    if text is None:
-        return None
     try:
-        return parse_bytes(text)
+        return None if text is None else parse_bytes(text)
     except ValueError as fault:
         raise SelectionError(str(fault), where="--pool-memory", remedy="write it like 4GiB") from fault

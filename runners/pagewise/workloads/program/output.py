@@ -1,13 +1,12 @@
-"""Metrics and checks: what a program's own output tells, by patterns and commands of the user."""
+"""Metrics and checks of a program's output, by patterns and commands of the user."""
 
 from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.errors import SelectionError
 
@@ -28,41 +27,32 @@ class Pattern:
     pattern: re.Pattern[str]
 
     def value(self, text: str) -> float | None:
-        """The value in this output, None where there is none."""
-        found = None
-        for found in self.pattern.finditer(text):  # noqa: B007 the last one counts
-            pass
-        if found is None:
-            return None
-        number = _NUMBER.search(found[1] if found[1] is not None else "")
+        """The value in this output, None if it has none."""
+        matches = list(self.pattern.finditer(text))
+        number = _NUMBER.search(matches[-1][1] or "") if matches else None
         return None if number is None else float(number[0].lower().replace("d", "e"))
 
-    def to_dict(self) -> dict[str, Any]:
-        """For the manifest."""
-        return {
-            "field": self.field,
-            "label": self.label,
-            "unit": self.unit,
-            "better": self.better,
-            "pattern": self.pattern.pattern,
-        }
+    @property
+    def described(self) -> dict[str, str]:
+        """As a kernel.yaml describes metrics."""
+        return {"field": self.field, "label": self.label, "unit": self.unit, "better": self.better}
 
 
 @dataclass(frozen=True)
 class Check:
-    """What tells that an output is right: a pattern that must be there or not, a command that ends well."""
+    """A check of an output: a pattern that must match or must not, or a command that must exit with 0."""
 
     text: str
     pattern: re.Pattern[str] | None
-    wanted: bool = True
+    must_match: bool = True
 
     def fault(self, output: str, folder: Path, environment: Mapping[str, str]) -> str | None:
-        """What is wrong with a run's output, None when it is right. The command has it on standard input."""
+        """What is wrong with a run's output, None if it is right. A command reads it on standard input."""
         if self.pattern is not None:
-            found = self.pattern.search(output) is not None
-            if found == self.wanted:
+            matches = self.pattern.search(output) is not None
+            if matches == self.must_match:
                 return None
-            return f"its output {'has' if found else 'lacks'} '{self.pattern.pattern}'"
+            return f"its output {'matches' if matches else 'does not match'} '{self.pattern.pattern}'"
         try:
             done = subprocess.run(
                 ["/bin/sh", "-c", self.text],
@@ -79,32 +69,34 @@ class Check:
             return f"the check '{self.text}' did not end within {_SECONDS_TO_CHECK} s"
         if done.returncode == 0:
             return None
-        said = (done.stdout + done.stderr).strip().splitlines()
-        return f"the check '{self.text}' ended with {done.returncode}" + (f": {said[-1]}" if said else "")
+        last = (done.stdout + done.stderr).strip().splitlines()[-1:]
+        return ": ".join([f"the check '{self.text}' ended with {done.returncode}", *last])
 
 
 def parse_metric(text: str) -> Pattern:
     r"""Reads `rate[GB/s, higher]=Triad:\s+(\S+)`. Raises SelectionError.
 
-    Without a word for it, less is better for times and more for all else.
+    By default, lower is better for times and higher for everything else.
     """
-    found = _METRIC.match(text)
-    if found is None:
+    parts = _METRIC.match(text)
+    if parts is None:
         raise SelectionError(
-            f"{text!r} is no metric",
+            f"{text!r} is not a metric",
             where="--metric",
             remedy="write 'name[unit, higher]=pattern with a (group)', as 'rate[GB/s]=Triad: +([0-9.]+)'",
         )
-    about = [word.strip() for word in (found["about"] or "").split(",") if word.strip()]
+    about = [word.strip() for word in (parts["about"] or "").split(",") if word.strip()]
     directions = [word for word in about if word in ("higher", "lower")]
     units = [word for word in about if word not in ("higher", "lower")]
     if len(directions) > 1 or len(units) > 1:
         raise SelectionError(
-            f"{found['about']!r} is no unit and direction", where="--metric", remedy="write [GB/s, higher]"
+            f"{parts['about']!r} is not a unit and a direction",
+            where="--metric",
+            remedy="write [GB/s, higher]",
         )
     unit = units[0] if units else "1"
     better = directions[0] if directions else "lower" if unit in _TIMES else "higher"
-    return metric(found["label"], unit, better, found["pattern"], "--metric")
+    return metric(parts["label"], unit, better, parts["pattern"], "--metric")
 
 
 def metric(label: str, unit: str, better: str, pattern: str, where: str) -> Pattern:
@@ -123,24 +115,25 @@ def metric(label: str, unit: str, better: str, pattern: str, where: str) -> Patt
 
 
 def parse_check(text: str) -> Check:
-    """Reads a check: a pattern, `! pattern` that must not be there, `| command`. Raises SelectionError."""
+    """Reads a check: a pattern, `! pattern` that must not match, `| command`. Raises SelectionError."""
     stripped = text.strip()
     if stripped.startswith("|"):
         return Check(stripped[1:].strip(), None)
     if stripped.startswith("!"):
-        return Check(text, _compiled(stripped[1:].strip(), "--check"), wanted=False)
+        return Check(text, _compiled(stripped[1:].strip(), "--check"), must_match=False)
     return Check(text, _compiled(text, "--check"))
 
 
-def distinct(patterns: Sequence[Pattern]) -> list[Pattern]:
-    """The patterns, when no two are of one name. Raises SelectionError."""
-    fields = [one.field for one in patterns]
-    twice = next((field for field in fields if fields.count(field) > 1), None)
-    if twice is not None:
-        raise SelectionError(
-            f"two metrics are called {twice}", where="--metric", remedy="give one of them another name"
-        )
-    return list(patterns)
+def distinct(patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
+    """The patterns, if no two have one name. Raises SelectionError."""
+    by_field: dict[str, Pattern] = {}
+    for pattern in patterns:
+        if pattern.field in by_field:
+            raise SelectionError(
+                f"two metrics are called {pattern.field}", where="--metric", remedy="rename one of them"
+            )
+        by_field[pattern.field] = pattern
+    return tuple(by_field.values())
 
 
 def _compiled(pattern: str, where: str) -> re.Pattern[str]:
@@ -148,7 +141,7 @@ def _compiled(pattern: str, where: str) -> re.Pattern[str]:
         return re.compile(pattern, re.MULTILINE)
     except re.error as fault:
         raise SelectionError(
-            f"{pattern!r} is no pattern: {fault}",
+            f"{pattern!r} is not a pattern: {fault}",
             where=where,
-            remedy="write a regular expression of Python; put a backslash before ( ) [ ] . * + ? as such",
+            remedy="write a regular expression of Python, with a backslash before a literal ( ) [ ] . * + ?",
         ) from fault

@@ -5,7 +5,7 @@
  *   bss     zeroed static data is advised before it is touched
  *   text    machine code is copied onto huge pages, which take its place
  * PAGEWISE_PRELOAD_SIZE is the page size in bytes. What could not be done is appended to the file that
- * PAGEWISE_PRELOAD_LOG names, a line each. glibc's malloc maps memory behind our back: its tunable sees to it.
+ * PAGEWISE_PRELOAD_LOG names, one line per failure. glibc's malloc maps memory behind our back: its tunable sees to it.
  *
  * Text is remapped as in Intel's iodlr and Chromium: a copy on anonymous huge pages, moved over the old mapping by
  * one mremap. Whole pages only. The content is the same before and after, and the kernel holds faults back while it
@@ -40,7 +40,7 @@ static struct {
     void *(*sbrk)(intptr_t);
 } plan;
 
-static void tell(const char *what)
+static void report(const char *what)
 {
     const char *name = getenv("PAGEWISE_PRELOAD_LOG");
     int file = name ? open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
@@ -51,7 +51,7 @@ static void tell(const char *what)
     for (const char *from = what; *from && length < 128; from++) line[length++] = *from;
     for (const char *from = why; *from && length < 254; from++) line[length++] = *from;
     line[length++] = '\n';
-    if (write(file, line, length) < 0) { /* nobody is left to tell */ }
+    if (write(file, line, length) < 0) { /* it cannot be reported */ }
     close(file);
 }
 
@@ -119,19 +119,19 @@ static void remap_text(uintptr_t from, uintptr_t length)
     uintptr_t room = length + plan.huge;
     void *got = (void *)syscall(SYS_mmap, NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (got == MAP_FAILED) {
-        tell("text: no memory for the copy: ");
+        report("text: no memory for the copy: ");
         return;
     }
     uintptr_t start = (uintptr_t)got, copy = up(start, plan.huge);
-    if (madvise((void *)copy, length, MADV_HUGEPAGE)) tell("text: huge pages were refused: ");
+    if (madvise((void *)copy, length, MADV_HUGEPAGE)) report("text: huge pages were refused: ");
     memcpy((void *)copy, (const void *)from, length);
-    /* Where the first touch found no free huge page. Older kernels do not know it; the proof tells what came of it. */
+    /* Where the first touch found no free huge page. Older kernels do not have it; page verification shows the effect. */
     madvise((void *)copy, length, MADV_COLLAPSE);
     uintptr_t rest = start, rest_end = start + room;
     if (mprotect((void *)copy, length, PROT_READ | PROT_EXEC)) {
-        tell("text: a copy may not be executed: ");
+        report("text: a copy may not be executed: ");
     } else if (mremap((void *)copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) == MAP_FAILED) {
-        tell("text: the copy could not take the place: ");
+        report("text: the copy could not take the place: ");
     } else {
         __builtin___clear_cache((char *)from, (char *)from + length);
         munmap((void *)rest, copy - rest);
@@ -166,7 +166,7 @@ __attribute__((constructor)) static void begin(void)
     struct stat tasks;
     if (plan.text && (stat("/proc/self/task", &tasks) || tasks.st_nlink != LINES_OF_ITSELF + 1)) {
         errno = EBUSY;
-        tell("text: other threads run already: ");
+        report("text: other threads run already: ");
         plan.text = 0;
     }
     int before = errno;

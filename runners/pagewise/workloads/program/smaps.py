@@ -1,4 +1,4 @@
-"""Reads what the kernel tells of a process's memory, by kind of mapping. Pure but for ELF headers."""
+"""The memory of a process by kind of mapping, as the kernel accounts for it (smaps)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LINE = re.compile(
 _HUGE = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb")
 _POOL = ("Shared_Hugetlb", "Private_Hugetlb")
 _SHARED = ("/dev/shm/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem")
-_KERNELS_OWN = ("[vdso", "[vvar", "[vsyscall", "[uprobes", "[vectors", "[sigpage")
+_OF_KERNEL = ("[vdso", "[vvar", "[vsyscall", "[uprobes", "[vectors", "[sigpage")
 Zeroed = Callable[[str], tuple[int, int] | None]
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """A mapping: addresses, rights, name, and its sizes in bytes by the kernel's words."""
+    """A mapping: addresses, rights, name, and its sizes in bytes by their names in smaps."""
 
     start: int
     end: int
@@ -37,18 +37,18 @@ class Mapped:
 
     @property
     def resident(self) -> int:
-        """Bytes that are in memory. Those of a pool are not in Rss."""
+        """Bytes that are in memory. Rss does not contain those of a hugetlb pool."""
         return sum(self.sizes.get(name, 0) for name in ("Rss", *_POOL))
 
     @property
     def huge(self) -> int:
-        """Bytes on pages of the size of a PMD, or of a pool."""
+        """Bytes on pages of PMD size, or of a hugetlb pool."""
         return sum(self.sizes.get(name, 0) for name in _HUGE)
 
     def eligible(self, page: int) -> int:
-        """Bytes that could lie on pages of this size.
+        """Bytes that could be on pages of this size.
 
-        That is what is in memory, less what may lie before the first and behind the last aligned place.
+        Those in memory, minus what may be before the first and after the last aligned address.
         """
         room = max(0, (self.end & -page) - ((self.start + page - 1) & -page))
         outside = self.end - self.start - room
@@ -57,7 +57,7 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Usage:
-    """Bytes of one kind of memory: in memory, on huge pages, and what could be on such pages."""
+    """Bytes of a kind of memory: in memory, on huge pages, and those that could be on such pages."""
 
     resident: int = 0
     huge: int = 0
@@ -68,29 +68,27 @@ class Usage:
 
     @property
     def coverage(self) -> float:
-        """The share of what is in memory that lies on huge pages."""
+        """The share of the bytes in memory that is on huge pages."""
         return self.huge / self.resident if self.resident else 0.0
 
 
 def parse(text: str) -> list[Mapped]:
-    """The mappings of smaps. One that is cut short (the process is ending) and foreign lines are left out."""
-    found: list[Mapped] = []
-    head: re.Match[str] | None = None
-    sizes: dict[str, int] = {}
+    """The mappings of smaps, without incomplete ones (the process is ending) and lines of another format."""
+    mappings: list[tuple[re.Match[str], dict[str, int]]] = []
     for line in _LINE.finditer(text):
-        if line[6] is not None:
-            sizes[line[6]] = int(line[7]) * 1024
-            continue
-        if head is not None and "Rss" in sizes:
-            found.append(_mapped(head, sizes))
-        head, sizes = line, {}
-    if head is not None and "Rss" in sizes:
-        found.append(_mapped(head, sizes))
-    return found
+        if line[6] is None:
+            mappings.append((line, {}))
+        elif mappings:
+            mappings[-1][1][line[6]] = int(line[7]) * 1024
+    return [
+        Mapped(int(head[1], 16), int(head[2], 16), head[3], int(head[4], 16), head[5], sizes)
+        for head, sizes in mappings
+        if "Rss" in sizes
+    ]
 
 
 def parse_rollup(text: str) -> Usage | None:
-    """The sums of smaps_rollup, None where they are not told."""
+    """The sums of smaps_rollup, None if they are missing."""
     sizes = {line[6]: int(line[7]) * 1024 for line in _LINE.finditer(text) if line[6] is not None}
     if "Rss" not in sizes:
         return None
@@ -99,40 +97,49 @@ def parse_rollup(text: str) -> Usage | None:
 
 
 def by_kind(mappings: Iterable[Mapped], page: int, zeroed: Zeroed | None = None) -> dict[str, Usage]:
-    """The sums by kind; `page` is the size of page that is hoped for, `zeroed` tells a file's .bss."""
+    """The sums by kind. page: the page size asked for. zeroed: where a file's .bss is (see `zeroed_of`)."""
+    return add_usages(
+        {kind: Usage(mapping.resident, mapping.huge, mapping.eligible(page))}
+        for mapping, kind in kinds(mappings, zeroed or zeroed_of)
+    )
+
+
+def add_usages(parts: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
+    """The sums by kind of several."""
     sums: dict[str, Usage] = {}
-    for one, kind in kinds(mappings, zeroed or zeroed_of):
-        sums[kind] = sums.get(kind, Usage()) + Usage(one.resident, one.huge, one.eligible(page))
+    for part in parts:
+        for kind, usage in part.items():
+            sums[kind] = sums.get(kind, Usage()) + usage
     return sums
 
 
 def kinds(mappings: Iterable[Mapped], zeroed: Zeroed) -> list[tuple[Mapped, str]]:
-    """Each mapping with its kind; the kernel's own (vdso) are left out.
+    """Each mapping with its kind, except those of the kernel (vdso).
 
     .bss has no name in smaps: it is unnamed memory where the program file's headers say that its .bss is, or,
-    where they cannot be read, unnamed memory right after the file's last mapping.
+    if they cannot be read, unnamed memory directly after the file's last mapping.
     """
-    found = []
+    with_kinds = []
     lowest: dict[str, int] = {}
-    known: dict[str, tuple[int, int] | None] = {}
+    # Of the mapping before: its end, its file, and its kind.
     before: tuple[int, str, str] = (0, "", "")
-    for one in mappings:
-        if one.name.startswith("/") and one.name not in lowest:
-            lowest[one.name] = one.start
-            known[one.name] = zeroed(one.name)
-        kind = _kind(one)
-        if kind == "anonymous" and _is_zeroed(one, lowest, known, before):
+    for mapping in mappings:
+        name = mapping.name
+        if name.startswith("/"):
+            lowest.setdefault(name, mapping.start)
+        kind = _kind(mapping)
+        if kind == "anonymous" and not name and _is_zeroed(mapping.start, lowest, zeroed, before):
             kind = "bss"
         if kind is not None:
-            found.append((one, kind))
-        if one.name or kind == "bss":
-            before = (one.end, one.name or before[1], kind or "")
-    return found
+            with_kinds.append((mapping, kind))
+        if name or kind == "bss":
+            before = (mapping.end, name or before[1], kind or "")
+    return with_kinds
 
 
 @cache
 def zeroed_of(name: str) -> tuple[int, int] | None:
-    """Where a program file's .bss lies, relative to where the file is loaded; None if it cannot be read."""
+    """Start and end of a program file's .bss from where the file is loaded; None if it cannot be read."""
     try:
         return read_elf(Path(name)).zeroed or (0, 0)
     except NotElfError:
@@ -141,39 +148,29 @@ def zeroed_of(name: str) -> tuple[int, int] | None:
         return None
 
 
-def _mapped(head: re.Match[str], sizes: Mapping[str, int]) -> Mapped:
-    return Mapped(int(head[1], 16), int(head[2], 16), head[3], int(head[4], 16), head[5], sizes)
-
-
-def _kind(one: Mapped) -> str | None:  # noqa: PLR0911 a list of cases
-    name = one.name
-    if name.startswith(_KERNELS_OWN):
+def _kind(mapping: Mapped) -> str | None:  # noqa: PLR0911 a list of cases
+    name = mapping.name
+    if name.startswith(_OF_KERNEL):
         return None
     if name.startswith("[heap"):
         return "heap"
     if name.startswith("[stack"):
         return "stack"
-    if one.rights[3] == "s" or name.startswith(_SHARED):
+    if mapping.rights[3] == "s" or name.startswith(_SHARED):
         return "shared"
-    if "x" in one.rights:
+    if "x" in mapping.rights:
         return "text"
     if not name or name.startswith(("[anon", "/anon_hugepage")):
         return "anonymous"
-    return "data" if "w" in one.rights else "file"
+    return "data" if "w" in mapping.rights else "file"
 
 
-def _is_zeroed(
-    one: Mapped,
-    lowest: Mapping[str, int],
-    known: Mapping[str, tuple[int, int] | None],
-    before: tuple[int, str, str],
-) -> bool:
-    if one.name or not lowest:
-        return False
+def _is_zeroed(start: int, lowest: Mapping[str, int], zeroed: Zeroed, before: tuple[int, str, str]) -> bool:
+    """Whether unnamed memory is the .bss of the file mapped before it, whose lowest address is known."""
     end, name, kind = before
-    if end != one.start or not name:
+    if end != start or name not in lowest:
         return False
-    told = known.get(name)
-    if told is not None:
-        return lowest[name] + told[0] - 4096 <= one.start < lowest[name] + told[1]
-    return kind in ("data", "bss")
+    place = zeroed(name)
+    if place is None:
+        return kind in ("data", "bss")
+    return lowest[name] + place[0] - 4096 <= start < lowest[name] + place[1]

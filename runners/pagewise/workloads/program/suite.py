@@ -52,15 +52,15 @@ def read_code(file: Path) -> Code:
             where=file,
             remedy="correct it; its neighbours are examples",
         ) from fault
-    found = faults("suite", data)
-    if not found and data["name"] != file.stem:
-        found = [f"name: {data['name']!r} is not the file's name"]
-    if found:
-        text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(found)
+    wrong = faults("suite", data)
+    if not wrong and data["name"] != file.stem:
+        wrong = [f"name: {data['name']!r} is not the file's name"]
+    if wrong:
+        text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(wrong)
         raise FormatError(text, where=file, remedy="correct these fields")
-    metrics = [
-        metric(one["label"], one["unit"], one["better"], one["pattern"], str(file)) for one in data["metrics"]
-    ]
+    metrics = (
+        metric(row["label"], row["unit"], row["better"], row["pattern"], str(file)) for row in data["metrics"]
+    )
     return Code(
         data["name"],
         data["title"],
@@ -69,7 +69,7 @@ def read_code(file: Path) -> Code:
         data.get("input", {}),
         tuple(data.get("reads", ())),
         tuple(data.get("exit_codes", (0,))),
-        tuple(distinct(metrics)),
+        distinct(metrics),
         tuple(parse_check(text) for text in data["checks"]),
     )
 

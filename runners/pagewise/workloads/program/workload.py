@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,39 +11,50 @@ from rich.console import Console
 
 from pagewise.core.errors import SetupError
 from pagewise.core.plan import Cell, CellKey, Step, Subject
+from pagewise.core.record_parts import Failure
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings import hugepages
-from pagewise.session.launch import by_name
+from pagewise.session.launch import Stopwatch, by_name
+from pagewise.session.options import SessionOptions
 from pagewise.session.planner import ComparisonPlanner
 from pagewise.session.settings import changed_settings, pools_used
 from pagewise.session.workload import Trials
 from pagewise.stack.binary import files_of
 from pagewise.stack.c_code import find_compiler
-from pagewise.workloads.program.launch import Program, ProgramLauncher, trial_text
-from pagewise.workloads.program.options import ProgramOptions
-from pagewise.workloads.program.policy import Lack, Machine, Policy, page_size
-from pagewise.workloads.program.preload import Libraries, compiled
-from pagewise.workloads.program.proof import Memory
+from pagewise.workloads.program.applied import AppliedPolicy
+from pagewise.workloads.program.environment import Libraries
+from pagewise.workloads.program.launch import ProgramLauncher, trial_text
+from pagewise.workloads.program.memory import Memory
+from pagewise.workloads.program.policy import Policy
+from pagewise.workloads.program.program import Program
 
 # What malloc maps is rounded up to pages, and each thread has its own arena.
 _POOL_MARGIN = 1.25
 _PAGES_PER_CPU = 2
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProgramOptions(SessionOptions):
+    """Page policies, and how the memory of runs is sampled; see `pagewise compare --help`."""
+
+    policies: tuple[str, ...] = ()
+    interval: float | None = None
+    enough: float = 0.8
+    pool_memory: int | None = None
+
+
 @dataclass(frozen=True)
 class ProgramRuns:
-    """Runs of one program. `lacks`: why policies are unavailable; `proved`: the memory of trial runs."""
+    """Runs of one program. `policies` are by name; `trials` has the memory of trial runs."""
 
     options: ProgramOptions
     program: Program
-    policies: Mapping[str, Policy]
-    machine: Machine
-    lacks: Mapping[str, Lack]
+    policies: Mapping[str, AppliedPolicy]
     subject: Subject
     placements: list[Placement]
     hyperfine: str
     console: Console
-    proved: dict[CellKey, Memory] = field(default_factory=dict)
+    trials: dict[CellKey, Memory] = field(default_factory=dict)
 
     @property
     def subjects(self) -> list[Subject]:
@@ -55,6 +66,12 @@ class ProgramRuns:
         """Every policy once per round."""
         return ComparisonPlanner(self.subjects, self.options.seed, self.options.aa, starts=self._is_available)
 
+    @property
+    def unavailable(self) -> dict[str, Failure]:
+        """Why policies are unavailable, by name."""
+        reasons = {name: applied.unavailable for name, applied in self.policies.items()}
+        return {name: reason for name, reason in reasons.items() if reason is not None}
+
     def watched_files(self) -> dict[str, tuple[Path, ...]]:
         """The program's files and inputs, for every policy."""
         files = files_of(self.program.binary.program, self.program.environment)
@@ -63,32 +80,25 @@ class ProgramRuns:
 
     def launcher(self, scratch: Path) -> ProgramLauncher:
         """Launches the program through hyperfine, and samples its memory."""
+        options = self.options
         return ProgramLauncher(
-            dict.fromkeys(self.policies, self.program.environment),
-            self.hyperfine,
-            by_name(self.placements),
-            self.options.limit,
-            scratch,
             self.program,
             self.policies,
-            self.machine,
-            _libraries(self.machine, self.console),
-            self.lacks,
-            self.options.enough,
-            self.options.interval,
-            self.proved,
-            self.options.end_leftovers,
+            by_name(self.placements),
+            Stopwatch(self.hyperfine, options.limit, scratch, options.end_leftovers),
+            _libraries(self.console),
+            options.interval,
+            options.enough,
+            self.trials,
         )
 
     @contextmanager
     def prepared(self, session: Trials) -> Iterator[None]:
         """Trial runs of all policies. That of the baseline comes first: it shows how large pools must be."""
-        trials = [
-            Step(self.subject.kernel, cell, "trial", 1, position)
-            for position, cell in enumerate(self._baseline_first(), start=1)
-        ]
+        cells = sorted(self.subject.cells, key=lambda cell: not cell.is_baseline)
+        trials = [Step(self.subject.kernel, cell, "trial", 1, at) for at, cell in enumerate(cells, start=1)]
         self._try(trials[0], session)
-        transparent = {"thp" for policy in self.policies.values() if _is_transparent(policy)}
+        transparent = {"thp" for applied in self.policies.values() if _is_transparent(applied.policy)}
         with changed_settings(
             session.recorder.manifest,
             self.placements,
@@ -101,11 +111,8 @@ class ProgramRuns:
                     self._try(step, session)
             yield
 
-    def _baseline_first(self) -> Sequence[Cell]:
-        return sorted(self.subject.cells, key=lambda cell: not cell.is_baseline)
-
     def _is_available(self, step: Step) -> bool:
-        return step.cell.measured.hugepages not in self.lacks
+        return self.policies[step.cell.measured.module].unavailable is None
 
     def _try(self, step: Step, session: Trials) -> None:
         record = session.run(step).records[0]
@@ -114,11 +121,11 @@ class ProgramRuns:
 
     def _pool_pages(self, baseline: Cell) -> dict[int, int]:
         """By page size, what the baseline's trial run used, shared among the pools."""
-        memory = self.proved.get(baseline.key)
+        memory = self.trials.get(baseline.key)
         if memory is None:
             return {}
-        wanted = [policy for name, policy in self.policies.items() if name not in self.lacks]
-        sizes = {page_size(policy, self.machine) for policy in wanted if policy.from_pool}
+        available = [applied for applied in self.policies.values() if applied.unavailable is None]
+        sizes = {applied.page_size for applied in available if applied.policy.from_pool}
         return {
             size: -(-self._pages_needed(memory, size) // len(pools_used(self.placements, size)))
             for size in sizes
@@ -128,18 +135,16 @@ class ProgramRuns:
         margin = hugepages.MARGIN_PAGES if size <= hugepages.PAGE_BYTES else 2
         if self.options.pool_memory is not None:
             return -(-self.options.pool_memory // size)
-        malloc = sum(memory.peak[kind].resident for kind in ("heap", "anonymous") if kind in memory.peak)
+        malloc = memory.peak("heap", "anonymous").resident
         most = max(len(place.cpus) for place in self.placements)
         arenas = _PAGES_PER_CPU * most if size <= hugepages.PAGE_BYTES else 0
         return int(-(-malloc * _POOL_MARGIN // size)) + (margin + arenas) * max(1, memory.processes)
 
 
-def _libraries(machine: Machine, console: Console) -> Libraries | None:
+def _libraries(console: Console) -> Libraries | None:
     compiler = find_compiler()
-    if compiler is None or not machine.compiler:
-        return None
     try:
-        return compiled(compiler)
+        return None if compiler is None else Libraries.compiled(compiler)
     except SetupError as fault:
         console.print(f"pagewise: {fault}", style="yellow", highlight=False)
         return None

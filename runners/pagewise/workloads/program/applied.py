@@ -1,0 +1,282 @@
+"""A page policy as it is applied to a program on a machine: its settings, and why it is unavailable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pagewise.core.record_parts import Failure
+from pagewise.core.units import bytes_text
+from pagewise.stack.binary import Binary
+from pagewise.stack.elf import NotElfError, read_elf
+from pagewise.workloads.program.machine import Machine
+from pagewise.workloads.program.policy import DEFAULT, Policy
+
+# glibc 2.34 removed the hook by which libhugetlbfs served malloc; 2.35 brought the tunable.
+_HOOK_REMOVED, _TUNABLE_ADDED = (2, 34), (2, 35)
+_KEEP_ALL = (1 << 63) - 1
+_TOP_PAD = 16 << 20
+_POLICY_TUNABLES = tuple(
+    f"glibc.malloc.{name}" for name in ("hugetlb", "trim_threshold", "mmap_threshold", "mmap_max", "top_pad")
+)
+# Other variables that are page policies.
+_POLICY_VARIABLES = (
+    "HUGETLB_MORECORE",
+    "HUGETLB_ELFMAP",
+    "HUGETLB_SHM",
+    "MALLOC_TRIM_THRESHOLD_",
+    "MALLOC_TOP_PAD_",
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_MMAP_MAX_",
+)
+# By allocator, its own setting for huge pages.
+_ALLOCATOR_SETTINGS = {"jemalloc": "MALLOC_CONF=thp:always", "mimalloc": "MIMALLOC_ALLOW_LARGE_OS_PAGES=1"}
+_BY_ALWAYS = "have root set transparent huge pages to `always`"
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """The pages that a run must be on. targets: for each part of the policy, the kinds of memory it is for.
+
+    page: the page size asked for, without targets the base page's; huge: that of huge pages. enough: the
+    minimum coverage over time. by_counter: whether a counter of the kernel verifies it, because smaps does
+    not show this size (mTHP).
+    """
+
+    policy: str
+    targets: tuple[tuple[str, ...], ...]
+    page: int
+    huge: int
+    enough: float
+    by_counter: bool = False
+    from_pool: bool = False
+
+
+@dataclass(frozen=True)
+class AppliedPolicy:
+    """A page policy with the program that is run under it, and the machine."""
+
+    policy: Policy
+    binary: Binary
+    machine: Machine
+
+    @property
+    def page_size(self) -> int:
+        """The size of its huge pages in bytes."""
+        default = self.machine.default_pool if self.policy.from_pool else self.machine.pmd
+        return self.policy.size or default
+
+    @property
+    def switched_size(self) -> int | None:
+        """The size of transparent huge pages to switch on for its runs alone."""
+        return self.policy.size if self.machine.settable and "thp" in self.policy.parts else None
+
+    @property
+    def advises(self) -> bool:
+        """Whether the system gives transparent huge pages only to programs that ask for them."""
+        return self.machine.settable or self.machine.modes.get(self.page_size) != "always"
+
+    @property
+    def preloaded_actions(self) -> list[str]:
+        """What the preloaded library has to do (remap.c)."""
+        actions: list[str] = [part for part in ("text", "bss") if part in self.policy.parts]
+        if "thp" in self.policy.parts and self.advises:
+            actions += ["advise"] if "bss" in actions else ["advise", "bss"]
+        return actions
+
+    def request(self, enough: float) -> PageRequest:
+        """The pages that a run must be on, with this minimum coverage."""
+        policy, machine = self.policy, self.machine
+        if policy.refuses_huge_pages:
+            return PageRequest(policy.name, (), machine.base, machine.pmd, 0.0)
+        size = self.page_size
+        by_counter = "thp" in policy.parts and size != machine.pmd
+        return PageRequest(policy.name, policy.targets, size, size, enough, by_counter, policy.from_pool)
+
+    def variables(self, inherited: Mapping[str, str]) -> dict[str, str | None]:
+        """Changes to an inherited environment, except preloaded libraries; None: the variable is removed."""
+        parts = self.policy.parts
+        tunables = _other_tunables(inherited.get("GLIBC_TUNABLES", ""))
+        if "reuse" in parts:
+            tunables += [
+                f"glibc.malloc.trim_threshold={_KEEP_ALL}",
+                "glibc.malloc.mmap_max=0",
+                f"glibc.malloc.top_pad={_TOP_PAD}",
+            ]
+        if "glibc" in parts or ("thp" in parts and self.advises):
+            tunables.append("glibc.malloc.hugetlb=1")
+        if "hugetlbfs" in parts:
+            tunables.append(f"glibc.malloc.hugetlb={self.policy.size or 2}")
+        changed: dict[str, str | None] = {name: None for name in _POLICY_VARIABLES if name in inherited}
+        if tunables or "GLIBC_TUNABLES" in inherited:
+            changed["GLIBC_TUNABLES"] = ":".join(tunables) or None
+        if "libhugetlbfs" in parts:
+            changed["HUGETLB_MORECORE"] = "yes"
+        return changed
+
+    @cached_property
+    def unavailable(self) -> Failure | None:
+        """Why it cannot work for this program on this machine, and what to do; None when nothing is known."""
+        return next(self._obstacles(), None)
+
+    def _obstacles(self) -> Iterator[Failure]:
+        parts, binary, machine = set(self.policy.parts), self.binary, self.machine
+        if parts & {"text", "bss", "thp", "glibc"}:
+            yield from self._transparent_pages()
+        if binary.secured and parts - {"none"}:
+            yield _obstacle(
+                f"{binary.secured}: its loader drops LD_PRELOAD and GLIBC_TUNABLES, and its memory is hidden",
+                "run it as its owner, or measure a copy without these rights",
+            )
+        if "libhugetlbfs" in parts:
+            yield from self._libhugetlbfs()
+        if by_tunable := parts & {"glibc", "hugetlbfs", "reuse"}:
+            yield from self._tunables(by_tunable)
+        if self.preloaded_actions:
+            yield from self._preloading()
+        if "bss" in parts and binary.elf.zeroed_bytes < machine.pmd:
+            yield _obstacle(
+                f"its zeroed static data (.bss) is {bytes_text(binary.elf.zeroed_bytes)}: less than one page "
+                f"of {bytes_text(machine.pmd)}"
+            )
+        if "text" in parts and (largest := largest_text(binary)) < machine.pmd:
+            yield _obstacle(
+                f"neither it nor any of its libraries has machine code of {bytes_text(machine.pmd)}: "
+                f"the largest is {bytes_text(largest)}"
+            )
+        if self.policy.from_pool:
+            yield from self._pool()
+
+    def _transparent_pages(self) -> Iterator[Failure]:
+        modes, pmd = self.machine.modes, self.machine.pmd
+        size = self.policy.size if "thp" in self.policy.parts and self.policy.size else pmd
+        mode = modes.get(size)
+        if mode is None:
+            known = ", ".join(map(bytes_text, sorted(modes))) or "none"
+            yield _obstacle(
+                f"this kernel has no transparent huge pages of {bytes_text(size)}; its sizes: {known}"
+            )
+        if self.machine.settable:
+            return
+        if mode == "never":
+            of_size = "" if size == pmd else f"/hugepages-{size // 1024}kB"
+            yield _obstacle(
+                f"transparent huge pages of {bytes_text(size)} are switched off on this machine (never)",
+                "--set-thp-sizes, or as root: "
+                f"echo madvise > /sys/kernel/mm/transparent_hugepage{of_size}/enabled",
+            )
+        if larger := [other for other, its_mode in modes.items() if other > size and its_mode != "never"]:
+            yield _obstacle(
+                f"pages of {bytes_text(max(larger))} are on too, and the kernel takes the largest that fits",
+                "--set-thp-sizes switches the larger ones off during these runs",
+            )
+
+    def _tunables(self, parts: set[str]) -> Iterator[Failure]:
+        binary, effect = self.binary, f"glibc's tunables do nothing ({', '.join(sorted(parts))})"
+        if binary.allocator:
+            setting = _ALLOCATOR_SETTINGS.get(binary.allocator.split(" ", maxsplit=1)[0])
+            remedy = "the policy thp reaches what it maps" + (f"; its setting: {setting}" if setting else "")
+            yield _obstacle(f"malloc is served by {binary.allocator}: {effect}", remedy)
+        if binary.c_library != "glibc":
+            library = f" ({binary.c_library})" if binary.c_library else ""
+            what = (
+                "it is a Go program, which has its own allocator"
+                if binary.go
+                else "its malloc is not glibc's"
+            )
+            yield _obstacle(f"{what}{library}: {effect}")
+        if parts & {"glibc", "hugetlbfs"} and not binary.tunable:
+            yield _obstacle(
+                f"its glibc{_version(binary)} does not have the tunable glibc.malloc.hugetlb, which "
+                f"{'.'.join(map(str, _TUNABLE_ADDED))} added",
+                "run it on a newer system, or in mode `always`",
+            )
+
+    def _preloading(self) -> Iterator[Failure]:
+        binary, machine, by_thp = self.binary, self.machine, "thp" in self.policy.parts
+        if binary.static:
+            other = "; glibc's tunable works: policy glibc" if binary.tunable and by_thp else ""
+            yield _obstacle(
+                "it is linked statically: no library can be preloaded that advises or moves its memory",
+                f"link it dynamically, or {_BY_ALWAYS}{other}",
+            )
+        if binary.c_library != "glibc":
+            library = binary.c_library or "an unknown C library"
+            yield _obstacle(f"it runs with {library}; the preloaded library needs glibc")
+        if binary.elf.machine != machine.elf_machine or binary.elf.bits != 64:
+            yield _obstacle("it is built for another architecture than pagewise: nothing can be preloaded")
+        if not machine.compiler:
+            yield _obstacle(
+                "there is no C compiler, and the preloaded library is compiled on first use",
+                "apt-get install gcc, or name one: CC=...",
+            )
+        if by_thp and not binary.allocator and not binary.tunable:
+            yield _obstacle(
+                "its glibc's malloc maps memory itself, and has no tunable for advice (2.35 added it)",
+                _BY_ALWAYS,
+            )
+
+    def _libhugetlbfs(self) -> Iterator[Failure]:
+        binary = self.binary
+        if binary.c_library != "glibc" or binary.static or binary.allocator:
+            yield _obstacle("libhugetlbfs serves only the malloc of a dynamic program with glibc")
+        if binary.version is None or binary.version >= _HOOK_REMOVED:
+            yield _obstacle(
+                "libhugetlbfs would silently do nothing: glibc 2.34 removed its hook into malloc "
+                f"(here{_version(binary)})",
+                "use hugetlbfs: glibc's own tunable",
+            )
+        if self.machine.hugetlbfs_library is None:
+            yield _obstacle("libhugetlbfs is not installed", "apt-get install libhugetlbfs0")
+
+    def _pool(self) -> Iterator[Failure]:
+        size, free = self.page_size, self.machine.free
+        if size not in free:
+            yield _obstacle(f"this kernel has no hugetlb pool of {bytes_text(size)} pages")
+        elif free[size] == 0 and not self.machine.reserving:
+            yield _obstacle(
+                f"the hugetlb pool of {bytes_text(size)} pages is empty: glibc would silently use base pages",
+                "--reserve-hugepages (root), or as root: "
+                f"echo N > /sys/kernel/mm/hugepages/hugepages-{size // 1024}kB/nr_hugepages",
+            )
+
+
+def removed_variables(inherited: Mapping[str, str]) -> dict[str, str]:
+    """What of the caller's environment is a page policy, and therefore never reaches the program."""
+    removed = {name: inherited[name] for name in _POLICY_VARIABLES if name in inherited}
+    text = inherited.get("GLIBC_TUNABLES", "")
+    kept = _other_tunables(text)
+    tunables = [tunable for tunable in text.split(":") if tunable and tunable not in kept]
+    return removed | ({"GLIBC_TUNABLES": ":".join(tunables)} if tunables else {})
+
+
+def default_policies(binary: Binary, machine: Machine) -> tuple[str, ...]:
+    """The policies that are measured by default: without code or static arrays smaller than a huge page."""
+    sizes = {"text": largest_text(binary), "bss": binary.elf.zeroed_bytes}
+    return tuple(name for name in DEFAULT if sizes.get(name, machine.pmd) >= machine.pmd)
+
+
+def largest_text(binary: Binary) -> int:
+    """Bytes of the largest piece of machine code among the program and its libraries."""
+    largest = binary.elf.text_bytes
+    for name in binary.libraries:
+        try:
+            largest = max(largest, read_elf(Path(name)).text_bytes)
+        except (NotElfError, OSError):
+            continue
+    return largest
+
+
+def _obstacle(reason: str, remedy: str | None = None) -> Failure:
+    return Failure(3, reason, remedy)
+
+
+def _version(binary: Binary) -> str:
+    return "" if binary.version is None else f" {binary.version[0]}.{binary.version[1]}"
+
+
+def _other_tunables(tunables: str) -> list[str]:
+    """The user's tunables that are no page policies."""
+    return [text for text in tunables.split(":") if text and text.partition("=")[0] not in _POLICY_TUNABLES]

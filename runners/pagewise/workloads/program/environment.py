@@ -1,0 +1,67 @@
+"""The environment of a run: the settings of its page policy, and the libraries that are preloaded."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pagewise.stack.c_code import Product, compiled
+from pagewise.workloads.program.applied import AppliedPolicy
+
+#: The program that sets the variables: hyperfine itself is to run without them.
+ENV = shutil.which("env") or "/usr/bin/env"
+_HERE = Path(__file__).parent
+_LIBRARY = Product(
+    "the library to be preloaded", "preload", ("-std=c11", "-O2", "-fPIC", "-shared"), suffix=".so"
+)
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """Compiled libraries. remap: asks for huge pages. snapshot: writes the memory of untimed runs."""
+
+    remap: Path
+    snapshot: Path
+
+    @classmethod
+    def compiled(cls, compiler: list[str]) -> Libraries:
+        """Compiles those that are missing. Raises SetupError with the compiler's message."""
+        return cls(*(compiled(_HERE / name, _LIBRARY, compiler) for name in ("remap.c", "snapshot.c")))
+
+
+def command_of_run(
+    applied: AppliedPolicy,
+    arguments: tuple[str, ...],
+    inherited: Mapping[str, str],
+    libraries: Libraries | None,
+    *,
+    log: Path,
+    snapshots: Path | None,
+) -> list[str]:
+    """The program's command line, with changes to the inherited environment by its page policy.
+
+    log: for messages of the preloaded library. snapshots: a folder in which the program's processes write
+    their memory at their end, if it can preload that.
+    """
+    changed = applied.variables(inherited)
+    preloaded, binary, machine = [], applied.binary, applied.machine
+    if "libhugetlbfs" in applied.policy.parts and machine.hugetlbfs_library:
+        preloaded.append(machine.hugetlbfs_library)
+    if libraries is not None and applied.preloaded_actions:
+        preloaded.append(str(libraries.remap))
+        changed["PAGEWISE_PRELOAD"] = ",".join(applied.preloaded_actions)
+        changed["PAGEWISE_PRELOAD_SIZE"] = str(applied.page_size)
+        changed["PAGEWISE_PRELOAD_LOG"] = str(log)
+    can_preload = (
+        binary.c_library == "glibc" and binary.elf.machine == machine.elf_machine and not binary.static
+    )
+    if libraries is not None and snapshots is not None and can_preload:
+        preloaded.append(str(libraries.snapshot))
+        changed["PAGEWISE_SNAPSHOT"] = str(snapshots / "smaps")
+    if preloaded:
+        changed["LD_PRELOAD"] = ":".join(filter(None, [*preloaded, inherited.get("LD_PRELOAD", "")]))
+    removed = [f"--unset={name}" for name, value in changed.items() if value is None]
+    added = [f"{name}={value}" for name, value in changed.items() if value is not None]
+    return [ENV, *removed, *added, str(binary.program), *arguments]

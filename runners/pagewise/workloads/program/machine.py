@@ -1,0 +1,101 @@
+"""What page policies need to know of the machine, and transparent huge pages of one size for a run."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pagewise.core.errors import RefusedError
+from pagewise.core.host import Host
+from pagewise.machine.host import read
+from pagewise.machine.settings.kinds import Switch
+from pagewise.machine.settings.session import kept
+from pagewise.stack.c_code import find_compiler
+from pagewise.stack.elf import read_elf
+
+_FOLDER = Path("/sys/kernel/mm/transparent_hugepage")
+_HUGETLBFS_FILES = ("/usr/lib/libhugetlbfs.so", "/usr/lib64/libhugetlbfs.so")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Page sizes in bytes, modes of transparent huge pages, free pages of pools, and tools.
+
+    modes: by size in bytes, the mode in effect (`always`, `madvise`, `never`). free: free pages by page size.
+    settable: whether the user asked to switch sizes for the runs. reserving: whether to reserve pools.
+    compiler: whether there is a C compiler, for the preloaded library. hugetlbfs_library: libhugetlbfs' file.
+    """
+
+    base: int
+    pmd: int
+    default_pool: int
+    modes: Mapping[int, str]
+    free: Mapping[int, int]
+    settable: bool
+    reserving: bool
+    compiler: bool
+    hugetlbfs_library: str | None
+    elf_machine: int
+
+
+def read_machine(host: Host, settable: bool, reserving: bool) -> Machine:
+    """This machine, of which `host` has been read."""
+    pool = re.search(r"^Hugepagesize:\s+(\d+) kB", read(Path("/proc/meminfo")) or "", re.MULTILINE)
+    pmd = int(read(_FOLDER / "hpage_pmd_size") or 2 << 20)
+    modes: dict[int, str] = {}
+    if host.thp is not None:
+        for name, mode in host.thp.sizes.items():
+            if mode is not None:
+                modes[int(name[:-2]) * 1024] = host.thp.enabled if mode == "inherit" else mode
+        modes.setdefault(pmd, host.thp.enabled)
+    libraries = [file for file in _HUGETLBFS_FILES if Path(file).exists()]
+    return Machine(
+        base=host.base_page_size_bytes,
+        pmd=pmd,
+        default_pool=int(pool[1]) * 1024 if pool else 2 << 20,
+        modes=modes,
+        free={pool.page_bytes: pool.free for pool in host.pools},
+        settable=settable,
+        reserving=reserving,
+        compiler=find_compiler() is not None,
+        hugetlbfs_library=libraries[0] if libraries else ctypes.util.find_library("hugetlbfs"),
+        elf_machine=read_elf(Path(sys.executable).resolve()).machine,
+    )
+
+
+def pages_in_use(size: int) -> Path:
+    """The file in which the kernel counts the transparent huge pages of this size that are in use."""
+    return _FOLDER / f"hugepages-{size // 1024}kB" / "stats" / "nr_anon"
+
+
+@contextmanager
+def only_size(size: int | None) -> Iterator[None]:
+    """Programs that ask get transparent huge pages of this size and no larger one in the block (root).
+
+    Does nothing without a size. Raises RefusedError.
+    """
+    if size is None:
+        yield
+        return
+    if os.geteuid() != 0:
+        raise RefusedError(
+            "only root may switch transparent huge pages",
+            where="--set-thp-sizes",
+            remedy="run it as root, or omit it: sizes that are switched on do not need it",
+        )
+    switches = {
+        int(folder.name[10:-2]) * 1024: Switch(folder / "enabled")
+        for folder in _FOLDER.glob("hugepages-*kB")
+        if (folder / "enabled").exists()
+    }
+    with kept() as journal:
+        for of_size, switch in sorted(switches.items()):
+            if of_size >= size:
+                journal.change(switch, "madvise" if of_size == size else "never")
+        yield

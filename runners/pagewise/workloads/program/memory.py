@@ -1,0 +1,158 @@
+"""The observed memory of a run: from samples, and from snapshots that its processes wrote. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from pagewise.core.record_parts import GivenPages, MemoryUse, OverTime, ProgramMemory
+from pagewise.workloads.program.sampler import Sample, Samples
+from pagewise.workloads.program.smaps import KINDS, Usage, add_usages
+
+#: With fewer samples by kind, the memory of an untimed run counts.
+FEWEST_SAMPLES = 3
+# Kinds with less memory are not taken from a second source.
+_LARGE = 1 << 20
+_SAMPLED, _SNAPSHOTS = "smaps, sampled", "smaps, untimed run"
+
+
+@dataclass(frozen=True)
+class UsageOverTime:
+    """A use of memory: its peak (of a kind the highest of each number, at its time) and its mean."""
+
+    peak: Usage
+    mean: Usage
+
+    def recorded(self) -> OverTime:
+        """For the record."""
+        return OverTime(
+            *(
+                MemoryUse(usage.resident, usage.huge, round(usage.coverage, 6))
+                for usage in (self.peak, self.mean)
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a run used: by kind, and in total with the peak at the moment with most in memory.
+
+    counted_mean, counted_peak: huge pages by the kernel's counter (mTHP). full_samples: those with kinds.
+    """
+
+    method: str
+    kinds: Mapping[str, UsageOverTime]
+    total: UsageOverTime
+    counted_mean: float
+    counted_peak: int
+    processes: int
+    samples: int
+    full_samples: int
+    sampling_seconds: float
+    sampled_seconds: float
+
+    def peak(self, *kinds: str) -> Usage:
+        """The sum of the peaks of these kinds."""
+        return sum((self.kinds[kind].peak for kind in kinds if kind in self.kinds), Usage())
+
+    def mean(self, *kinds: str) -> Usage:
+        """The sum of the means of these kinds."""
+        return sum((self.kinds[kind].mean for kind in kinds if kind in self.kinds), Usage())
+
+    def recorded(self) -> ProgramMemory:
+        """For the record."""
+        return ProgramMemory(
+            method=self.method,
+            samples=self.samples,
+            full_samples=self.full_samples,
+            sampling_seconds=round(self.sampling_seconds, 6),
+            sampled_seconds=round(self.sampled_seconds, 6),
+            processes=self.processes,
+            given=GivenPages(round(self.counted_mean), self.counted_peak) if self.counted_peak else None,
+            total=self.total.recorded(),
+            kinds={kind: self.kinds[kind].recorded() for kind in KINDS if kind in self.kinds},
+        )
+
+
+def from_samples(sampled: Samples) -> Memory | None:
+    """The memory of a run by its samples; None if no sample has kinds."""
+    full, every = sampled.full, sampled.samples
+    if not full:
+        return None
+    end = max(sampled.wall_seconds, every[-1].seconds)
+
+    def over_time(kind: str) -> UsageOverTime:
+        usages = [sample.kind(kind) for sample in full]
+        highest = (max(getattr(usage, name) for usage in usages) for name in ("resident", "huge", "eligible"))
+        return UsageOverTime(Usage(*highest), _mean(full, lambda sample: sample.kind(kind), end))
+
+    largest = max(every, key=lambda sample: sample.total.resident)
+    return Memory(
+        _SAMPLED,
+        {kind: over_time(kind) for kind in KINDS if any(kind in (sample.kinds or {}) for sample in full)},
+        UsageOverTime(largest.total, _mean(every, lambda sample: sample.total, end)),
+        _mean(full, lambda sample: Usage(sample.counted), end).resident,
+        max(sample.counted for sample in every),
+        max(sample.processes for sample in every),
+        len(every),
+        len(full),
+        sampled.cost_seconds,
+        sampled.wall_seconds,
+    )
+
+
+def from_snapshots(snapshots: Sequence[Sequence[Mapping[str, Usage]]]) -> Memory | None:
+    """The memory by the snapshots of each process, of which the one with most in memory counts."""
+    largest = [
+        max(taken, key=lambda kinds: sum(usage.resident for usage in kinds.values()))
+        for taken in snapshots
+        if taken
+    ]
+    if not largest:
+        return None
+    usages = add_usages(largest)
+    kinds = {kind: UsageOverTime(usage, usage) for kind, usage in usages.items()}
+    total = sum(usages.values(), Usage())
+    count = sum(map(len, snapshots))
+    return Memory(_SNAPSHOTS, kinds, UsageOverTime(total, total), 0, 0, len(largest), count, count, 0.0, 0.0)
+
+
+def completed(seen: Memory, other: Memory | None, kinds: Collection[str]) -> Memory:
+    """The sampled memory; kinds for which the samples came too early or too late are those of the other."""
+    if other is None:
+        return seen
+    missed = {
+        kind: other.kinds[kind]
+        for kind in KINDS
+        if kind in kinds
+        and other.peak(kind).resident >= _LARGE
+        and other.peak(kind).resident > 2 * seen.peak(kind).resident
+    }
+    if not missed:
+        return seen
+    method = f"{_SAMPLED}; {', '.join(missed)}: {_SNAPSHOTS}"
+    return replace(seen, method=method, kinds={**seen.kinds, **missed})
+
+
+def observed(samples: Samples, snapshots: Sequence[Sequence[Mapping[str, Usage]]]) -> Memory | None:
+    """The memory of a run by both sources; None if neither showed it."""
+    sampled, written = from_samples(samples), from_snapshots(snapshots)
+    if sampled is None or (sampled.full_samples < FEWEST_SAMPLES and written is not None):
+        return written
+    return completed(sampled, written, KINDS)
+
+
+def _mean(samples: Sequence[Sample], usage_of: Callable[[Sample], Usage], end: float) -> Usage:
+    """Over time: a sample holds until the next one, the last one to the end."""
+    times = [sample.seconds for sample in samples] + [end]
+    weights = [max(after - at, 1e-9) for at, after in pairwise(times)]
+    usages = list(map(usage_of, samples))
+
+    def mean(name: str) -> int:
+        total: float = sum(
+            getattr(usage, name) * weight for usage, weight in zip(usages, weights, strict=True)
+        )
+        return round(total / sum(weights))
+
+    return Usage(mean("resident"), mean("huge"), mean("eligible"))

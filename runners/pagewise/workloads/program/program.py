@@ -1,0 +1,84 @@
+"""The user's program: where it runs, and whether the result of a run is right."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pagewise.stack.binary import Binary
+from pagewise.workloads.program.output import Check, Pattern
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What is run and how its runs are judged.
+
+    command: the program and its arguments. folder: where it runs; None: in a new one for each run, with
+    copies of `inputs` and files of the `texts`. reads: files that it writes (globs), read as part of its
+    output. ok: the exit codes of valid runs.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    binary: Binary
+    environment: Mapping[str, str]
+    folder: Path | None
+    inputs: tuple[Path, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    reads: tuple[str, ...] = ()
+    metrics: tuple[Pattern, ...] = ()
+    checks: tuple[Check, ...] = ()
+    ok: tuple[int, ...] = (0,)
+
+    @contextmanager
+    def run_folder(self, scratch: Path) -> Iterator[Path]:
+        """The folder of a run: the one named, or a new one in `scratch` that is deleted at its end."""
+        if self.folder is not None:
+            yield self.folder
+            return
+        folder = scratch / "run"
+        folder.mkdir()
+        try:
+            for file in self.inputs:
+                if file.is_dir():
+                    shutil.copytree(file, folder / file.name)
+                else:
+                    shutil.copy(file, folder / file.name)
+            for name, text in self.texts.items():
+                (folder / name).write_text(text, encoding="utf-8")
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def written(self, folder: Path, since: float) -> str:
+        """The texts of the files that a run wrote; an older file is of another run."""
+        text = ""
+        for file in (file for glob in self.reads for file in sorted(folder.glob(glob))):
+            with suppress(OSError):
+                if file.stat().st_mtime >= since - 1.0:
+                    text += file.read_text(encoding="utf-8", errors="replace")
+        return text
+
+    def fault(self, output: str, folder: Path) -> str | None:
+        """Why the result of a run is wrong: a check failed, or a metric is missing in its output."""
+        for check in self.checks:
+            fault = check.fault(output, folder, self.environment)
+            if fault is not None:
+                return fault
+        for metric in self.metrics:
+            if metric.value(output) is None:
+                return f"its output has no {metric.label}: nothing matches '{metric.pattern.pattern}'"
+        return None
+
+    def values(self, output: str) -> dict[str, float]:
+        """The values of the metrics in the output of a run."""
+        values = {metric.field: metric.value(output) for metric in self.metrics}
+        return {field: value for field, value in values.items() if value is not None}
+
+    @property
+    def validation(self) -> str:
+        """How results are validated, for records."""
+        return ", ".join(["exit code", *(f"check '{check.text}'" for check in self.checks)])

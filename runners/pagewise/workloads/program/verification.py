@@ -1,0 +1,87 @@
+"""Page verification: whether the memory of a run was on the pages that its policy asked for. Pure."""
+
+from __future__ import annotations
+
+from pagewise.core.record_parts import ArrayPages, Failure, PageUse
+from pagewise.core.units import bytes_text
+from pagewise.workloads.program.applied import PageRequest
+from pagewise.workloads.program.memory import Memory
+from pagewise.workloads.program.smaps import KINDS
+
+_BY_KERNEL = "prctl"
+
+
+def page_use(request: PageRequest, memory: Memory | None, base: int) -> PageUse:
+    """The record's `pages`: the coverage of the memory which the policy is for; of several, the least."""
+    coverage, arrays = 0.0, []
+    if memory is not None:
+        of_targets = (_coverage(request, kinds, memory) for kinds in request.targets)
+        coverage = min(of_targets, default=memory.total.peak.coverage)
+        for kind in KINDS:
+            if kind in memory.kinds:
+                peak = memory.peak(kind)
+                observed = request.huge if peak.coverage > 0.5 else base
+                arrays.append(ArrayPages(kind, peak.resident, peak.huge, observed))
+    is_huge = coverage > 0.5 or (memory and request.targets and coverage >= request.enough)
+    return PageUse(
+        policy=request.policy,
+        page_size_requested_bytes=request.page,
+        page_size_observed_bytes=request.page if is_huge else base,
+        huge_coverage=round(min(coverage, 1.0), 6),
+        enough_coverage=None if memory is None else request.enough,
+        base_page_size_bytes=base,
+        method=_BY_KERNEL if memory is None else memory.method,
+        arrays=tuple(arrays),
+    )
+
+
+def page_failure(request: PageRequest, memory: Memory | None, pages: PageUse) -> Failure | None:
+    """Why a run is excluded: its memory was not on the pages asked for, or was not observed."""
+    if not request.targets:
+        if memory is None or not memory.total.peak.huge:
+            return None
+        return _failure(
+            f"{bytes_text(memory.total.peak.huge)} on huge pages, where none were wanted: the program "
+            "takes them from the pool itself"
+        )
+    if memory is None:
+        return _failure(
+            "the program ended before its memory could be sampled: its pages are not verified",
+            "give it more to do: it must run for some milliseconds",
+        )
+    for kinds in request.targets:
+        peak = memory.peak(*kinds)
+        if peak.eligible < request.page:
+            return _failure(
+                f"the program has no memory of this kind ({', '.join(kinds)}) that could be on pages of "
+                f"{bytes_text(request.page)}: {bytes_text(peak.resident)} in total, in small pieces"
+            )
+    if pages.huge_coverage >= request.enough:
+        return None
+    targets = {kind for kinds in request.targets for kind in kinds}
+    wanted = [kind for kind in KINDS if kind in targets and kind in memory.kinds]
+    return _failure(
+        f"{pages.huge_coverage:.1%} of the memory that the policy is for was on huge pages over time, "
+        f"at least {request.enough:.0%} are needed "
+        f"({', '.join(_share(kind, memory, request) for kind in wanted)})",
+        "more pages in the pool: --pool-memory. What the program maps itself is never taken from it"
+        if request.from_pool
+        else "--enough-coverage PERCENT accepts less; `pages` in the result lists the kinds of its memory",
+    )
+
+
+def _coverage(request: PageRequest, kinds: tuple[str, ...], memory: Memory) -> float:
+    mean = memory.mean(*kinds)
+    huge = memory.counted_mean * request.page if request.by_counter else mean.huge
+    return huge / mean.eligible if mean.eligible else 0.0
+
+
+def _share(kind: str, memory: Memory, request: PageRequest) -> str:
+    mean = memory.mean(kind)
+    if request.by_counter:
+        return f"{kind}: {bytes_text(mean.resident)}"
+    return f"{kind}: {bytes_text(mean.huge)} of {bytes_text(mean.eligible)}"
+
+
+def _failure(reason: str, remedy: str | None = None) -> Failure:
+    return Failure(3, reason, remedy)

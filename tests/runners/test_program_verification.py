@@ -1,0 +1,146 @@
+"""From samples of memory to the verification of a run's pages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from builders import configuration, record, varied
+from pagewise.analysis.program import memory_rows, sampling_cost
+from pagewise.core.record_parts import Failure, PageUse
+from pagewise.workloads.program.applied import PageRequest
+from pagewise.workloads.program.memory import Memory, completed, from_samples, from_snapshots
+from pagewise.workloads.program.sampler import Sample, Samples
+from pagewise.workloads.program.smaps import Usage
+from pagewise.workloads.program.verification import page_failure, page_use
+
+MIB, HUGE = 1 << 20, 2 << 20
+THP = PageRequest("glibc", (("heap", "anonymous"),), HUGE, HUGE, 0.8)
+NONE = PageRequest("none", (), 4096, HUGE, 0.0)
+BOTH = PageRequest("text+glibc", (("text",), ("heap", "anonymous")), HUGE, HUGE, 0.8)
+SMALL = PageRequest("thp:64k", (("anonymous",),), 64 << 10, 64 << 10, 0.8, by_counter=True)
+
+
+def usage(resident: int, huge: int = 0) -> Usage:
+    return Usage(resident * MIB, huge * MIB, resident * MIB)
+
+
+def sample(seconds: float, counted: int = 0, **kinds: Usage) -> Sample:
+    return Sample(seconds, sum(kinds.values(), Usage()), kinds, 1, counted)
+
+
+def memory(*samples: Sample, end: float | None = None):
+    return from_samples(Samples(list(samples), 0.001, end or samples[-1].seconds + 1.0))
+
+
+def test_a_mean_is_over_time_and_a_peak_is_not():
+    observed = memory(
+        sample(0.0, heap=usage(10)), sample(1.0, heap=usage(100, 100)), sample(3.0, heap=usage(10)), end=4.0
+    )
+    # 10 MiB for one second, 100 for two, 10 for one.
+    assert observed.mean("heap").resident == pytest.approx((10 + 200 + 10) / 4 * MIB, rel=1e-6)
+    assert observed.mean("heap").huge == pytest.approx(50 * MIB, rel=1e-6)
+    assert observed.peak("heap") == usage(100, 100)
+
+
+def test_a_kind_that_comes_late_counts_as_nothing_before():
+    observed = memory(sample(0.0, heap=usage(10)), sample(3.0, heap=usage(10), bss=usage(40)), end=4.0)
+    assert observed.mean("bss").resident == 10 * MIB and observed.peak("bss").resident == 40 * MIB
+
+
+def test_samples_without_kinds_count_for_the_total():
+    part = Sample(1.0, usage(500), None, 3)
+    observed = memory(sample(0.0, heap=usage(10)), part, sample(2.0, heap=usage(10)), end=3.0)
+    assert observed.total.peak.resident == 500 * MIB and observed.processes == 3
+    assert observed.mean("heap").resident == 10 * MIB and (observed.samples, observed.full_samples) == (3, 2)
+
+
+def test_without_samples_there_is_no_memory():
+    assert from_samples(Samples()) is None
+    assert from_samples(Samples([Sample(0.0, usage(1), None, 1)])) is None
+    assert from_snapshots([]) is None and from_snapshots([[]]) is None
+
+
+def test_of_snapshots_each_process_counts_at_its_fullest():
+    observed = from_snapshots([[{"heap": usage(1)}, {"heap": usage(9, 8)}], [{"heap": usage(5)}]])
+    assert observed.peak("heap") == usage(14, 8) and observed.processes == 2
+
+
+def verified(request: PageRequest, observed: Memory | None) -> tuple[PageUse, Failure | None]:
+    pages = page_use(request, observed, 4096)
+    return pages, page_failure(request, observed, pages)
+
+
+def test_enough_coverage_ranks():
+    pages, failure = verified(THP, memory(sample(0.0, heap=usage(100, 90))))
+    assert pages.huge_coverage == pytest.approx(0.9) and pages.page_size_observed_bytes == HUGE
+    assert failure is None
+
+
+def test_too_little_coverage_is_excluded_with_the_use_of_each_kind():
+    pages, failure = verified(THP, memory(sample(0.0, heap=usage(50, 50), anonymous=usage(50))))
+    assert pages.huge_coverage == 0.5 and failure is not None and failure.exit_code == 3
+    assert "anonymous: 0 B of 50 MiB" in failure.message and "--enough-coverage" in (failure.remedy or "")
+    _, failure = verified(replace(THP, from_pool=True), memory(sample(0.0, heap=usage(50, 20))))
+    assert failure is not None and "--pool-memory" in (failure.remedy or "")
+
+
+def test_a_pool_that_ran_short_half_way_is_not_ranked():
+    observed = memory(sample(0.0, anonymous=usage(50, 50)), sample(1.0, anonymous=usage(100, 50)), end=2.0)
+    pages, failure = verified(THP, observed)
+    assert pages.huge_coverage == pytest.approx(2 / 3, abs=1e-6) and failure is not None
+
+
+def test_of_two_kinds_the_worse_one_counts():
+    pages, failure = verified(BOTH, memory(sample(0.0, text=usage(8, 0), heap=usage(100, 100))))
+    assert pages.huge_coverage == 0.0 and failure is not None and "text: 0 B of 8 MiB" in failure.message
+
+
+def test_a_program_without_such_memory():
+    _, failure = verified(THP, memory(sample(0.0, heap=usage(1), bss=usage(500))))
+    assert failure is not None and "(heap, anonymous)" in failure.message and failure.remedy is None
+
+
+def test_huge_pages_that_were_refused():
+    assert verified(NONE, memory(sample(0.0, heap=usage(9))))[1] is None
+    _, failure = verified(NONE, memory(sample(0.0, heap=usage(9, 2))))
+    assert failure is not None and failure.message.startswith("2 MiB")
+
+
+def test_a_program_without_samples():
+    pages, failure = verified(NONE, None)
+    assert failure is None and pages.method == "prctl"
+    _, failure = verified(THP, None)
+    assert failure is not None and failure.exit_code == 3 and failure.remedy
+
+
+def test_mthp_is_verified_by_the_kernels_counter():
+    pages, failure = verified(SMALL, memory(sample(0.0, counted=1600, anonymous=usage(100))))
+    assert pages.huge_coverage == pytest.approx(1.0) and pages.page_size_observed_bytes == 64 << 10
+    assert failure is None
+    pages, failure = verified(SMALL, memory(sample(0.0, counted=100, anonymous=usage(100))))
+    assert pages.huge_coverage == pytest.approx(0.0625) and failure is not None
+
+
+def test_kinds_that_the_samples_missed_are_those_of_the_untimed_run():
+    seen = memory(sample(0.0, heap=usage(10, 10)))
+    other = from_snapshots([[{"heap": usage(12), "bss": usage(50, 48)}]])
+    both = completed(seen, other, ("heap", "bss"))
+    assert both.peak("heap") == usage(10, 10) and both.peak("bss") == usage(50, 48)
+    assert "bss: smaps, untimed run" in both.method
+    assert completed(seen, other, ("heap",)) == seen and completed(seen, None, ("bss",)) == seen
+
+
+def test_the_tables_of_memory_and_of_the_cost_of_sampling():
+    observed = memory(sample(0.0, heap=usage(100, 90)), end=2.0).recorded()
+    thp = record(configuration(label=("thp", "hardware", "regular")), 1.0)
+    timed, trial = replace(thp, program=observed), replace(record(configuration(), 1.0), program=observed)
+    trial = varied(trial, "run", series="trial")
+    rows = memory_rows([trial, timed, timed, thp])
+    assert [(row.policy, row.kind) for row in rows] == [
+        *(("none", "heap"), ("none", "all")),
+        *(("thp", "heap"), ("thp", "all")),
+    ]
+    assert rows[2].coverage == pytest.approx(0.9)
+    assert sampling_cost([trial]) is None and sampling_cost([timed]).share == pytest.approx(0.0005)

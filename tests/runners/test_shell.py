@@ -168,12 +168,17 @@ def test_the_manual_page_has_every_option_and_no_fault(stage: Stage, tmp_path: P
     page.write_text(stage.run("manual").stdout)
     text = page.read_text().replace("\\-", "-")
     for name in ("compare", "completion", "results rerun"):
-        options = set(
-            re.findall(r"^ +(?:-\w +)?(--[a-z-]+)", stage.run(*name.split(), "--help").stdout, re.M)
+        # Titles of panels, and options, in their order.
+        entries = re.findall(
+            r"^(\w[\w ,()]+(?=: *$)| {2,6}(?:-\w +)?--[a-z-]+)",
+            stage.run(*name.split(), "--help").stdout,
+            re.M,
         )
-        assert len(options) > 1 or name == "completion"
+        options = [entry.split()[-1] if "--" in entry else entry for entry in entries if entry != "Examples"]
+        assert len(options) > 2 or name == "completion"
         section = text.split(f"\n.SS {name}\n")[1].split("\n.S")[0]
-        assert options <= set(re.findall(r"(--[a-z-]+)", section)), name
+        listed = re.findall(r"^\\f(?:I(.+)|B(?:-\w, )?(--[a-z-]+).*)\\fR$", section, re.M)
+        assert [panel or option for panel, option in listed] == options, name
     checkers = [["man", "--warnings", "-l", str(page)], ["mandoc", "-T", "lint", "-W", "warning", str(page)]]
     for command in checkers:
         if shutil.which(command[0]) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 
 import click
@@ -33,25 +33,17 @@ _FILES = {
 
 def manual(root: click.Group) -> str:
     """The page in the macros of man(7)."""
-    context = click.Context(root, info_name="pagewise")
+    context = root.make_context("pagewise", [], resilient_parsing=True)
     lines = [
         f'.TH PAGEWISE 1 "{_today()}" "pagewise {__version__}" "pagewise"',
-        ".SH NAME",
-        f"pagewise \\- {_SYNOPSIS}",
-        ".SH SYNOPSIS",
-        r".B pagewise",
-        r".I COMMAND",
-        r"[options] [arguments]",
-        ".SH DESCRIPTION",
-        *_paragraphs(root.help or ""),
-        ".SH COMMANDS",
+        *(".SH NAME", f"pagewise \\- {_SYNOPSIS}"),
+        *(".SH SYNOPSIS", ".B pagewise", ".I COMMAND", "[options] [arguments]"),
+        *(".SH DESCRIPTION", *_paragraphs(root.help or "")),
+        *(".SH COMMANDS", *_commands(root, context, "")),
+        *(".SH ENVIRONMENT", *_tagged(_ENVIRONMENT.items())),
+        *(".SH FILES", *_tagged(_FILES.items())),
+        *(".SH SEE ALSO", ".BR module (1),", ".BR hyperfine (1);", "the folder docs of pagewise"),
     ]
-    for name in root.list_commands(context):
-        command = root.get_command(context, name)
-        if command is not None and not command.hidden:
-            lines += _command(command, click.Context(command, parent=context, info_name=name))
-    lines += [".SH ENVIRONMENT", *_tagged(_ENVIRONMENT), ".SH FILES", *_tagged(_FILES)]
-    lines += [".SH SEE ALSO", r".BR module (1),", r".BR hyperfine (1);", "the folder docs of pagewise"]
     return "\n".join(lines) + "\n"
 
 
@@ -62,24 +54,28 @@ def _today() -> str:
     return moment.strftime("%Y-%m-%d")
 
 
-def _command(command: click.Command, context: click.Context) -> Iterator[str]:
-    yield f".SS {_text(context.info_name or '')}"
+def _commands(group: click.Group, parent: click.Context, before: str) -> Iterator[str]:
+    for name in group.list_commands(parent):
+        command = group.get_command(parent, name)
+        if command is not None and not command.hidden:
+            context = click.Context(command, parent=parent, info_name=name)
+            yield from _command(command, context, before + name)
+            if isinstance(command, click.Group):
+                yield from _commands(command, context, f"{name} ")
+
+
+def _command(command: click.Command, context: click.Context, name: str) -> Iterator[str]:
     usage = " ".join(command.collect_usage_pieces(context))
-    yield f"\\fBpagewise {_text(context.info_name or '')}\\fR {_text(usage)}"
-    yield ".PP"
+    yield from (f".SS {_text(name)}", f"\\fBpagewise {_text(name)}\\fR {_text(usage)}", ".PP")
     yield from _paragraphs(command.help or "")
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for option in command.get_params(context):
+        if record := option.get_help_record(context):
+            panels.setdefault(getattr(option, "panel", None) or "Options", []).append(record)
+    for panel, records in panels.items():
+        yield from (".PP", f"\\fI{_text(panel)}\\fR", *_tagged(records))
     if command.epilog:
         yield from (".PP", ".nf", *(_text(line) for line in command.epilog.split("\n\n")), ".fi")
-    for option in command.get_params(context):
-        record = option.get_help_record(context)
-        if record is not None and record[1]:
-            yield from (".TP", f"\\fB{_text(record[0])}\\fR", _text(record[1]))
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            inner = command.get_command(context, name)
-            if inner is not None:
-                name = f"{context.info_name} {name}"  # noqa: PLW2901
-                yield from _command(inner, click.Context(inner, parent=context, info_name=name))
 
 
 def _paragraphs(text: str) -> Iterator[str]:
@@ -89,8 +85,8 @@ def _paragraphs(text: str) -> Iterator[str]:
         yield _text(" ".join(paragraph.split()))
 
 
-def _tagged(entries: dict[str, str]) -> Iterator[str]:
-    for name, text in entries.items():
+def _tagged(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, text in entries:
         yield from (".TP", f"\\fB{_text(name)}\\fR", _text(text))
 
 

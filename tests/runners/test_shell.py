@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from stage import GATHER, TRIAD, Stage
+from test_options import COMMANDS
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 # What is typed before the tab, and what then stands on the line or is offered.
@@ -109,6 +110,24 @@ def test_a_tab_completes(offering: Stage, name: str):
             terminal.type("\x15echo ne''xt\n", "next")
     finally:
         terminal.close()
+
+
+def test_every_value_can_be_offered(offering: Stage, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(offering.folder)
+    for name, value in offering.variables().items():
+        if name.startswith("PAGEWISE_"):
+            monkeypatch.setenv(name, value)
+    offered = {}
+    for name, command in COMMANDS.items():
+        context = command.make_context(name, [], resilient_parsing=True)
+        for parameter in command.params:
+            for item in parameter.shell_complete(context, ""):
+                offered.setdefault(f"{name} {parameter.opts[-1]}", []).append(item.value)
+    assert offered["compare --kernels"][:2] == ["gather", "triad"]
+    assert {"compact", "scatter"} == set(offered["peers --placement"])
+    assert "a64fx" in offered["simulate --geometry"] and "first-touch" in offered["compare --memory"]
+    assert "tlb" in offered["counters --groups"] and "generic" in offered["counters --events"]
+    assert "stream" in offered["peers --peers"] and "none" in offered["simulate --policies"]
 
 
 @pytest.mark.long

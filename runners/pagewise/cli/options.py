@@ -65,8 +65,8 @@ def option(
     names: str,
     text: str = "",
     *,
-    list_of: values.Find | None = None,
-    one_of: values.Find | None = None,
+    list_of: values.Values | None = None,
+    one_of: values.Values | None = None,
     **attributes: Any,
 ) -> Option:
     """An option, with attributes of click's.
@@ -88,7 +88,7 @@ def flag(names: str, text: str, **attributes: Any) -> Option:
     return option(names, text, is_flag=True, **attributes)
 
 
-def argument(name: str, *, one_of: values.Find, **attributes: Any) -> Callable[[Any], Any]:
+def argument(name: str, *, one_of: values.Values, **attributes: Any) -> Callable[[Any], Any]:
     """The path of a folder as an argument; shells offer what `one_of` finds."""
     attributes = {"type": Folder(), **attributes}
     return click.argument(name, shell_complete=values.one_of(one_of), **attributes)
@@ -150,7 +150,7 @@ ENVIRONMENT = option(
     default=DEFAULT_ENVIRONMENT,
     envvar="PAGEWISE_ENV",
     show_envvar=True,
-    one_of=values.environments,
+    one_of=values.names_in("stack.paths", "built_environments"),
 )
 #: With a known code as the program there is no one default.
 ENVIRONMENT_OR_SUITES = partial(
@@ -177,7 +177,7 @@ CONFIGURATIONS = option(
 SUITE = option(
     "--suite",
     "Known code with its input, metrics and checks (envs/suites), as the program.",
-    one_of=values.suites,
+    one_of=values.names_in("workloads.program.suite", "known_codes"),
 )
 
 # Rounds and runs.
@@ -225,20 +225,20 @@ PLACED_MEMORY = (
         "Place threads close together, or spread over caches and sockets; both with a comma "
         "(docs/placement.md).",
         metavar="compact|scatter",
-        list_of=values.orders,
+        list_of={"compact": "close together", "scatter": "spread"},
     ),
     option(
         "--smt",
         "Threads per core: one, one per hardware thread, or N; several with commas.",
         metavar="avoid|use|N",
-        list_of=values.smt,
+        list_of={"avoid": "one thread per core", "use": "one per hardware thread"},
     ),
     option(
         "--memory",
         "Memory policy: first-touch, local, bind or interleave, with NUMA nodes as bind:0-1; several "
         "with commas.",
         metavar="POLICIES",
-        list_of=values.memory_policies,
+        list_of=values.names_in("machine.numa", "POLICIES"),
         callback=_split_nodes,
     ),
 )

@@ -104,7 +104,15 @@ class _Passing(click.RichCommand):
     result=(opt.AT_LEAST, partial(opt.NAME, default="cluster"), opt.OUTPUT, *opt.MESSAGES, opt.JSON),
 )
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
-def run(as_json: bool, **chosen: Any) -> int:
+def run(
+    site: str | None,
+    partition: str | None,
+    wanted: str | None,
+    at_least: float,
+    *,
+    as_json: bool,
+    **chosen: Any,
+) -> int:
     """Run `pagewise compare` on nodes, one job per node, and show which nodes deviate from the others.
 
     OPTIONS are those of compare: --kernels, --configurations, --rounds, --until, --threads, ... Each node
@@ -114,22 +122,17 @@ def run(as_json: bool, **chosen: Any) -> int:
     from pagewise.cluster import engine
     from pagewise.cluster.sites import located
 
-    with located(chosen["site"], chosen["partition"]) as files:
-        partition = _partition(files, chosen["partition"])
+    with located(site, partition) as files:
+        chosen_partition = _partition(files, partition)
         request = engine.Request(
-            name=chosen["name"],
-            environment=chosen["environment"],
-            options=chosen["options"],
-            partition=partition,
-            nodes=_nodes(partition, chosen["wanted"]),
+            partition=chosen_partition,
+            nodes=_nodes(chosen_partition, wanted),
             configuration=tuple(files),
-            results=chosen["results"],
-            time_limit=chosen["time_limit"],
-            job_options=chosen["job_options"],
+            **chosen,
         )
         folder, campaign = engine.begin(request)
         engine.run(request, folder, campaign, quiet=make_messages().quiet)
-    return publish_cluster(folder, chosen["at_least"], as_json)
+    return publish_cluster(folder, at_least, as_json)
 
 
 def _partition(files: Any, named: str | None) -> Any:

@@ -24,7 +24,7 @@ from pagewise.cli.types import Folder
         opt.option(
             "--peers",
             "Peers by name; several with commas (default: all that are installed).",
-            list_of=values.peers,
+            list_of=values.names_in("workloads.peers.known", "PEERS"),
         ),
         partial(
             opt.KERNELS,

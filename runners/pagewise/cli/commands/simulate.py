@@ -34,7 +34,7 @@ class _Simulating(Measuring, TakesProgram):
             "Simulated machine: a64fx, zen4, or a geometry file (.yaml).",
             default="a64fx",
             metavar="NAME|FILE",
-            one_of=values.geometries,
+            one_of=values.names_in("workloads.simulation.geometry", "known"),
         ),
         opt.option(
             "--policies",

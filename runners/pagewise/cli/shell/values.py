@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,42 +14,46 @@ from click.shell_completion import CompletionItem
 from pagewise.core.errors import PagewiseError
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-Find = Callable[[click.Context], Mapping[str, str | None]]
+#: The values with a description of each, or None; or what finds them for the parameters given so far.
+Values = Mapping[str, str | None] | Callable[[click.Context], Mapping[str, str | None]]
 _SETTING = re.compile(r'^setenv\("PAGEWISE_([A-Z]+)", *"([^"]*)"\)', re.MULTILINE)
 _RESULTS = Path("results")
 
 
-def one_of(find: Find) -> Completer:
-    """Completes a value; `find` gives all of them with a word about each, or None."""
+def one_of(values: Values) -> Completer:
+    """Completes a value."""
 
     def complete(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:
         return [
-            CompletionItem(name, help=text) for name, text in _all(find, context) if name.startswith(begun)
+            CompletionItem(name, help=text) for name, text in _all(values, context) if name.startswith(begun)
         ]
 
     return complete
 
 
-def list_of(find: Find) -> Completer:
+def list_of(values: Values) -> Completer:
     """Completes the last part of a list with commas, by those that are not in it yet."""
 
     def complete(context: click.Context, option: click.Parameter, begun: str) -> list[CompletionItem]:
         before, comma, last = begun.rpartition(",")
         given = set(before.split(","))
         return [
-            CompletionItem(before + comma + name, help=text)
-            for name, text in _all(find, context)
-            if name.startswith(last) and name not in given
+            CompletionItem(before + comma + item.value, help=item.help)
+            for item in one_of(values)(context, option, last)
+            if item.value not in given
         ]
 
     return complete
 
 
-def environments(context: click.Context) -> dict[str, str | None]:
-    """The environments that were built."""
-    from pagewise.stack.paths import built_environments
+def names_in(module: str, attribute: str) -> Values:
+    """The names that a module contains or its function returns; it is imported when a shell asks for them."""
 
-    return dict.fromkeys(built_environments())
+    def find(context: click.Context) -> dict[str, str | None]:
+        names = getattr(importlib.import_module(f"pagewise.{module}"), attribute)
+        return dict.fromkeys(names() if callable(names) else names)
+
+    return find
 
 
 def kernels(context: click.Context) -> dict[str, str | None]:
@@ -105,30 +110,6 @@ def policies(context: click.Context) -> dict[str, str | None]:
     return {name: part.meaning for name, part in PARTS.items()} | page_sizes(context)
 
 
-def orders(context: click.Context) -> dict[str, str | None]:
-    """How threads are placed."""
-    return {"compact": "near to each other", "scatter": "far from each other"}
-
-
-def smt(context: click.Context) -> dict[str, str | None]:
-    """How many threads share a core."""
-    return {"avoid": "one thread per core", "use": "one per hardware thread"}
-
-
-def memory_policies(context: click.Context) -> dict[str, str | None]:
-    """The policies for memory on NUMA nodes."""
-    from pagewise.machine.numa import POLICIES
-
-    return dict.fromkeys(POLICIES)
-
-
-def suites(context: click.Context) -> dict[str, str | None]:
-    """The known codes."""
-    from pagewise.workloads.program.suite import known_codes
-
-    return dict.fromkeys(known_codes())
-
-
 def event_files(context: click.Context) -> dict[str, str | None]:
     """The event files that came with the programs."""
     return {name: data.get("title") for name, data in _events(context)}
@@ -138,20 +119,13 @@ def event_groups(context: click.Context) -> dict[str, str | None]:
     """The groups of the event file that was named, or of all of them."""
     named = context.params.get("events")
     files = [data for name, data in _events(context) if named in (None, name)]
-    return {name: group.get("title") for data in files for name, group in data.get("groups", {}).items()}
+    return {group["name"]: group.get("title") for data in files for group in data["groups"]}
 
 
 def listed(context: click.Context) -> dict[str, str | None]:
     """What `pagewise list KIND` takes."""
     find = {"configurations": configurations, "kernels": kernels, "policies": policies}
     return find[context.params["kind"]](context) if context.params.get("kind") in find else {}
-
-
-def peers(context: click.Context) -> dict[str, str | None]:
-    """The peers that are known."""
-    from pagewise.workloads.peers.known import PEERS
-
-    return dict.fromkeys(PEERS)
 
 
 def prefetchers(context: click.Context) -> dict[str, str | None]:
@@ -161,13 +135,6 @@ def prefetchers(context: click.Context) -> dict[str, str | None]:
     from pagewise.machine.settings.prefetchers import ALL, find_control
 
     return {ALL: "all of them", **dict.fromkeys(find_control([ALL], os.sched_getaffinity(0)).names)}
-
-
-def geometries(context: click.Context) -> dict[str, str | None]:
-    """The machines that can be modelled."""
-    from pagewise.workloads.simulation.geometry import known
-
-    return dict.fromkeys(known())
 
 
 def simulated_policies(context: click.Context) -> dict[str, str | None]:
@@ -201,9 +168,9 @@ def interrupted(context: click.Context) -> dict[str, str | None]:
     return {name: state for name, state in results(context).items() if state != "complete"}
 
 
-def _all(find: Find, context: click.Context) -> Iterable[tuple[str, str | None]]:
+def _all(values: Values, context: click.Context) -> Iterable[tuple[str, str | None]]:
     try:
-        return find(context).items()
+        return (values(context) if callable(values) else values).items()
     except (PagewiseError, OSError):
         return ()
 

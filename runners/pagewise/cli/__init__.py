@@ -64,7 +64,7 @@ class Root(Group):
 @click.group(cls=Root, context_settings=_SETTINGS)
 @click.version_option(pagewise.__version__, prog_name="pagewise")
 def root() -> None:
-    """Compares huge pages, prefetching, store type and compilers on this node, with evidence.
+    """Compare what huge pages, prefetching, store types and compilers do on this node, with evidence.
 
     Exit codes: 0 done; 1 a negative finding: an invalid result (compare), a missing prerequisite (doctor), a
     regression (results diff); 2 wrong usage; 3 not set up; 4 refused by the system; 70 internal error; 130

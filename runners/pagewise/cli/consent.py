@@ -27,9 +27,9 @@ def confirm(result: Path, name: str, chosen: Mapping[str, Any], trusted: bool) -
     if sys.stdin.isatty() and click.confirm("Execute it?", err=True):
         return
     raise SelectionError(
-        "a result from elsewhere decides what is executed, and you have not agreed to it",
+        "a result from elsewhere would execute the above, and you have not agreed to it",
         where=result,
-        remedy="if you trust all of the above: --trust",
+        remedy="if you trust all of it, add --trust",
     )
 
 

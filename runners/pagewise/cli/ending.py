@@ -45,9 +45,9 @@ def _refused(fault: BaseException) -> PagewiseError | None:
         return None
     name = str(fault.filename)
     return RefusedError(
-        f"the system refused this file or folder: {fault.strerror}",
+        f"cannot access this file or folder: {fault.strerror}",
         where=name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + " ...",
-        remedy="name another, or let this user reach it",
+        remedy="name another one, or give this user access to it",
     )
 
 

@@ -56,7 +56,9 @@ class Measuring(RichCommand):
         for name in chosen:
             given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
             if name not in _BESIDE and given:
-                raise click.UsageError("--resume takes all options from the result: give no others", context)
+                raise click.UsageError(
+                    "--resume takes all options from the result: remove the others", context
+                )
         kept = {name: chosen[name] for name in _BESIDE if name in chosen}
         result = _begun_by(folder, context)
         chosen.clear()
@@ -85,7 +87,7 @@ def begin_session(chosen: Mapping[str, Any], planning: bool) -> None:
     for trace in traces():
         if not trace.running:
             places = "; ".join(change.text for change in trace.changes)
-            text = f"a killed session left settings of this machine changed, which were before: {places}"
+            text = f"a killed session left settings of this machine changed; their original values: {places}"
             click.echo(f"pagewise: warning: {text}\n  remedy: as root: pagewise doctor --restore", err=True)
 
 

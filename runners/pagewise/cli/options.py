@@ -146,7 +146,7 @@ def find_catalog(environment: str, modules: Path | None) -> Any:
 # What is run.
 ENVIRONMENT = option(
     "-e --env environment",
-    "Environment whose modules are used, .pagewise/modules/NAME.",
+    "Environment whose modules are used: .pagewise/modules/NAME.",
     default=DEFAULT_ENVIRONMENT,
     envvar="PAGEWISE_ENV",
     show_envvar=True,
@@ -156,11 +156,11 @@ ENVIRONMENT = option(
 ENVIRONMENT_OR_SUITES = partial(
     ENVIRONMENT,
     default=None,
-    help="Environment whose modules are used, .pagewise/modules/NAME "
+    help="Environment whose modules are used: .pagewise/modules/NAME "
     f"(default: {DEFAULT_ENVIRONMENT}; with --suite: suites, suites-system, then PATH).",
 )
 MODULES = option(
-    "--modules", "Module tree, instead of that of an environment (also: PAGEWISE_MODULES).", type=Folder()
+    "--modules", "Module tree to use instead of an environment's (also: PAGEWISE_MODULES).", type=Folder()
 )
 KERNELS = option(
     "-k --kernels",
@@ -176,7 +176,7 @@ CONFIGURATIONS = option(
 )
 SUITE = option(
     "--suite",
-    "Known code with its input, metrics and checks (envs/suites), as the program.",
+    "Known code to run as the program, with its input, metrics and checks (envs/suites).",
     one_of=values.names_in("workloads.program.suite", "known_codes"),
 )
 
@@ -203,7 +203,7 @@ AA = option(
     "--aa", "Number of additional runs of each baseline per round (A/A).", type=Number(1, 10), default=1
 )
 SEED = option(
-    "--seed", "Seed of the order of runs and of the bootstrap.", type=Number(0, (1 << 63) - 1), default=1
+    "--seed", "Seed of the run order and of the bootstrap.", type=Number(0, (1 << 63) - 1), default=1
 )
 TIMEOUT = option(
     "--timeout limit",
@@ -222,14 +222,14 @@ THREADS = option(
 PLACED_MEMORY = (
     option(
         "--placement orders",
-        "Place threads close together, or spread over caches and sockets; both with a comma "
-        "(docs/placement.md).",
+        "Place threads close together, or spread them over caches and sockets; to compare both: "
+        "compact,scatter (docs/placement.md).",
         metavar="compact|scatter",
         list_of={"compact": "close together", "scatter": "spread"},
     ),
     option(
         "--smt",
-        "Threads per core: one, one per hardware thread, or N; several with commas.",
+        "Threads per core: avoid (one), use (one per hardware thread), or N; several with commas.",
         metavar="avoid|use|N",
         list_of={"avoid": "one thread per core", "use": "one per hardware thread"},
     ),
@@ -251,7 +251,7 @@ PLACED = (
     ),
     option(
         "--cpus lists",
-        "CPUs, as 0-3,8, with one thread each; repeat the option to compare placements.",
+        "CPUs, as 0-3,8, one thread each; repeat the option to compare placements.",
         multiple=True,
         metavar="LIST",
     ),
@@ -281,7 +281,7 @@ OUTPUT = option(
 NAME = option("--name", "Name in the result's folder.", metavar="NAME")
 PLAN = flag(
     "--plan planning",
-    "Show what would run, and how long it takes according to earlier results; start nothing.",
+    "Show what would run and its duration estimated from earlier results; start nothing.",
 )
 MESSAGES = (
     flag(
@@ -293,11 +293,13 @@ MESSAGES = (
     flag("-v --verbose", "Print every run with its duration.", expose_value=False, callback=_keep),
 )
 JSON = flag("--json as_json", "Print one JSON object; tables go to standard error (docs/json.md).")
-_CONSENT = "execute the program and checks of a result that you did not measure here (default: ask)"
+_CONSENT = (
+    "execute the program and checks of a result that was not measured by you on this machine (default: ask)"
+)
 TRUST = flag("--trust", f"{_CONSENT.capitalize()}.")
 RESUME = option(
     "--resume",
-    "Resume an interrupted RESULT with its own options and in its folder.",
+    "Resume an interrupted RESULT in its folder, with its own options.",
     type=Folder(exists=True, resolved=True),
     metavar="RESULT",
     one_of=values.interrupted,

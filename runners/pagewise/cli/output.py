@@ -123,8 +123,8 @@ def standard_streams() -> Iterator[Callable[[int], int]]:
             code = code or _CLOSED
         elif output.failure is not None:
             click.echo(
-                f"pagewise: error: standard output cannot be written: {output.failure.strerror}\n"
-                "  remedy: free some space or name another file; what was measured is saved",
+                f"pagewise: error: cannot write to standard output: {output.failure.strerror}\n"
+                "  remedy: free some space or name another file; everything measured is saved",
                 err=True,
             )
             code = code or _REFUSED

@@ -56,7 +56,7 @@ JUDGED = (
     ),
     option(
         "--enough-coverage enough",
-        "Minimum share of a policy's memory that must be on the pages asked for.",
+        "Minimum share of a policy's memory that must be on the requested pages.",
         type=Percent(closed=True),
         default="80%",
     ),

@@ -63,7 +63,7 @@ class Duration(_Type):
             seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, text))
         if not self._least <= seconds <= LONGEST_SECONDS:
             self.fail(
-                f"{value!r} is not a duration from {self._least:g}s up; write it as 90s, 10m or 1h30m.",
+                f"{value!r} is not a duration of at least {self._least:g}s; write it as 90s, 10m or 1h30m.",
                 parameter,
                 context,
             )

@@ -15,12 +15,12 @@ from pagewise.cli.types import Duration
 
 _SITE = opt.option(
     "--site",
-    "Site whose reframe.yaml, else site.yaml, describes the scheduler: a folder of envs/sites, or a "
+    "Site that describes the scheduler (reframe.yaml, else site.yaml): a folder of envs/sites, or a "
     "path (default: PAGEWISE_SITE, else the scheduler detected here).",
     metavar="NAME",
 )
 _PARTITION = opt.option(
-    "--partition", "Partition (default: the site's; required if it has several).", metavar="NAME"
+    "--partition", "Partition (default: the site's; required if the site has several).", metavar="NAME"
 )
 
 
@@ -32,21 +32,21 @@ def command() -> None:
 @opt.command("pagewise cluster configure mine", parent=command)
 @click.argument("site")
 def configure(site: str) -> None:
-    """Write envs/sites/SITE/reframe.yaml for editing, from its site.yaml, else from what is detected here."""
+    """Create envs/sites/SITE/reframe.yaml from its site.yaml, or from what is detected here."""
     from pagewise.cluster.sites import site_folder, system_of, write_site
     from pagewise.stack.paths import project_root
 
     folder = site_folder(project_root(), site)
     assert folder is not None
     file = write_site(folder, system_of(folder), folder.name)
-    click.echo(f"{file}: check it, then run: pagewise cluster nodes")
+    click.echo(f"Created {file}. Check it, then run: pagewise cluster nodes")
 
 
 @opt.command(
     "pagewise cluster nodes --partition batch", parent=command, nodes=(_SITE, _PARTITION), result=(opt.JSON,)
 )
 def nodes(site: str | None, partition: str | None, as_json: bool) -> None:
-    """List the nodes of a partition, and whether they are usable."""
+    """List the nodes of a partition and whether they are usable."""
     from pagewise.cluster.schedulers import nodes_of
     from pagewise.cluster.sites import located
 
@@ -103,7 +103,7 @@ class _Passing(click.RichCommand):
     ),
     result=(opt.AT_LEAST, partial(opt.NAME, default="cluster"), opt.OUTPUT, *opt.MESSAGES, opt.JSON),
 )
-@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[COMPARE_OPTIONS]...")
 def run(
     site: str | None,
     partition: str | None,
@@ -115,9 +115,9 @@ def run(
 ) -> int:
     """Run `pagewise compare` on nodes, one job per node, and show which nodes deviate from the others.
 
-    OPTIONS are those of compare: --kernels, --configurations, --rounds, --until, --threads, ... Each node
-    runs a complete comparison. Nodes that fail and jobs that are ended early are reported; the rest is kept.
-    Ctrl-C cancels the jobs. Exit code 1 when a node is missing.
+    COMPARE_OPTIONS are those of compare: --kernels, --configurations, --rounds, --until, --threads, ... Each
+    node runs a complete comparison. Nodes that fail and jobs that end early are reported; the rest is kept.
+    Ctrl-C cancels the jobs. Exit code 1 if the result of a node is missing.
     """
     from pagewise.cluster import engine
     from pagewise.cluster.sites import located
@@ -160,6 +160,6 @@ def _nodes(partition: Any, wanted: str | None) -> tuple[Any, ...]:
         raise SelectionError(
             f"no such nodes in {partition.fullname}: {', '.join(unknown)}",
             where="--nodes",
-            remedy="pagewise cluster nodes lists them",
+            remedy="to list the nodes: pagewise cluster nodes",
         )
     return tuple(known[name] for name in names)

@@ -90,10 +90,11 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     """Compare kernels in all configurations, or a program of yours under page policies, interleaved.
 
     Every round runs each distinct configuration or policy once in randomised order, and each baseline twice
-    (A/A). A run whose memory was not on the pages asked for is excluded, with the reason. A program runs
-    unchanged, and is bound to CPUs only with --threads, --cores or --cpus. Ctrl-C keeps and reports what was
-    measured. Only --reserve-hugepages, --set-thp-sizes and --hardware-prefetchers change settings of the
-    machine, which are always restored. See docs/statistics.md and, for programs, docs/programs.md.
+    (A/A). A run whose memory was not on the requested pages is excluded, with the reason. A program runs
+    unchanged, and is bound to CPUs only with --threads, --cores or --cpus. After Ctrl-C, everything measured
+    so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes and --hardware-prefetchers change
+    settings of the machine, which are always restored. See docs/statistics.md and, for programs,
+    docs/programs.md.
     """
     if chosen["rounds"] is None:
         chosen |= {"rounds": _ROUNDS, "until": chosen["until"] or _WIDTH}

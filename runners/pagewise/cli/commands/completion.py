@@ -12,7 +12,7 @@ _SHELLS = ("bash", "zsh", "fish")
 @opt.command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 def command(shell: str) -> None:
-    """Print the completion script of SHELL: eval "$(pagewise completion bash)".
+    """Print the completion script of a shell: eval "$(pagewise completion bash)".
 
     In fish: pagewise completion fish | source. setup/activate.sh loads it in bash and zsh. zsh and fish need
     pagewise on PATH; bash completes ./pagewise as well.

@@ -76,8 +76,8 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     """Count events of kernels, or of a program of yours, and show what huge pages and compilers change.
 
     Each configuration or page policy runs once per group of events and round. A program runs unchanged, and
-    perf counts it as a whole, from outside. Ctrl-C keeps and reports what was counted. See docs/counters.md
-    for the events of each CPU.
+    perf counts it as a whole, from outside. After Ctrl-C, everything counted so far is kept and reported. See
+    docs/counters.md for the events of each CPU.
     """
     from pagewise.workloads.counters.counting import Selection, prepare
 

@@ -33,8 +33,8 @@ _KINDS = ("environments", "configurations", "kernels", "policies")
 def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: Any) -> None:
     """List environments, configurations, kernels or page policies (default: configurations and kernels).
 
-    NAMES are names or globs, as 'gcc-*/thp/*' or 'memory/*'. Page policies are those of compare -- PROGRAM;
-    with a program after -- or --suite, each with the reason if it is unavailable here.
+    NAMES are names or globs, as 'gcc-*/thp/*' or 'memory/*'. Page policies are those of `compare -- PROGRAM`.
+    With a program after -- or with --suite, each is listed with the reason if it is unavailable here.
     """
     console = make_console(as_json)
     if kind == "policies":
@@ -42,7 +42,7 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
         return
     for name in ("command", "suite", "reserve", "set_thp_sizes"):
         if chosen[name]:
-            raise click.UsageError("A program and its options are for: pagewise list policies")
+            raise click.UsageError("A program and its options are valid only for: pagewise list policies")
     if kind == "environments":
         _list_environments(as_json)
     else:

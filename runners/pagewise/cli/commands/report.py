@@ -21,9 +21,9 @@ from pagewise.cli.shell import values
 )
 @opt.argument("result", one_of=values.results)
 def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
-    """Write the report of a RESULT folder again: HTML, Markdown, LaTeX, CSV.
+    """Write the report of a result again: HTML, Markdown, LaTeX and CSV.
 
-    A RESULT of `pagewise cluster run` is reported also while it still runs.
+    A RESULT of `pagewise cluster run` can be reported while its jobs still run.
     """
     from pagewise.cluster import campaign
     from pagewise.core.result import read_result

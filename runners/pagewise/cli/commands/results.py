@@ -75,7 +75,7 @@ def _short(folder: str) -> str:
 )
 @opt.argument("result", one_of=values.results)
 def show_contents(result: Path, as_json: bool) -> None:
-    """Show the contents of a RESULT folder: machine, sources, what was measured and how its runs ended.
+    """Show the contents of a result: machine, sources, what was measured, and how its runs ended.
 
     For tables and figures: pagewise report RESULT.
     """
@@ -148,9 +148,9 @@ def query(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: 
 def collect(folders: Sequence[Path], store: Path, parquet: Path | None, wait: float, as_json: bool) -> int:
     """Collect all results at or below each DIR (default: results) in one store (docs/results.md).
 
-    Only new or changed results are read. Folders without a result are listed and skipped. Of a truncated
-    result all complete records are kept, and it is marked as partial. Exit code 1 when folders share an id
-    and differ; 0 also when folders were skipped.
+    Only new or changed results are read. Folders without a result are listed and skipped. The complete
+    records of a truncated result are kept, and it is marked as partial. Exit code 1 if folders with the same
+    id differ; skipped folders do not change it.
     """
     from dataclasses import asdict
 
@@ -182,9 +182,9 @@ def collect(folders: Sequence[Path], store: Path, parquet: Path | None, wait: fl
     ):
         for folder, reason in reasons.items():
             click.echo(f"{state}: {folder}: {reason}", err=True)
-    summary = f"{count_text(done.taken, 'result')} with {count_text(done.records, 'record')} taken"
+    summary = f"collected {count_text(done.taken, 'result')} with {count_text(done.records, 'record')}"
     for number, text in (
-        (done.known, f"{done.known} known already"),
+        (done.known, f"{done.known} already known"),
         (done.copies, f"{count_text(done.copies, 'folder')} with copies of these"),
         (len(done.partial), f"{len(done.partial)} of them partial"),
         (len(done.skipped), f"{count_text(len(done.skipped), 'folder')} skipped"),
@@ -212,7 +212,7 @@ def collect(folders: Sequence[Path], store: Path, parquet: Path | None, wait: fl
             default="3%",
         ),
         opt.flag("--strict", "Exit with 7 when a verdict is inconclusive."),
-        opt.flag("--across-machines", "Judge even if machine or threads differ."),
+        opt.flag("--across-machines", "Compare even if the machine or the number of threads differs."),
         partial(opt.SEED, help="Seed of the bootstrap."),
     ),
     result=(opt.JSON,),
@@ -243,7 +243,7 @@ def diff(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chosen: 
         opt.flag("--anyway", "Continue even if modules, programs or kernels differ."),
         opt.flag(
             "--change-settings",
-            "Allow it to change the machine settings that RESULT changed, and restore them.",
+            "Allow changing the machine settings that RESULT changed; they are restored afterwards.",
         ),
         opt.TRUST,
     ),
@@ -272,11 +272,11 @@ def rerun(
     planning: bool,
     as_json: bool,
 ) -> int:
-    """Measure RESULT again: same command, same modules, same order of runs.
+    """Measure a result again: same command, same modules, same order of runs.
 
     Modules and programs must have the same digests; otherwise the differences are listed, and nothing runs.
-    Differences of the machine are listed and recorded in the new result. What a result from elsewhere would
-    execute is shown, and needs your consent. To compare the two: pagewise results diff RESULT NEW.
+    Differences of the machine are listed and recorded in the new result. For a result from elsewhere, what
+    would be executed is shown and needs your consent. To compare the two: pagewise results diff RESULT NEW.
     """
     from pagewise.store.rerun import (
         REMEDY,
@@ -295,9 +295,9 @@ def rerun(
     measuring = root.get_command(click.Context(root), name)
     if not isinstance(measuring, Measuring):
         raise SelectionError(
-            f"`pagewise {name}` cannot be repeated by its result",
+            f"results of `pagewise {name}` cannot be repeated",
             where=result,
-            remedy=f"give its command again: {shlex.join(manifest['command'])}",
+            remedy=f"run its command: {shlex.join(manifest['command'])}",
         )
     chosen = measuring.make_context(name, list(started.arguments)).params
     for beside in ("planning", "as_json"):

@@ -35,7 +35,7 @@ def command(
     module: str,
     command: Sequence[str],
 ) -> int:
-    """Load MODULE and run a program of it: pagewise run MODULE -- pw-schoenauer_triad --sweep working-set.
+    """Load a module and run one of its programs.
 
     MODULE is a name, the end of a name (gcc-12.2.0/thp/hardware-regular), or a glob that matches one module.
     Programs measure one point or a curve: over the working set, or over another option, with the program's

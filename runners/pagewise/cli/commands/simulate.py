@@ -61,12 +61,13 @@ class _Simulating(Measuring, TakesProgram):
 @click.argument("kernel", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(chosen: dict[str, Any], console: Console) -> Any:
-    """Simulate TLBs and caches, without counters: of KERNEL with its ARGUMENTS, or of a program after --.
+    """Simulate the TLBs and caches of another machine for a kernel or a program of yours.
 
-    The program runs in QEMU's user-mode emulation; its accesses feed a simulator of another machine's TLBs
-    and caches. A kernel or mini-app is built for that, runs small unless ARGUMENTS choose otherwise, and once
+    No hardware counters are needed: the program runs in QEMU's user-mode emulation, and its accesses feed a
+    simulator. A KERNEL or mini-app is built for that, runs small unless ARGUMENTS choose otherwise, and once
     per page policy. A program of yours runs unchanged, and once more per assumed policy. All figures are
-    simulated, never measured: docs/simulation.md. Ctrl-C keeps and reports what was simulated.
+    simulated, never measured: docs/simulation.md. After Ctrl-C, everything simulated so far is kept and
+    reported.
     """
     from pagewise.workloads.simulation.run import SimulationOptions, prepare
 

@@ -18,7 +18,7 @@ _SCHEDULERS = click.Choice(("none", "slurm", "pbs", "pjm"))
 
 @click.group(cls=Group)
 def command() -> None:
-    """List, check and write sites: what a machine provides (docs/new-site.md)."""
+    """List, check and create sites, which describe what a machine provides (docs/new-site.md)."""
 
 
 @opt.command("pagewise site list", parent=command, name="list")
@@ -35,11 +35,11 @@ def list_sites() -> None:
 @opt.command(
     "pagewise site check mine --here",
     parent=command,
-    options=(opt.flag("--here", "Check also that everything it names exists on this machine."),),
+    options=(opt.flag("--here", "Also check that everything it names exists on this machine."),),
 )
 @click.argument("name")
 def check(name: str, here: bool) -> None:
-    """Check the schema of a site, and its compilers and toolchains; all errors at once."""
+    """Check the schema, compilers and toolchains of a site, and report all errors at once."""
     from pagewise.stack.site.folder import read_site
 
     site = read_site(name, here=here)
@@ -67,7 +67,7 @@ def check(name: str, here: bool) -> None:
             multiple=True,
             metavar="NAME",
         ),
-        opt.flag("--yes", "Do not ask; take what is detected for everything that is not given."),
+        opt.flag("--yes", "Do not ask; use detected values for everything that is not given."),
     ),
 )
 @click.argument("name")
@@ -83,12 +83,12 @@ def new(
     modules: Sequence[str],
     yes: bool,
 ) -> None:
-    """Write the folder of a new site from what is detected here, and ask for the rest."""
+    """Create the folder of a new site from what is detected here, and ask for the rest."""
     from pagewise.stack.site.new import Scheduler, detect, fault, new_folder, write
 
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
         raise SelectionError(
-            f"{name!r} is not a valid name of a site",
+            f"{name!r} is not a valid site name",
             remedy="use lower-case letters, digits, - and _, and begin with a letter",
         )
     new_folder(name)
@@ -127,4 +127,4 @@ def new(
         scheduler=Scheduler(kind, job_options, partition or None, account or None),
         modules=modules,
     )
-    click.echo(f"{site.folder}: written; make compare SITE={name}")
+    click.echo(f"Created {site.folder}. Next: make compare SITE={name}")

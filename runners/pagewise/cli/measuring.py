@@ -65,9 +65,7 @@ class Measuring(RichCommand):
         left = super().parse_args(context, list(result.arguments))
         del chosen["trust"]
         chosen |= kept
-        if not result.is_own:
-            confirm(folder, result.name, chosen, trusted)
-        _check_modules(chosen, result)
+        check_origin(chosen, result, trusted=trusted)
         return left
 
 
@@ -115,16 +113,29 @@ def _begun_by(folder: Path, context: click.Context) -> Begun:
     return started
 
 
-def _check_modules(chosen: dict[str, Any], result: Begun) -> None:
-    """Chooses the modules of a result that is resumed. Raises RefusedError when they have changed."""
+def check_origin(
+    chosen: dict[str, Any],
+    result: Begun,
+    *,
+    trusted: bool,
+    modules: Path | None = None,
+    remedy: str | None = None,
+    anyway: bool = False,
+) -> None:
+    """Asks for consent to a result from elsewhere, and chooses its modules, else those of the tree `modules`.
+
+    Raises SelectionError without consent, and RefusedError when modules have changed, except `anyway`.
+    """
     from pagewise.core.structure import unstructured
     from pagewise.machine.host import read_host
     from pagewise.session.resume import machine_differences
     from pagewise.store.rerun import changed_modules, check_unchanged, choose_modules
 
-    choose_modules(chosen, result)
-    changed = list(changed_modules(chosen, result))
+    if not result.is_own:
+        confirm(result.folder, result.name, chosen, trusted)
+    choose_modules(chosen, result, modules)
+    changed = [] if anyway else list(changed_modules(chosen, result))
     if changed:
         changed = [*machine_differences(result.manifest, {"host": unstructured(read_host())}), *changed]
-    remedy = f"restore it, or measure again: {shlex.join(result.manifest['command'])}"
-    check_unchanged(changed, result, remedy)
+    again = f"restore it, or measure again: {shlex.join(result.manifest['command'])}"
+    check_unchanged(changed, result, remedy or again)

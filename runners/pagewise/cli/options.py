@@ -75,11 +75,13 @@ def option(
     list_of: takes several values, with commas or repeated; shells offer those that this finds.
     one_of: takes one of the values that this finds.
     """
+    if "type" not in attributes and "is_flag" not in attributes and "/" not in names:
+        attributes = {"metavar": "NAME" if list_of is None else "NAMES", **attributes}
     if list_of is not None:
-        attributes = {"metavar": "NAMES", "callback": _split, **attributes, "multiple": True}
+        attributes = {"callback": _split, **attributes, "multiple": True}
         attributes["shell_complete"] = values.list_of(list_of)
     if one_of is not None:
-        attributes = {"metavar": "NAME", **attributes, "shell_complete": values.one_of(one_of)}
+        attributes["shell_complete"] = values.one_of(one_of)
     return partial(click.option, *names.split(), help=text, **attributes)
 
 
@@ -278,10 +280,9 @@ PREFETCHERS = option(
 OUTPUT = option(
     "-o --output results", "Parent folder of the result's folder.", type=Folder(), default=Path("results")
 )
-NAME = option("--name", "Name in the result's folder.", metavar="NAME")
+NAME = option("--name", "Name in the result's folder.")
 PLAN = flag(
-    "--plan planning",
-    "Show what would run and its duration estimated from earlier results; start nothing.",
+    "--plan planning", "Show what would run and its duration estimated from earlier results; start nothing."
 )
 MESSAGES = (
     flag(

@@ -23,51 +23,55 @@ _PART = r"(\d+(?:\.\d+)?|\.\d+)([smh])"
 _DURATION = re.compile(rf"(?:{_PART})+")
 
 
-class Percent(_Type):
+class _Quantity(_Type):
+    """A text with a unit; `needed` describes valid texts."""
+
+    needed: str
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        """The value of a text, or a number as it is. Raises BadParameter when the text is not valid."""
+        number = self.read(value.strip()) if isinstance(value, str) else float(value)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not {self.needed}.", parameter, context)
+        return number
+
+    def read(self, text: str) -> float:
+        """The value of a text, NaN if it is not valid."""
+        raise NotImplementedError
+
+
+class Percent(_Quantity):
     """A percentage as 2%: its share 0.02. 0% and 100% are valid only if `closed`."""
 
     name = "percent"
+    needed = "a percentage between 0% and 100%; write it as 2%"
 
     def __init__(self, closed: bool = False) -> None:
         self._closed = closed
 
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
-        """The share of 1. Raises BadParameter when the text is not a percentage in the range."""
-        if not isinstance(value, str):
-            return float(value)
-        match = _PERCENT.fullmatch(value.strip())
+    def read(self, text: str) -> float:
+        """The share of 1."""
+        match = _PERCENT.fullmatch(text)
         share = float(match[1]) / 100.0 if match else math.nan
-        if not 0.0 < share < 1.0 and not (self._closed and share in (0.0, 1.0)):
-            self.fail(
-                f"{value!r} is not a percentage between 0% and 100%; write it as 2%.", parameter, context
-            )
-        return share
+        return share if 0.0 < share < 1.0 or (self._closed and share in (0.0, 1.0)) else math.nan
 
 
-class Duration(_Type):
+class Duration(_Quantity):
     """A duration as 90s, 10m, 1h or 1h30m, or as a number of seconds: its seconds."""
 
     name = "time"
 
     def __init__(self, least: float = 0.0) -> None:
         self._least = least
+        self.needed = f"a duration of at least {least:g}s; write it as 90s, 10m or 1h30m"
 
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
-        """The seconds. Raises BadParameter when the text is not a duration, too short or too long."""
-        if not isinstance(value, str):
-            return float(value)
-        text = value.strip()
+    def read(self, text: str) -> float:
+        """The seconds."""
         text = text if text[-1:] in _UNITS else f"{text}s"
         seconds = math.nan
         if _DURATION.fullmatch(text):
             seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, text))
-        if not self._least <= seconds <= LONGEST_SECONDS:
-            self.fail(
-                f"{value!r} is not a duration of at least {self._least:g}s; write it as 90s, 10m or 1h30m.",
-                parameter,
-                context,
-            )
-        return seconds
+        return seconds if self._least <= seconds <= LONGEST_SECONDS else math.nan
 
 
 class Number(click.IntRange):

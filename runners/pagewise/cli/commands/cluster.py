@@ -17,11 +17,8 @@ _SITE = opt.option(
     "--site",
     "Site that describes the scheduler (reframe.yaml, else site.yaml): a folder of envs/sites, or a "
     "path (default: PAGEWISE_SITE, else the scheduler detected here).",
-    metavar="NAME",
 )
-_PARTITION = opt.option(
-    "--partition", "Partition (default: the site's; required if the site has several).", metavar="NAME"
-)
+_PARTITION = opt.option("--partition", "Partition (default: the site's; required if the site has several).")
 
 
 @click.group(cls=Group)

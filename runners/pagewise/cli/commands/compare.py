@@ -65,12 +65,7 @@ class _Comparing(Measuring, KernelsOrProgram):
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,
-    settings=(
-        opt.RESERVE,
-        POOL_MEMORY,
-        opt.SET_THP_SIZES,
-        opt.PREFETCHERS,
-    ),
+    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.PREFETCHERS),
     program=(
         opt.option(
             "--metric metrics",

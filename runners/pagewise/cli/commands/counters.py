@@ -50,11 +50,7 @@ class _Counting(Measuring, KernelsOrProgram):
             "Event file, as generic or software (default: that of this CPU).",
             one_of=values.event_files,
         ),
-        opt.option(
-            "--region",
-            "Region of the programs to count in, as hydro (default: the measured pass).",
-            metavar="NAME",
-        ),
+        opt.option("--region", "Region of the programs to count in, as hydro (default: the measured pass)."),
         opt.flag(
             "--multiplex",
             "Count all events in one run by multiplexing, which estimates (default: one run per group).",

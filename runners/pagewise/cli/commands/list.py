@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from pagewise.cli import options as opt
 from pagewise.cli.output import make_console, make_messages, print_json
@@ -36,9 +35,8 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
     NAMES are names or globs, as 'gcc-*/thp/*' or 'memory/*'. Page policies are those of `compare -- PROGRAM`.
     With a program after -- or with --suite, each is listed with the reason if it is unavailable here.
     """
-    console = make_console(as_json)
     if kind == "policies":
-        _list_policies(chosen, opt.split_commas(names), console, as_json)
+        _list_policies({**chosen, "policies": opt.split_commas(names)}, as_json)
         return
     for name in ("command", "suite", "reserve", "set_thp_sizes"):
         if chosen[name]:
@@ -47,18 +45,18 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
         _list_environments(as_json)
     else:
         catalog = opt.find_catalog(chosen["environment"] or opt.DEFAULT_ENVIRONMENT, chosen["modules"])
-        _list_catalog(catalog, kind, names, console, as_json)
+        _list_catalog(catalog, kind, opt.split_commas(names or ["*"]), as_json)
 
 
-def _list_policies(chosen: dict[str, Any], names: tuple[str, ...], console: Console, as_json: bool) -> None:
+def _list_policies(chosen: dict[str, Any], as_json: bool) -> None:
     from pagewise.workloads.program.command import Survey
 
     unused = dict.fromkeys(("metrics", "checks", "ok", "inputs", "reads"), ())
-    survey = Survey.of({**chosen, **unused, "policies": names}, make_messages())
+    survey = Survey.of({**chosen, **unused}, make_messages())
     if as_json:
         print_json(survey.to_dict())
     else:
-        survey.print(console)
+        survey.print(make_console())
 
 
 def _list_environments(as_json: bool) -> None:
@@ -73,12 +71,9 @@ def _list_environments(as_json: bool) -> None:
         )
 
 
-def _list_catalog(
-    catalog: Catalog, kind: str | None, names: Sequence[str], console: Console, as_json: bool
-) -> None:
+def _list_catalog(catalog: Catalog, kind: str | None, globs: Sequence[str], as_json: bool) -> None:
     from pagewise.stack.listing import print_configurations, print_kernels, to_dict
 
-    globs = opt.split_commas(names or ["*"])
     entries = catalog.select_entries(globs) if kind != "kernels" else None
     kernels = None
     if kind != "configurations":
@@ -86,6 +81,7 @@ def _list_catalog(
     if as_json:
         print_json(to_dict(catalog, entries or (), kernels or ()))
         return
+    console = make_console()
     if entries is not None:
         print_configurations(console, catalog, entries)
     if kernels is not None:

@@ -12,9 +12,8 @@ import rich_click as click
 
 from pagewise.cli import options as opt
 from pagewise.cli import root
-from pagewise.cli.consent import confirm
 from pagewise.cli.groups import Group
-from pagewise.cli.measuring import Measuring, begin_session, carry_out
+from pagewise.cli.measuring import Measuring, begin_session, carry_out, check_origin
 from pagewise.cli.output import PlainConsole, make_console, make_messages, print_json, print_table
 from pagewise.cli.reporting import show
 from pagewise.cli.shell import values
@@ -278,16 +277,7 @@ def rerun(
     Differences of the machine are listed and recorded in the new result. For a result from elsewhere, what
     would be executed is shown and needs your consent. To compare the two: pagewise results diff RESULT NEW.
     """
-    from pagewise.store.rerun import (
-        REMEDY,
-        begun,
-        changed_modules,
-        check_changes,
-        check_same,
-        check_unchanged,
-        choose_modules,
-        same_choice,
-    )
+    from pagewise.store.rerun import REMEDY, begun, check_changes, check_same, same_choice
 
     modules = modules and modules.absolute()
     started = begun(result)
@@ -303,11 +293,7 @@ def rerun(
     for beside in ("planning", "as_json"):
         chosen.pop(beside, None)
     chosen["resume"] = None
-    if not started.is_own:
-        confirm(result, name, chosen, trust)
-    choose_modules(chosen, started, modules)
-    if not anyway:
-        check_unchanged(list(changed_modules(chosen, started)), started, REMEDY)
+    check_origin(chosen, started, trusted=trust, modules=modules, remedy=REMEDY, anyway=anyway)
     chosen["results"] = results or result.parent
     same_choice(chosen, manifest)
     check_changes(chosen, change_settings, result)

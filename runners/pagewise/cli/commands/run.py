@@ -29,11 +29,7 @@ class _Running(click.RichCommand):
 @opt.argument("module", type=str, one_of=values.configurations)
 @opt.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, one_of=values.programs)
 def command(
-    environment: str,
-    modules: Path | None,
-    prefetchers: Sequence[str],
-    module: str,
-    command: Sequence[str],
+    environment: str, modules: Path | None, prefetchers: Sequence[str], module: str, command: Sequence[str]
 ) -> int:
     """Load a module and run one of its programs.
 

@@ -43,7 +43,7 @@ class _Simulating(Measuring, TakesProgram):
             "Fujitsu's libmpg does), huge and base (all memory).",
             list_of=values.simulated_policies,
         ),
-        opt.option("--compiler", "Compiler of the traced build: gcc or llvm.", default="gcc", metavar="NAME"),
+        opt.option("--compiler", "Compiler of the traced build: gcc or llvm.", default="gcc"),
         opt.option(
             "--build",
             "Build folder with traceable programs and the simulator (default: built by a CMake preset).",

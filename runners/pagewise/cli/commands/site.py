@@ -55,18 +55,12 @@ def check(name: str, here: bool) -> None:
         opt.option(
             "--target",
             "Processor by its archspec name, or native: that of the building machine (default: native).",
-            metavar="NAME",
         ),
         opt.option("--scheduler", "Scheduler of jobs (default: detected).", type=_SCHEDULERS),
         partial(opt.JOB_OPTION, help="Option of each job for the scheduler, to get a whole node."),
-        opt.option("--partition", "Partition or queue of jobs.", metavar="NAME"),
-        opt.option("--account", "Account that jobs are charged to.", metavar="NAME"),
-        opt.option(
-            "--module modules",
-            "Module to load before anything is built or run.",
-            multiple=True,
-            metavar="NAME",
-        ),
+        opt.option("--partition", "Partition or queue of jobs."),
+        opt.option("--account", "Account that jobs are charged to."),
+        opt.option("--module modules", "Module to load before anything is built or run.", multiple=True),
         opt.flag("--yes", "Do not ask; use detected values for everything that is not given."),
     ),
 )

@@ -64,18 +64,19 @@ setup-tests:
 stack: setup
 	@BUILDER='$(BUILDER)' LOCK='$(LOCK)' setup/build '$(ENV)'
 
-placed = $(if $(PLACEMENT),--placement '$(PLACEMENT)') $(if $(SMT),--smt '$(SMT)') $(if $(MEMORY),--memory '$(MEMORY)')
+# option VARIABLE NAME, switch VARIABLE NAME: the option of `pagewise` that a variable stands for, if it is given.
+option = $(if $($1),--$2 '$($1)')
+switch = $(if $($1),--$2)
+measured = --env '$(ENV)' $(call option,KERNELS,kernels) $(call option,ROUNDS,rounds) $(call option,PLACEMENT,placement) \
+    $(call option,SMT,smt) $(call option,MEMORY,memory)
 
 compare: stack
-	@./pagewise compare --env '$(ENV)' $(if $(KERNELS),--kernels '$(KERNELS)') $(if $(ROUNDS),--rounds '$(ROUNDS)') \
-	    $(if $(UNTIL),--until '$(UNTIL)') $(if $(BUDGET),--budget '$(BUDGET)') \
-	    $(if $(RESERVE_HUGEPAGES),--reserve-hugepages) $(if $(PAGES),--policies '$(PAGES)') \
-	    $(if $(SET_THP_SIZES),--set-thp-sizes) $(if $(THREADS),--threads '$(THREADS)') $(if $(CORES),--cores '$(CORES)') \
-	    $(if $(CPUS),--cpus '$(CPUS)') $(placed) $(ARGS)
+	@./pagewise compare $(measured) $(call option,UNTIL,until) $(call option,BUDGET,budget) $(call option,PAGES,policies) \
+	    $(call option,THREADS,threads) $(call option,CORES,cores) $(call option,CPUS,cpus) \
+	    $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(call switch,SET_THP_SIZES,set-thp-sizes) $(ARGS)
 
 peers: stack
-	@./pagewise peers --env '$(ENV)' $(if $(PEERS),--peers '$(PEERS)') $(if $(KERNELS),--kernels '$(KERNELS)') \
-	    $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(QUICK),--quick) $(placed) $(ARGS)
+	@./pagewise peers $(measured) $(call option,PEERS,peers) $(call switch,QUICK,quick) $(ARGS)
 
 man: setup
 	@setup/shell-files

@@ -31,7 +31,7 @@ from pagewise.report.views import report_of
 from pagewise.session.session import Session
 from pagewise.session.workload import Outcome
 from pagewise.store.sources import find_places, read_source
-from pagewise.workloads.doctor import model_findings
+from pagewise.workloads.doctor import simulation_findings
 from pagewise.workloads.simulation import figures, tracer
 from pagewise.workloads.simulation.geometry import FOLDER, Geometry, find_geometry, known, read_geometry
 from pagewise.workloads.simulation.run import Simulation, SimulationOptions, TraceLauncher, prepare
@@ -431,13 +431,13 @@ def test_doctor_reports_whether_programs_can_be_traced(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
     fake_qemu(tmp_path, "version 7.2.1", "-plugin")
-    reported = {one.name: one for one in model_findings()}
+    reported = {one.name: one for one in simulation_findings()}
     assert reported["x86_64 programs"].detail == "can be traced by qemu-x86_64 7.2.1"
     assert reported["aarch64 programs"].state == reported["plug-in"].state == "note"
     assert "apt-get install qemu-user" in reported["aarch64 programs"].remedy
     assert "--build DIR" in reported["plug-in"].remedy
     monkeypatch.setenv("PAGEWISE_ROOT", str(ROOT))
-    assert {one.name: one.state for one in model_findings()}["plug-in"] == "good"
+    assert {one.name: one.state for one in simulation_findings()}["plug-in"] == "good"
 
 
 def test_what_is_no_program_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -54,17 +55,43 @@ class Finding:
         return self.state == "lack"
 
 
+@dataclass(frozen=True)
+class _Topic:
+    """Makes the findings of a topic."""
+
+    topic: str
+
+    def good(self, name: str, detail: str) -> Finding:
+        return Finding(self.topic, name, "good", detail)
+
+    def note(self, name: str, detail: str, remedy: str | None = None) -> Finding:
+        return Finding(self.topic, name, "note", detail, remedy)
+
+    def missing(self, name: str, detail: str, remedy: str | None = None) -> Finding:
+        return Finding(self.topic, name, "lack", detail, remedy)
+
+    def attempted(self, name: str, find: Callable[[], str], *, is_needed: bool) -> Finding:
+        """What `find` returns, or why it raises a PagewiseError."""
+        try:
+            return self.good(name, find())
+        except PagewiseError as fault:
+            detail = f"{fault.what} ({fault.where})" if fault.where else fault.what
+            return (self.missing if is_needed else self.note)(name, detail, fault.remedy)
+
+
+_TOOLS, _COMPILERS, _PAGES = _Topic("Tools"), _Topic("Compilers"), _Topic("Pages")
+_SETTINGS, _SIMULATION, _MACHINE = _Topic("Settings"), _Topic("Simulation"), _Topic("Machine")
+
+
 def examine(environment: str, modules: Path | None, measure_noise: bool = True) -> list[Finding]:
     """Check tools, compilers, modules, pages and the machine; measuring noise takes two seconds."""
+    findings, facts, host = [], None, read_host()
     try:
-        facts, unreadable = setup_facts(), None
+        facts = setup_facts()
     except PagewiseError as fault:
-        facts, unreadable = None, Finding("Tools", "set-up", "lack", fault.what, fault.remedy)
-    host = read_host()
-    findings = [*_tools(facts, environment, modules), *_compilers(facts), *_pages(host), *setting_findings()]
-    findings += [*counter_findings(host, environment, modules), *model_findings(), *_machine(host)]
-    if unreadable is not None:
-        findings.insert(0, unreadable)
+        findings.append(_TOOLS.missing("set-up", fault.what, fault.remedy))
+    findings += [*_tools(facts, environment, modules), *_compilers(facts), *_pages(host), *setting_findings()]
+    findings += [*counter_findings(host, environment, modules), *simulation_findings(), *_machine(host)]
     if measure_noise:
         findings.append(noise_finding(measure_spread()))
     return findings
@@ -113,50 +140,44 @@ def measure_spread(seconds: float = _NOISE_SECONDS) -> list[float]:
 
 
 def noise_finding(times: list[float]) -> Finding:
-    """Tells the spread: how far 9 of 10 repetitions lie from the fastest tenth, relative to the median."""
-    low, middle, high = np.percentile(times, [10, 50, 90])
-    spread = float((high - low) / middle)
+    """The distance of the 10th and the 90th percentile of the times, relative to their median."""
+    low, median, high = np.percentile(times, [10, 50, 90])
+    spread = float((high - low) / median)
     detail = (
         f"fixed work on one core varies by {percent_text(spread)} (10th to 90th percentile of {len(times)})"
     )
     if spread <= _STEADY:
-        return Finding("Machine", "noise", "good", detail)
-    return Finding(
-        "Machine", "noise", "note", detail, "end other programs; more --rounds make up for it in part"
-    )
+        return _MACHINE.good("noise", detail)
+    return _MACHINE.note("noise", detail, "end other programs; more --rounds compensate in part")
 
 
 def _tools(facts: SetupFacts | None, environment: str, modules: Path | None) -> Iterator[Finding]:
     if facts is None:
-        yield Finding("Tools", "set-up", "note", "has not run here", "make setup")
+        yield _TOOLS.note("set-up", "has not run here", "make setup")
     else:
         spack = facts.spack
         if spack.available:
-            yield Finding("Tools", "Spack", "good", f"{spack.version} in {spack.root}")
+            yield _TOOLS.good("Spack", f"{spack.version} in {spack.root}")
         else:
-            yield Finding("Tools", "Spack", "note", f"unavailable: {spack.reason}", spack.remedy)
+            yield _TOOLS.note("Spack", f"unavailable: {spack.reason}", spack.remedy)
         for missing in facts.missing:
-            detail = f"missing, needed for {missing.needed_for}"
-            yield Finding("Tools", missing.package, "note", detail, missing.remedy)
-    yield _attempt("hyperfine", find_hyperfine)
-    yield _attempt("hwloc", _topology_text)
-    yield _attempt("Lmod", lambda: str(lmod.find_init(facts)))
-    yield _attempt("modules", lambda: str(module_tree(environment, modules)))
+            yield _TOOLS.note(missing.package, f"missing, needed for {missing.needed_for}", missing.remedy)
+    needed: dict[str, Callable[[], str]] = {
+        "hyperfine": find_hyperfine,
+        "hwloc": _topology_text,
+        "Lmod": lambda: str(lmod.find_init(facts)),
+        "modules": lambda: str(module_tree(environment, modules)),
+    }
+    for name, find in needed.items():
+        yield _TOOLS.attempted(name, find, is_needed=True)
 
 
 def _topology_text() -> str:
-    """The tree of the machine in a few words."""
-    found = read_topology()
-    cpus = [len(core.cpus) for core in found.cores()]
-    nodes = count_text(len(found.nodes), "NUMA node")
+    """The number of cores, hardware threads and NUMA nodes. Raises SetupError."""
+    topology = read_topology()
+    cpus = [len(core.cpus) for core in topology.cores()]
+    nodes = count_text(len(topology.nodes), "NUMA node")
     return f"{count_text(len(cpus), 'core')} with {count_text(sum(cpus), 'hardware thread')}, {nodes}"
-
-
-def _attempt(name: str, find: Callable[[], str]) -> Finding:
-    try:
-        return Finding("Tools", name, "good", find())
-    except PagewiseError as fault:
-        return Finding("Tools", name, "lack", f"{fault.what} ({fault.where})", fault.remedy)
 
 
 def _compilers(facts: SetupFacts | None) -> Iterator[Finding]:
@@ -164,136 +185,99 @@ def _compilers(facts: SetupFacts | None) -> Iterator[Finding]:
         return
     for compiler in facts.compilers:
         name = f"{compiler.name} {compiler.version}"
-        passed = ", ".join(proof.program for proof in compiler.proof if proof.ok)
-        failed = "; ".join(f"{proof.program}: {proof.detail}" for proof in compiler.proof if not proof.ok)
         if compiler.entered:
-            yield Finding("Compilers", name, "good", f"proved by running {passed}")
+            passed = ", ".join(test.program for test in compiler.proof if test.ok)
+            yield _COMPILERS.good(name, f"verified by running {passed}")
         else:
-            yield Finding("Compilers", name, "note", f"excluded: {compiler.reason} {failed}".rstrip())
+            failed = "; ".join(f"{test.program}: {test.detail}" for test in compiler.proof if not test.ok)
+            yield _COMPILERS.note(name, f"excluded: {compiler.reason} {failed}".rstrip())
     if not any(compiler.entered for compiler in facts.compilers):
-        yield Finding(
-            "Compilers",
-            "any",
-            "lack",
-            "no compiler passed its proof",
-            "apt-get install gcc gfortran; make setup",
-        )
+        remedy = "apt-get install gcc gfortran; make setup"
+        yield _COMPILERS.missing("any", "no compiler passed its tests", remedy)
 
 
 def _pages(host: Host) -> Iterator[Finding]:
-    yield Finding("Pages", "base page", "good", bytes_text(host.base_page_size_bytes))
+    yield _PAGES.good("base page", bytes_text(host.base_page_size_bytes))
     thp = host.thp
     if thp is None:
-        yield Finding(
-            "Pages", "THP", "note", "not in this kernel: thp rows will be missing", "a kernel with THP"
-        )
+        yield _PAGES.note("THP", "not in this kernel: thp rows will be missing", "a kernel with THP")
     elif thp.enabled == "never":
-        yield Finding(
-            "Pages",
-            "THP",
-            "note",
-            "never: thp rows will be missing",
-            "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-        )
+        remedy = "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
+        yield _PAGES.note("THP", "never: thp rows will be missing", remedy)
     else:
-        yield Finding("Pages", "THP", "good", f"{thp.enabled}, defrag {thp.defrag}{_multi_size(thp.sizes)}")
+        yield _PAGES.good("THP", f"{thp.enabled}, defrag {thp.defrag}{_sizes_text(thp.sizes)}")
     for pool in host.pools:
         name = f"pool of {bytes_text(pool.page_bytes)}"
         if pool.total:
-            yield Finding("Pages", name, "good", f"{pool.free} of {pool.total} pages free")
+            yield _PAGES.good(name, f"{pool.free} of {pool.total} pages free")
         elif pool.page_bytes == 2 * 1024 * 1024:
-            yield Finding(
-                "Pages",
-                name,
-                "note",
-                "empty: hugetlbfs rows will be missing",
-                "as root: pagewise compare --reserve-hugepages",
-            )
+            remedy = "as root: pagewise compare --reserve-hugepages"
+            yield _PAGES.note(name, "empty: hugetlbfs rows will be missing", remedy)
         else:
-            wanted = f"hugetlbfs:{size_name(pool.page_bytes)}"
-            yield Finding("Pages", name, "note", f"empty; only compare --policies {wanted} needs it")
+            policy = f"hugetlbfs:{size_name(pool.page_bytes)}"
+            yield _PAGES.note(name, f"empty; only compare --policies {policy} needs it")
 
 
-def _multi_size(sizes: Mapping[str, str | None]) -> str:
-    """The sizes that `--pages thp:SIZE` can name, and those switched on by themselves."""
-    there = {size_name(int(size.removesuffix("kB")) * 1024): mode for size, mode in sizes.items() if mode}
-    active = [name for name, mode in there.items() if mode in ("always", "madvise")]
-    return f"; sizes {', '.join(there)}, on by themselves: {', '.join(active) or 'none'}" if there else ""
+def _sizes_text(sizes: Mapping[str, str | None]) -> str:
+    """The sizes that `--policies thp:SIZE` can name, and those that are switched on."""
+    modes = {size_name(int(size.removesuffix("kB")) * 1024): mode for size, mode in sizes.items() if mode}
+    active = [name for name, mode in modes.items() if mode in ("always", "madvise")]
+    return f"; sizes {', '.join(modes)}, switched on: {', '.join(active) or 'none'}" if modes else ""
 
 
 def setting_findings(root: Path = Path("/")) -> Iterator[Finding]:
-    """Settings of the machine that a session has changed: one that runs, or one that was killed."""
-    topic, name = "Settings", "changed by pagewise"
+    """Settings of the machine that a session changed, which is still running or was killed."""
+    name = "changed by pagewise"
     try:
         traced = traces(root)
     except PagewiseError as fault:
-        yield Finding(topic, name, "lack", f"unknown: {fault.what} ({fault.where})", fault.remedy)
+        yield _SETTINGS.missing(name, f"unknown: {fault.what} ({fault.where})", fault.remedy)
         return
     for trace in traced:
         for change in trace.changes:
-            what = f"{change.setting.place}: {change.before} before, {change.now or 'unknown'} set"
+            detail = f"{change.setting.place}: {change.before} before, {change.now or 'unknown'} set "
+            detail += f"by {trace.owner}"
             if trace.running:
-                yield Finding(topic, name, "note", f"{what} by {trace.owner}, which restores it at its end")
+                yield _SETTINGS.note(name, f"{detail}, which restores it at its end")
             else:
-                detail = f"{what} by {trace.owner}, which was killed"
-                yield Finding(topic, name, "lack", detail, "as root: pagewise doctor --restore")
+                remedy = "as root: pagewise doctor --restore"
+                yield _SETTINGS.missing(name, f"{detail}, which was killed", remedy)
     if not traced:
-        yield Finding(topic, name, "good", "none")
+        yield _SETTINGS.good(name, "none")
 
 
 def _machine(host: Host) -> Iterator[Finding]:
-    yield Finding(
-        "Machine",
-        "CPU",
-        "good",
-        f"{host.cpu or host.architecture}, {host.cpus} CPUs, {host.kernel}",
-    )
-    nodes = host.numa_nodes
-    yield Finding("Machine", "NUMA", "good", f"{len(nodes) or 1} nodes" if len(nodes) > 1 else "one node")
+    yield _MACHINE.good("CPU", f"{host.cpu or host.architecture}, {host.cpus} CPUs, {host.kernel}")
+    yield _MACHINE.good("NUMA", count_text(len(host.numa_nodes) or 1, "node"))
     if host.virtual_machine:
         detail = f"yes ({host.virtual_machine}): the host's page size limits what huge pages do here"
-        yield Finding(
-            "Machine", "virtual machine", "note", detail, "for the full effect, measure on a bare machine"
-        )
+        yield _MACHINE.note("virtual machine", detail, "for the full effect, measure on a bare machine")
     else:
-        yield Finding("Machine", "virtual machine", "good", "no")
-    yield _smt(host.smt)
-    yield _governor(host.governors)
+        yield _MACHINE.good("virtual machine", "no")
+    smt = {
+        None: "not reported by the kernel",
+        True: "on; runs get one hardware thread per core",
+        False: "off",
+    }
+    yield _MACHINE.good("SMT", smt[host.smt])
+    if host.governors is None:
+        yield _MACHINE.note("governor", "not reported: firmware or host control the clock")
+    elif host.governors == ("performance",):
+        yield _MACHINE.good("governor", "performance")
+    else:
+        detail = f"{', '.join(host.governors)}: the clock may change between runs"
+        yield _MACHINE.note("governor", detail, "as root: cpupower frequency-set -g performance")
     yield prefetcher_finding()
-
-
-def _smt(active: bool | None) -> Finding:
-    if active is None:
-        return Finding("Machine", "SMT", "good", "the kernel does not tell")
-    return Finding("Machine", "SMT", "good", "on; runs get a core each" if active else "off")
-
-
-def _governor(governors: tuple[str, ...] | None) -> Finding:
-    if governors is None:
-        return Finding(
-            "Machine", "governor", "note", "not told: the clock is in the hands of firmware or host"
-        )
-    if governors == ("performance",):
-        return Finding("Machine", "governor", "good", "performance")
-    return Finding(
-        "Machine",
-        "governor",
-        "note",
-        f"{', '.join(governors)}: the clock may change between runs",
-        "as root: cpupower frequency-set -g performance",
-    )
 
 
 def prefetcher_finding(root: Path = Path("/")) -> Finding:
     """Whether hardware prefetchers can be switched off for a comparison, and why not."""
-    try:
+
+    def find() -> str:
         control = find_control([ALL], os.sched_getaffinity(0), root)
-    except PagewiseError as fault:
-        return Finding(
-            "Machine", "prefetchers", "note", f"cannot be switched off here: {fault.what}", fault.remedy
-        )
-    detail = f"{', '.join(control.names)} can be switched off by {control.method}: --hardware-prefetchers"
-    return Finding("Machine", "prefetchers", "good", detail)
+        return f"{', '.join(control.names)} can be switched off by {control.method}: --hardware-prefetchers"
+
+    return _MACHINE.attempted("prefetchers", find, is_needed=False)
 
 
 def counter_findings(host: Host, environment: str, modules: Path | None) -> Iterator[Finding]:
@@ -304,33 +288,25 @@ def counter_findings(host: Host, environment: str, modules: Path | None) -> Iter
         tree = module_tree(environment, modules)
     except PagewiseError:
         tree = None
-    for one in permissions(host, tree):
-        yield Finding("Counters", one.name, one.state, one.detail, one.remedy)
+    for row in permissions(host, tree):
+        yield Finding("Counters", row.name, row.state, row.detail, row.remedy)
 
 
-def model_findings() -> Iterator[Finding]:
+def simulation_findings() -> Iterator[Finding]:
     """Whether `pagewise simulate` can trace programs here: QEMU for each machine, and its plug-in."""
     from pagewise.workloads.simulation.build import Build
     from pagewise.workloads.simulation.tracer import MACHINES, find_tracer
 
+    def tracer(machine: str) -> str:
+        return f"can be traced by {find_tracer(machine).name}"
+
     for machine in MACHINES:
-        try:
-            tracer = find_tracer(machine)
-        except PagewiseError as fault:
-            yield Finding("Model", f"{machine} programs", "note", fault.what, fault.remedy)
-        else:
-            detail = f"can be traced by {tracer.name}"
-            yield Finding("Model", f"{machine} programs", "good", detail)
+        yield _SIMULATION.attempted(f"{machine} programs", partial(tracer, machine), is_needed=False)
     build = Build.of_checkout(project_root(), "gcc")
     if build.plugin.is_file():
-        yield Finding("Model", "plug-in", "good", str(build.plugin))
+        yield _SIMULATION.good("plug-in", str(build.plugin))
     elif build.has_sources:
-        yield Finding("Model", "plug-in", "good", "is built when `pagewise simulate` first runs")
+        yield _SIMULATION.good("plug-in", "is built when `pagewise simulate` first runs")
     else:
-        yield Finding(
-            "Model",
-            "plug-in",
-            "note",
-            f"there is no checkout in {build.root} to build it from",
-            "run pagewise out of a checkout, or name a build: pagewise simulate --build DIR",
-        )
+        remedy = "run pagewise from a checkout, or name a build: pagewise simulate --build DIR"
+        yield _SIMULATION.note("plug-in", f"there is no checkout in {build.root} to build it from", remedy)

@@ -29,8 +29,8 @@ SABOTAGE = {"nan-in-memory": "nan", "wrong-element": "wrong", "real-pages-split"
 
 
 def build(folder: Path, policy: str, *, install: bool = True) -> Path:
-    """The kernel in one configuration, installed with its module; its build folder."""
-    made = folder / f"build-{policy}"
+    """The kernel in one configuration, installed with its module; the build folder of all configurations."""
+    made = folder / "build"
     settings = {
         "BUILD_TESTING": "OFF",
         "CMAKE_BUILD_TYPE": "Release",

@@ -26,7 +26,7 @@ def selected() -> set[str]:
         text=True,
         check=True,
     )
-    commands = re.findall(r"^\S+ -m pytest .*$", dry.stdout.replace("\\\n", " "), re.MULTILINE)
+    commands = re.findall(r"^.* -m pytest .*$", dry.stdout.replace("\\\n", " "), re.MULTILINE)
     assert commands
     collected = set()
     for command in commands:

@@ -96,7 +96,7 @@ endif()
 # Set `result` to the value that a kernel uses of a dimension: the default if it is not sensitive to it. zfill avoids
 # reading a line before it is stored: code that reads its output anyway would lose the line's contents.
 function(pagewise_effective dimension value plain result)
-    file(STRINGS kernel.yaml _sensitive REGEX "^feels:.*[[ ]${dimension}[],]")
+    file(STRINGS kernel.yaml _sensitive REGEX "^sensitive_to:.*[[ ]${dimension}[],]")
     file(STRINGS kernel.yaml _reads_output REGEX "^traffic:.*write_allocate: 0,")
     if(NOT _sensitive OR (value STREQUAL "zfill" AND _reads_output))
         set(value ${plain})

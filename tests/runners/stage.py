@@ -30,7 +30,7 @@ TRIAD = {
     "summary": "Bandwidth of a(i) = b(i) + c(i) * d(i).",
     "equation": "a(i) = b(i) + c(i) * d(i)",
     "executable": "pw-triad",
-    "feels": ["compiler", "hugepages", "prefetch", "stores"],
+    "sensitive_to": ["compiler", "hugepages", "prefetch", "stores"],
     "metrics": [
         {
             "field": "bandwidth_stream_gb_per_s",
@@ -70,7 +70,7 @@ CHASE = {
     "title": "Pointer chase",
     "summary": "Latency by working set.",
     "executable": "pw-chase",
-    "feels": ["compiler", "hugepages"],
+    "sensitive_to": ["compiler", "hugepages"],
     "metrics": [{"field": "latency_ns", "label": "Latency", "unit": "ns", "better": "lower"}],
     "compare": {"arguments": ["--working-set", "64MiB"], "default": True},
 }

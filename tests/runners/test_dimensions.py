@@ -99,7 +99,7 @@ def test_each_compiler_has_one_baseline_the_most_specific_target():
 
 def test_what_does_not_feel_the_compiler_does_not_feel_its_target():
     found = [variant(target=name) for name in ("native", "x86_64_v2")]
-    assert len(subject(kernel(feels=["hugepages"]), found, "none/*").cells) == 1
+    assert len(subject(kernel(sensitive_to=["hugepages"]), found, "none/*").cells) == 1
     assert len(subject(kernel(), found, "none/hardware-regular").cells) == 2
 
 
@@ -137,7 +137,7 @@ def test_a_choice_by_kernel_is_neither_yes_nor_no():
     ],
 )
 def test_other_dimensions_are_reported_in_the_same_way(given, factor, label):
-    felt = kernel(feels=["compiler", "hugepages", "library", "runtime"])
+    felt = kernel(sensitive_to=["compiler", "hugepages", "library", "runtime"])
     found = compared({variant(): 1.0, variant(**given): 0.5}, felt)
     reported = answer(found, factor)
     assert (reported.outcome, reported.values) == ("use", tuple(given.values()))

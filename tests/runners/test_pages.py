@@ -72,7 +72,7 @@ def test_each_configuration_of_the_kind_gets_a_further_cell():
 def test_a_cell_of_merged_configurations_gets_one_and_a_kernel_insensitive_to_pages_none():
     assert len(planned(chase()).cells) == 6 + 4
     assert len(next(cell for cell in planned(chase()).cells if cell.pages).stands_for) == 4
-    assert not any(cell.pages for cell in planned(kernel(feels=["compiler", "prefetch"])).cells)
+    assert not any(cell.pages for cell in planned(kernel(sensitive_to=["compiler", "prefetch"])).cells)
 
 
 def test_the_runs_get_the_policy_once_per_round():

@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 KERNEL = {**TRIAD, "name": "schoenauer_triad", "executable": "pw-schoenauer_triad"}
 ONE = "schoenauer_triad/memory/likwid-bench"
 DGEMM = {
-    **{key: TRIAD[key] for key in ("schema", "group", "title", "summary", "feels", "compare")},
+    **{key: TRIAD[key] for key in ("schema", "group", "title", "summary", "sensitive_to", "compare")},
     "name": "dgemm",
     "executable": "pw-dgemm",
     "metrics": [{"field": "gflop_per_s", "label": "Arithmetic", "unit": "Gflop/s", "better": "higher"}],

@@ -33,7 +33,7 @@ def test_equal_configurations_are_merged_and_none_is_lost():
 
 
 def test_a_kernel_sensitive_to_prefetch_but_not_to_stores():
-    subject = subject_of(kernel(feels=["compiler", "hugepages", "prefetch"]), *ALL)
+    subject = subject_of(kernel(sensitive_to=["compiler", "hugepages", "prefetch"]), *ALL)
     assert len(subject.cells) == 18
     merged = [cell for cell in subject.cells if len(cell.stands_for) == 2]
     assert {cell.measured.prefetch for cell in merged} == {"hardware"}

@@ -19,7 +19,7 @@ from test_altered import CHANGES, fifth
 
 pytestmark = pytest.mark.long
 FAULTS = Path(__file__).parent
-KERNEL = {**TRIAD, "feels": [*TRIAD["feels"], "library"], "sweeps": []}
+KERNEL = {**TRIAD, "sensitive_to": [*TRIAD["sensitive_to"], "library"], "sweeps": []}
 # A separate program for each configuration, with a shared library, which runs the stand-in.
 PROGRAM = """
 #include <stdlib.h>

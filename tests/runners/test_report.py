@@ -163,7 +163,7 @@ def test_labels_name_only_what_differs():
     ]
     assert reported == ["none", "thp software", "thp nontemporal"]
     assert wording.label(chase(), configuration(label=("thp", "software", "regular"))) == "thp"
-    assert wording.label(kernel(feels=["prefetch"]), configuration()) == "as built"
+    assert wording.label(kernel(sensitive_to=["prefetch"]), configuration()) == "as built"
 
 
 @pytest.mark.parametrize(

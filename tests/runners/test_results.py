@@ -330,7 +330,7 @@ def test_parquet_files_answer_as_the_store_does(store: Path, many: Path, tmp_pat
 
 
 def test_what_a_configuration_calls_and_was_built_for_is_reported(stage: Stage, tmp_path: Path):
-    calls = {**TRIAD, "feels": [*TRIAD["feels"], "library"]}
+    calls = {**TRIAD, "sensitive_to": [*TRIAD["sensitive_to"], "library"]}
     for library in ("", "openblas"):
         stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [calls], library=library)
     assert stage.compare("--rounds", "2", "--no-sweep").returncode == 0

@@ -161,7 +161,7 @@ def test_a_sweep_is_over_the_working_set_or_an_option(x):
     ("path", "value", "reported"),
     [
         ("name", DELETED, "'name' is a required property"),
-        ("feels", ["colour"], "feels.0: 'colour' is not one of"),
+        ("sensitive_to", ["colour"], "sensitive_to.0: 'colour' is not one of"),
         ("metrics", [], "metrics: [] should be non-empty"),
         ("metrics.0.better", "more", "metrics.0.better"),
         ("compare.arguments", "--sweep", "compare.arguments"),
@@ -190,8 +190,8 @@ def test_a_bad_kernel_names_file_and_fault(tmp_path: Path, path, value, reported
 
 def test_every_fault_is_reported_at_once(tmp_path: Path):
     with pytest.raises(FormatError) as caught:
-        Kernel.from_dict({**TRIAD, "feels": ["colour"], "group": 7}, "here")
-    assert "feels.0" in str(caught.value) and "group" in str(caught.value)
+        Kernel.from_dict({**TRIAD, "sensitive_to": ["colour"], "group": 7}, "here")
+    assert "sensitive_to.0" in str(caught.value) and "group" in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["a: [", "- 1\n- 2\n", "\x00"])

@@ -119,7 +119,7 @@ class Kernel:
             title=data["title"],
             summary=data["summary"],
             executable=data["executable"],
-            sensitive_to=(*data["feels"], *(_OF_CODE if "compiler" in data["feels"] else ())),
+            sensitive_to=(*data["sensitive_to"], *(_OF_CODE if "compiler" in data["sensitive_to"] else ())),
             metrics=metrics,
             arguments=tuple(data["compare"]["arguments"]),
             default=data["compare"].get("default", False),

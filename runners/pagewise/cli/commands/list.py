@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.text import Text
 
 from pagewise.cli import options as opt
 from pagewise.cli.output import make_console, make_messages, print_json
@@ -72,17 +73,22 @@ def _list_environments(as_json: bool) -> None:
 
 
 def _list_catalog(catalog: Catalog, kind: str | None, globs: Sequence[str], as_json: bool) -> None:
-    from pagewise.stack.listing import print_configurations, print_kernels, to_dict
+    from pagewise.report.render.terminal import show_table
+    from pagewise.report.views.catalog import catalog_data, configuration_table, kernel_table
 
     entries = catalog.select_entries(globs) if kind != "kernels" else None
     kernels = None
     if kind != "configurations":
         kernels = catalog.select_kernels(globs) if catalog.kernels else []
     if as_json:
-        print_json(to_dict(catalog, entries or (), kernels or ()))
+        print_json(catalog_data(catalog, entries or (), kernels or ()))
         return
     console = make_console()
     if entries is not None:
-        print_configurations(console, catalog, entries)
+        show_table(console, configuration_table(catalog, entries))
+        for broken in catalog.broken:
+            console.print(Text(f"broken: {broken.module}: {broken.reason}", style="yellow"), soft_wrap=True)
     if kernels is not None:
-        print_kernels(console, kernels)
+        show_table(console, kernel_table(kernels))
+        hint = "Compare others by name or glob: pagewise compare --kernels NAME,'GROUP/*'"
+        console.print(Text(hint), soft_wrap=True)

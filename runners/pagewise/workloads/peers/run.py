@@ -184,7 +184,7 @@ def _comparison(match: Match, runs: Sequence[Run], entries: dict[str, Entry]) ->
         "title": match.name,
         "summary": f"{match.ours.kernel} against {match.against}.",
         "executable": next(run.kernel.executable for run in runs if isinstance(run, OwnRun)),
-        "feels": ["compiler", "hugepages"],
+        "sensitive_to": ["compiler", "hugepages"],
         "metrics": [
             {"field": match.ours.field, "label": "Figure", "unit": match.unit, "better": match.better}
         ],

@@ -169,7 +169,7 @@ def _kernel(program: Program) -> dict[str, Any]:
         "summary": f"The user's own program, unchanged: {program.binary.text}.",
         "executable": program.binary.program.name,
         "program": True,
-        "feels": ["hugepages"],
+        "sensitive_to": ["hugepages"],
         "metrics": [*(metric.described for metric in program.metrics), *_METRICS],
         "compare": {"arguments": list(program.command[1:])},
     }

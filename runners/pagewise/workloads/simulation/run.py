@@ -303,7 +303,7 @@ def _subject(target: Target, policies: Sequence[str], compiler: str) -> Subject:
         "summary": "A program whose memory accesses are simulated.",
         "executable": program.file.name,
         "program": True,
-        "feels": ["hugepages"],
+        "sensitive_to": ["hugepages"],
         "metrics": [misses],
         "compare": {"arguments": list(target.arguments)},
     }

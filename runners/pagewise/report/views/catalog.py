@@ -1,0 +1,47 @@
+"""The installed configurations and kernels: tables, and data for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pagewise.core.dimensions import DIMENSIONS, Dimension
+from pagewise.core.kernel import Kernel
+from pagewise.report.model import Column, Table
+from pagewise.stack.catalog import Catalog, Entry
+
+
+def catalog_data(catalog: Catalog, entries: Sequence[Entry], kernels: Sequence[Kernel]) -> dict[str, Any]:
+    """Schema pagewise.catalog/1."""
+    return {
+        "schema": "pagewise.catalog/1",
+        "tree": str(catalog.tree),
+        "configurations": [entry.configuration.to_dict() for entry in entries],
+        "kernels": [kernel.data for kernel in kernels],
+        "broken": [asdict(module) for module in catalog.broken],
+    }
+
+
+def configuration_table(catalog: Catalog, entries: Sequence[Entry]) -> Table:
+    """A row per configuration; the module's name contains the compiler."""
+    configurations = [entry.configuration for entry in entries]
+    shown = [one for one in DIMENSIONS if one.always or len({*map(one.of, configurations)}) > 1]
+    columns = (Column("module"), *map(_column, shown), Column("builder"))
+    return Table.of(f"Configurations in {catalog.tree}", columns, configurations)
+
+
+def kernel_table(kernels: Sequence[Kernel]) -> Table:
+    """A row per kernel, by group; the first column has the glob that selects the group."""
+    columns = (
+        Column("group", get=lambda kernel: f"{kernel.group}/*", merged=True),
+        Column("name"),
+        Column("description", get="title", wrap=True),
+        Column("sensitive_to", get=lambda kernel: ", ".join(kernel.data["sensitive_to"]), wrap=True),
+        Column("compared by default", get=lambda kernel: "yes" if kernel.default else ""),
+    )
+    return Table.of("Kernels", columns, sorted(kernels, key=lambda kernel: kernel.group))
+
+
+def _column(dimension: Dimension) -> Column:
+    return Column(dimension.name, get=dimension.cell)

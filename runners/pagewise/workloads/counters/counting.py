@@ -21,8 +21,7 @@ from pagewise.stack.events import EventFile, Group, merged
 from pagewise.workloads.counters.machine import Choice, choose, kernel_events, read_cpu
 from pagewise.workloads.counters.permission import hardware_counters
 from pagewise.workloads.counters.published import read_published
-from pagewise.workloads.kernels.arrange import arrange
-from pagewise.workloads.kernels.options import KernelOptions
+from pagewise.workloads.kernels.arrange import KernelOptions, arrange
 from pagewise.workloads.kernels.workload import Kernels
 
 # Maximum of a program (kernels/region/counters.h).

@@ -21,14 +21,13 @@ from pagewise.session.settings import changed_settings
 from pagewise.session.workload import Planner, Trials
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog
-from pagewise.workloads.kernels.arrange import Arrangement, arrange
+from pagewise.workloads.kernels.arrange import Arrangement, KernelOptions, arrange
 from pagewise.workloads.kernels.launch import KernelLauncher
-from pagewise.workloads.kernels.options import KernelOptions
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels of an arrangement, run as a planner says."""
+    """The kernels of an arrangement, in the order of a planner."""
 
     options: KernelOptions
     arrangement: Arrangement
@@ -92,7 +91,7 @@ class Kernels:
 
 
 def prepare(options: KernelOptions, console: Console, began: float) -> Session:
-    """A comparison of kernels; nothing is measured or written yet.
+    """Prepares a comparison; nothing is measured or written yet.
 
     Raises SetupError, SelectionError or FormatError.
     """
@@ -105,7 +104,7 @@ def prepare(options: KernelOptions, console: Console, began: float) -> Session:
 
 
 def intended(catalog: Catalog, subjects: Sequence[Subject], options: KernelOptions) -> str:
-    """How much will be run, and how many kernels were not chosen."""
+    """The kernels and the number of runs, and how many kernels are not among them."""
     names = ", ".join(subject.kernel.name for subject in subjects)
     per_round = len(order_of_round(subjects, 1, options.seed, options.aa))
     sweeps = len(order_of_sweeps(subjects, options.seed)) if options.sweep else 0

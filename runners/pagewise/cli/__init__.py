@@ -15,8 +15,8 @@ from click.shell_completion import add_completion_class, shell_complete
 
 import pagewise
 from pagewise.cli import commands
+from pagewise.cli import options as opt
 from pagewise.cli.ending import ignore_bad_sizes, report_ending
-from pagewise.cli.groups import Group
 from pagewise.cli.output import standard_streams
 from pagewise.core.errors import Interrupted
 
@@ -45,7 +45,7 @@ _SETTINGS = {
 }
 
 
-class Root(Group):
+class Root(opt.Group):
     """The files of `commands`, each with a function `command`, imported when the command is used."""
 
     def list_commands(self, context: click.Context) -> list[str]:

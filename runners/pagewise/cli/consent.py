@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,18 @@ from typing import Any
 import click
 
 from pagewise.core.errors import SelectionError
+
+#: Options that choose what else is executed or read, by their title.
+_OTHERS = {
+    "suite": "suite",
+    "kernel": "kernel",
+    "argument": "arguments",
+    "build": "build",
+    "peers in": "peer_path",
+    "check": "checks",
+    "input": "inputs",
+    "read": "reads",
+}
 
 
 def confirm(result: Path, name: str, chosen: Mapping[str, Any], trusted: bool) -> None:
@@ -38,16 +49,10 @@ def _executed(name: str, chosen: Mapping[str, Any]) -> Iterator[tuple[str, str]]
     yield "folder", str(Path.cwd())
     if words := chosen.get("command"):
         yield "program", shlex.join(words)
-    if suite := chosen.get("suite"):
-        yield "suite", str(suite)
-    for folder in chosen.get("peer_path", ()):
-        yield "peers in", os.fspath(folder)
-    for check in chosen.get("checks", ()):
-        yield "check", str(check)
-    for file in chosen.get("inputs", ()):
-        yield "input", os.fspath(file)
-    for pattern in chosen.get("reads", ()):
-        yield "read", str(pattern)
+    for title, option in _OTHERS.items():
+        value = chosen.get(option) or ()
+        for each in value if isinstance(value, tuple) else (value,):
+            yield title, str(each)
 
 
 def _plain(text: str) -> str:

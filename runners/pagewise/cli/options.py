@@ -1,4 +1,4 @@
-"""Options that several commands take, each declared once, and the commands that are made of them."""
+"""Options that several commands take, each declared once, and the commands and groups made of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import rich_click as click
 
 from pagewise.cli.shell import values
 from pagewise.cli.types import Duration, Folder, Number, Percent
+from pagewise.core.suggestions import choose_of
 
 #: An option to which a command gives a panel of --help, and changes, as another default.
 Option = Callable[..., Callable[[Any], Any]]
@@ -33,6 +34,19 @@ _PANELS = {
     "options": None,
 }
 _NODES_FOLLOW = re.compile(r",\s*(?=[a-z])")
+
+
+class Group(click.RichGroup):
+    """Suggests a command for an unknown one."""
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names."""
+        known = self.list_commands(context)
+        if arguments[0] not in known and not arguments[0].startswith("-"):
+            context.fail(f"There is no command {arguments[0]!r}: {choose_of(arguments[0], known)}.")
+        return super().resolve_command(context, arguments)
 
 
 def command(

@@ -8,7 +8,6 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli import options as opt
-from pagewise.cli.groups import Group
 from pagewise.cli.output import make_messages, print_json
 from pagewise.cli.reporting import publish_cluster
 from pagewise.cli.types import Duration
@@ -21,7 +20,7 @@ _SITE = opt.option(
 _PARTITION = opt.option("--partition", "Partition (default: the site's; required if the site has several).")
 
 
-@click.group(cls=Group)
+@click.group(cls=opt.Group)
 def command() -> None:
     """Compare the nodes of a cluster; ReFrame runs the jobs (docs/node-sweeps.md)."""
 

@@ -9,11 +9,10 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli import options as opt
-from pagewise.cli.groups import Group
 from pagewise.cli.types import Folder
 
 
-@click.group(cls=Group)
+@click.group(cls=opt.Group)
 def command() -> None:
     """Write configurations and figures of merit for other tools (docs/ramble.md)."""
 

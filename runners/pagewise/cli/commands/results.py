@@ -12,7 +12,6 @@ import rich_click as click
 
 from pagewise.cli import options as opt
 from pagewise.cli import root
-from pagewise.cli.groups import Group
 from pagewise.cli.measuring import Measuring, begin_session, carry_out, check_origin
 from pagewise.cli.output import PlainConsole, make_console, make_messages, print_json, print_table
 from pagewise.cli.reporting import show
@@ -21,7 +20,7 @@ from pagewise.cli.types import Folder, Percent
 from pagewise.core.errors import SelectionError
 
 
-@click.group(cls=Group)
+@click.group(cls=opt.Group)
 def command() -> None:
     """List, show, query, collect, diff and rerun results (docs/results.md)."""
 

@@ -10,13 +10,12 @@ from functools import partial
 import rich_click as click
 
 from pagewise.cli import options as opt
-from pagewise.cli.groups import Group
 from pagewise.core.errors import SelectionError
 
 _SCHEDULERS = click.Choice(("none", "slurm", "pbs", "pjm"))
 
 
-@click.group(cls=Group)
+@click.group(cls=opt.Group)
 def command() -> None:
     """List, check and create sites, which describe what a machine provides (docs/new-site.md)."""
 

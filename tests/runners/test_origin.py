@@ -16,6 +16,7 @@ import pytest
 from pagewise.cli import consent
 from pagewise.core.errors import SelectionError
 from pagewise.session.origin import is_own, seal
+from pagewise.store.rerun import Begun, choose_modules
 from stage import CHASE, Stage
 
 Manifest = dict[str, Any]
@@ -118,6 +119,14 @@ def test_the_module_tree_of_a_received_result_is_never_loaded(
     assert mark.exists() == (named != "environment")
 
 
+@pytest.mark.parametrize("kind", ["kernels", "program", "counters", "peers", "simulation"])
+def test_no_kind_lets_a_received_result_choose_the_module_tree(kind: str, tmp_path: Path):
+    manifest = {"kind": kind, "modules": {"environment": None, "tree": str(tmp_path)}}
+    chosen = {"environment": "default", "modules": tmp_path}
+    choose_modules(chosen, Begun(tmp_path, manifest, "compare", [], is_own=False))
+    assert chosen["modules"] is None
+
+
 def test_modules_are_verified_before_one_is_executed(measured: Stage, mark: Path):
     for file in measured.modules.rglob("*.lua"):
         file.write_text(f'os.execute("touch {mark}")\n' + file.read_text())
@@ -200,3 +209,10 @@ def test_a_terminal_is_asked(
     assert len(asked) == 1
     shown = capsys.readouterr().err
     assert all(sign.isprintable() or sign == "\n" for sign in shown) and "./app" in shown
+
+
+def test_what_a_simulation_executes_is_shown(capsys: pytest.CaptureFixture[str]):
+    chosen = {"kernel": "ember", "arguments": ("--edge", "8"), "build": Path("/planted")}
+    consent.confirm(Path("r"), "simulate", chosen, trusted=True)
+    shown = capsys.readouterr().err.split()
+    assert {"ember", "--edge", "8", "/planted"} <= set(shown)

@@ -79,7 +79,8 @@ def choose_modules(chosen: dict[str, Any], result: Begun, named: Path | None = N
 
     A module is Lua code that is executed: a result from elsewhere never decides where it is.
     """
-    if result.manifest["kind"] == "simulation":
+    if "modules" not in chosen:
+        # The command loads none; the kind in the manifest may be a lie.
         return
     modules = result.manifest["modules"]
     if result.is_own and modules["environment"]:

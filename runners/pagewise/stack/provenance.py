@@ -55,14 +55,14 @@ def digest(program: str | None) -> str | None:
         return None
 
 
-def software(hyperfine: str, init: Path) -> dict[str, str | None]:
+def software(hyperfine: str, init: Path | None = None) -> dict[str, str | None]:
     """The versions of what measured."""
-    return {
+    versions = {
         "pagewise": pagewise.__version__,
         "python": platform.python_version(),
         "hyperfine": hyperfine_version(hyperfine),
-        "lmod": lmod.version(init),
     }
+    return versions if init is None else {**versions, "lmod": lmod.version(init)}
 
 
 def hyperfine_version(hyperfine: str) -> str | None:

@@ -11,7 +11,6 @@ from typing import Any
 
 from rich.console import Console
 
-import pagewise
 from pagewise.core.configuration import Configuration
 from pagewise.core.environment import influences
 from pagewise.core.errors import SelectionError
@@ -26,7 +25,7 @@ from pagewise.session.launch import find_hyperfine, print_placements
 from pagewise.session.manifest import new_manifest
 from pagewise.session.session import Session, goal_text
 from pagewise.stack.catalog import Entry
-from pagewise.stack.provenance import hyperfine_version
+from pagewise.stack.provenance import software
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.program.applied import AppliedPolicy, default_policies, removed_variables
 from pagewise.workloads.program.machine import read_machine
@@ -88,11 +87,7 @@ def arrange(
         environment=None,
         host=host,
         facts=setup_facts(),
-        software={
-            "pagewise": pagewise.__version__,
-            "python": platform.python_version(),
-            "hyperfine": hyperfine_version(hyperfine),
-        },
+        software=software(hyperfine),
         program=_described(program, policies, options)
         | {"environment": _environment(program, places[0], policies[baseline])},
         **further,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def read_code(file: Path) -> Code:
         raise FormatError(
             f"this code's file cannot be read: {fault}",
             where=file,
-            remedy="correct it; its neighbours are examples",
+            remedy="correct it, as in the files beside it",
         ) from fault
     wrong = faults("suite", data)
     if not wrong and data["name"] != file.stem:
@@ -78,7 +78,7 @@ def find_code(name: str) -> Code:
     """The code of this name. Raises SelectionError, FormatError."""
     codes = known_codes()
     if name not in codes:
-        remedy = choose_of(name, codes) if codes else "run it in a checkout: envs/suites/codes has them"
+        remedy = choose_of(name, codes) if codes else "run it in a checkout, whose envs/suites/codes has them"
         raise SelectionError(f"there is no code {name!r}", where="--suite", remedy=remedy)
     return read_code(codes[name])
 
@@ -86,37 +86,34 @@ def find_code(name: str) -> Code:
 def find_program(
     code: Code, environment: str | None, modules: Path | None
 ) -> tuple[str, dict[str, str], str]:
-    """Path of the code's program, the environment it runs in, and the module or `PATH` where it was found.
+    """Path of the code's program, the environment it runs in, and the module or `PATH` that has it.
 
-    A module of the environments for suites comes first, then PATH. Raises SetupError when it is nowhere.
+    Modules of the environments for suites come first, then PATH. Raises SetupError if it is missing.
     """
-    for tree in _trees(environment, modules):
-        names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == code.name]
-        for loaded in lmod.load_each(lmod.find_init(setup_facts()), tree, names[-1:]):
-            variables = loaded.environment or {}
-            for program in code.programs:
-                found = shutil.which(program, path=variables.get("PATH", ""))
-                if found is not None:
-                    return found, variables, loaded.name
-    for program in code.programs:
-        found = shutil.which(program)
-        if found is not None:
-            return found, dict(os.environ), "PATH"
+    for place, variables in _environments(code, environment, modules):
+        for program in code.programs:
+            path = shutil.which(program, path=variables.get("PATH", ""))
+            if path is not None:
+                return path, variables, place
     raise SetupError(
-        f"the program of {code.title} is not here: {' or '.join(code.programs)}",
+        f"the program of {code.title} is missing: {' or '.join(code.programs)}",
         where="PATH, and the modules of " + ", ".join(ENVIRONMENTS),
         remedy="make stack ENV=suites, or ENV=suites-system; or name it: "
         f"compare --suite {code.name} -- PROGRAM",
     )
 
 
-def _trees(environment: str | None, modules: Path | None) -> list[Path]:
-    """The module trees to look in: the one named, or those of the environments for suites that are built."""
+def _environments(
+    code: Code, environment: str | None, modules: Path | None
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Of the module trees named, or else of those built for suites, the code's last module; then `PATH`."""
     if modules is not None or environment is not None:
-        return [module_tree(environment or ENVIRONMENTS[0], modules)]
-    found = []
-    for name in ENVIRONMENTS:
-        tree = project_root() / ".pagewise" / "modules" / name
-        if tree.is_dir():
-            found.append(tree)
-    return found
+        trees = [module_tree(environment or ENVIRONMENTS[0], modules)]
+    else:
+        built = (project_root() / ".pagewise" / "modules" / name for name in ENVIRONMENTS)
+        trees = [tree for tree in built if tree.is_dir()]
+    for tree in trees:
+        names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == code.name]
+        for loaded in lmod.load_each(lmod.find_init(setup_facts()), tree, names[-1:]):
+            yield loaded.name, loaded.environment or {}
+    yield "PATH", dict(os.environ)

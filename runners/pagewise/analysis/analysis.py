@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pagewise.analysis.consistency import incomparable, inconsistent
 from pagewise.analysis.curves import Curve, curves_of
@@ -35,6 +35,8 @@ from pagewise.core.record import Record
 if TYPE_CHECKING:
     from pagewise.core.result import Result
 
+_Judged = TypeVar("_Judged", Row, "Versus")
+
 
 @dataclass(frozen=True)
 class Group:
@@ -58,12 +60,6 @@ class Group:
     def baseline(self) -> Row | None:
         """The row that the others are compared against, None when it is missing or excluded."""
         return next((row for row in self.ranked if row.cell.is_baseline), None)
-
-    @property
-    def placements(self) -> list[str]:
-        """The placements that are compared, the baseline's first; empty if all runs have the same one."""
-        rows = sorted(self.rows, key=lambda row: not row.cell.is_baseline)
-        return list(dict.fromkeys(row.cell.placement for row in rows if row.cell.placement is not None))
 
 
 @dataclass(frozen=True)
@@ -218,13 +214,12 @@ class _Analyser:
     def _with_ratio(self, row: Row, baseline: Runs) -> Row:
         """A ranked row with its time ratio, outliers and drift; see `Row` for those of the baseline."""
         if not baseline:
-            return row
+            return row if row.cell.is_baseline else replace(row, reason="too few rounds")
         if row.cell.is_baseline:
-            first, last = baseline[0], baseline[-1]
+            (first, *others), numbers = baseline, common_rounds(*baseline)
             repeated = (
-                _means(common_rounds(last, first), quotients([last], [first])) if last is not first else {}
+                _means(common_rounds(first, others[-1]), quotients(others[-1:], [first])) if others else {}
             )
-            numbers = common_rounds(*baseline)
             times = _means(numbers, [[run[number] for number in numbers] for run in baseline])
             return replace(row, outliers=_outliers(repeated), drift=drift(times))
         times = self.times(row.cell)[0]
@@ -277,24 +272,15 @@ def _judged(results: Sequence[KernelResult]) -> list[KernelResult]:
     versus = [item for result in results for item in result.versus]
     verdicts = judge_all(comparisons | {id(item): Comparison(item.time_ratio, item.floor) for item in versus})
 
-    def row_with_verdict(row: Row) -> Row:
-        verdict = verdicts.get(id(row))
-        if verdict is not None:
-            return replace(row, verdict=verdict.outcome, reason=verdict.reason, p=verdict.p)
-        # Without a baseline there is nothing to compare with.
-        return row if row.cell.is_baseline else replace(row, reason="too few rounds")
-
-    def versus_with_verdict(item: Versus) -> Versus:
-        verdict = verdicts[id(item)]
-        return replace(item, verdict=verdict.outcome, reason=verdict.reason, p=verdict.p)
+    def judged(item: _Judged) -> _Judged:
+        verdict = verdicts.get(id(item))
+        return replace(item, verdict=verdict.outcome, reason=verdict.reason, p=verdict.p) if verdict else item
 
     return [
         replace(
             result,
-            groups=tuple(
-                replace(group, ranked=tuple(map(row_with_verdict, group.ranked))) for group in result.groups
-            ),
-            versus=tuple(map(versus_with_verdict, result.versus)),
+            groups=tuple(replace(group, ranked=tuple(map(judged, group.ranked))) for group in result.groups),
+            versus=tuple(map(judged, result.versus)),
             comparisons=sum(verdict.p is not None for verdict in verdicts.values()),
         )
         for result in results

@@ -87,6 +87,11 @@ class KernelResult:
     comparisons: int = 0
 
     @property
+    def ranked(self) -> list[Row]:
+        """The ranked rows of all compilers."""
+        return [row for group in self.groups for row in group.ranked]
+
+    @property
     def by_sweep(self) -> list[tuple[Sweep, list[Curve]]]:
         """The curves that have points, by what is swept."""
         pairs = [
@@ -131,7 +136,7 @@ def widest(result: KernelResult) -> float | None:
     The baseline's ratios to itself (A/A) count as well, because they determine the noise floor. An excluded
     configuration, or one without others to compare with, does not count: 0 if there is no ratio.
     """
-    ratios = [row.time_ratio for group in result.groups for row in group.ranked if not row.cell.is_baseline]
+    ratios = [row.time_ratio for row in result.ranked if not row.cell.is_baseline]
     ratios += [item for group in result.groups for item in group.repeated]
     ratios += [item.time_ratio for item in result.versus]
     widths = [item.width for item in ratios if item is not None]

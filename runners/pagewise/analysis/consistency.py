@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import isclose
@@ -78,18 +77,12 @@ def _other_build(
     differs = any(getattr(measured, name) != getattr(base, name) for name in _WITH_FLAGS)
     parts = {
         "version": (record.configuration.version or "", baseline.configuration.version or ""),
-        "flags": (_flags(record), _flags(baseline)),
+        "flags": tuple(" ".join(item.configuration.code_options) for item in (record, baseline)),
     }
     for name, (ours, theirs) in parts.items() if not differs else ():
         if ours != theirs:
             return Exclusion("wrong_build", f"it was built with {name} {ours}, the baseline with {theirs}")
     return None
-
-
-def _flags(record: Record) -> str:
-    """The compiler's options that affect code; paths are those of a build."""
-    words = (record.configuration.compiler_options or "").split()
-    return " ".join(sorted({word for word in words if re.match(r"-[Omf][^/]*$", word)}))
 
 
 def _disturbed(records: Sequence[Record], baseline: Sequence[Record]) -> Exclusion | None:

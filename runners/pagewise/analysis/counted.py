@@ -29,7 +29,7 @@ from pagewise.analysis.series import by_cell, valid_records
 from pagewise.analysis.statistics import common_rounds, larger_floor, noise_floor, ratio
 from pagewise.analysis.validity import Code, Exclusion, exclusion
 from pagewise.analysis.verdict import Comparison, Verdict, judge_all
-from pagewise.core.dimensions import BY_NAME
+from pagewise.core.dimensions import differ_only_in
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
@@ -296,20 +296,14 @@ def _floor(result: KernelCounts, pair: tuple[Cell, Cell], name: str, seed: int) 
 def _pairs(result: KernelCounts) -> Iterator[tuple[Counts, Counts]]:
     """With : without huge pages for each compiler, then each compiler : the first by pages."""
     counted = [counts for counts in result.cells if counts.rounds]
-    for counts in counted if "hugepages" in result.kernel.sensitive_to else ():
-        bases = (other for other in counted if other.cell.measured.hugepages == "none")
-        base = next((other for other in bases if _differs_in(counts, other, "hugepages")), None)
-        if base is not None and base is not counts:
-            yield counts, base
-    for counts in counted if "compiler" in result.kernel.sensitive_to else ():
-        bases = (other for other in counted if other.cell.compiler == counted[0].cell.compiler)
-        base = next((other for other in bases if _differs_in(counts, other, "compiler")), None)
-        if base is not None and base.cell.compiler != counts.cell.compiler:
-            yield counts, base
-
-
-def _differs_in(counts: Counts, other: Counts, dimension: str) -> bool:
-    """Whether two cells differ in nothing but this."""
-    names = [name for name in BY_NAME if name != dimension]
-    first, second = counts.cell.measured, other.cell.measured
-    return all(getattr(first, name) == getattr(second, name) for name in names)
+    without = [counts for counts in counted if counts.cell.measured.hugepages == "none"]
+    of_first = [counts for counts in counted if counts.cell.compiler == counted[0].cell.compiler]
+    for dimension, bases in (("hugepages", without), ("compiler", of_first)):
+        for counts in counted if dimension in result.kernel.sensitive_to else ():
+            measured = counts.cell.measured
+            alike = (other for other in bases if differ_only_in(dimension, measured, other.cell.measured))
+            base = next(alike, counts)
+            if base is not counts and (
+                dimension == "hugepages" or base.cell.compiler != counts.cell.compiler
+            ):
+                yield counts, base

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import run_seconds, runs_of, valid_records
 from pagewise.analysis.statistics import Runs, quotients, ratio
-from pagewise.core.dimensions import DIMENSIONS, PAGES
+from pagewise.core.dimensions import differ_only_in
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
@@ -48,7 +48,9 @@ def policy_ratios(
         return ()
     bases = {cell.compiler: cell for cell in ranked if cell.is_baseline}
     alike = [
-        cell for cell in ranked if cell.compiler in bases and _differs_in_pages(cell, bases[cell.compiler])
+        cell
+        for cell in ranked
+        if (base := bases.get(cell.compiler)) and differ_only_in("hugepages", cell.measured, base.measured)
     ]
     records = {cell.key: records_of(cell) for cell in alike}
     names = dict.fromkeys(
@@ -80,11 +82,6 @@ def _pairs(alike: Sequence[Cell], bases: Mapping[str, Cell]) -> Iterator[tuple[C
         other = by_policy.get(cell.measured.hugepages)
         if other is not None and cell.compiler != first:
             yield other, cell
-
-
-def _differs_in_pages(cell: Cell, base: Cell) -> bool:
-    others = (dimension for dimension in DIMENSIONS if dimension is not PAGES)
-    return all(dimension.of(cell.measured) == dimension.of(base.measured) for dimension in others)
 
 
 def _names(kernel: Kernel, records: Iterable[Record]) -> list[str]:

@@ -86,7 +86,7 @@ def metric_rows(result: Result) -> list[MetricRow]:
     """
     (analysed,) = analyse_result(result)
     kernel, records = analysed.kernel, by_cell(result.records)
-    ranked = [row.cell for group in analysed.groups for row in group.ranked]
+    ranked = [row.cell for row in analysed.ranked]
     base = next((cell for cell in ranked if cell.is_baseline), None)
     rows: list[MetricRow] = []
     comparisons: dict[int, Comparison] = {}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pagewise.analysis.analysis import analyse_result
+from pagewise.analysis.rows import Row
 from pagewise.core.errors import FormatError, RefusedError
 from pagewise.core.files import write_inside
 from pagewise.core.reading import parse_json, read_file
@@ -183,12 +184,16 @@ def seconds_by_configuration(attempt: Attempt | None) -> dict[str, float]:
     except FormatError:
         return {}
     return {
-        f"{result.kernel.name}/{group.compiler}/{row.cell.measured.label}": row.seconds
+        f"{result.kernel.name}/{configuration_name(row)}": row.seconds
         for result in kernels
-        for group in result.groups
-        for row in group.ranked
+        for row in result.ranked
         if row.seconds is not None
     }
+
+
+def configuration_name(row: Row) -> str:
+    """The name of a row's configuration on all nodes: `compiler/configuration`."""
+    return f"{row.cell.compiler}/{row.cell.measured.label}"
 
 
 def outcomes(folder: Path, campaign: Campaign) -> list[NodeOutcome]:

@@ -11,10 +11,9 @@ from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.node_differences import Difference, differences, host_facts
 from pagewise.analysis.nodes import Away, Measured, Population, Quantity, away, measured, population
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.rows import Row
 from pagewise.analysis.series import by_cell, run_seconds, valid_records
 from pagewise.analysis.statistics import FEWEST_ROUNDS
-from pagewise.cluster.campaign import Campaign, NodeOutcome, outcomes
+from pagewise.cluster.campaign import Campaign, NodeOutcome, configuration_name, outcomes
 from pagewise.core.errors import FormatError
 from pagewise.core.host import Host
 from pagewise.core.record import Record
@@ -94,21 +93,17 @@ def quantities(kernels: Sequence[KernelResult], records: Sequence[Record]) -> di
     """The times of all configurations that may be ranked, of at least 3 runs, and their ratios."""
     records_of, values = by_cell(records), dict[Quantity, Measured]()
     for result in kernels:
-        for row in (row for group in result.groups for row in group.ranked):
+        for row in result.ranked:
             runs = [
                 records_of.get((result.kernel.name, row.cell.key, name), []) for name in ("compare", "aa")
             ]
             seconds = [run_seconds(record) for series in runs for record in valid_records(series)]
             if len(seconds) >= FEWEST_ROUNDS:
-                name = _name(row)
+                name = configuration_name(row)
                 values[Quantity(result.kernel.name, name, "time")] = measured(seconds)
                 if row.time_ratio is not None:
                     values[Quantity(result.kernel.name, name, "time_ratio")] = _of_ratio(row.time_ratio)
     return values
-
-
-def _name(row: Row) -> str:
-    return f"{row.cell.compiler}/{row.cell.measured.label}"
 
 
 def _of_ratio(ratio: Ratio) -> Measured:
@@ -123,7 +118,9 @@ def _invalid(kernels: Mapping[str, Sequence[KernelResult]]) -> list[Invalid]:
         for result in results:
             # Configurations without any run are reported as missing on the node.
             for row in (row for group in result.groups for row in group.unranked if row.runs):
-                reasons.setdefault((result.kernel.name, _name(row)), {})[node] = row.invalid or "invalid"
+                reasons.setdefault((result.kernel.name, configuration_name(row)), {})[node] = (
+                    row.invalid or "invalid"
+                )
     return [
         Invalid(node, *key, reason)
         for key, by_node in sorted(reasons.items())

@@ -163,3 +163,9 @@ def values_of(configuration: Configuration) -> dict[str, str | None]:
 def sensitive_dimensions(kernel: Kernel) -> list[Dimension]:
     """The dimensions that a kernel is sensitive to."""
     return [dimension for dimension in DIMENSIONS if kernel.is_sensitive_to(dimension.name)]
+
+
+def differ_only_in(dimension: str, first: Configuration, second: Configuration) -> bool:
+    """Whether two configurations agree in all other dimensions, compilers included."""
+    others = (item for item in BY_NAME.values() if item.name != dimension)
+    return all(item.of(first) == item.of(second) for item in others)

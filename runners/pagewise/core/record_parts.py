@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -39,6 +40,12 @@ class BuildReport:
     runtime_build: str | None = None
     papi: bool | None = None
     finalizers: bool | None = None
+
+    @property
+    def code_options(self) -> list[str]:
+        """The compiler's options that affect the code, sorted; paths differ by build."""
+        words = (self.compiler_options or "").split()
+        return sorted({word for word in words if re.match(r"-[Omf][^/]*$", word)})
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import duckdb
 
 from pagewise.core.errors import PagewiseError, RefusedError
 from pagewise.store.copies import relation
-from pagewise.store.rows import Rows, rows_of
+from pagewise.store.rows import analysed
 from pagewise.store.sources import Place, Source, find_places, read_source
 from pagewise.store.store import insert
 
@@ -23,7 +23,7 @@ _STEP_BYTES, _STEP_RESULTS = 100_000_000, 200
 # Processes take a second to start; one process analyses this much in that time.
 _WORTH_PROCESSES = 5_000_000
 _PROCESSES = len(os.sched_getaffinity(0))
-Analyse = Callable[[Iterable[Source]], Iterable["Rows | str"]]
+Analyse = Callable[[Iterable[Source]], Iterable[Source | str]]
 
 
 @dataclass
@@ -60,7 +60,7 @@ def collect(
             # Forked processes would inherit DuckDB's threads.
             workers = ProcessPoolExecutor(_PROCESSES, mp_context=get_context("spawn"))
             pool = stack.enter_context(workers)
-            analyse = lambda sources: pool.map(_rows, sources)  # noqa: E731
+            analyse = lambda sources: pool.map(_analysed, sources)  # noqa: E731
         collector = _Collector(connection, analyse, Collected(known=len(places) - len(changed)))
         passed = 0
         try:
@@ -77,14 +77,14 @@ def collect(
     return collector.done
 
 
-def _in_process(sources: Iterable[Source]) -> Iterator[Rows | str]:
-    return map(_rows, sources)
+def _in_process(sources: Iterable[Source]) -> Iterator[Source | str]:
+    return map(_analysed, sources)
 
 
-def _rows(source: Source) -> Rows | str:
-    """The rows of a result, or why there are none."""
+def _analysed(source: Source) -> Source | str:
+    """The result with all rows, or why it has none."""
     try:
-        return rows_of(source)
+        return analysed(source)
     except PagewiseError as fault:
         return fault.what
     # A fault of one folder must not prevent taking its neighbours.
@@ -136,13 +136,13 @@ class _Collector:
 
     def take(self, sources: Sequence[Source]) -> None:
         """Takes results in one transaction; what cannot be analysed is skipped."""
-        rows = []
+        results = []
         for source, item in zip(sources, self._analyse(sources), strict=True):
             if isinstance(item, str):
                 self.done.skipped[str(source.place.folder)] = item
             else:
-                rows.append(item)
-        self._store(rows)
+                results.append(item)
+        self._store(results)
 
     def settle(self) -> None:
         """Decides on further folders of results that are now in the store."""
@@ -187,36 +187,34 @@ class _Collector:
         self.done.records -= _forget(self._connection, [result])
         self.done.partial.pop(self._held[result], None)
 
-    def _store(self, rows: Sequence[Rows]) -> None:
+    def _store(self, results: Sequence[Source]) -> None:
         """Replaces all that the store has of results; skips those that it refuses, found by bisection."""
-        if not rows:
+        if not results:
             return
         connection = self._connection
         connection.begin()
         try:
-            _forget(connection, [item.source.result for item in rows])
-            _remember(connection, [item.source for item in rows])
-            insert(connection, "results", (item.result for item in rows))
-            insert(connection, "cells", (cell for item in rows for cell in item.cells))
-            insert(connection, "records", (record for item in rows for record in item.records))
-            samples = ({**row, "result": item.source.result} for item in rows for row in item.source.samples)
-            insert(connection, "peer_samples", samples)
+            _forget(connection, [item.result for item in results])
+            _remember(connection, results)
+            rows = [(item.result, item.rows()) for item in results]
+            for table in rows[0][1]:
+                insert(connection, table, (row | {"result": id_} for id_, t in rows for row in t[table]))
         except (duckdb.DataError, duckdb.InvalidInputException) as fault:
             connection.rollback()
-            if len(rows) == 1:
-                self.done.skipped[str(rows[0].source.place.folder)] = str(fault).splitlines()[0]
-                return
-            middle = len(rows) // 2
-            self._store(rows[:middle])
-            self._store(rows[middle:])
+            if len(results) == 1:
+                self.done.skipped[str(results[0].place.folder)] = str(fault).splitlines()[0]
+            else:
+                middle = len(results) // 2
+                self._store(results[:middle])
+                self._store(results[middle:])
             return
         except BaseException:
             connection.rollback()
             raise
         connection.commit()
-        self.done.taken += len(rows)
-        self.done.records += sum(len(item.records) for item in rows)
-        self.done.partial |= {str(item.source.place.folder): item.faults for item in rows if item.faults}
+        self.done.taken += len(results)
+        self.done.records += sum(len(item.records) for item in results)
+        self.done.partial |= {str(item.place.folder): item.faults for item in results if item.faults}
 
 
 def _forget(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> int:

@@ -38,7 +38,7 @@ def relation(connection: duckdb.DuckDBPyConnection, source: Source) -> Relation:
     if any(old.get(name) != new.get(name) for name in _FIXED):
         return "conflict"
     ours = Counter(_rows(source))
-    is_of_records = source.records is not None or not source.samples
+    is_of_records = source.file is not None or not source.samples
     table, names = ("records", _RUN_COLUMNS) if is_of_records else ("peer_samples", _SAMPLE)
     held = connection.execute(f"SELECT {', '.join(names)} FROM {table} WHERE result = ?", [source.result])
     theirs = Counter(map(_countable, held.fetchall()))
@@ -58,9 +58,9 @@ def _rows(source: Source) -> Iterator[tuple[Any, ...]]:
     """The rows of runs as the store has them, without lines that are not records."""
     for sample in source.samples:
         yield _countable(sample[name] for name in _SAMPLE)
-    if source.records is None:
+    if source.file is None:
         return
-    with source.records.open("rb") as stream:
+    with source.file.open("rb") as stream:
         for line in stream:
             try:
                 row = row_of(parse_json(line), _RUN)

@@ -121,15 +121,8 @@ def _compilers(result: Result) -> list[str]:
 
 
 def _options(result: Result) -> list[str]:
-    """The compilers' options except paths, which differ by build."""
-    return sorted(
-        {
-            f"{record.configuration.compiler} {word}"
-            for record in result.records
-            for word in (record.configuration.compiler_options or "").split()
-            if re.match(r"-[Omf][^/]*$", word)
-        }
-    )
+    builds = [record.configuration for record in result.records]
+    return sorted({f"{build.compiler} {option}" for build in builds for option in build.code_options})
 
 
 def _builds(result: Result) -> dict[str, str]:

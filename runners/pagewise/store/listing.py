@@ -39,7 +39,7 @@ def shown(folder: Path) -> dict[str, Any]:
             remedy="name a results/<utc>-<name>; `pagewise results list` lists them",
         )
     source = read_source(place)
-    records, skipped = read_records(source.records) if source.records is not None else ([], [])
+    records, skipped = read_records(source.file) if source.file is not None else ([], [])
     runs = Counter((record.series or "run", record.status) for record in records)
     faults = Counter(filter(None, map(invalid_reason, records)))
     return {
@@ -60,7 +60,7 @@ def _summary(source: Source) -> dict[str, Any]:
         **{name: source.about.get(name) for name in _ABOUT},
         "kernels": sorted({cell["kernel"] for cell in source.cells}),
         "configurations": len({tuple(cell[name] for name in _CELL) for cell in source.cells}),
-        "records": _lines(source.records) if source.records is not None else len(source.samples),
+        "records": _lines(source.file) if source.file is not None else len(source.samples),
         "faults": source.faults,
         "altered": source.altered,
     }

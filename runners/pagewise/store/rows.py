@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pagewise.analysis.analysis import Group, analyse_result
@@ -49,46 +49,23 @@ _ROW = columns(
 )
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a result by table; `faults` report what could not be read."""
-
-    source: Source
-    cells: list[dict[str, Any]]
-    records: list[dict[str, Any]]
-    faults: list[str]
-
-    @property
-    def result(self) -> dict[str, Any]:
-        """The row of `results`."""
-        place = {"result": self.source.result, "folder": str(self.source.place.folder)}
-        return {**self.source.about, **place, "faults": self.faults, "partial": bool(self.faults)}
-
-
-def rows_of(source: Source) -> Rows:
-    """Reads and analyses a result. Raises RefusedError when its records cannot be read."""
+def analysed(source: Source) -> Source:
+    """The result with its records, and verdicts on its cells. Raises RefusedError for unreadable records."""
     records, skipped = (
-        ([], []) if source.records is None else read_records(source.records, checked=_is_whole(source))
+        ([], []) if source.file is None else read_records(source.file, checked=_is_whole(source))
     )
     faults = [*source.faults, *map(str, skipped[:_MOST_FAULTS])]
     if len(skipped) > _MOST_FAULTS:
         faults.append(f"and {len(skipped) - _MOST_FAULTS} more lines")
     judged = _judged(source, records)
     cells = [
-        {
-            **cell,
-            "result": source.result,
-            **judged.get((cell["kernel"], (cell["module"], cell["run_pages"], cell["run_placement"])), {}),
-        }
+        cell | judged.get((cell["kernel"], (cell["module"], cell["run_pages"], cell["run_placement"])), {})
         for cell in source.cells
     ]
     codes = {key: row["excluded"] for key, row in judged.items()}
     excluded = nothing_excluded if source.read is None else excluding(source.read)
-    rows = [
-        {**_record(record), "result": source.result, "excluded": _code(record, excluded, codes)}
-        for record in records
-    ]
-    return Rows(source, cells, rows, faults)
+    rows = [{**_record(record), "excluded": _code(record, excluded, codes)} for record in records]
+    return replace(source, cells=cells, records=rows, faults=faults, read=None)
 
 
 def _is_whole(source: Source) -> bool:

@@ -61,12 +61,24 @@ class Source:
     place: Place
     result: str
     about: dict[str, Any]
-    records: Path | None
+    file: Path | None
     cells: list[dict[str, Any]] = field(default_factory=list)
+    records: list[dict[str, Any]] = field(default_factory=list)
     samples: list[dict[str, Any]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     altered: str | None = None
     read: Result | None = None
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """The rows by table, without the result's id."""
+        place = {"folder": str(self.place.folder), "faults": self.faults, "partial": bool(self.faults)}
+        about = [self.about | place]
+        return {
+            "results": about,
+            "cells": self.cells,
+            "records": self.records,
+            "peer_samples": self.samples,
+        }
 
 
 def find_places(folders: Iterable[Path]) -> list[Place]:
@@ -155,7 +167,7 @@ def _comparison(place: Place, read: Result, records: Path | None) -> Source:
             row_of(sample, _SAMPLE) | {name: matches[sample.match][name] for name in ("unit", "better")}
             for sample in (samples(read_records(records)[0], manifest) if records is not None else ())
         ]
-        source.records = None
+        source.file = None
         return source
     source.read = read
     source.cells = [

@@ -1,9 +1,9 @@
-"""A configuration: one package x compiler x variants, as its module tells it."""
+"""A configuration: one package x compiler x variants, as its module describes it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -15,21 +15,19 @@ STORES = ("regular", "nontemporal", "zfill")
 SIMD = ("", "scalar", "128", "256", "512", "vla")
 VALUES = {"hugepages": HUGEPAGES, "prefetch": PREFETCH, "stores": STORES}
 BASELINE = "none/hardware-regular"
-# Libraries that others are compared against: the system's own, then those written for clarity.
+# Libraries that others are compared against: the system's, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")
-# Fields of which an empty value is not told.
-_EMPTY = ("library", "runtime", "simd", "ancestors", "placement")
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What one module stands for. `digest` is the sha256 of the module file, `hash` that of the build.
+    """What one module provides. `digest` is the SHA-256 of the module file, `hash` that of the build.
 
-    `library` is what its programs call in place of the system's own: of mathematical functions libmvec or
-    sleef; empty where they call none. `runtime` serves OpenMP in place of the compiler's own. `simd` is the
-    width of vectors, empty where it is what the toolchain's flags ask for. `ancestors` are the targets whose
-    code its processor runs too: of two targets the one with more of them is the more specific. `placement` is
-    that of its runs where several are compared, else empty.
+    library: what its programs call instead of the system's library: of mathematical functions libmvec or
+    sleef; empty if they call none. runtime: what serves OpenMP instead of the compiler's library. simd: the
+    SIMD width, empty for that of the toolchain's flags. ancestors: targets whose code its processor runs too;
+    of two targets the one with more of them is more specific. placement: that of its runs if several are
+    compared, else empty.
     """
 
     module: str
@@ -54,47 +52,23 @@ class Configuration:
 
     @classmethod
     def from_environment(cls, module: str, environment: Mapping[str, str], digest: str) -> Configuration:
-        """Reads PAGEWISE_* of a loaded module. Raises KeyError naming the variable that is not set."""
-        values = {name: environment[f"PAGEWISE_{name.upper()}"] for name in cls._told()}
-        told = {
-            "library": environment.get("PAGEWISE_LIBRARY", ""),
-            "runtime": environment.get("PAGEWISE_RUNTIME", ""),
-            "simd": environment.get("PAGEWISE_SIMD", ""),
-            "ancestors": environment.get("PAGEWISE_TARGET_ANCESTORS", ""),
-        }
-        return cls(module=module, digest=digest, **values, **told)
+        """Reads PAGEWISE_* of a loaded module. Raises KeyError with the name of a missing variable."""
+        values = {"module": module, "digest": digest, "placement": ""}
+        for item in fields(cls):
+            variable = "PAGEWISE_" + ("TARGET_" if item.name == "ancestors" else "") + item.name.upper()
+            if item.name not in values and (item.default is MISSING or variable in environment):
+                values[item.name] = environment[variable]
+        return cls(**values)
 
     @classmethod
-    def of_program(
-        cls,
-        file: Path,
-        digest: str,
-        *,
-        module: str,
-        package: str,
-        compiler: str,
-        hugepages: str,
-        target: str = "",
-        openmp: str = "off",
-        papi: str = "off",
-    ) -> Configuration:
-        """The configuration of a program that has no module. `digest` is the sha256 of its file."""
-        return cls(
-            module=module,
-            package=package,
-            version="",
-            compiler=compiler,
-            hugepages=hugepages,
-            prefetch="hardware",
-            stores="regular",
-            openmp=openmp,
-            papi=papi,
-            target=target,
-            hash=digest,
-            builder="own",
-            prefix=str(file.parent),
-            digest=digest,
-        )
+    def of_program(cls, file: Path, digest: str, **values: str) -> Configuration:
+        """The configuration of a program without a module; `digest` is the SHA-256 of its file.
+
+        values: module, package, compiler and hugepages; optional: target, openmp and papi.
+        """
+        defaults = {"version": "", "prefetch": "hardware", "stores": "regular", "target": ""}
+        build = {"hash": digest, "builder": "own", "prefix": str(file.parent), "digest": digest}
+        return cls(**{**defaults, "openmp": "off", "papi": "off", **build, **values})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Configuration:
@@ -102,8 +76,9 @@ class Configuration:
         return cls(**data)
 
     def to_dict(self) -> dict[str, str]:
-        """The fields, for the manifest, without those that are empty and optional."""
-        return {name: value for name, value in asdict(self).items() if name not in _EMPTY or value}
+        """The fields, without those that are optional and empty."""
+        optional = {item.name for item in fields(self) if item.default == ""}
+        return {name: value for name, value in asdict(self).items() if value or name not in optional}
 
     @property
     def plain(self) -> str:
@@ -114,8 +89,8 @@ class Configuration:
     def label(self) -> str:
         """The variants, as in the module's name: `thp/hardware-regular`, `none/hardware-regular-sleef`.
 
-        A width of vectors and a target are named last: `none/hardware-regular-simd-512-x86_64_v4`, and the
-        placement if there are several: `thp/hardware-regular@scatter`.
+        SIMD width and target are last: `none/hardware-regular-simd-512-x86_64_v4`, and then the placement if
+        there are several: `thp/hardware-regular@scatter`.
         """
         simd = f"simd-{self.simd}" if self.simd else ""
         target = self.target if self.names_target else ""
@@ -124,20 +99,20 @@ class Configuration:
 
     @property
     def names_target(self) -> bool:
-        """Whether the module's name tells the target: so it does where an environment has several."""
+        """Whether the module's name has the target, as in an environment with several targets."""
         return self.module.endswith(f"-{self.target}")
 
     def matches(self, pattern: str) -> bool:
-        """Whether a glob fits the module's name, its name from the compiler on, or its variants."""
+        """Whether a glob matches the module's name, its part from the compiler on, or the variants."""
         return any(
             fnmatchcase(text, pattern) for text in (self.module, f"{self.compiler}/{self.label}", self.label)
         )
 
     def order(self) -> tuple[str | int, ...]:
-        """Sorts by package and compiler, and then what is the rule comes first.
+        """The sort key: package, compiler, then defaults first.
 
-        That is the system's library, no width of vectors, the most specific target, base pages, prefetch by
-        the hardware; named sizes of pages come last.
+        Defaults are the system's library, no SIMD width, the most specific target, base pages and hardware
+        prefetch; policies with a page size are last.
         """
         return (
             self.package,
@@ -153,23 +128,6 @@ class Configuration:
             _place(STORES, self.stores),
             _place(PREFETCH, self.prefetch),
             self.module,
-        )
-
-    @staticmethod
-    def _told() -> tuple[str, ...]:
-        return (
-            "package",
-            "version",
-            "compiler",
-            "hugepages",
-            "prefetch",
-            "stores",
-            "openmp",
-            "papi",
-            "target",
-            "hash",
-            "builder",
-            "prefix",
         )
 
 

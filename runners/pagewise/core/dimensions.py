@@ -1,6 +1,6 @@
-"""What configurations differ in, as data: tables, sentences and verdicts take all of these alike.
+"""The dimensions in which configurations differ, as data for tables, sentences and verdicts.
 
-A further dimension is a row here and a field of Configuration.
+A new dimension is a row here and a field of Configuration.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from pagewise.core.page_policy import PagePolicy
 
 @dataclass(frozen=True, eq=False)
 class Dimension:
-    """One of them: the field `name` of a configuration, and how reports speak of it.
+    """A dimension: the field `name` of a configuration, and the texts of reports.
 
-    `rule` goes without saying; `empty` stands in a table where there is no value. `question` is what a
-    comparison of its values answers, `yes` which outcome is a yes: `use` of another value than that of the
-    baseline, or to `keep` that. `said` are values in words, `other` those of the rest. What is there `always`
-    has a column of tables even where nothing differs in it. `same` is the sentence where all verdicts are
-    inconclusive.
+    question: what a comparison of its values answers. rule: the value that labels omit. empty: what a table
+    shows without a value. yes: which outcome means yes: to `use` another value than the baseline's, or to
+    `keep` that. texts: values in words; other: the words for the rest. always: whether tables have its column
+    even if nothing differs in it. same: the sentence if all verdicts are inconclusive.
     """
 
     name: str
@@ -31,7 +30,7 @@ class Dimension:
     rule: str = ""
     empty: str = ""
     yes: str = ""
-    said: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
     other: str = "{}"
     always: bool = False
     same: str = "{noun} makes no significant difference on this node."
@@ -42,7 +41,7 @@ class Dimension:
         return str(getattr(configuration, self.name))
 
     def brief(self, configuration: Configuration) -> str:
-        """Its value where a label needs it, else nothing."""
+        """Its value if a label needs it, else nothing."""
         value = self.of(configuration)
         if self.name == "target":
             return value if configuration.names_target else ""
@@ -58,7 +57,7 @@ class Dimension:
         """A value in a sentence."""
         if self.words is not None:
             return self.words(value)
-        return self.said.get(value, self.other.format(value))
+        return self.texts.get(value, self.other.format(value))
 
     @property
     def nothing(self) -> str:
@@ -71,7 +70,7 @@ PAGES = Dimension(
     "hugepages",
     "Pages",
     "the pages",
-    "Do huge pages pay?",
+    "Are huge pages worth it?",
     always=True,
     rule="-",
     same="Huge pages make no significant difference on this node.",
@@ -83,27 +82,27 @@ DIMENSIONS = (
     Dimension(
         "prefetch",
         "Prefetch",
-        "prefetching",
-        "Does prefetching by software pay?",
+        "prefetch",
+        "Is software prefetch worth it?",
         rule="hardware",
         yes="use",
         always=True,
-        said={
-            "hardware": "prefetching by the hardware alone",
-            "software": "prefetching by software",
-            "compiler": "prefetching by the compiler",
-            "block": "prefetching by blocks",
+        texts={
+            "hardware": "hardware prefetch only",
+            "software": "software prefetch",
+            "compiler": "compiler prefetch",
+            "block": "block prefetch",
         },
     ),
     Dimension(
         "stores",
         "Stores",
-        "the type of stores",
-        "Do other stores pay?",
+        "the store type",
+        "Are other stores worth it?",
         rule="regular",
         yes="use",
         always=True,
-        said={"nontemporal": "non-temporal stores", "zfill": "stores that zero lines"},
+        texts={"nontemporal": "non-temporal stores", "zfill": "zero-fill stores"},
         other="{} stores",
     ),
     Dimension(
@@ -112,36 +111,36 @@ DIMENSIONS = (
         "the library",
         "Which library?",
         empty="system's",
-        said={"": "the system's own library"},
+        texts={"": "the system's library"},
     ),
     Dimension(
         "runtime",
         "OpenMP",
-        "the library of OpenMP's threads",
-        "Which library for OpenMP's threads?",
+        "the OpenMP library",
+        "Which OpenMP library?",
         empty="compiler's",
-        said={"": "the compiler's own library for OpenMP"},
+        texts={"": "the compiler's OpenMP library"},
     ),
     Dimension(
         "simd",
-        "Vectors",
-        "the width of vectors",
-        "Which width of vectors?",
+        "SIMD",
+        "the SIMD width",
+        "Which SIMD width?",
         empty="flags'",
-        said={
-            "": "the width that the flags ask for",
+        texts={
+            "": "the SIMD width of the flags",
             "scalar": "scalar code",
-            "vla": "vectors of any length",
+            "vla": "vector-length-agnostic code",
         },
-        other="vectors of {} bits",
+        other="{}-bit SIMD",
     ),
     Dimension(
         "target",
         "Target",
         "the target",
-        "Does a tuned build pay?",
+        "Is a tuned build worth it?",
         yes="keep",
-        said={"native": "the build for this processor"},
+        texts={"native": "the build for this processor"},
         other="the build for {}",
     ),
     Dimension(
@@ -152,12 +151,12 @@ DIMENSIONS = (
         other="the placement {}",
     ),
 )
-BY_NAME = {one.name: one for one in (*DIMENSIONS, COMPILER)}
+BY_NAME = {dimension.name: dimension for dimension in (*DIMENSIONS, COMPILER)}
 
 
 def values_of(configuration: Configuration) -> dict[str, str | None]:
-    """A row of data on a configuration: each dimension by its name, None where there is no value."""
-    return {one.name: one.of(configuration) or None for one in (COMPILER, *DIMENSIONS)}
+    """The values of a configuration by dimension, None without a value."""
+    return {dimension.name: dimension.of(configuration) or None for dimension in (COMPILER, *DIMENSIONS)}
 
 
 def sensitive_dimensions(kernel: Kernel) -> list[Dimension]:

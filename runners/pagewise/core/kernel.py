@@ -13,39 +13,35 @@ from pagewise.core.errors import FormatError
 from pagewise.core.page_policy import policy_kind
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.schemas import faults_of_file
+from pagewise.core.structure import structured
 
 SCHEMA = "pagewise.kernel/1"
-# What decides on a compiler's code besides the compiler.
-_OF_CODE = ("simd", "target")
+# Dimensions that decide, with the compiler, which code it generates.
+_CODE_DIMENSIONS = ("simd", "target")
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A measured quantity: the record's field under `metrics`, and how to name and read it."""
+    """A measured quantity: the record's field under `metrics`, its label and unit, and which is `better`."""
 
     field: str
     label: str
     unit: str
-    convention: str | None
     better: str
+    convention: str | None = None
 
     @property
     def title(self) -> str:
         """Label with unit and convention: `Bandwidth [GB/s, stream]`."""
-        return (
-            f"{self.label} [{self.unit}, {self.convention}]"
-            if self.convention
-            else f"{self.label} [{self.unit}]"
-        )
+        return f"{self.label} [{', '.join(filter(None, (self.unit, self.convention)))}]"
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A curve: the arguments which measure it, and the record's fields on its axes.
+    """A curve: the arguments that measure it, and the record's fields on its axes.
 
-    `name` tells it from the other sweeps of its kernel: what is swept, `prefetch-distance`, unless it has one
-    of its own. `x` is `working_set_bytes`, or `options.<name>`; `label` is what stands at its axis. `when`
-    names the variants that have this curve, all of them where it is empty.
+    name: unique in its kernel; by default the swept quantity, `prefetch-distance`. x: `working_set_bytes` or
+    `options.<name>`. label: that of its axis. when: the values of variants that have this curve; empty: all.
     """
 
     name: str
@@ -57,13 +53,13 @@ class Sweep:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], metrics: Iterable[Metric]) -> Sweep:
-        """Reads one of a kernel.yaml's `sweeps`. Raises LookupError for a y that is none of the metrics."""
+        """Reads one of a kernel.yaml's `sweeps`. Raises LookupError if y is not one of the metrics."""
         y = {metric.field: metric for metric in metrics}[data["y"]]
         label = data.get("label", swept_name(data["x"], " "))
         return cls(sweep_name(data), tuple(data["arguments"]), data["x"], y, label, _when(data))
 
     def suits(self, configuration: Configuration) -> bool:
-        """Whether this configuration has such a curve."""
+        """Whether this configuration has this curve."""
         return all(
             policy_kind(getattr(configuration, variant)) in values for variant, values in self.when.items()
         )
@@ -83,9 +79,8 @@ class Sweep:
 class Kernel:
     """A kernel: what it is, what it is sensitive to, how it is measured.
 
-    A kernel that is sensitive to the compiler is sensitive to all that decides its code: `simd` and `target`.
-
-    `default`: it is compared when no kernel is named. `data` is the file's content.
+    sensitive_to: with the compiler also `simd` and `target`, which decide its code. default: whether it is
+    compared when no kernel is named. data: the file's content.
     """
 
     name: str
@@ -103,13 +98,14 @@ class Kernel:
     @classmethod
     def from_dict(cls, data: dict[str, Any], where: object) -> Kernel:
         """Checks and reads the content of a kernel.yaml. Raises FormatError that lists every fault."""
-        found = faults_of_file("kernel", data)
-        if not found:
-            metrics = tuple(_metric(entry) for entry in data["metrics"])
-            found = list(_faults_of_sweeps(data.get("sweeps", ()), metrics))
-        if found:
+        metrics: tuple[Metric, ...] = ()
+        faults = faults_of_file("kernel", data)
+        if not faults:
+            metrics = tuple(structured(Metric, entry) for entry in data["metrics"])
+            faults = list(_faults_of_sweeps(data.get("sweeps", ()), metrics))
+        if faults:
             raise FormatError(
-                f"this kernel.yaml does not follow {SCHEMA}:\n    " + "\n    ".join(found),
+                f"this kernel.yaml does not follow {SCHEMA}:\n    " + "\n    ".join(faults),
                 where=where,
                 remedy="correct these fields and install the kernel again",
             )
@@ -119,39 +115,42 @@ class Kernel:
             title=data["title"],
             summary=data["summary"],
             executable=data["executable"],
-            sensitive_to=(*data["sensitive_to"], *(_OF_CODE if "compiler" in data["sensitive_to"] else ())),
+            sensitive_to=(
+                *data["sensitive_to"],
+                *(_CODE_DIMENSIONS if "compiler" in data["sensitive_to"] else ()),
+            ),
             metrics=metrics,
             arguments=tuple(data["compare"]["arguments"]),
             default=data["compare"].get("default", False),
-            sweeps=tuple(Sweep.from_dict(told, metrics) for told in data.get("sweeps", ())),
+            sweeps=tuple(Sweep.from_dict(sweep, metrics) for sweep in data.get("sweeps", ())),
             data=data,
         )
 
     @classmethod
     def from_file(cls, file: Path) -> Kernel:
-        """Reads a kernel.yaml. Raises FormatError naming the file, and the line where YAML gives one."""
+        """Reads a kernel.yaml. Raises FormatError with the file, and the line if YAML reports one."""
         try:
             data = parse_yaml(read_file(file))
         except (OSError, ValueError) as fault:
             raise FormatError(
                 f"this kernel.yaml cannot be read: {fault}",
                 where=file,
-                remedy="correct it where it came from, and build the environment again",
+                remedy="correct its source, and build the environment again",
             ) from fault
         if not isinstance(data, dict):
             raise FormatError(
-                "this kernel.yaml holds no mapping", where=file, remedy="write `name: ...` and so on"
+                "this kernel.yaml is not a mapping", where=file, remedy="write `name: ...` and so on"
             )
         return cls.from_dict(data, file)
 
     @property
     def headline(self) -> Metric:
-        """The metric that a table shows: the first one."""
+        """The metric in tables: the first one."""
         return self.metrics[0]
 
     @property
     def is_program(self) -> bool:
-        """Whether it is the user's own program, unchanged: nothing but its pages is varied."""
+        """Whether it is the user's own program, of which only the pages vary."""
         return bool(self.data.get("program", False))
 
     def is_sensitive_to(self, dimension: str) -> bool:
@@ -164,41 +163,37 @@ class Kernel:
         return f"{self.group}/{self.name}"
 
     def matches(self, pattern: str) -> bool:
-        """Whether a glob fits the name or, where it has a slash, `group/name`."""
+        """Whether a glob matches the name or, if it has a slash, `group/name`."""
         return fnmatchcase(self.path if "/" in pattern else self.name, pattern)
 
 
 def swept_name(x: str, between: str = "-") -> str:
-    """What is swept, from the record's field: `prefetch-distance` for `options.prefetch_distance`."""
+    """The swept quantity, from the record's field: `prefetch-distance` for `options.prefetch_distance`."""
     return x.removeprefix("options.").removesuffix("_bytes").replace("_", between)
 
 
 def sweep_name(sweep: Mapping[str, Any]) -> str:
-    """What tells a sweep in a kernel.yaml from the others of its kernel."""
+    """The name of a sweep in a kernel.yaml, unique in its kernel."""
     name: str = sweep.get("name", swept_name(sweep["x"]))
     return name
 
 
 def _when(sweep: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """The values of variants that a sweep names."""
-    told = sweep.get("when", {})
-    return {name: (one,) if isinstance(one, str) else tuple(one) for name, one in told.items()}
+    when = sweep.get("when", {})
+    return {name: (value,) if isinstance(value, str) else tuple(value) for name, value in when.items()}
 
 
 def _faults_of_sweeps(sweeps: Sequence[Mapping[str, Any]], metrics: Sequence[Metric]) -> Iterator[str]:
-    """What the schema cannot say of the sweeps."""
-    fields, swept = [metric.field for metric in metrics], [sweep_name(told) for told in sweeps]
-    for place, told in enumerate(sweeps):
-        if told["y"] not in fields:
-            yield f"sweeps.{place}.y: {told['y']!r} is none of the metrics: {', '.join(fields)}"
-        if swept[place] in swept[:place]:
-            yield f"sweeps.{place}: another sweep is {swept[place]!r} already; give it a name of its own"
-        for variant, values in _when(told).items():
+    """The faults of sweeps that no schema finds."""
+    known, names = [metric.field for metric in metrics], [sweep_name(sweep) for sweep in sweeps]
+    for place, sweep in enumerate(sweeps):
+        if sweep["y"] not in known:
+            yield f"sweeps.{place}.y: {sweep['y']!r} is not one of the metrics: {', '.join(known)}"
+        if names[place] in names[:place]:
+            yield f"sweeps.{place}: another sweep has the name {names[place]!r}; set `name`"
+        for variant, values in _when(sweep).items():
             for value in values:
                 if value not in VALUES[variant]:
-                    known = ", ".join(VALUES[variant])
-                    yield f"sweeps.{place}.when.{variant}: {value!r} is none of {known}"
-
-
-def _metric(entry: Mapping[str, Any]) -> Metric:
-    return Metric(entry["field"], entry["label"], entry["unit"], entry.get("convention"), entry["better"])
+                    known_values = ", ".join(VALUES[variant])
+                    yield f"sweeps.{place}.when.{variant}: {value!r} is not one of {known_values}"

@@ -10,6 +10,12 @@ set(CMAKE_Fortran_PREPROCESS OFF)
 # Only GCC and LLVM search folders that are given as system folders for Fortran modules.
 set(CMAKE_NO_SYSTEM_FROM_IMPORTED ON)
 include(GNUInstallDirs)
+# A compiler that sees driver and timed code together may compute the result of equal passes once.
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION OR "${CMAKE_C_FLAGS} ${CMAKE_Fortran_FLAGS}" MATCHES "(^| )-(flto|ipo|Klto|Mipa)")
+    message(FATAL_ERROR "Interprocedural optimisation (-flto, CMAKE_INTERPROCEDURAL_OPTIMIZATION) may remove timed passes: "
+                        "build without it"
+    )
+endif()
 # When cross-compiling, QEMU runs what is built; tests of the installed programs read this command here.
 if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|ppc64le|riscv64)$")
     if(NOT CMAKE_CROSSCOMPILING_EMULATOR)

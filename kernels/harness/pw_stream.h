@@ -352,6 +352,7 @@ static void pw_fp64_fortran(struct pw_stream_call *call)
     for (int64_t pass = 0; pass < call->passes; pass++) {
         PW_LOOP(s);
         s = PW_NEXT(s);
+        PW_PASS_ENDS();
     }
 }
 #endif

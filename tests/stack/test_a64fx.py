@@ -73,11 +73,19 @@ def test_a_module_names_target_and_stores(emulated: Path) -> None:
     assert 'whatis("Stores: zfill")' in text
 
 
-def test_zfill_is_refused_on_other_targets(small: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "instead", "reason"),
+    [
+        ("target=a64fx", "target=x86_64_v3", "DC ZVA"),
+        ("prefetch=hardware stores=zfill", "prefetch=hardware stores=zfill +ipo", "timed passes"),
+    ],
+)
+def test_spack_refuses_what_cannot_be_measured(small: Path, name: str, instead: str, reason: str) -> None:
     folder = small / "envs" / "refused"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     text = (small / "envs" / "a64fx-agnostic" / "spack.yaml").read_text()
-    (folder / "spack.yaml").write_text(text.replace("target=a64fx", "target=x86_64_v3"))
-    done = spack(small, "-D", folder, "concretize")
+    assert name in text
+    (folder / "spack.yaml").write_text(text.replace(name, instead))
+    done = spack(small, "-D", folder, "concretize", "--force")
     assert done.returncode != 0
-    assert "DC ZVA" in done.stdout
+    assert reason in done.stdout

@@ -122,6 +122,8 @@ class KernelsPackage(CMakePackage):
         msg="page policies and page verification need Linux (madvise, hugetlbfs, /proc/self/smaps)",
     )
 
+    conflicts("+ipo", msg="interprocedural optimisation (+ipo) may remove timed passes; build without it")
+
     # Pass the toolchain's flags to CMake, because they are part of the records.
     flag_handler = build_system_flags
 

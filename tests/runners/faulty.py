@@ -210,7 +210,7 @@ def written(records: list[Record]) -> bytes:
     """The bytes that a faulty run writes instead of these records."""
     with STATE.open("ab") as stream:
         stream.write(b"1")
-        number = stream.tell()
+    number = STATE.stat().st_size
     changed_record = FAULTS[os.environ["PW_FAKE_FAULT"]](records[0], number)
     if changed_record is None or isinstance(changed_record, bytes):
         return changed_record or b""

@@ -14,7 +14,7 @@ from pagewise.core.plan import Subject
 from pagewise.core.result import create_folder
 from pagewise.stack.catalog import Catalog, read_catalog
 from pagewise.stack.lmod import find_init, load_each
-from pagewise.workloads.kernels.arrange import KernelOptions, choose
+from pagewise.workloads.kernels.choose import KernelOptions, choose
 from pagewise.workloads.kernels.workload import intended
 from stage import CHASE, GATHER, TRIAD, Stage
 

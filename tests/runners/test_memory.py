@@ -13,7 +13,7 @@ from pagewise.core.errors import RefusedError
 from pagewise.machine import memory, numa
 from pagewise.machine.memory import available, available_on, fitted
 from pagewise.machine.placement import Placement
-from pagewise.workloads.kernels.arrange import fit, room_for
+from pagewise.workloads.kernels.choose import fit, room_for
 from pagewise.workloads.kernels.workload import prepare
 from stage import CHASE, TRIAD, Stage
 from test_choice import options

@@ -141,7 +141,7 @@ def take_where(chosen: dict[str, Any]) -> Any:
 
 def kernel_options(chosen: dict[str, Any], **fixed: Any) -> Any:
     """The options of kernels; without a number of threads or cores, one thread runs."""
-    from pagewise.workloads.kernels.arrange import KernelOptions
+    from pagewise.workloads.kernels.choose import KernelOptions
 
     chosen["pages"] = chosen.pop("policies")
     if chosen["threads"] is None and not chosen["where"].counts:

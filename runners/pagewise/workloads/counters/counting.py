@@ -21,8 +21,8 @@ from pagewise.stack.events import EventFile, Group, merged
 from pagewise.workloads.counters.machine import Choice, choose, kernel_events, read_cpu
 from pagewise.workloads.counters.permission import hardware_counters
 from pagewise.workloads.counters.published import read_published
-from pagewise.workloads.kernels.arrange import KernelOptions, arrange
-from pagewise.workloads.kernels.workload import Kernels
+from pagewise.workloads.kernels.choose import KernelOptions
+from pagewise.workloads.kernels.workload import arrange
 
 # Maximum of a program (kernels/region/counters.h).
 MOST_EVENTS = 32
@@ -81,8 +81,8 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     """
     if not options.configurations:
         options = replace(options, configurations=(f"*/{options.baseline.rpartition('/')[2]}",))
-    arrangement = arrange(options, console)
-    entries, subjects = arrangement.entries.values(), arrangement.subjects
+    kernels = arrange(options, console)
+    entries, subjects = kernels.entries.values(), kernels.subjects
     files = installed(entries)
     papi = all(entry.configuration.papi == "on" for entry in entries)
     hardware = hardware_counters(read_host())
@@ -92,9 +92,8 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     settings = {group.name: _settings(group, selection.multiplex) for group in groups}
     console.print(_intended(subjects, options, choice, groups), highlight=False, soft_wrap=True)
     counters = session_part(choice, list(settings), selection) | _published(files, subjects)
-    planner = CountingPlanner(subjects, options.seed, settings)
-    manifest = arrangement.manifest(options, "counters", counters=counters)
-    return Session.of(options, Kernels(options, arrangement, planner), manifest, console, began)
+    kernels = replace(kernels, planner=CountingPlanner(subjects, options.seed, settings))
+    return Session.of(options, kernels, kernels.manifest("counters", counters=counters), console, began)
 
 
 def session_part(choice: Choice, groups: Sequence[str], selection: Selection) -> dict[str, Any]:

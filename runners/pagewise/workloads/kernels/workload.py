@@ -4,48 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from pagewise.core.page_policy import policy_kind, policy_size
-from pagewise.core.plan import Subject, order_of_round, order_of_sweeps
+from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, placed
+from pagewise.core.result import Kind
 from pagewise.core.units import count_text
-from pagewise.machine.placement import Placement
-from pagewise.machine.settings import hugepages
-from pagewise.session.launch import Stopwatch, by_name
+from pagewise.machine import memory
+from pagewise.machine.host import read_host
+from pagewise.machine.placement import Placement, placements
+from pagewise.machine.settings import hugepages, prefetchers
+from pagewise.session.launch import Stopwatch, by_name, find_hyperfine, print_placements
+from pagewise.session.manifest import new_manifest
 from pagewise.session.planner import ComparisonPlanner
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import changed_settings
 from pagewise.session.workload import Planner, Trials
+from pagewise.stack import lmod
 from pagewise.stack.binary import files_of
-from pagewise.stack.catalog import Catalog
-from pagewise.workloads.kernels.arrange import Arrangement, KernelOptions, arrange
+from pagewise.stack.catalog import Catalog, Entry, read_catalog
+from pagewise.stack.paths import module_tree
+from pagewise.stack.provenance import software
+from pagewise.stack.setup import SetupFacts, setup_facts
+from pagewise.workloads.kernels.choose import KernelOptions, check_programs, choose, fit, room_for
 from pagewise.workloads.kernels.launch import KernelLauncher
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels of an arrangement, in the order of a planner."""
+    """Kernels as a workload: what is measured and where, in the order of a planner, and with which tools."""
 
     options: KernelOptions
-    arrangement: Arrangement
+    facts: SetupFacts | None
+    hyperfine: str
+    init: Path
+    catalog: Catalog
+    placements: list[Placement]
+    control: prefetchers.Control | None
+    subjects: list[Subject]
+    scaled: list[memory.Scaled]
     planner: Planner
 
     @property
-    def subjects(self) -> list[Subject]:
-        """The kernels with their configurations."""
-        return self.arrangement.subjects
-
-    @property
-    def placements(self) -> list[Placement]:
-        """The placements that are compared."""
-        return self.arrangement.placements
+    def entries(self) -> dict[str, Entry]:
+        """By module, the configurations that are measured or equal to a measured one."""
+        cells = [cell for subject in self.subjects for cell in subject.cells]
+        measured = {configuration.module for cell in cells for configuration in cell.stands_for}
+        by_module = {entry.configuration.module: entry for entry in self.catalog.entries}
+        return {module: entry for module, entry in by_module.items() if module in measured}
 
     def watched_files(self) -> dict[str, tuple[Path, ...]]:
         """By module, the module file, and the programs with their libraries."""
-        tree, entries = self.arrangement.catalog.tree, self.arrangement.entries
+        tree, entries = self.catalog.tree, self.entries
         files: dict[str, list[Path]] = {}
         for subject in self.subjects:
             for module in {cell.measured.module for cell in subject.cells}:
@@ -56,12 +71,11 @@ class Kernels:
 
     def launcher(self, scratch: Path) -> KernelLauncher:
         """Launches kernels through hyperfine."""
-        control = self.arrangement.control
         return KernelLauncher(
-            self.arrangement.entries,
-            Stopwatch(self.arrangement.hyperfine, self.options.limit, scratch, self.options.end_leftovers),
+            self.entries,
+            Stopwatch(self.hyperfine, self.options.limit, scratch, self.options.end_leftovers),
             by_name(self.placements),
-            control.program if control else (),
+            self.control.program if self.control else (),
         )
 
     @contextmanager
@@ -73,7 +87,7 @@ class Kernels:
             self.placements,
             thp_policies=policies if self.options.set_thp_sizes else None,
             pool_pages=self._pool_pages() if self.options.reserve else None,
-            control=self.arrangement.control,
+            control=self.control,
         ):
             yield
 
@@ -89,18 +103,59 @@ class Kernels:
                     of_size += [sweep.arguments for sweep in subject.kernel.sweeps]
         return {size: hugepages.pages_needed(of_size, size) for size, of_size in arguments.items()}
 
+    def manifest(self, kind: Kind, **further: Any) -> dict[str, Any]:
+        """The manifest of a new session of this kind, with further entries."""
+        return new_manifest(
+            self.options,
+            kind,
+            entries=self.entries.values(),
+            subjects=self.subjects,
+            placements=self.placements,
+            tree=self.catalog.tree,
+            environment=self.options.environment if self.options.modules is None else None,
+            host=read_host(),
+            facts=self.facts,
+            software=software(self.hyperfine, self.init),
+            broken=self.catalog.broken,
+            sweep=self.options.sweep,
+            scaled=[asdict(change) for change in self.scaled],
+            **further,
+        )
+
 
 def prepare(options: KernelOptions, console: Console, began: float) -> Session:
     """Prepares a comparison; nothing is measured or written yet.
 
     Raises SetupError, SelectionError or FormatError.
     """
-    arrangement = arrange(options, console)
-    subjects = arrangement.subjects
-    console.print(intended(arrangement.catalog, subjects, options), highlight=False, soft_wrap=True)
+    kernels = arrange(options, console)
+    console.print(intended(kernels.catalog, kernels.subjects, options), highlight=False, soft_wrap=True)
+    return Session.of(options, kernels, kernels.manifest("kernels"), console, began)
+
+
+def arrange(options: KernelOptions, console: Console) -> Kernels:
+    """Finds modules, kernels and tools for a comparison. Raises SetupError, SelectionError or FormatError."""
+
+    def note(what: str, text: str) -> None:
+        console.print(Text.assemble((what, "yellow"), f" {text}"), soft_wrap=True)
+
+    facts = setup_facts()
+    hyperfine = find_hyperfine()
+    init = lmod.find_init(facts)
+    catalog = read_catalog(module_tree(options.environment, options.modules), init)
+    for broken in catalog.broken:
+        note("excluded:", f"{broken.module}: {broken.reason}")
+    places = placements(options.threads, options.where)
+    print_placements(console, places)
+    cpus = tuple(sorted({cpu for place in places for cpu in place.cpus}))
+    control = prefetchers.find_control(options.prefetchers, cpus) if options.prefetchers else None
+    chosen = placed(choose(catalog, options), [place.name for place in places])
+    subjects, scaled = fit(chosen, options, room_for(places))
+    for kernel in scaled:
+        note("smaller:", kernel.text)
+    check_programs(catalog, subjects)
     planner = ComparisonPlanner(subjects, options.seed, options.aa, options.sweep)
-    manifest = arrangement.manifest(options, "kernels")
-    return Session.of(options, Kernels(options, arrangement, planner), manifest, console, began)
+    return Kernels(options, facts, hyperfine, init, catalog, places, control, subjects, scaled, planner)
 
 
 def intended(catalog: Catalog, subjects: Sequence[Subject], options: KernelOptions) -> str:

@@ -1,34 +1,20 @@
-"""Arranges runs of kernels: tools, modules, chosen configurations that fit into memory, placements."""
+"""Which kernels and configurations run: by names, globs and the baseline, in sizes that fit into memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any
-
-from rich.console import Console
-from rich.text import Text
+from dataclasses import dataclass, replace
 
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.kernel import Kernel
 from pagewise.core.page_policy import policy_kind, policy_size
-from pagewise.core.plan import Subject, baselines, fitting, placed
+from pagewise.core.plan import Subject, baselines, fitting
 from pagewise.core.plan import subject as planned
-from pagewise.core.result import Kind
 from pagewise.machine import memory
-from pagewise.machine.host import read_host
-from pagewise.machine.placement import Placement, placements
-from pagewise.machine.settings import prefetchers
-from pagewise.session.launch import find_hyperfine, print_placements
-from pagewise.session.manifest import new_manifest
+from pagewise.machine.placement import Placement
 from pagewise.session.options import SessionOptions
-from pagewise.stack import lmod
-from pagewise.stack.catalog import Catalog, Entry, read_catalog
-from pagewise.stack.paths import module_tree
-from pagewise.stack.provenance import software
-from pagewise.stack.setup import SetupFacts, setup_facts
+from pagewise.stack.catalog import Catalog, Entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,70 +27,6 @@ class KernelOptions(SessionOptions):
     sweep: bool
     pages: tuple[str, ...] = ()
     prefetchers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Arrangement:
-    """The tools and modules of runs, what is measured and where."""
-
-    facts: SetupFacts | None
-    hyperfine: str
-    init: Path
-    catalog: Catalog
-    placements: list[Placement]
-    control: prefetchers.Control | None
-    subjects: list[Subject]
-    scaled: list[memory.Scaled]
-
-    @property
-    def entries(self) -> dict[str, Entry]:
-        """By module, the configurations that are measured or equal to a measured one."""
-        cells = [cell for subject in self.subjects for cell in subject.cells]
-        measured = {configuration.module for cell in cells for configuration in cell.stands_for}
-        by_module = {entry.configuration.module: entry for entry in self.catalog.entries}
-        return {module: entry for module, entry in by_module.items() if module in measured}
-
-    def manifest(self, options: KernelOptions, kind: Kind, **more: Any) -> dict[str, Any]:
-        """The manifest of a new session, with further entries."""
-        return new_manifest(
-            options,
-            kind,
-            entries=self.entries.values(),
-            subjects=self.subjects,
-            placements=self.placements,
-            tree=self.catalog.tree,
-            environment=options.environment if options.modules is None else None,
-            host=read_host(),
-            facts=self.facts,
-            software=software(self.hyperfine, self.init),
-            broken=self.catalog.broken,
-            sweep=options.sweep,
-            scaled=[asdict(change) for change in self.scaled],
-            **more,
-        )
-
-
-def arrange(options: KernelOptions, console: Console) -> Arrangement:
-    """Finds modules, kernels and tools; nothing is measured or written yet.
-
-    Raises SetupError, SelectionError or FormatError.
-    """
-    facts = setup_facts()
-    hyperfine = find_hyperfine()
-    init = lmod.find_init(facts)
-    catalog = read_catalog(module_tree(options.environment, options.modules), init)
-    for broken in catalog.broken:
-        _print_note(console, "excluded:", f"{broken.module}: {broken.reason}")
-    places = placements(options.threads, options.where)
-    print_placements(console, places)
-    cpus = tuple(sorted({cpu for place in places for cpu in place.cpus}))
-    control = prefetchers.find_control(options.prefetchers, cpus) if options.prefetchers else None
-    chosen = placed(choose(catalog, options), [place.name for place in places])
-    subjects, scaled = fit(chosen, options, room_for(places))
-    for kernel in scaled:
-        _print_note(console, "smaller:", kernel.text)
-    _check_programs(catalog, subjects)
-    return Arrangement(facts, hyperfine, init, catalog, places, control, subjects, scaled)
 
 
 def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
@@ -208,11 +130,8 @@ def fit(
     return fitted, scaled
 
 
-def _print_note(console: Console, what: str, text: str) -> None:
-    console.print(Text.assemble((what, "yellow"), f" {text}"), soft_wrap=True)
-
-
-def _check_programs(catalog: Catalog, subjects: Sequence[Subject]) -> None:
+def check_programs(catalog: Catalog, subjects: Sequence[Subject]) -> None:
+    """Raises SetupError if the program of a chosen kernel is missing."""
     entries = {entry.configuration.module: entry for entry in catalog.entries}
     for subject in subjects:
         for cell in subject.cells:

@@ -102,7 +102,7 @@ def test_a_comparison_with_a_peer_from_finding_to_files(alone: Stage):
     ("mode", "reason"),
     [
         ("garbage", "no line `MByte/s:`"),
-        ("fail", "ended with exit code 3, and said: Error: cannot pin thread"),
+        ("fail", "ended with exit code 3, and printed: Error: cannot pin thread"),
         ("hang", "ended after 0.5 s"),
     ],
 )
@@ -166,7 +166,7 @@ def test_peers_and_kernels_that_are_not_here_are_reported_and_no_fault(alone: St
     once = ("peers", "--output", str(alone.results), "--rounds", "1", "--kernels")
     done = alone.run(*once, f"{ONE},transpose")
     assert done.returncode == 0, done.stderr
-    assert "likwid-bench is not here" in done.stdout and "hpcc is not here" in done.stdout
+    assert "likwid-bench is not installed" in done.stdout and "hpcc is not installed" in done.stdout
     install(alone)
     done = alone.run(*once, "stream_copy/memory/*")
     assert done.returncode == 0 and "stream_copy: it is not installed" in done.stdout
@@ -188,7 +188,7 @@ def test_a_broken_kernel_is_not_compared(alone: Stage):
 @pytest.mark.parametrize(
     ("arguments", "code", "reported"),
     [
-        (("--peers", "hpcc"), 3, "the peer hpcc is not here: no program hpcc"),
+        (("--peers", "hpcc"), 3, "the peer hpcc is not installed: no program hpcc"),
         (("--peers", "streem"), 2, "no peer is called streem"),
         (("--kernels", "nothing", "--peers", "likwid-bench"), 2, "no comparison fits"),
     ],
@@ -317,5 +317,5 @@ def test_a_kernel_stands_against_direct_calls_of_the_library_that_it_uses(alone:
 
 def test_a_library_that_is_not_here_is_reported_and_no_fault(alone: Stage):
     done = alone.run("peers", "--output", str(alone.results), "--kernels", "fft", "--rounds", "1")
-    assert done.returncode == 0 and "fftw is not here" in done.stdout
+    assert done.returncode == 0 and "fftw is not installed" in done.stdout
     assert "missing: fftw           no C compiler" in done.stderr

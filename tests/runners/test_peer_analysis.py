@@ -27,9 +27,6 @@ TRIAD = Match(
     "memory",
     (),
     1000,
-    1,
-    "GB/s, stream",
-    "higher",
     Ours("triad", plan.STREAM, ("*",)),
     Theirs("likwid-bench", ("triad",)),
     (Target("all", 0.97), Target("compiler", 0.9)),
@@ -194,7 +191,7 @@ def test_a_side_without_figures_is_reported_with_the_reason():
         sample(TRIAD, THEIRS, 0, None, "trial", reason="no rate"),
     ]
     for row in rows(TRIAD, samples, None, 1):
-        assert row.missing == "theirs has no figure" and row.notes == ("left out: theirs: no rate",)
+        assert row.missing == "theirs has no figure" and row.notes == ("excluded: theirs: no rate",)
     (absent, _) = rows(TRIAD, [], "likwid-bench is not here", 1)
     assert absent.missing == "likwid-bench is not here"
 

@@ -1,4 +1,4 @@
-"""From samples to rows: the best candidates of both sides, their speed-up and whether it meets the target."""
+"""From samples to rows: the best candidates of both sides, their speed-up, and the target it has to meet."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pagewise.workloads.peers.plan import Match, Target
 
 Side = Literal["ours", "theirs"]
 
-# Carried on from the trial round, of each side (of ours: of each compiler): so many, none this far behind the
-# best.
+# After the trial runs, so many candidates of each side (of ours: of each compiler) continue, and none that is
+# this far behind the best.
 CARRIED, FAR_BEHIND = 4, 1.25
 
 
@@ -70,8 +70,8 @@ class Best:
 class Row:
     """A line of the table: ours over theirs (`speedup`, above 1: ours is better) against a target.
 
-    scope: `all`, or the compiler whose best it is. `missing` says why there is no speedup. `note` tells of
-    modes and of candidates that were left out.
+    scope: `all`, or the compiler whose best it is. missing: why there is no speedup. notes: modes of the
+    machine, and excluded candidates.
     """
 
     match: Match
@@ -110,7 +110,7 @@ def samples(records: Iterable[Record], manifest: Mapping[str, Any]) -> list[Samp
 
 
 def carried_on(samples: Sequence[Sample], match: Match) -> set[Candidate]:
-    """The candidates that the trial round showed to be the best of their side, or not far behind."""
+    """The candidates that were the best of their side in the trial runs, or not far behind."""
     groups: dict[tuple[str, str | None], list[Sample]] = {}
     for sample in samples:
         if sample.value is not None:
@@ -139,7 +139,7 @@ def best(samples: Sequence[Sample], match: Match) -> Best | None:
     ranked = [Best(candidate, median(values.values()), values) for candidate, values in found.items()]
     if not ranked:
         return None
-    return (max if match.better == "higher" else min)(ranked, key=lambda one: one.median)
+    return (max if match.better == "higher" else min)(ranked, key=lambda best: best.median)
 
 
 def rows(match: Match, samples: Sequence[Sample], missing: str | None, seed: int) -> list[Row]:
@@ -181,7 +181,7 @@ def _compared(row: Row, missing: str | None, seed: int) -> Row:
     if border is not None:
         notes = (
             *notes,
-            f"two modes of the machine, parted at {border:.3g}: compared are the {len(shared)} of "
+            f"two modes of the machine, separated at {border:.3g}: compared are the {len(shared)} of "
             f"{len(ours.values.keys() & theirs.values.keys())} rounds that had both sides in the same one",
         )
     pairs = tuple(_speedup(ours.values[number], theirs.values[number], match) for number in shared)
@@ -214,7 +214,7 @@ def _left_out(samples: Sequence[Sample]) -> tuple[str, ...]:
             labels = reasons.setdefault(sample.reason, [])
             if sample.candidate.label not in labels:
                 labels.append(sample.candidate.label)
-    return tuple(f"left out: {', '.join(labels)}: {reason}" for reason, labels in reasons.items())
+    return tuple(f"excluded: {', '.join(labels)}: {reason}" for reason, labels in reasons.items())
 
 
 def _speedup(ours: float, theirs: float, match: Match) -> float:

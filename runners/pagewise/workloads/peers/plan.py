@@ -18,14 +18,23 @@ KIB, MIB, GIB = 1024, 1024**2, 1024**3
 STREAM, HARDWARE = "bandwidth_stream_gb_per_s", "bandwidth_hardware_gb_per_s"
 CACHES = ("L1", "L2", "L3")
 ROUNDS, QUICK_ROUNDS, QUICK_LEVELS = 9, 3, ("L1", "memory")
-_HIGHER: tuple[str, Literal["higher"]] = ("GB/s, stream", "higher")
+_PAGES = ("none", "thp")
+_TRIAD = "schoenauer_triad"
+# Tests of likwid-bench by traffic; those in single precision are not compared.
+_LOOPS = {
+    _TRIAD: ("triad", "triad_*"),
+    "stream_copy": ("copy", "copy_*"),
+    "stream_sum": ("load", "load_*", "sum", "sum_*"),
+    "stream_update": ("update", "update_*"),
+}
+_SINGLE = ("*_sp", "*_sp_*")
 
 # The last but two is an instruction, directly too.
 _FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "pow", "sqrt", "cbrt", "erf")
 _LIBRARIES = ("libmvec", "sleef")
 # What a compiler makes no vector calls of, whatever library is linked.
 _ONE_BY_ONE = {"llvm": ("cbrt", "erf")}
-# Libraries of linear algebra and transforms where none is built: they are then told as missing.
+# Libraries of linear algebra and transforms where none is built: they are then listed as missing.
 PROVIDERS: Mapping[str, Sequence[str]] = {"blas": ("openblas",), "fftw": ("fftw",)}
 # What the own matrix multiplication is held against, and where. The reference BLAS would take a minute.
 _BEST_BLAS, _ROWS_OF_OWN = "openblas", (1000, 1536)
@@ -62,9 +71,9 @@ class Ours:
 
 @dataclass(frozen=True)
 class Theirs:
-    """The peer's side: its tests by glob, those that are not meant, and the page policies it is given.
+    """The peer's side: its tests by glob, less those of `without`, and the page policies it is given.
 
-    library: the one that it calls, by the name which our configurations have it by, if it calls any.
+    library: the one that it calls, if any, by its name in our configurations.
     """
 
     peer: str
@@ -94,19 +103,19 @@ class Target:
 class Match:
     """Ours against theirs at one size; `other` is a kernel of ours or a peer.
 
-    `compiler` limits both sides; `details` are pages and compiler, where a name needs them; `other_name` is
-    that of a kernel of ours as the other side. `remark` is to be known of it.
+    details: pages and compiler, where a name needs them. compiler: limits both sides. other_name: that of a
+    kernel of ours as the other side. remark: shown with the result.
     """
 
     level: str
     details: tuple[str, ...]
     working_set: int
-    threads: int
-    unit: str
-    better: Literal["higher", "lower"]
     ours: Ours
     other: Ours | Theirs
     targets: tuple[Target, ...]
+    unit: str = "GB/s, stream"
+    better: Literal["higher", "lower"] = "higher"
+    threads: int = 1
     compiler: str | None = None
     other_name: str = ""
     remark: str = ""
@@ -117,16 +126,18 @@ class Match:
         return self.other.peer if isinstance(self.other, Theirs) else self.other_name
 
     @property
+    def _placed(self) -> tuple[str, ...]:
+        return (*self.details, *((f"{self.threads} cores",) if self.threads > 1 else ()))
+
+    @property
     def setting(self) -> str:
         """Level and details: `memory thp, 2 cores`."""
-        cores = (f"{self.threads} cores",) if self.threads > 1 else ()
-        return " ".join((self.level, ", ".join((*self.details, *cores)))).strip()
+        return " ".join((self.level, ", ".join(self._placed))).strip()
 
     @property
     def name(self) -> str:
         """As `schoenauer_triad/memory/likwid-bench/2 cores`: kernel, level, the other side, details."""
-        cores = (f"{self.threads} cores",) if self.threads > 1 else ()
-        return "/".join((self.ours.kernel, self.level, self.against, *self.details, *cores))
+        return "/".join((self.ours.kernel, self.level, self.against, *self._placed))
 
 
 def match_data(match: Match) -> dict[str, Any]:
@@ -190,19 +201,19 @@ def matches(
 
 
 def select(
-    found: Iterable[Match], patterns: Sequence[str], peers: Sequence[str] | None, quick: bool
+    known: Iterable[Match], patterns: Sequence[str], peers: Sequence[str] | None, quick: bool
 ) -> list[Match]:
-    """The comparisons that fit the globs over kernel or name, and the peers. Raises SelectionError."""
-    chosen = []
-    for one in found:
-        fits = not patterns or any(
-            fnmatchcase(text, pattern) for text in (one.name, one.ours.kernel) for pattern in patterns
+    """The comparisons that match the globs over kernel or name, and the peers. Raises SelectionError."""
+
+    def fits(match: Match) -> bool:
+        names = (match.name, match.ours.kernel)
+        return (
+            (not patterns or any(fnmatchcase(*pair) for pair in product(names, patterns)))
+            and (peers is None or (isinstance(match.other, Theirs) and match.other.peer in peers))
+            and (not quick or (match.threads == 1 and match.level in QUICK_LEVELS))
         )
-        named = peers is None or (isinstance(one.other, Theirs) and one.other.peer in peers)
-        kept = not quick or (one.threads == 1 and one.level in QUICK_LEVELS)
-        if fits and named and kept:
-            chosen.append(one)
-    if not chosen:
+
+    if not (chosen := list(filter(fits, known))):
         raise SelectionError(
             "no comparison fits", where="--kernels, --peers", remedy="see docs/peers.md for their names"
         )
@@ -212,136 +223,110 @@ def select(
 def _loops(levels: Mapping[str, int], cores: int) -> Iterable[Match]:
     """Each traffic against likwid-bench's best loop of that traffic."""
     aims = (Target("all", 0.97), Target("compiler", 0.90))
-    for kernel, tests in (
-        ("schoenauer_triad", ("triad", "triad_*")),
-        ("stream_copy", ("copy", "copy_*")),
-        ("stream_sum", ("load", "load_*", "sum", "sum_*")),
-        ("stream_update", ("update", "update_*")),
-    ):
-        for level, working_set in levels.items():
-            cached = level in CACHES
-            without = ("*_sp", "*_sp_*", *(("*_mem*",) if cached else ()))
-            pages = ("none",) if level in ("L1", "L2") else ("none", "thp")
-            widths = _LOADS if kernel == "stream_sum" else _WIDTHS
-            ours = Ours(kernel, STREAM, _BUILDS[level], widths if cached else ((),))
-            theirs = Theirs("likwid-bench", tests, without, pages)
-            for threads in (1,) if cached or cores < 2 else (1, 2):
-                yield Match(level, (), working_set, threads, *_HIGHER, ours, theirs, aims)
+    for (kernel, tests), (level, working_set) in product(_LOOPS.items(), levels.items()):
+        cached = level in CACHES
+        widths = _LOADS if kernel == "stream_sum" else _WIDTHS
+        ours = Ours(kernel, STREAM, _BUILDS[level], widths if cached else ((),))
+        without = (*_SINGLE, *(("*_mem*",) if cached else ()))
+        theirs = Theirs("likwid-bench", tests, without, ("none",) if level in ("L1", "L2") else _PAGES)
+        for threads in (1,) if cached or cores < 2 else (1, 2):
+            yield Match(level, (), working_set, ours, theirs, aims, threads=threads)
 
 
 def _streams(working_set: int, compilers: Sequence[str], cores: int) -> Iterable[Match]:
     """stream_triad against the triads that compilers make, on the same pages, each with its own compiler."""
-    both = ("none", "thp")
-    for peer, policies in (("stream", ("none",)), ("babelstream", both), ("bwbench", both)):
+    aims = (Target("compiler", 1.0),)
+    for peer, policies in (("stream", ("none",)), ("babelstream", _PAGES), ("bwbench", _PAGES)):
         for compiler, pages, threads in product(compilers, policies, (1, 2) if cores > 1 else (1,)):
             ours = Ours("stream_triad", STREAM, (f"{pages}/*-regular",))
             theirs = Theirs(peer, ("Triad",), pages=(pages,))
-            aims = (Target("compiler", 1.0),)
             details = (compiler, pages)
-            yield Match("memory", details, working_set, threads, *_HIGHER, ours, theirs, aims, compiler)
+            yield Match(
+                "memory", details, working_set, ours, theirs, aims, threads=threads, compiler=compiler
+            )
 
 
 def _latencies(levels: Mapping[str, int]) -> Iterable[Match]:
-    for (level, working_set), pages in product(levels.items(), ("none", "thp")):
+    aims = (Target("compiler", 1 / 1.03, 1.03),)
+    for (level, working_set), pages in product(levels.items(), _PAGES):
         ours = Ours("pointer_chase", "latency_ns", (f"{pages}/hardware-regular",))
-        # Less than 2 MiB cannot be on a huge page, and a cache does not care.
+        # Less than 2 MiB cannot be on a huge page, which makes no difference in a cache.
         theirs = Theirs("multichase", ("chase",), pages=(pages,) if working_set >= 4 * MIB else ("none",))
-        aims = (Target("compiler", 1 / 1.03, 1.03),)
-        yield Match(level, (pages,), working_set, 1, "ns", "lower", ours, theirs, aims)
+        yield Match(level, (pages,), working_set, ours, theirs, aims, "ns", "lower")
 
 
 def _others(size: Sizes) -> Iterable[Match]:
-    reach = (Target("all", 1.0),)
-    for pages in ("none", "thp"):
+    aims = (Target("all", 1.0),)
+    for pages in _PAGES:
         updates = Ours("random_access", "updates_per_s", (f"{pages}/*-regular",))
         gups = Theirs("hpcc", ("SingleRandomAccess",), pages=(pages,))
-        yield Match("memory", (pages,), size.table, 1, "updates/s", "higher", updates, gups, reach)
-        # PTRANS adds to what is there, and counts 8 bytes an element.
+        yield Match("memory", (pages,), size.table, updates, gups, aims, "updates/s")
+        # PTRANS adds to what is there, and counts 8 bytes per element.
         transpose = Ours("transpose", "ptrans_gb_per_s", (f"{pages}/*",), (("--form", "add"),))
         ptrans = Theirs("hpcc", ("PTRANS",), pages=(pages,))
-        unit = "GB/s, 8 B an element"
-        yield Match("memory", (pages,), size.matrices, 1, unit, "higher", transpose, ptrans, reach)
+        yield Match("memory", (pages,), size.matrices, transpose, ptrans, aims, "GB/s, 8 B an element")
     blocked = ((), ("--blocking", "rows"))
-    stencil = Ours("stencil7", HARDWARE, ("thp/*",), blocked)
-    limit = Ours("schoenauer_triad", HARDWARE, ("thp/*",))
-    aims = (Target("all", 0.9),)
-    name = f"limit of {limit.kernel}"
-    yield Match(
-        "memory", (), size.memory, 1, "GB/s, hardware", "higher", stencil, limit, aims, other_name=name
+    stencil, limit = Ours("stencil7", HARDWARE, ("thp/*",), blocked), Ours(_TRIAD, HARDWARE, ("thp/*",))
+    least, name = (Target("all", 0.9),), f"limit of {_TRIAD}"
+    yield Match("memory", (), size.memory, stencil, limit, least, "GB/s, hardware", other_name=name)
+    around, through = (
+        Ours("stencil7", STREAM, (f"thp/*-{stores}",), blocked) for stores in ("nontemporal", "regular")
     )
-    around = Ours("stencil7", STREAM, ("thp/*-nontemporal",), blocked)
-    through = Ours("stencil7", STREAM, ("thp/*-regular",), blocked)
-    name = "regular stores"
-    yield Match("memory", ("nontemporal",), size.memory, 1, *_HIGHER, around, through, reach, other_name=name)
+    yield Match("memory", ("nontemporal",), size.memory, around, through, aims, other_name="regular stores")
 
 
 def _arithmetic(levels: Mapping[str, int], compilers: Sequence[str]) -> Iterable[Match]:
     """The peak of multiply-adds against likwid-bench's; functions by loops against explicit vector calls."""
     working_set = levels.get("L1", 32 * KIB) // 2
-    widths = tuple(("--simd", bits) for bits in ("256", "512"))
-    peak = Ours("peak_flops", "gflop_per_s", ("none/hardware-regular",), ((), *widths))
-    theirs = Theirs("likwid-bench", ("peakflops*",), ("*_sp", "*_sp_*"))
+    peak = Ours("peak_flops", "gflop_per_s", ("none/hardware-regular",), _WIDTHS)
+    theirs = Theirs("likwid-bench", ("peakflops*",), _SINGLE)
     aims = (Target("all", 0.97), Target("compiler", 0.97))
-    yield Match("L1", (), working_set, 1, "Gflop/s", "higher", peak, theirs, aims)
-    by_compiler = (Target("compiler", 0.95),)
+    yield Match("L1", (), working_set, peak, theirs, aims, "Gflop/s")
     for function, library, compiler in product(_FUNCTIONS, _LIBRARIES, compilers):
-        asked = ("--function", function, "--error-samples", "256")
-        where = (f"none/hardware-regular-{library}",)
-        calls = ((*asked, "--call", "fortran"), (*asked, "--call", "c"))
-        loops = Ours("math_functions", "gcalls_per_s", where, calls)
-        direct = Ours("math_functions", "gcalls_per_s", where, ((*asked, "--call", "direct"),))
-        details = (function, compiler)
-        one_by_one = function in _ONE_BY_ONE.get(compiler, ())
-        remark = f"{compiler} makes no vector calls of {function}" if one_by_one else ""
-        unit = "10^9/s"
+        loops, direct = (
+            Ours(
+                "math_functions",
+                "gcalls_per_s",
+                (f"none/hardware-regular-{library}",),
+                tuple(("--function", function, "--error-samples", "256", "--call", call) for call in calls),
+            )
+            for calls in (("fortran", "c"), ("direct",))
+        )
+        scalar = function in _ONE_BY_ONE.get(compiler, ())
         yield Match(
-            "L1",
-            details,
-            working_set,
-            1,
-            unit,
-            "higher",
-            loops,
-            direct,
-            by_compiler,
-            compiler,
-            library,
-            remark,
+            *("L1", (function, compiler), working_set, loops, direct, (Target("compiler", 0.95),), "10^9/s"),
+            compiler=compiler,
+            other_name=library,
+            remark=f"{compiler} makes no vector calls of {function}" if scalar else "",
         )
 
 
 def _libraries(providers: Mapping[str, Sequence[str]]) -> Iterable[Match]:
     """The own matrix multiplication against a library's; kernels that call libraries against direct calls."""
-    unit: tuple[str, Literal["higher"]] = ("Gflop/s", "higher")
     aims: tuple[Target, ...] = (Target("all", 0.85), Target("compiler", 0.85))
     for rows in _ROWS_OF_OWN:
-        own = Ours(
-            "blocked_dgemm",
-            "gflop_per_s",
-            ("none/hardware-regular", "thp/hardware-regular"),
-            (("--rows", str(rows)),),
-        )
-        theirs = Theirs("cblas", ("dgemm", "dgemm padded"), pages=("none", "thp"), library=_BEST_BLAS)
+        builds = tuple(f"{pages}/hardware-regular" for pages in _PAGES)
+        own = Ours("blocked_dgemm", "gflop_per_s", builds, (("--rows", str(rows)),))
+        theirs = Theirs("cblas", ("dgemm", "dgemm padded"), pages=_PAGES, library=_BEST_BLAS)
         yield _multiplication("dgemm", rows, own, theirs, aims)
     aims = (Target("compiler", 1.0),)
     for kernel, provider in product(_ROWS, providers["blas"]):
         rows = _ROWS_OF_SLOW.get(provider, _ROWS[kernel])
-        where = (f"none/hardware-regular-{provider}",)
-        ours = Ours(kernel, "gflop_per_s", where, (("--rows", str(rows)),))
+        build = (f"none/hardware-regular-{provider}",)
+        ours = Ours(kernel, "gflop_per_s", build, (("--rows", str(rows)),))
         theirs = Theirs("cblas", (kernel, f"{kernel} padded"), library=provider)
         yield _multiplication(kernel, rows, ours, theirs, aims)
     for length, provider in product(_LENGTHS, providers["fftw"]):
-        where = (f"none/hardware-regular-{provider}",)
-        ours = Ours("fft", "gflop_per_s", where, (("--length", str(length)),))
+        build = (f"none/hardware-regular-{provider}",)
+        ours = Ours("fft", "gflop_per_s", build, (("--length", str(length)),))
         theirs = Theirs("fftw", (str(length),), library=provider)
         working_set = 32 * max(length, _NUMBERS)
-        yield Match(f"{length} numbers", (provider,), working_set, 1, *unit, ours, theirs, aims)
+        yield Match(f"{length} numbers", (provider,), working_set, ours, theirs, aims, "Gflop/s")
 
 
 def _multiplication(routine: str, rows: int, ours: Ours, theirs: Theirs, aims: tuple[Target, ...]) -> Match:
     working_set = 3 * rows**2 * element_bytes(routine)
-    details = (theirs.library,)
-    return Match(f"{rows} rows", details, working_set, 1, "Gflop/s", "higher", ours, theirs, aims)
+    return Match(f"{rows} rows", (theirs.library,), working_set, ours, theirs, aims, "Gflop/s")
 
 
 def _power_of_two(size: int) -> int:

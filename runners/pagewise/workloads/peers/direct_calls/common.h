@@ -1,4 +1,4 @@
-/* What the programs of direct calls share: a library by its file, the clock, repetitions, and how they end. */
+/* Shared by the programs of direct calls: opening a library, the clock, repetitions, exit codes. */
 #ifndef PAGEWISE_DIRECT_COMMON_H
 #define PAGEWISE_DIRECT_COMMON_H
 
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Exit codes: 1: the result is wrong; 2: wrong arguments; 3: library, function or memory are not to be had. */
-enum { WRONG = 1, USAGE = 2, LACKING = 3 };
+/* Exit codes: 1: the result is wrong; 2: wrong arguments; 3: library, function or memory are unavailable. */
+enum { WRONG = 1, USAGE = 2, UNAVAILABLE = 3 };
 
 _Noreturn static void fail(int code, const char *what, const char *why)
 {
@@ -25,14 +25,14 @@ static int64_t count_of(const char *text, int64_t most)
 {
     char *end;
     const long long number = strtoll(text, &end, 10);
-    if (*end != '\0' || number < 1 || number > most) fail(USAGE, text, "not a number that can be");
+    if (*end != '\0' || number < 1 || number > most) fail(USAGE, text, "not a number in range");
     return number;
 }
 
 static void *opened(const char *file)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) fail(LACKING, "library", dlerror());
+    if (library == NULL) fail(UNAVAILABLE, "library", dlerror());
     return library;
 }
 
@@ -40,28 +40,28 @@ static void *opened(const char *file)
 static void find(void *library, const char *name, void *function)
 {
     void *address = dlsym(library, name);
-    if (address == NULL) fail(LACKING, "function", dlerror());
+    if (address == NULL) fail(UNAVAILABLE, "function", dlerror());
     memcpy(function, &address, sizeof address);
 }
 
-/* Tells the file that a function is in: what was opened by name may have led elsewhere. */
-static void tell_file(const void *function)
+/* Prints the file that a function is in: a name may have led to another one. */
+static void print_file(const void *function)
 {
     char path[PATH_MAX];
     void *address;
-    Dl_info found;
+    Dl_info info;
     memcpy(&address, function, sizeof address);
-    if (dladdr(address, &found) == 0) fail(LACKING, "function", "in no file");
-    printf("library %s\n", realpath(found.dli_fname, path) != NULL ? path : found.dli_fname);
+    if (dladdr(address, &info) == 0) fail(UNAVAILABLE, "function", "in no file");
+    printf("library %s\n", realpath(info.dli_fname, path) != NULL ? path : info.dli_fname);
 }
 
 /* Memory by malloc, so that its settings decide on pages; at a cache line. */
 static void *memory(size_t bytes)
 {
-    void *found;
-    if (posix_memalign(&found, 64, bytes) != 0) fail(LACKING, "memory", "not enough");
-    memset(found, 0, bytes);
-    return found;
+    void *block;
+    if (posix_memalign(&block, 64, bytes) != 0) fail(UNAVAILABLE, "memory", "not enough");
+    memset(block, 0, bytes);
+    return block;
 }
 
 static double seconds_now(void)

@@ -1,7 +1,7 @@
 /* c = c + a b by a library's CBLAS, called from C: LIBRARY sgemm|dgemm|cgemm|zgemm ROWS STRIDE REPETITIONS
  *
  * A peer of the kernels that call BLAS from Fortran, and of the one that does without. Square matrices by columns, STRIDE
- * elements from column to column. It tells the library's file, the rate of the fastest repetition by 2 n**3 operations (of
+ * elements from column to column. It prints the library's file, the rate of the fastest repetition by 2 n**3 operations (of
  * complex numbers 8 n**3), and whether c was right. Interface: CBLAS of Netlib's reference BLAS. */
 #include "common.h"
 
@@ -98,7 +98,7 @@ int main(int count, char **words)
     char name[16];
     snprintf(name, sizeof name, "cblas_%s", words[2]);
     find(opened(words[1]), name, &work.call);
-    tell_file(&work.call);
+    print_file(&work.call);
     const size_t bytes = (size_t)work.stride * (size_t)work.rows * (work.of_double ? 8u : 4u) * (work.of_complex ? 2u : 1u);
     work.a = memory(bytes), work.b = memory(bytes), work.c = memory(bytes);
     put(&work, 1, work.a), put(&work, 2, work.b), put(&work, 3, work.c);

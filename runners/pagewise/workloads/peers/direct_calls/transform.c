@@ -1,7 +1,7 @@
 /* Complex Fourier transforms by FFTW's interface, called from C: LIBRARY LENGTH COUNT REPETITIONS
  *
  * A peer of the kernel fft: COUNT transforms of LENGTH numbers, one after the other, from one array into another, planned by
- * FFTW_MEASURE. It tells the library's file, the rate of the fastest repetition by 5 n log2(n) operations, and whether the last
+ * FFTW_MEASURE. It prints the library's file, the rate of the fastest repetition by 5 n log2(n) operations, and whether the last
  * result was right. */
 #include "common.h"
 #include <math.h>
@@ -59,10 +59,10 @@ int main(int count, char **words)
     void *library = opened(words[1]);
     find(library, "fftw_plan_dft_1d", &make);
     find(library, "fftw_execute_dft", &work.execute);
-    tell_file(&work.execute);
+    print_file(&work.execute);
     work.in = memory((size_t)all * sizeof(number)), work.out = memory((size_t)all * sizeof(number));
     work.plan = make((int)work.length, work.in, work.out, forward, measure | preserve_input);
-    if (work.plan == NULL) fail(LACKING, "fftw_plan_dft_1d", "made no plan");
+    if (work.plan == NULL) fail(UNAVAILABLE, "fftw_plan_dft_1d", "made no plan");
     for (int64_t i = 0; i < all; i++) work.in[i][0] = value(2 * i), work.in[i][1] = value(2 * i + 1);
 
     struct timed timed = {.pass = transform, .work = &work};

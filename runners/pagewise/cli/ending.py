@@ -40,7 +40,7 @@ def report_ending(fault: BaseException) -> int:
 
 
 def _refused(fault: BaseException) -> PagewiseError | None:
-    """A file or folder that the system does not let this user reach, under a name that it cannot have."""
+    """The error of a file or folder that this user cannot access, or whose name is impossible."""
     if not isinstance(fault, OSError) or fault.filename is None or isinstance(fault, BrokenPipeError):
         return None
     name = str(fault.filename)
@@ -52,7 +52,7 @@ def _refused(fault: BaseException) -> PagewiseError | None:
 
 
 def ignore_bad_sizes(environ: MutableMapping[str, str]) -> None:
-    """Removes COLUMNS and LINES that are no usable number: the libraries that print tables rely on them."""
+    """Removes COLUMNS and LINES if they are not usable numbers: the libraries that print tables rely on them."""
     for name in ("COLUMNS", "LINES"):
         if not _SIZE.fullmatch(environ.get(name, "")):
             environ.pop(name, None)

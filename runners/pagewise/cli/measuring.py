@@ -70,9 +70,9 @@ class Measuring(RichCommand):
 
 
 def begin_session(chosen: Mapping[str, Any], planning: bool) -> None:
-    """Before the machine is examined: a session where settings are changed, until the command ends.
+    """If options change settings of the machine, restores them when the command ends; call this first.
 
-    It restores what a killed session left changed, which is only reported otherwise. Raises RefusedError.
+    What a killed session left changed is restored then, too, and otherwise reported. Raises RefusedError.
     """
     from pagewise.machine.settings.session import session, traces
     from pagewise.store.rerun import CHANGING

@@ -50,7 +50,7 @@ class Output:
         return len(text)
 
     def flush(self) -> None:
-        """Writes what was kept back."""
+        """Writes what is buffered."""
         self._attempt(self._stream.flush)
 
     def _attempt(self, action: Callable[..., Any], *arguments: str) -> None:
@@ -63,19 +63,19 @@ class Output:
             self._drop()
 
     def _drop(self) -> None:
-        """Sends what the stream still holds to nowhere: Python writes that when it exits."""
+        """Redirects what the stream still buffers to /dev/null: Python writes it at exit."""
         with suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
 
     def __getattr__(self, name: str) -> Any:
-        """All else is the stream's: its encoding, whether it is a terminal."""
+        """Everything else is the stream's: its encoding, whether it is a terminal."""
         return getattr(self._stream, name)
 
 
 class _Styled:
-    """Where a Console writes to."""
+    """The stream of a Console."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -112,7 +112,7 @@ def standard_streams() -> Iterator[Callable[[int], int]]:
     before = sys.stdout, sys.stderr
     for stream in before:
         if hasattr(stream, "reconfigure"):
-            # Not every terminal has every letter.
+            # Not every terminal supports every character.
             stream.reconfigure(errors="replace")
     output, messages = Output(sys.stdout), Output(sys.stderr)
     sys.stdout, sys.stderr = output, messages
@@ -209,7 +209,7 @@ def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     columns = []
     for place, name in enumerate(names):
         numbers = bool(rows) and all(isinstance(row[place], int | float | None) for row in rows)
-        # Nobody scrolls a file or a pipe sideways, and programs read them.
+        # Programs read files and pipes by line.
         wrap = console.is_terminal and not numbers
         columns.append(Column(name, name, "plain" if numbers else "text", wrap=wrap))
     show_table(console, Table("", tuple(columns), tuple(map(tuple, rows))))

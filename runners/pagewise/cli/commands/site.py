@@ -65,16 +65,7 @@ def check(name: str, here: bool) -> None:
 )
 @click.argument("name")
 def new(
-    name: str,
-    *,
-    summary: str | None,
-    target: str | None,
-    scheduler: str | None,
-    job_options: Sequence[str],
-    partition: str | None,
-    account: str | None,
-    modules: Sequence[str],
-    yes: bool,
+    name: str, *, job_options: Sequence[str], modules: Sequence[str], yes: bool, **given: str | None
 ) -> None:
     """Create the folder of a new site from what is detected here, and ask for the rest."""
     from pagewise.stack.site.new import Scheduler, detect, fault, new_folder, write
@@ -86,38 +77,33 @@ def new(
         )
     new_folder(name)
     asks = not yes and sys.stdin.isatty()
-    if not asks and summary is None:
+    if not asks and given["summary"] is None:
         raise SelectionError("the site has no summary", remedy="give --summary 'what the machine is'")
     detected = detect()
 
-    def wanted(given: str | None, default: str | None, question: str, *place: str) -> str:
-        """The given value, else the checked answer to a question, or the default if nothing is asked."""
-        if given is not None or not asks:
-            return given if given is not None else str(default)
+    def choose(option: str, default: str | None, question: str, *place: str) -> str:
+        """The value of an option, else the answer to a question, or the default if nothing is asked."""
+        value = given[option]
+        if value is not None or not asks:
+            return str(default) if value is None else value
 
         def checked(answer: str) -> str:
-            wrong = fault(place, answer) if answer != default else None
-            if wrong:
+            if answer != default and (wrong := fault(place, answer)):
                 raise click.BadParameter(wrong)
             return answer
 
-        return str(
-            click.prompt(question, default=default, value_proc=checked, show_default=bool(default), err=True)
-        )
+        shown = bool(default)
+        return str(click.prompt(question, default=default, value_proc=checked, show_default=shown, err=True))
 
-    summary = wanted(summary, None, "Description of the machine in one line", "summary")
-    target = wanted(target, "native", "Processor by its archspec name, or native", "target")
-    kind = wanted(scheduler, detected.scheduler, "Scheduler: none, slurm, pbs or pjm", "scheduler", "kind")
+    summary = choose("summary", None, "Description of the machine in one line", "summary")
+    target = choose("target", "native", "Processor by its archspec name, or native", "target")
+    kinds = ", ".join(_SCHEDULERS.choices)
+    kind = choose("scheduler", detected.scheduler, f"Scheduler: {kinds}", "scheduler", "kind")
     if kind != "none":
-        chosen = "the scheduler's own choice"
-        partition = wanted(partition, "", f"Partition or queue (empty: {chosen})", "scheduler", "partition")
-        account = wanted(account, "", f"Account (empty: {chosen})", "scheduler", "account")
-    site = write(
-        name,
-        summary,
-        detected,
-        target=None if target == "native" else target,
-        scheduler=Scheduler(kind, job_options, partition or None, account or None),
-        modules=modules,
-    )
+        for option, title in (("partition", "Partition or queue"), ("account", "Account")):
+            question = f"{title} (empty: the scheduler's own choice)"
+            given[option] = choose(option, "", question, "scheduler", option)
+    scheduler = Scheduler(kind, job_options, given["partition"] or None, given["account"] or None)
+    target_named = None if target == "native" else target
+    site = write(name, summary, detected, target=target_named, scheduler=scheduler, modules=modules)
     click.echo(f"Created {site.folder}. Next: make compare SITE={name}")

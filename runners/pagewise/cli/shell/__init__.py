@@ -1,1 +1,1 @@
-"""What a shell knows of the command line: completion, and the manual page."""
+"""The command line for shells: completion, and the manual page."""

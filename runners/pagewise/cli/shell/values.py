@@ -1,4 +1,4 @@
-"""Values that the shell offers: what this checkout and this machine have. No module is loaded for it."""
+"""Values that shells offer, from this checkout and this machine; no module is loaded for them."""
 
 from __future__ import annotations
 

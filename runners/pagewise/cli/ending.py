@@ -52,7 +52,7 @@ def _refused(fault: BaseException) -> PagewiseError | None:
 
 
 def ignore_bad_sizes(environ: MutableMapping[str, str]) -> None:
-    """Removes COLUMNS and LINES if they are not usable numbers: the libraries that print tables rely on them."""
+    """Removes COLUMNS and LINES if they are not usable numbers: libraries that print tables use them."""
     for name in ("COLUMNS", "LINES"):
         if not _SIZE.fullmatch(environ.get(name, "")):
             environ.pop(name, None)

@@ -144,13 +144,13 @@ def _nodes(partition: Any, wanted: str | None) -> tuple[Any, ...]:
 
     if wanted is None:
         return ()
-    if wanted == "all":
-        return tuple(nodes_of(partition.scheduler, partition.access))
-    names = expand(wanted)
     try:
         known = {node.name: node for node in nodes_of(partition.scheduler, partition.access)}
     except SetupError:
-        return tuple(Node(name, "unknown", True) for name in names)
+        if wanted == "all":
+            raise
+        known = {name: Node(name, "unknown", True) for name in expand(wanted)}
+    names = list(known) if wanted == "all" else expand(wanted)
     unknown = [name for name in names if name not in known]
     if unknown:
         raise SelectionError(

@@ -199,7 +199,7 @@ SUITE = option(
 # Rounds and runs.
 ROUNDS = option(
     "-n --rounds",
-    "Number of rounds, with --until the minimum; verdicts need 3 (default: 7 with --until 3%).",
+    "Number of rounds (with --until: the minimum); verdicts need 3 (default: 7 with --until 3%).",
     type=Number(1, 1000),
 )
 UNTIL = option(
@@ -232,7 +232,7 @@ END_LEFTOVERS = flag("--end-leftovers", "End processes that a run leaves behind 
 # Placement.
 THREADS = option(
     "-t --threads",
-    "Number of threads, one per core unless --smt is given (default: 1; of a program: its own).",
+    "Number of threads, one per core unless --smt is given (default: 1; for a program: its own).",
     type=Number(1, 4096),
 )
 PLACED_MEMORY = (

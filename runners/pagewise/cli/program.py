@@ -15,8 +15,8 @@ from pagewise.cli.types import Duration, Percent
 
 POLICIES = option(
     "--policies",
-    "Page policies; several with commas. Of a program: the policies to compare, as "
-    "none,thp,hugetlbfs:1g,reuse+glibc (pagewise list policies). Of kernels: further page sizes, as "
+    "Page policies; several with commas. For a program: the policies to compare, as "
+    "none,thp,hugetlbfs:1g,reuse+glibc (pagewise list policies). For kernels: further page sizes, as "
     "thp:64k,hugetlbfs:1g, for each configuration of that kind.",
     metavar="POLICIES",
     list_of=values.policies,

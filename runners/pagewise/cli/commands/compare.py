@@ -44,7 +44,7 @@ class _Comparing(Measuring, KernelsOrProgram):
         POLICIES,
         opt.option(
             "--baseline",
-            f"Configuration compared against (default: {BASELINE}); of a program the policy (default: none).",
+            f"Configuration to compare against (default: {BASELINE}), or a program's policy (default: none).",
             metavar="GLOB|POLICY",
             one_of=values.baselines,
         ),
@@ -69,7 +69,7 @@ class _Comparing(Measuring, KernelsOrProgram):
     program=(
         opt.option(
             "--metric metrics",
-            "Metric of the output, NAME[UNIT,BETTER]=PATTERN: the group of the pattern's last match, as "
+            "Metric from the output, NAME[UNIT,BETTER]=PATTERN: the group in the pattern's last match, as "
             "'rate[GB/s,higher]=Triad: +([0-9.]+)'.",
             multiple=True,
             metavar="METRIC",

@@ -53,11 +53,13 @@ class _Counting(Measuring, KernelsOrProgram):
         opt.option("--region", "Region of the programs to count in, as hydro (default: the measured pass)."),
         opt.flag(
             "--multiplex",
-            "Count all events in one run by multiplexing, which estimates (default: one run per group).",
+            "Estimate all events in one run by multiplexing (default: one run per group).",
         ),
     ),
     runs=(
-        partial(opt.ROUNDS, default=3, help="Number of rounds; ratios have intervals from 3 on."),
+        partial(
+            opt.ROUNDS, default=3, help="Number of rounds; ratios have intervals if there are at least 3."
+        ),
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,

@@ -34,7 +34,7 @@ from pagewise.cli.types import Folder
         ),
         opt.option(
             "--peer-path",
-            "Folder with programs of peers, searched before PATH (also: PAGEWISE_PEERS, DIR:DIR).",
+            "Folder with peer programs, searched before PATH (also: PAGEWISE_PEERS, DIR:DIR).",
             multiple=True,
             type=Folder(exists=True),
         ),

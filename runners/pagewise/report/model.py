@@ -200,11 +200,11 @@ class Table:
         upto = [at for at in range(place + 1) if self.columns[at].merged]
         return all(self.rows[row][at] == self.rows[row - 1][at] for at in upto)
 
-    def shown_rows(self) -> Iterator[list[tuple[Column, Cell]]]:
-        """The rows as cells with their columns; a merged cell that repeats the one above it is empty."""
+    def shown_rows(self, *, merging: bool = True) -> Iterator[list[tuple[Column, Cell]]]:
+        """The rows as cells with their columns; `merging` empties those that repeat the cell above."""
         for number, row in enumerate(self.rows):
             yield [
-                (column, Cell("") if self.merged(number, place) else cell(row[place]))
+                (column, Cell("") if merging and self.merged(number, place) else cell(row[place]))
                 for place, column in enumerate(self.columns)
             ]
 

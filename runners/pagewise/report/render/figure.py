@@ -77,7 +77,7 @@ def svgs(figures: Sequence[Figure]) -> dict[str, str]:
     # matplotlib is loaded and this process has one thread: a fork starts at once.
     with ProcessPoolExecutor(processes, get_context("fork"), initializer=_ignore_interrupts) as pool:
         try:
-            return dict(zip([one.name for one in figures], pool.map(svg, figures), strict=True))
+            return dict(zip([figure.name for figure in figures], pool.map(svg, figures), strict=True))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -138,30 +138,21 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _panels(count: int, left: float, width: float, right: float, height: float) -> tuple[Drawing, list[Axes]]:
-    """Panels side by side, placed by inches: matplotlib's own layouts draw all twice to find room."""
+def _panels(count: int, left: float, right: float, height: float) -> tuple[Drawing, list[Axes]]:
+    """Panels side by side, placed by inches: matplotlib's layouts draw everything twice to find the room."""
+    width = _WIDE if count == 1 else _NARROW
     above, below = 0.38, 0.52
-    across, high = left + width + right, above + height + below
-    figure = Drawing(figsize=(across * count, high))
-    return figure, [
-        figure.add_axes(
-            (
-                (number * across + left) / (across * count),
-                below / high,
-                width / (across * count),
-                height / high,
-            )
-        )
-        for number in range(count)
-    ]
+    across, high = (left + width + right) * count, above + height + below
+    figure = Drawing(figsize=(across, high))
+    places = [(left + number * across / count) / across for number in range(count)]
+    return figure, [figure.add_axes((place, below / high, width / across, height / high)) for place in places]
 
 
 def _lines(data: Lines) -> Drawing:
     longest = max(len(lines) for _, lines in data.panels)
-    width = _WIDE if len(data.panels) == 1 else _NARROW
-    figure, panels = _panels(len(data.panels), 0.72, width, 1.75, max(2.6, 0.4 + 0.19 * longest))
+    figure, panels = _panels(len(data.panels), 0.72, 1.75, max(2.6, 0.4 + 0.19 * longest))
     values = [y for _, lines in data.panels for line in lines for _, y in line.points if y > 0]
-    # A linear axis would flatten the small ones.
+    # A linear axis would flatten the small values.
     logarithmic = bool(values) and max(values) / min(values) > 5
     words = _words(data)
     for axes, (compiler, lines) in zip(panels, data.panels, strict=True):
@@ -238,20 +229,8 @@ def _mark(axes: Axes, marks: Sequence[tuple[str, float]]) -> None:
     for label, place in marks:
         if low < place < high:
             axes.axvline(place, color=FAINT, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0.5)
-            _note(axes, label, (place, 1.0), ("data", "axes fraction"), (3, -2), va="top", color=FAINT)
-
-
-def _note(
-    axes: Axes, text: str, place: tuple[float, float], coordinates: Any, offset: tuple[int, int], **style: Any
-) -> None:
-    axes.annotate(
-        text,
-        place,
-        xycoords=coordinates,
-        xytext=offset,
-        textcoords="offset points",
-        **{"fontsize": 8, **style},
-    )
+            where: Any = {"xy": (place, 1.0), "xycoords": ("data", "axes fraction"), "xytext": (3, -2)}
+            axes.annotate(label, **where, textcoords="offset points", fontsize=8, va="top", color=FAINT)
 
 
 def _label_ends(axes: Axes) -> None:
@@ -299,8 +278,7 @@ def _start(cluster: Sequence[float], gap: float) -> float:
 def _bars(data: Bars) -> Drawing:
     longest = max(len(bars) for _, _, bars in data.panels)
     left = 0.25 + _CHARACTER * max(len(bar.label) for _, _, bars in data.panels for bar in bars)
-    width = _WIDE if len(data.panels) == 1 else _NARROW
-    figure, panels = _panels(len(data.panels), left, width, 0.3, 0.24 * longest + 0.12)
+    figure, panels = _panels(len(data.panels), left, 0.3, 0.24 * longest + 0.12)
     for axes, (compiler, floor, bars) in zip(panels, data.panels, strict=True):
         if floor is not None:
             axes.axvspan(1 / (1 + floor), 1 + floor, color=SHADE, zorder=0)
@@ -311,13 +289,11 @@ def _bars(data: Bars) -> Drawing:
         axes.set_ylim(len(bars) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
-        axes.set_title(
-            compiler + ("" if floor is None else f", noise floor {percent_text(floor)}"), loc="left"
-        )
+        noise = "" if floor is None else f", noise floor {percent_text(floor)}"
+        axes.set_title(f"{compiler}{noise}", loc="left")
         axes.set_xlabel(data.x)
-    ratios = [bar.ratio for _, _, bars in data.panels for bar in bars]
-    low = min(0.95, *(one.low or one.median for one in ratios))
-    high = max(1.05, *(one.high or one.median for one in ratios))
+    ends = [_ends(bar.ratio) for _, _, bars in data.panels for bar in bars]
+    low, high = min(0.95, *(low for low, _ in ends)), max(1.05, *(high for _, high in ends))
     for axes in panels:
         # Room at the right for the numbers beside the bars.
         if low < _DECADE:
@@ -330,17 +306,19 @@ def _bars(data: Bars) -> Drawing:
     return figure
 
 
+def _ends(ratio: Ratio) -> tuple[float, float]:
+    return ratio.low or ratio.median, ratio.high or ratio.median
+
+
 def _bar(axes: Axes, place: int, bar: Bar) -> None:
-    ratio, alpha = bar.ratio, 1.0 if bar.decided else 0.35
-    axes.barh(
-        place, ratio.median - 1, left=1, height=0.62, color=colour(bar.policy), alpha=alpha, linewidth=0
-    )
-    low, high = ratio.low or ratio.median, ratio.high or ratio.median
+    length, alpha = bar.ratio.median - 1, 1.0 if bar.decided else 0.35
+    axes.barh(place, length, left=1, height=0.62, color=colour(bar.policy), alpha=alpha, linewidth=0)
+    low, high = _ends(bar.ratio)
     axes.plot([low, high], [place, place], color=INK, linewidth=1.2, solid_capstyle="butt")
     for end in (low, high):
         axes.plot([end, end], [place - 0.18, place + 0.18], color=INK, linewidth=1.2)
-    text = ratio_text(ratio) + ("" if bar.decided else " ?")
-    _note(axes, text, (max(high, 1.0), place), "data", (5, 0), va="center")
+    text, where = ratio_text(bar.ratio) + ("" if bar.decided else " ?"), (max(high, 1.0), place)
+    axes.annotate(text, where, xytext=(5, 0), textcoords="offset points", fontsize=8, va="center")
 
 
 def _tick_text(value: float) -> str:

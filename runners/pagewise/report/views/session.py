@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pagewise.core.host import Host
+from pagewise.core.manifest import Provenance
 from pagewise.core.result import Result
 from pagewise.core.structure import structured
 from pagewise.core.units import bytes_text, clock_text, count_text, percent_text
@@ -23,16 +25,17 @@ def title(manifest: Mapping[str, Any]) -> str:
 
 def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Node, CPU, threads, time and rounds, target."""
-    host = manifest["host"]
-    threads = [one["threads"] for one in manifest.get("placements", ())] or [manifest["threads"]]
-    found = [
+    host, configurations = manifest["host"], manifest["configurations"]
+    threads = [each["threads"] for each in manifest.get("placements", ())] or [manifest["threads"]]
+    targets = dict.fromkeys(each["target"] for each in configurations if each["builder"] != "own")
+    day, _, clock = manifest["created"].partition("T")
+    return [
         ("Node", host["hostname"]),
         ("CPU", host["cpu"] or host["architecture"]),
         ("Threads", ", ".join(map(str, dict.fromkeys(threads)))),
-        ("Measured", f"{_moment(manifest['created'])}, {rounds_text(manifest)}"),
+        ("Measured", f"{day} {clock[:5]} UTC, {rounds_text(manifest)}"),
+        *([("Built for", ", ".join(targets))] if targets else []),
     ]
-    targets = dict.fromkeys(one["target"] for one in manifest["configurations"] if one["builder"] != "own")
-    return [*found, ("Built for", ", ".join(targets))] if targets else found
 
 
 def data(result: Result) -> dict[str, object]:
@@ -68,7 +71,7 @@ def notes(result: Result) -> list[str]:
     elif manifest["state"] != "complete":
         texts.append("The session did not finish; this is what was measured until then.")
     texts += [structured(Scaled, entry).text for entry in manifest.get("scaled", [])]
-    texts += map(_break, manifest.get("breaks", []))
+    texts += map(_interruption, manifest.get("breaks", []))
     until = manifest.get("until")
     if until and until["ended"] == "budget":
         texts.append(until_text(manifest))
@@ -80,21 +83,21 @@ def notes(result: Result) -> list[str]:
     return texts
 
 
+_MODULES = (
+    Column("module", kind="code"),
+    Column("builder"),
+    Column("target"),
+    Column("hash", kind="code", get=lambda configuration: configuration["hash"][:16]),
+)
+
+
 def sections(manifest: Mapping[str, Any]) -> list[Section]:
     """Machine and provenance."""
-    columns = (
-        Column("module", kind="code"),
-        Column("builder"),
-        Column("target"),
-        Column("hash", kind="code"),
-    )
-    rows = tuple(
-        (one["module"], one["builder"], one["target"], one["hash"][:16]) for one in manifest["configurations"]
-    )
-    broken = "; ".join(f"{one['module']} ({one['reason']})" for one in manifest.get("broken_modules", ()))
+    modules = Table.of("Modules of this session", _MODULES, manifest["configurations"])
+    broken = "; ".join(f"{each['module']} ({each['reason']})" for each in manifest.get("broken_modules", ()))
     provenance: list[Block] = [
         Facts(tuple(_provenance(manifest))),
-        Section("Modules", (Table("Modules of this session", columns, rows),), folded=True),
+        Section("Modules", (modules,), folded=True),
         *([Text(f"Excluded modules: {broken}", style="note")] if broken else []),
     ]
     return [
@@ -139,17 +142,12 @@ def until_text(manifest: Mapping[str, Any]) -> str:
     )
 
 
-def _moment(utc: str) -> str:
-    day, _, clock = utc.partition("T")
-    return f"{day} {clock[:5]} UTC"
-
-
-def _break(one: Mapping[str, Any]) -> str:
-    again = f", {count_text(one['aside'], 'run')} of an unfinished round repeated" if one["aside"] else ""
+def _interruption(entry: Mapping[str, Any]) -> str:
+    again = f", {count_text(entry['aside'], 'run')} of an unfinished round repeated" if entry["aside"] else ""
     return (
-        f"The session {_HOW[one['state']]} at {one['stopped']} after "
-        f"{count_text(one['rounds_done'], 'complete round')} ({count_text(one['runs'], 'run')}) and was "
-        f"resumed at {one['resumed']}{again}. Each ratio pairs runs from the same side of the interruption."
+        f"The session {_HOW[entry['state']]} at {entry['stopped']} after "
+        f"{count_text(entry['rounds_done'], 'complete round')} ({count_text(entry['runs'], 'run')}) and was "
+        f"resumed at {entry['resumed']}{again}. Each ratio pairs runs from the same side of the interruption."
     )
 
 
@@ -160,68 +158,67 @@ def _prefetchers(manifest: Mapping[str, Any]) -> str:
 
 
 def _machine(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    host = manifest["host"]
-    thp = host["thp"]
-    pools = [f"{bytes_text(pool['page_bytes'])}: {pool['total']} pages" for pool in host["pools"]]
-    caches = [f"L{cache['level']} {bytes_text(cache['bytes'])}" for cache in host["caches"]]
-    nodes = [f"node {node['node']}: {len(node['cpus'])} CPUs" for node in host["numa_nodes"]]
-    memory = host["memory_bytes"]
-    found = [
-        ("Host", host["hostname"]),
-        ("CPU", f"{host['cpu'] or 'unnamed'} ({host['architecture']}), {host['cpus']} CPUs"),
+    host = structured(Host, manifest["host"])
+    pools = [f"{bytes_text(pool.page_bytes)}: {pool.total} pages" for pool in host.pools]
+    caches = [f"L{cache.level} {bytes_text(cache.bytes)}" for cache in host.caches]
+    nodes = [f"node {node.node}: {len(node.cpus)} CPUs" for node in host.numa_nodes]
+    thp = (
+        "not supported by this kernel"
+        if host.thp is None
+        else f"{host.thp.enabled}, defrag {host.thp.defrag}"
+    )
+    reserved = [
+        f"{pool['needed']} pages of {bytes_text(pool['page_bytes'])}" for pool in manifest["pool"] or ()
+    ]
+    switches = manifest.get("switches") or ()
+    changed = [f"{switch['file']} from {switch['before']} to {switch['now']}" for switch in switches]
+    facts = [
+        ("Host", host.hostname),
+        ("CPU", f"{host.cpu or 'unnamed'} ({host.architecture}), {host.cpus} CPUs"),
         ("Caches", ", ".join(caches) or "unknown"),
-        ("Memory", "unknown" if memory is None else bytes_text(memory)),
+        ("Memory", "unknown" if host.memory_bytes is None else bytes_text(host.memory_bytes)),
         ("NUMA", ", ".join(nodes) or "unknown"),
-        ("SMT", {True: "on", False: "off", None: "unknown"}[host["smt"]]),
-        ("Kernel", host["kernel"]),
-        ("Virtual machine", host["virtual_machine"] or "no"),
-        (
-            "Transparent huge pages",
-            "not supported by this kernel" if thp is None else f"{thp['enabled']}, defrag {thp['defrag']}",
-        ),
+        ("SMT", {True: "on", False: "off", None: "unknown"}[host.smt]),
+        ("Kernel", host.kernel),
+        ("Virtual machine", host.virtual_machine or "no"),
+        ("Transparent huge pages", thp),
         ("Hugetlb pools", "; ".join(pools) or "none"),
-        ("Governor", ", ".join(host["governors"] or []) or "unknown"),
-        ("Hardware counters", "yes" if host["pmu"] else "no"),
+        ("Governor", ", ".join(host.governors or ()) or "unknown"),
+        ("Hardware counters", "yes" if host.pmu else "no"),
         *_placements(manifest),
+        ("Hardware prefetchers off", _prefetchers(manifest) if manifest.get("prefetchers") else ""),
+        ("Reserved for the session", f"{', '.join(reserved)}, then restored" if reserved else ""),
+        ("Changed for the session", f"{', '.join(changed)}, then restored" if changed else ""),
     ]
-    if manifest.get("prefetchers"):
-        found.append(("Hardware prefetchers off", _prefetchers(manifest)))
-    if manifest["pool"]:
-        pages = [f"{pool['needed']} pages of {bytes_text(pool['page_bytes'])}" for pool in manifest["pool"]]
-        found.append(("Reserved for the session", f"{', '.join(pages)}, then restored"))
-    if manifest.get("switches"):
-        changes = [f"{one['file']} from {one['before']} to {one['now']}" for one in manifest["switches"]]
-        found.append(("Changed for the session", f"{', '.join(changes)}, then restored"))
-    return found
+    return [(name, value) for name, value in facts if value]
 
 
-def _placements(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _placements(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Threads, the CPU of each, and the memory policy, by placement where there are several."""
-    several = manifest.get("placements") or [{**manifest["placement"], "threads": manifest["threads"]}]
-    return [
-        (
-            "Threads" if len(several) == 1 else f"Placement {one['name']}",
-            f"{one['threads']}, on CPU {', '.join(map(str, one['cpus']))}"
-            + (f"; memory {one['memory']}" if one.get("memory", "default") != "default" else ""),
+    placements = manifest.get("placements") or [{**manifest["placement"], "threads": manifest["threads"]}]
+    for placement in placements:
+        memory = placement.get("memory", "default")
+        name = "Threads" if len(placements) == 1 else f"Placement {placement['name']}"
+        cpus = ", ".join(map(str, placement["cpus"]))
+        yield (
+            name,
+            f"{placement['threads']}, on CPU {cpus}" + (f"; memory {memory}" if memory != "default" else ""),
         )
-        for one in several
-    ]
 
 
 def _provenance(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """When, how and from what sources it was measured."""
-    sources, software = manifest["provenance"], manifest["software"]
-    dirty = " with uncommitted changes" if sources["project_dirty"] else ""
+    sources, software = structured(Provenance, manifest["provenance"]), manifest["software"]
+    dirty = " with uncommitted changes" if sources.project_dirty else ""
     finished = manifest["finished"] or "not finished"
-    spack = f"{sources['spack_version'] or 'unknown'}, tree {sources['spack_tree'] or 'unknown'}"
-    found = [
+    return [
         ("Measured", f"{manifest['created']} to {finished}, {manifest['state']}"),
         ("Command", shlex.join(manifest["command"])),
         ("Rounds", f"{rounds_text(manifest)}, seed {manifest['seed']}. {until_text(manifest)}".rstrip()),
-        ("Project commit", (sources["project_commit"] or "unknown") + dirty),
-        ("Spack", spack),
-        ("Spack packages", sources["packages_commit"] or "unknown"),
-        ("Lockfile", f"{sources['lockfile'] or 'not found'} {sources['lockfile_sha256'] or ''}".rstrip()),
+        ("Project commit", (sources.project_commit or "unknown") + dirty),
+        ("Spack", f"{sources.spack_version or 'unknown'}, tree {sources.spack_tree or 'unknown'}"),
+        ("Spack packages", sources.packages_commit or "unknown"),
+        ("Lockfile", f"{sources.lockfile or 'not found'} {sources.lockfile_sha256 or ''}".rstrip()),
         ("Software", ", ".join(f"{name} {value or 'unknown'}" for name, value in software.items())),
+        *([("Runs", str(manifest["timing"]["runs"]))] if manifest["timing"] else []),
     ]
-    return [*found, ("Runs", str(manifest["timing"]["runs"]))] if manifest["timing"] else found

@@ -28,9 +28,9 @@ def write_files(folder: Path, report: Report, *, png: bool = False) -> Path:
             write_inside(folder, name, text)
         measured = [name for name in _MEASURED if (folder / name).exists()]
         write_inside(folder, REPORT, html.render(report, (*measured, *files)))
-        for one in figures(report.sections) if png else ():
-            write_inside(folder, f"{FIGURES}/{one.name}.svg", figure.svg(one))
-            write_inside(folder, f"{FIGURES}/{one.name}.png", figure.png(one))
+        for drawn in figures(report.sections) if png else ():
+            write_inside(folder, f"{FIGURES}/{drawn.name}.svg", figure.svg(drawn))
+            write_inside(folder, f"{FIGURES}/{drawn.name}.png", figure.png(drawn))
     except OSError as fault:
         raise RefusedError(
             f"the report cannot be written: {fault.strerror}",

@@ -59,10 +59,10 @@ class Axis:
     @property
     def ticks(self) -> Sequence[tuple[float, str]]:
         """Places and texts, 1 always among them, no two too near."""
-        found = [(self.place(1.0), "1")]
+        ticks = [(self.place(1.0), "1")]
         inside = [tick for tick in _TICKS if self.first <= tick <= self.last and tick != 1.0]
         for tick in sorted(inside, key=lambda tick: (len(f"{tick:g}"), abs(math.log(tick)))):
             place = self.place(tick)
-            if all(abs(place - other) >= _ROOM for other, _ in found):
-                found.append((place, f"{tick:g}"))
-        return sorted(found)
+            if all(abs(place - other) >= _ROOM for other, _ in ticks):
+                ticks.append((place, f"{tick:g}"))
+        return sorted(ticks)

@@ -77,80 +77,81 @@ def findings(kernels: Sequence[KernelResult]) -> list[Finding]:
     ]
 
 
-def _sentences(found: Sequence[Finding]) -> list[str]:
+def _sentences(faults: Sequence[Finding]) -> list[str]:
     """What a reader must know before any advice: altered records, page policies that could not be kept."""
-    altered = next((finding.reason for finding in found if finding.code == "records_altered"), None)
+    altered = next((finding.reason for finding in faults if finding.code == "records_altered"), None)
     if altered is not None:
         return [f"No verdict: {altered}."]
     not_kept: dict[str, list[Finding]] = {}
-    for finding in found:
+    for finding in faults:
         if finding.code == "policy_not_kept":
             not_kept.setdefault(finding.hugepages, []).append(finding)
     return [
-        f"{capital(PAGES.text(policy))} could not be kept: {_rounds(those)}."
-        for policy, those in not_kept.items()
+        f"{capital(PAGES.text(policy))} could not be kept: {_rounds(alike)}."
+        for policy, alike in not_kept.items()
     ]
 
 
-def _rounds(found: Sequence[Finding]) -> str:
-    fewest = min(found, key=lambda one: one.rounds / one.rounds_made if one.rounds_made else 0.0)
-    more = f", and in {len(found) - 1} more" if len(found) > 1 else ""
+def _rounds(faults: Sequence[Finding]) -> str:
+    fewest = min(faults, key=lambda fault: fault.rounds / fault.rounds_made if fault.rounds_made else 0.0)
+    more = f", and in {len(faults) - 1} more" if len(faults) > 1 else ""
     return f"{fewest.rounds} of {fewest.rounds_made} rounds in {fewest.title} ({fewest.configuration}){more}"
 
 
 def headline(kernels: Sequence[KernelResult]) -> str:
-    """The first sentence: what invalidates the comparison, then what to do about pages or other "
-    "dimensions."""
-    wrong, found = _sentences(findings(kernels)), answers(kernels)
-    if found:
-        return " ".join([*wrong, found[0].text])
-    return " ".join(wrong) or (
+    """What invalidates the comparison, then what to do about pages, or about the first dimension compared."""
+    sentences = _sentences(findings(kernels))
+    sentences += [answer.text for answer in answers(kernels)[:1]]
+    return " ".join(sentences) or (
         "No verdict on huge pages: no configuration with them was measured together with its baseline."
     )
 
 
 def answers(kernels: Sequence[KernelResult]) -> list[Answer]:
     """The answer for each dimension in which something was compared; pages first."""
-    found = [one for one in choices(kernels) if one.effects]
+    compared = [choice for choice in choices(kernels) if choice.effects]
     by_dimension = {
-        one: [choice for choice in found if choice.factor == one.name] for one in (*DIMENSIONS, COMPILER)
+        dimension: [choice for choice in compared if choice.factor == dimension.name]
+        for dimension in (*DIMENSIONS, COMPILER)
     }
-    return [_answer(one, those, _base(one, those)) for one, those in by_dimension.items() if those]
+    return [_answer(dimension, of_it) for dimension, of_it in by_dimension.items() if of_it]
 
 
-def _base(dimension: Dimension, found: Sequence[Choice]) -> str:
+def _base(dimension: Dimension, compared: Sequence[Choice]) -> str:
     """The baselines' value in words."""
     if dimension is COMPILER:
-        return found[0].value.partition(AGAINST)[2]
-    rows = (group.baseline for choice in found for one in choice.effects for group in one.kernel.groups)
-    return dimension.text(next(dimension.of(row.cell.measured) for row in rows if row is not None))
+        return compared[0].value.partition(AGAINST)[2]
+    groups = (group for choice in compared for effect in choice.effects for group in effect.kernel.groups)
+    baseline = next(group.baseline for group in groups if group.baseline is not None)
+    return dimension.text(dimension.of(baseline.cell.measured))
 
 
-def _answer(dimension: Dimension, found: Sequence[Choice], base: str) -> Answer:
-    if all(effect.ratio.low is None for one in found for effect in one.effects):
+def _answer(dimension: Dimension, compared: Sequence[Choice]) -> Answer:
+    if all(effect.ratio.low is None for choice in compared for effect in choice.effects):
         text = (
             f"Too few rounds for a verdict on {dimension.noun}: at least {FEWEST_ROUNDS} are needed, and 7 "
             "or more for small differences."
         )
         return Answer(dimension.name, None, (), dimension.question, "", text, "")
-    advice = advise(found)
+    advice, base = advise(compared), _base(dimension, compared)
     lead = ""
     if dimension.yes and advice.outcome != "choose":
         lead = "Yes. " if advice.outcome == dimension.yes else "No. "
-    slower = [_more_time(one) for one in found if one not in advice.choices and one.having("slower")]
+    others = [choice for choice in compared if choice not in advice.choices]
+    slower = [_more_time(choice) for choice in others if choice.having("slower")]
     more = [f"{capital('; '.join(slower))}."] if slower else []
-    values = tuple(one.value for one in advice.choices)
-    further = " ".join([*more, *_means(found, base)])
-    text = _advice_text(dimension, advice, found, base)
+    values = tuple(choice.value for choice in advice.choices)
+    text = _advice_text(dimension, advice, others, base)
+    further = " ".join([*more, *_means(compared, base)])
     return Answer(dimension.name, advice.outcome, values, dimension.question, lead, text, further)
 
 
-def _advice_text(dimension: Dimension, advice: Advice, found: Sequence[Choice], base: str) -> str:
+def _advice_text(dimension: Dimension, advice: Advice, others: Sequence[Choice], base: str) -> str:
     if advice.outcome == "same":
         return dimension.nothing
     if advice.outcome == "keep":
         losses = "; ".join(map(_more_time, advice.choices))
-        unclear = " and ".join(_text(one) for one in found if one not in advice.choices)
+        unclear = " and ".join(map(_text, others))
         return f"Keep {base}: {losses}{f'; {unclear}: inconclusive' if unclear else ''}."
     best = advice.choices[0]
     faster, slower = best.having("faster"), best.having("slower")
@@ -165,7 +166,7 @@ def _advice_text(dimension: Dimension, advice: Advice, found: Sequence[Choice], 
 
 
 def _text(choice: Choice) -> str:
-    """Its value in a sentence; of compilers the one that is compared with the other."""
+    """Its value in a sentence; of two compilers the first."""
     return BY_NAME[choice.factor].text(choice.value.partition(AGAINST)[0])
 
 
@@ -174,27 +175,27 @@ def _more_time(choice: Choice) -> str:
     return f"with {_text(choice)} {_where(choice, choice.having('slower'))}"
 
 
-def _means(found: Sequence[Choice], base: str) -> list[str]:
+def _means(compared: Sequence[Choice], base: str) -> list[str]:
     """The geometric means over several kernels and compilers, as a sentence."""
     means = []
-    for one in found:
-        if len(one.effects) > 1 and one.mean is not None:
-            interval = interval_text(one.mean)
-            means.append(f"{_text(one)} {ratio_text(one.mean)}{f' [{interval}]' if interval else ''}")
+    for choice in compared:
+        if len(choice.effects) > 1 and choice.mean is not None:
+            interval = interval_text(choice.mean)
+            means.append(f"{_text(choice)} {ratio_text(choice.mean)}{f' [{interval}]' if interval else ''}")
     if not means:
         return []
-    count = count_text(max(len(one.effects) for one in found), "comparison")
+    count = count_text(max(len(choice.effects) for choice in compared), "comparison")
     return [f"Geometric mean of the time ratios to {base}, over up to {count}: {', '.join(means)}."]
 
 
 def largest(kernels: Sequence[KernelResult]) -> str:
-    """The largest saving of all configurations, as a sentence; empty without one."""
-    found = [(best.row.time_ratio, best) for best in bests(kernels) if best.row and best.row.time_ratio]
-    if not found:
+    """The largest saving of all configurations, as a sentence; empty without any saving."""
+    savings = [(best.row.time_ratio, best) for best in bests(kernels) if best.row and best.row.time_ratio]
+    if not savings:
         return ""
-    ratio, most = min(found, key=lambda pair: pair[0].median)
+    ratio, best = min(savings, key=lambda saving: saving[0].median)
     return (
-        f"The largest saving: {most.kernel.kernel.title} with {label_of(most)} ({most.group.compiler}), "
+        f"The largest saving: {best.kernel.kernel.title} with {label_of(best)} ({best.group.compiler}), "
         f"{change_text(ratio)} than its baseline."
     )
 

@@ -16,10 +16,10 @@ from pagewise.report.model import Column, Getter, Report, Section, Table, Text, 
 _COLUMNS = (
     Column("kernel", merged=True, get="quantity.kernel"),
     Column("configuration", merged=True, get="quantity.configuration"),
-    Column("quantity", get=lambda one: "time per pass" if one.quantity.kind == "time" else "time ratio"),
+    Column("quantity", get=lambda row: "time per pass" if row.quantity.kind == "time" else "time ratio"),
     Column("nodes", kind="integer"),
-    Column("median", get=lambda one: _value_text(one.quantity, one.usual)),
-    Column("spread", kind="percent", get=lambda one: math.expm1(one.spread)),
+    Column("median", get=lambda row: _value_text(row.quantity, row.usual)),
+    Column("spread", kind="percent", get=lambda row: math.expm1(row.spread)),
 )
 _FIELDS = (
     *("node", "state", "kernel", "configuration", "kind", "value", "error", "usual", "factor", "p", "away"),
@@ -45,14 +45,14 @@ _READING = (
 )
 
 
-def view(found: Findings) -> Report:
+def view(findings: Findings) -> Report:
     """The report, also of a comparison that still runs."""
-    about = found.campaign
-    headline = _headline(found)
+    about = findings.campaign
+    headline = _headline(findings)
     return Report(
         f"pagewise cluster: {about.name} on {about.system}:{about.partition}",
         headline,
-        (*_sections(found), *_all(found)),
+        (*_sections(findings), *_all(findings)),
         (),
         (
             ("Command", " ".join(about.command)),
@@ -60,41 +60,41 @@ def view(found: Findings) -> Report:
         ),
         (),
         _READING,
-        {"nodes.csv": Table.of_records(list(_rows(found)), _FIELDS)},
-        _data(found, headline),
-        bool(found.missing),
+        {"nodes.csv": Table.of_records(list(_rows(findings)), _FIELDS)},
+        _data(findings, headline),
+        bool(findings.missing),
     )
 
 
-def _headline(found: Findings) -> str:
-    asked, complete = len(found.nodes), sum(node.is_complete for node in found.nodes)
-    text = f"{complete} of {count_text(asked, 'node')} complete"
-    if found.missing:
-        text += f", incomplete: {fold([node.name for node in found.missing])}"
-    if found.suspects:
-        text += f"; different from the others: {fold(found.suspects)}"
-    elif len(found.nodes) - len(found.missing) >= FEWEST_NODES:
+def _headline(findings: Findings) -> str:
+    planned, complete = len(findings.nodes), sum(node.is_complete for node in findings.nodes)
+    text = f"{complete} of {count_text(planned, 'node')} complete"
+    if findings.missing:
+        text += f", incomplete: {fold([node.name for node in findings.missing])}"
+    if findings.suspects:
+        text += f"; different from the others: {fold(findings.suspects)}"
+    elif complete >= FEWEST_NODES:
         text += "; no node differs from the others"
-    elif asked > 1:
+    elif planned > 1:
         text += f"; fewer than {FEWEST_NODES} nodes were measured, too few to compare them"
     return text + "."
 
 
-def _sections(found: Findings) -> Iterator[Section]:
+def _sections(findings: Findings) -> Iterator[Section]:
     lists: list[tuple[str, Iterable[tuple[str, str]]]] = [
-        ("Missing", [(f"{node.name} ({node.state})", node.why or "") for node in found.missing]),
+        ("Missing", [(f"{node.name} ({node.state})", node.why or "") for node in findings.missing]),
         (
             "Complete after another attempt",
-            [(node.name, node.why) for node in found.nodes if node.is_complete and node.why],
+            [(node.name, node.why) for node in findings.nodes if node.is_complete and node.why],
         ),
-        ("Not readable", found.unreadable.items()),
-        ("Nodes that differ from the others", list(_away(found))),
+        ("Not readable", findings.unreadable.items()),
+        ("Nodes that differ from the others", list(_away(findings))),
         (
             "Excluded on few nodes",
-            [(one.node, f"{one.kernel} {one.configuration}: {one.reason}") for one in found.invalid],
+            [(each.node, f"{each.kernel} {each.configuration}: {each.reason}") for each in findings.invalid],
         ),
-        ("Settings that differ", [(one.fact, _difference(one)) for one in found.differences]),
-        ("Bimodal over the nodes", list(_bimodal(found.populations))),
+        ("Settings that differ", [(each.fact, _difference(each)) for each in findings.differences]),
+        ("Bimodal over the nodes", list(_bimodal(findings.populations))),
     ]
     for title, lines in lists:
         if texts := tuple(Text(text, f"{name}:") for name, text in lines):
@@ -102,23 +102,24 @@ def _sections(found: Findings) -> Iterator[Section]:
 
 
 def _bimodal(populations: Iterable[Population]) -> Iterator[tuple[str, str]]:
-    for one in populations:
-        if one.two is not None:
-            name = f"{one.quantity.kernel} {one.quantity.configuration} ({one.quantity.kind})"
-            share = percent_text(one.two.slow_share)
-            yield name, f"{share} of the nodes take {one.two.apart:.3g} times as long"
+    for population in populations:
+        if (two := population.two) is not None:
+            quantity, share = population.quantity, percent_text(two.slow_share)
+            name = f"{quantity.kernel} {quantity.configuration} ({quantity.kind})"
+            yield name, f"{share} of the nodes take {two.apart:.3g} times as long"
 
 
-def _away(found: Findings) -> Iterator[tuple[str, str]]:
+def _away(findings: Findings) -> Iterator[tuple[str, str]]:
     """`n3`: `slower in 5 of 6 times, most in triad ...: 2.1 ms where others take 1.7 ms (p 0.0002)`."""
-    for node in found.nodes:
+    for node in findings.nodes:
         texts = []
         for kind, (above, below, noun) in _WORDS.items():
-            mine = [one for one in found.away if one.node == node.name and one.quantity.kind == kind]
-            total = sum(node.name in by_node for one, by_node in found.quantities.items() if one.kind == kind)
+            away = [each for each in findings.away if each.node == node.name and each.quantity.kind == kind]
+            values = [by_node for quantity, by_node in findings.quantities.items() if quantity.kind == kind]
+            total = sum(node.name in by_node for by_node in values)
             for word, chosen in (
-                (above, [one for one in mine if one.factor > 1]),
-                (below, [one for one in mine if one.factor < 1]),
+                (above, [each for each in away if each.factor > 1]),
+                (below, [each for each in away if each.factor < 1]),
             ):
                 if chosen:
                     texts.append(f"{word} in {len(chosen)} of {total} {noun}, {_most(chosen[0])}")
@@ -126,38 +127,38 @@ def _away(found: Findings) -> Iterator[tuple[str, str]]:
             yield node.name, "; ".join(texts)
 
 
-def _most(one: Away) -> str:
-    where = f"{one.quantity.kernel} {one.quantity.configuration}"
-    value, usual = _value_text(one.quantity, one.value), _value_text(one.quantity, one.usual)
-    return f"most in {where}: {value} where others have {usual} (p {one.p:.1g})"
+def _most(away: Away) -> str:
+    where = f"{away.quantity.kernel} {away.quantity.configuration}"
+    value, usual = _value_text(away.quantity, away.value), _value_text(away.quantity, away.usual)
+    return f"most in {where}: {value} where others have {usual} (p {away.p:.1g})"
 
 
 def _value_text(quantity: Quantity, value: float) -> str:
     return seconds_text(value) if quantity.kind == "time" else f"{value:.3f}"
 
 
-def _difference(one: Difference) -> str:
-    others = "; ".join(f"{value} on {fold(list(nodes))}" for value, nodes in one.others.items())
-    return others + (f"; {one.usual} on all others" if one.usual is not None else "")
+def _difference(difference: Difference) -> str:
+    others = "; ".join(f"{value} on {fold(list(nodes))}" for value, nodes in difference.others.items())
+    return others + (f"; {difference.usual} on all others" if difference.usual is not None else "")
 
 
-def _all(found: Findings) -> Iterator[Section]:
-    if found.populations:
-        table = Table.of("Median and spread over the nodes", _COLUMNS, found.populations)
+def _all(findings: Findings) -> Iterator[Section]:
+    if findings.populations:
+        table = Table.of("Median and spread over the nodes", _COLUMNS, findings.populations)
         yield Section("All nodes", (table,))
 
 
-def _rows(found: Findings) -> Iterator[dict[str, Value]]:
+def _rows(findings: Findings) -> Iterator[dict[str, Value]]:
     """A row per node and quantity; of a node without any, its name and state alone."""
-    away = {(one.node, one.quantity): one for one in found.away}
-    usual = {one.quantity: one.usual for one in found.populations}
-    for node in found.nodes:
+    away = {(each.node, each.quantity): each for each in findings.away}
+    usual = {population.quantity: population.usual for population in findings.populations}
+    for node in findings.nodes:
         row: dict[str, Value] = {"node": node.name, "state": node.state}
-        quantities = [one for one in sorted(found.quantities) if node.name in found.quantities[one]]
+        quantities = [each for each in sorted(findings.quantities) if node.name in findings.quantities[each]]
         if not quantities:
             yield row
         for quantity in quantities:
-            measured, differing = found.quantities[quantity][node.name], away.get((node.name, quantity))
+            measured, differing = findings.quantities[quantity][node.name], away.get((node.name, quantity))
             yield {
                 **row,
                 **asdict(quantity),
@@ -169,16 +170,16 @@ def _rows(found: Findings) -> Iterator[dict[str, Value]]:
             }
 
 
-def _data(found: Findings, headline: str) -> dict[str, object]:
+def _data(findings: Findings, headline: str) -> dict[str, object]:
     """Schema pagewise.cluster-report/1."""
     return {
         "schema": "pagewise.cluster-report/1",
-        "folder": found.folder,
+        "folder": findings.folder,
         "verdict": headline,
-        "nodes": Table.of_fields(_NODE, found.nodes),
-        "away": Table.of_fields(_AWAY, found.away),
-        "invalid": found.invalid,
-        "differences": found.differences,
-        "quantities": Table.of_fields(_POPULATION, found.populations),
-        "unreadable": found.unreadable,
+        "nodes": Table.of_fields(_NODE, findings.nodes),
+        "away": Table.of_fields(_AWAY, findings.away),
+        "invalid": findings.invalid,
+        "differences": findings.differences,
+        "quantities": Table.of_fields(_POPULATION, findings.populations),
+        "unreadable": findings.unreadable,
     }

@@ -56,20 +56,22 @@ class Counted:
     def of(self, kind: str, kernel: Kernel) -> list[PublishedColumn]:
         """The published columns of a kernel: `columns`, `by_pages`, `by_compiler`."""
         return [
-            column for theirs, file in self.published for column in getattr(theirs, kind)(kernel.title, file)
+            column
+            for publication, file in self.published
+            for column in getattr(publication, kind)(kernel.title, file)
         ]
 
 
 def view(result: Result) -> Report:
     """The report of a result of counting. Raises FormatError when its event file is not valid."""
-    found = counted(result)
-    notes, sections = _notes(found), [_section(found, one) for one in found.kernels]
+    counted = analyse(result)
+    notes, sections = _notes(counted), [_section(counted, counts) for counts in counted.kernels]
     rows = {"counts.csv": _raw_rows, "counters.csv": _value_rows, "ratios.csv": _ratio_rows}
-    tables = {name: Table.of_records(list(get(found))) for name, get in rows.items()}
+    tables = {name: Table.of_records(list(get(counted))) for name, get in rows.items()}
     return Report(
         session.title(result.manifest),
-        _headline(found),
-        (*sections, _events(found), *session.sections(result.manifest)),
+        _headline(counted),
+        (*sections, _events(counted), *session.sections(result.manifest)),
         (),
         tuple(session.facts(result.manifest)),
         tuple(notes),
@@ -78,23 +80,28 @@ def view(result: Result) -> Report:
         {
             "schema": "pagewise.counts/1",
             **session.data(result),
-            "events": found.file.name,
+            "events": counted.file.name,
             "groups": result.manifest["counters"]["groups"],
             "notes": notes,
             "values": tables["counters.csv"],
             "ratios": tables["ratios.csv"],
             "not_counted": [
-                {**_who(one.kernel, cell), "code": cell.code, "reason": cell.invalid, "remedy": cell.remedy}
-                for one in found.kernels
-                for cell in one.cells
+                {
+                    **_who(counts.kernel, cell),
+                    "code": cell.code,
+                    "reason": cell.invalid,
+                    "remedy": cell.remedy,
+                }
+                for counts in counted.kernels
+                for cell in counts.cells
                 if cell.invalid
             ],
         },
-        any(cell.is_fault for one in found.kernels for cell in one.cells),
+        any(cell.is_fault for counts in counted.kernels for cell in counts.cells),
     )
 
 
-def counted(result: Result) -> Counted:
+def analyse(result: Result) -> Counted:
     """Analyses a result of counting. Raises FormatError when its event file is not valid."""
     manifest = result.manifest
     request = manifest["counters"]
@@ -110,18 +117,18 @@ def counted(result: Result) -> Counted:
     )
     published = []
     if "published_events" in request:
-        theirs = EventFile.from_dict(request["published_events"], result.folder / MANIFEST)
-        published = [(one, theirs) for one in read_published() if one.events == theirs.name]
+        events = EventFile.from_dict(request["published_events"], result.folder / MANIFEST)
+        published = [(each, events) for each in read_published() if each.events == events.name]
     return Counted(result, file, kernels, published)
 
 
-def _headline(found: Counted) -> str:
+def _headline(counted: Counted) -> str:
     """The count that huge pages lower most, of those with a verdict, and what the time does."""
     lowered = []
-    for one in found.kernels:
-        titles = {quantity.name: quantity.title for quantity in one.quantities if quantity.kind == "count"}
-        for column in one.by_pages:
-            where = f"{one.kernel.title}, {column.cell.compiler}, {column.cell.measured.hugepages}"
+    for counts in counted.kernels:
+        titles = {quantity.name: quantity.title for quantity in counts.quantities if quantity.kind == "count"}
+        for column in counts.by_pages:
+            where = f"{counts.kernel.title}, {column.cell.compiler}, {column.cell.measured.hugepages}"
             time = column.ratios.get(TIME)
             of_time = "" if time is None else f"; time ratio {quotient_text(time)}"
             for name, ratio in column.ratios.items():
@@ -131,14 +138,14 @@ def _headline(found: Counted) -> str:
     return min(lowered)[1] if lowered else "Huge pages lower no count of events significantly."
 
 
-def _notes(found: Counted) -> list[str]:
+def _notes(counted: Counted) -> list[str]:
     """Which events were counted and why, what is missing, how well the runs agree."""
-    request = found.result.manifest["counters"]
-    lines = [f"No counts: {found.result.altered}."] if found.result.altered else []
-    lines.append(f"Counted: {found.file.title}; {request['reason']}.")
+    request = counted.result.manifest["counters"]
+    lines = [f"No counts: {counted.result.altered}."] if counted.result.altered else []
+    lines.append(f"Counted: {counted.file.title}; {request['reason']}.")
     if request["remedy"]:
         lines.append(f"For more events: {request['remedy']}.")
-    if found.file.is_software:
+    if counted.file.is_software:
         lines.append(
             "These are events of the kernel; TLB and cache misses need hardware counters. pagewise doctor "
             "lists what is available."
@@ -147,56 +154,58 @@ def _notes(found: Counted) -> list[str]:
         lines.append(f"Counted in the region {request['region']} only.")
     if request["multiplexed"]:
         lines.append("Multiplexed: each count is estimated from its share of the time.")
-    lines += session.notes(found.result)
-    for one in found.kernels:
-        lines += _kernel_notes(one)
-    titles = {one.kernel.title for one in found.kernels}
-    for publication, _ in found.published:
+    lines += session.notes(counted.result)
+    for counts in counted.kernels:
+        lines += _kernel_notes(counts)
+    titles = {counts.kernel.title for counts in counted.kernels}
+    for publication, _ in counted.published:
         for test in sorted(titles & publication.tests.keys()):
             lines.append(f"{test}, published: {publication.title}. {publication.source}")
     return lines
 
 
-def _kernel_notes(one: KernelCounts) -> Iterator[str]:
+def _kernel_notes(counts: KernelCounts) -> Iterator[str]:
     """What is missing, once for all configurations that miss it."""
     together: dict[str, list[str]] = {}
-    for cell in one.cells:
-        name = f"{cell.cell.compiler} {label(one.kernel, cell.cell.measured)}"
+    for cell in counts.cells:
+        name = f"{cell.cell.compiler} {label(counts.kernel, cell.cell.measured)}"
         if cell.invalid:
             remedy = f" (remedy: {cell.remedy})" if cell.remedy else ""
             together.setdefault(f"not counted: {cell.invalid}{remedy}", []).append(name)
         for note in cell.notes:
             together.setdefault(note, []).append(name)
     for note, names in together.items():
-        who = "all configurations" if len(names) == len(one.cells) > 1 else ", ".join(names)
-        yield f"{one.kernel.title}, {who}: {note}"
-    spreads = [cell.spread for cell in one.cells if cell.spread is not None]
-    if spreads:
-        yield f"{one.kernel.title}: the runs of a round agree in cycles within {percent_text(max(spreads))}."
+        who = "all configurations" if len(names) == len(counts.cells) > 1 else ", ".join(names)
+        yield f"{counts.kernel.title}, {who}: {note}"
+    if spreads := [cell.spread for cell in counts.cells if cell.spread is not None]:
+        widest = percent_text(max(spreads))
+        yield f"{counts.kernel.title}: the runs of a round agree in cycles within {widest}."
 
 
-def _section(found: Counted, one: KernelCounts) -> Section:
+def _section(counted: Counted, counts: KernelCounts) -> Section:
     """A kernel's tables; those of published values alone are for the files."""
-    title, kernel = one.kernel.title, one.kernel
-    ours: dict[str, list[Column]] = {}
-    theirs: dict[str, list[Column]] = {}
-    cells = [cell for cell in one.cells if cell.rounds]
+    title, kernel = counts.kernel.title, counts.kernel
+    measured: dict[str, list[Column]] = {}
+    published: dict[str, list[Column]] = {}
+    cells = [cell for cell in counts.cells if cell.rounds]
     for cell in cells:
-        values = {quantity.name: cell.value(quantity.name) for quantity in one.quantities}
+        values = {quantity.name: cell.value(quantity.name) for quantity in counts.quantities}
         column = _column("", label(kernel, cell.cell.measured), values, "count")
-        ours.setdefault(cell.cell.compiler, []).append(column)
-    for other in found.of("columns", kernel) if cells else ():
+        measured.setdefault(cell.cell.compiler, []).append(column)
+    for other in counted.of("columns", kernel) if cells else ():
         column = _column("", other.policy, other.values, "count")
-        theirs.setdefault(f"{other.who}, published", []).append(column)
+        published.setdefault(f"{other.who}, published", []).append(column)
     tables = [
-        *_ratios(one, _by_pages_title(one), one.by_pages, found.of("by_pages", kernel)),
-        *_ratios(one, "Compiler : compiler, by pages", one.by_compiler, found.of("by_compiler", kernel)),
-        *_values(one, ours),
+        *_ratios(counts, _by_pages_title(counts), counts.by_pages, counted.of("by_pages", kernel)),
+        *_ratios(
+            counts, "Compiler : compiler, by pages", counts.by_compiler, counted.of("by_compiler", kernel)
+        ),
+        *_values(counts, measured),
     ]
     blocks: list[Block] = [Text(kernel.summary, style="dim"), *tables]
-    if theirs:
-        published = tuple(_values(one, theirs))
-        blocks.append(Section(f"{title}: published values", published, only="files", folded=True))
+    if published:
+        tables_of_others = tuple(_values(counts, published))
+        blocks.append(Section(f"{title}: published values", tables_of_others, only="files", folded=True))
     elif not tables:
         blocks.append(Text("Nothing was counted.", style="note"))
     return Section(title, tuple(blocks), f"kernel-{kernel.name}")
@@ -208,13 +217,13 @@ def _column(above: str, name: str, values: Mapping[str, Value | Cell], kind: Kin
     return Column(full, name, kind, above=above, get=lambda quantity: values.get(quantity.name, Cell(None)))
 
 
-def _by_pages_title(one: KernelCounts) -> str:
+def _by_pages_title(counts: KernelCounts) -> str:
     """Not every policy of a program is about huge pages."""
-    return "Page policy : none" if one.kernel.data.get("program") else "With : without huge pages"
+    return "Page policy : none" if counts.kernel.data.get("program") else "With : without huge pages"
 
 
 def _ratios(
-    one: KernelCounts, title: str, compared: Sequence[Compared], published: Sequence[PublishedColumn]
+    counts: KernelCounts, title: str, compared: Sequence[Compared], published: Sequence[PublishedColumn]
 ) -> Iterator[Table]:
     columns = [Column("quantity", wrap=True, get="title")]
     for column in compared:
@@ -223,20 +232,20 @@ def _ratios(
             name: Cell(verdict.ratio, "strong" if verdict.reason is None else "")
             for name, verdict in column.verdicts.items()
         }
-        columns.append(_column(above, label(one.kernel, column.cell.measured), ratios))
-    for theirs in published:
-        values = {name: Cell(value, "reference") for name, value in theirs.values.items()}
-        columns.append(_column(f"{theirs.who}, published", theirs.policy, values))
+        columns.append(_column(above, label(counts.kernel, column.cell.measured), ratios))
+    for other in published:
+        values = {name: Cell(value, "reference") for name, value in other.values.items()}
+        columns.append(_column(f"{other.who}, published", other.policy, values))
     if compared:
         known = {name for column in compared for name in column.ratios}
-        yield Table.of(title, columns, [quantity for quantity in one.quantities if quantity.name in known])
+        yield Table.of(title, columns, [quantity for quantity in counts.quantities if quantity.name in known])
 
 
-def _values(one: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]) -> Iterator[Table]:
+def _values(counts: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]) -> Iterator[Table]:
     """Counts and rates, a table for each compiler."""
     first = (Column("quantity", wrap=True, get="title"), Column("unit"))
     for compiler, columns in by_compiler.items():
-        yield Table.of(f"Counts and rates per pass, {compiler}", (*first, *columns), one.quantities)
+        yield Table.of(f"Counts and rates per pass, {compiler}", (*first, *columns), counts.quantities)
 
 
 _EVENTS = (
@@ -255,20 +264,20 @@ _RATES = (
 )
 
 
-def _events(found: Counted) -> Section:
-    request = found.result.manifest["counters"]
+def _events(counted: Counted) -> Section:
+    request = counted.result.manifest["counters"]
     events = [
         (group, event)
-        for group in found.file.groups
+        for group in counted.file.groups
         if request["multiplexed"] or group.name in request["groups"]
         for event in group.events
     ]
     by_group = Table.of("Events by group", _EVENTS, events)
-    rates = Table.of("Rates", _RATES, found.file.metrics)
+    rates = Table.of("Rates", _RATES, counted.file.metrics)
     return Section(
         "Events",
         (
-            Text(f"{found.file.title}. {found.file.source}"),
+            Text(f"{counted.file.title}. {counted.file.source}"),
             Section("Events counted together", (by_group,), folded=True),
             Section("Formulas of rates", (rates,), folded=True),
         ),
@@ -280,15 +289,15 @@ def _who(kernel: Kernel, cell: Counts) -> dict[str, Value]:
     return {"kernel": kernel.name, **values_of(cell.cell.measured)}
 
 
-def _raw_rows(found: Counted) -> Iterator[dict[str, Value]]:
+def _raw_rows(counted: Counted) -> Iterator[dict[str, Value]]:
     """A row for each count of each run: `count` is of the whole run, of `passes` passes."""
-    for one in found.kernels:
-        for cell in one.cells:
+    for counts in counted.kernels:
+        for cell in counts.cells:
             for run in cell.runs:
                 for name, raw in run.raw.items():
-                    event = found.file.events[name]
+                    event = counted.file.events[name]
                     yield {
-                        **_who(one.kernel, cell),
+                        **_who(counts.kernel, cell),
                         "round": run.round,
                         "position": run.position,
                         "group": run.group,
@@ -301,51 +310,51 @@ def _raw_rows(found: Counted) -> Iterator[dict[str, Value]]:
                     }
 
 
-def _value_rows(found: Counted) -> Iterator[dict[str, Value]]:
+def _value_rows(counted: Counted) -> Iterator[dict[str, Value]]:
     """A row for each quantity and configuration, per pass; published ones among them."""
-    for one in found.kernels:
-        for quantity in one.quantities:
+    for counts in counted.kernels:
+        for quantity in counts.quantities:
             names = {"quantity": quantity.name, "kind": quantity.kind, "unit": quantity.unit}
-            for cell in (cell for cell in one.cells if cell.rounds):
+            for cell in (cell for cell in counts.cells if cell.rounds):
                 yield {
-                    **_who(one.kernel, cell),
+                    **_who(counts.kernel, cell),
                     **names,
                     "value": cell.value(quantity.name),
                     "rounds": len(cell.by_round(quantity.name)),
                     "source": quantity.source,
                 }
-            for theirs, file in found.published:
-                for column in theirs.columns(one.kernel.title, file):
+            for publication, file in counted.published:
+                for column in publication.columns(counts.kernel.title, file):
                     yield {
-                        "kernel": one.kernel.name,
+                        "kernel": counts.kernel.name,
                         "compiler": f"{column.who} (published)",
                         "hugepages": column.policy,
                         **names,
                         "value": column.values.get(quantity.name),
-                        "source": theirs.source,
+                        "source": publication.source,
                     }
 
 
-def _ratio_rows(found: Counted) -> Iterator[dict[str, Value]]:
+def _ratio_rows(counted: Counted) -> Iterator[dict[str, Value]]:
     """A row for each ratio: of pages with : without, or of two compilers; published ones among them."""
-    for one in found.kernels:
-        for column in one.compared:
+    for counts in counted.kernels:
+        for column in counts.compared:
             other = column.other.measured
             for name, verdict in column.verdicts.items():
                 yield {
-                    "kernel": one.kernel.name,
+                    "kernel": counts.kernel.name,
                     "table": "compilers" if column.by_compiler else "pages",
                     **values_of(column.cell.measured),
                     "reference": other.compiler if column.by_compiler else other.hugepages,
                     "quantity": name,
                     **record_of(_VERDICT, {"verdict": verdict}),
                 }
-        known = {quantity.name for quantity in one.quantities}
+        known = {quantity.name for quantity in counts.quantities}
         for table, kind in (("pages", "by_pages"), ("compilers", "by_compiler")):
-            for published in found.of(kind, one.kernel):
+            for published in counted.of(kind, counts.kernel):
                 for name in (name for name in published.values if name in known):
                     yield {
-                        "kernel": one.kernel.name,
+                        "kernel": counts.kernel.name,
                         "table": table,
                         "compiler": f"{published.who} (published)",
                         "hugepages": published.policy,

@@ -41,9 +41,9 @@ class Entry:
 def entries(kernels: Iterable[KernelResult]) -> list[Entry]:
     """All rows, by kernel and compiler; the ranked ones first."""
     return [
-        Entry(one, group, row)
-        for one in kernels
-        for group in one.groups
+        Entry(result, group, row)
+        for result in kernels
+        for group in result.groups
         for row in (*group.ranked, *group.unranked)
     ]
 
@@ -133,7 +133,7 @@ _POLICIES: Mapping[str, Getter] = {
 
 
 def summary(kernels: Iterable[KernelResult]) -> Table:
-    """Each configuration of each kernel, those measured by another one too; times in seconds."""
+    """Each configuration of each kernel, also those that share a measurement; times in seconds."""
     return Table.of_fields(
         _SUMMARY,
         [
@@ -146,5 +146,7 @@ def summary(kernels: Iterable[KernelResult]) -> Table:
 
 def policies(kernels: Iterable[KernelResult]) -> Table:
     """Each ratio; `reference` is the other compiler, or the pages of the baseline."""
-    pairs = [{"kernel": one.kernel, "compared": compared} for one in kernels for compared in one.by_policy]
-    return Table.of_fields(_POLICIES, pairs)
+    ratios = [
+        {"kernel": result.kernel, "compared": compared} for result in kernels for compared in result.by_policy
+    ]
+    return Table.of_fields(_POLICIES, ratios)

@@ -12,7 +12,7 @@ from pagewise.report.views.data import dimension_fields
 from pagewise.report.views.wording import reason_text
 from pagewise.store.diff import Diff
 
-# Sessions of one and the same baseline differ by as much now and then.
+# Times of the same baseline sometimes differ by as much between sessions.
 _NOTABLE = 1.1
 # The order of rows, and how they are shown.
 _STYLES: Mapping[str, Style] = {
@@ -58,12 +58,12 @@ def view(diff: Diff, strict: bool) -> Report:
         (
             Section("Sessions", (Facts(tuple(_sessions(diff))),)),
             *_differences(diff),
-            *(_kernel(kernel, diff) for kernel in dict.fromkeys(one.kernel for one in diff.changes)),
+            *(_kernel(kernel, diff) for kernel in dict.fromkeys(change.kernel for change in diff.changes)),
         ),
         notes=tuple(notes),
         data={
             "schema": "pagewise.diff/1",
-            "old": [one.folder for one in diff.olds],
+            "old": [old.folder for old in diff.olds],
             "new": diff.new.folder,
             "quantity": diff.quantity,
             "threshold": diff.threshold,
@@ -139,9 +139,9 @@ def notes_of(diff: Diff) -> Iterator[str]:
             "Times of two sessions also differ by where memory lay and what the machine did. Name "
             f"{FEWEST_SESSIONS} or more earlier results, whose spread then counts, or judge ratios."
         )
-    moved = [one for one in diff.changes if one.status == "baseline" and _moved(one.time_ratio)]
+    moved = [change for change in diff.changes if change.status == "baseline" and _moved(change.time_ratio)]
     if moved:
-        names = ", ".join(f"{one.kernel} {_name(one)} {one.time_ratio:.2f}" for one in moved)
+        names = ", ".join(f"{change.kernel} {_name(change)} {change.time_ratio:.2f}" for change in moved)
         yield (
             f"The times of baselines changed (NEW/OLD: {names}). Ratios do not show what all configurations "
             "have in common; --of time with several OLD does."

@@ -55,7 +55,7 @@ def _counters(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block
         columns = [Column(name, kind="number", get=partial(_count, counts, name)) for name in names]
         yield _folded("", "Counts by kernel and configuration", columns, counted)
     counters = [record.counters for record in records if record.counters is not None]
-    for reason in dict.fromkeys(str(one["unavailable"]) for one in counters if "unavailable" in one):
+    for reason in dict.fromkeys(str(each["unavailable"]) for each in counters if "unavailable" in each):
         yield Text(
             f"No hardware counters: {reason}. pagewise counters counts cache and TLB misses in groups "
             "where the machine supports it, and reports why where it does not."
@@ -72,7 +72,7 @@ def _pages(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block]:
     with_pages = [entry for entry in entries(kernels) if entry.row.pages is not None]
     yield Text(
         f"{_coverage_text(kernels)} Read from the operating system's accounting of the arrays' address "
-        "ranges after they were touched; of several runs, the one farthest from what was requested is shown."
+        "ranges after they were touched; of several runs, the pages farthest from the request are shown."
     )
     columns = (
         Column("requested", kind="bytes", get="row.pages.requested"),

@@ -44,25 +44,25 @@ from pagewise.report.views.wording import (
 )
 
 
-def section(one: KernelResult, manifest: Mapping[str, Any]) -> Section:
+def section(result: KernelResult, manifest: Mapping[str, Any]) -> Section:
     """All of a kernel."""
-    kernel, entries = one.kernel, ranked([one])
+    kernel, entries = result.kernel, ranked([result])
     blocks: list[Block] = [
         Text(" ".join(filter(None, (kernel.summary, kernel.data.get("equation")))), style="dim")
     ]
-    for best in bests([one]):
+    for best in bests([result]):
         blocks += _best_texts(best)
-    blocks += [Text(sentence, f"{factor}:") for factor, sentence in effect_sentences(one)]
+    blocks += [Text(sentence, f"{factor}:") for factor, sentence in effect_sentences(result)]
     if entries:
-        blocks.append(_ratios(one, entries))
-    groups = [group for group in one.groups if group.ranked]
+        blocks.append(_ratios(result, entries))
+    groups = [group for group in result.groups if group.ranked]
     for group in groups:
         prefix = f"{group.compiler}: " if len(groups) > 1 else ""
         sentences = [floor_text(group), *noise_sentences(kernel, group)]
         sentences += [f"{label(kernel, row.cell.measured)}: {row.note}." for row in group.ranked if row.note]
         blocks.append(Text(prefix + " ".join(sentences), style="dim"))
-    blocks += _forest(one)
-    blocks += sweeps(one, manifest)
+    blocks += _forest(result)
+    blocks += sweeps(result, manifest)
     if entries and not kernel.is_program:
         blocks.append(Section("All measured values", (_values(kernel, entries),), only="page", folded=True))
     return Section(kernel.title, tuple(blocks), f"kernel-{kernel.name}")
@@ -89,10 +89,10 @@ def _metric(metric: Metric, name: str) -> Column:
     return Column(name, metric.label, "number", unit, get=lambda entry: entry.row.metrics.get(metric.field))
 
 
-def _ratios(one: KernelResult, entries: Sequence[Entry]) -> Table:
+def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
     """A row per ranked configuration, with a column for each dimension that needs one."""
-    kernel = one.kernel
-    dimensions = [each for each in shown_dimensions(one) if kernel.is_sensitive_to(each.name)] or [PAGES]
+    kernel = result.kernel
+    dimensions = [each for each in shown_dimensions(result) if kernel.is_sensitive_to(each.name)] or [PAGES]
     columns = [
         Column(COMPILER.name, merged=True, get="group.compiler"),
         *(Column(each.name, get=partial(_shown, each)) for each in dimensions),
@@ -108,7 +108,7 @@ def _ratios(one: KernelResult, entries: Sequence[Entry]) -> Table:
         Column("time ratio", unit="95 % interval", kind="ratio", get=_ratio),
         Column("verdict", get=_verdict),
     ]
-    same = " of the same compiler" if len(one.groups) > 1 else ""
+    same = " of the same compiler" if len(result.groups) > 1 else ""
     return Table.of(f"Time ratio to the baseline{same}, below 1 is faster", columns, entries, chart=True)
 
 
@@ -129,22 +129,22 @@ def _verdict(entry: Entry) -> Cell:
     return Cell(row.verdict, style_of(row.verdict), reason_text(row.reason))
 
 
-def _forest(one: KernelResult) -> Iterator[Figure]:
+def _forest(result: KernelResult) -> Iterator[Figure]:
     panels = []
-    for group in one.groups:
+    for group in result.groups:
         bars = tuple(
             Bar(entry.label, entry.measured.hugepages, entry.row.time_ratio, is_decided(entry.row.verdict))
-            for entry in ranked([one])
+            for entry in ranked([result])
             if entry.group is group and entry.row.time_ratio is not None
         )
         if bars:
             panels.append((group.compiler, group.floor, bars))
     if panels:
         caption = (
-            f"{one.kernel.title}: time ratios to the baseline with their 95 % intervals; the grey band is "
+            f"{result.kernel.title}: time ratios to the baseline with their 95 % intervals; the grey band is "
             "the noise floor. Pale bars are inconclusive."
         )
-        name, title = f"{one.kernel.name}-ratios", f"{one.kernel.title}: time ratios"
+        name, title = f"{result.kernel.name}-ratios", f"{result.kernel.title}: time ratios"
         yield Figure(name, title, caption, Bars(tuple(panels), "time ratio (below 1: faster)"), in_page=False)
 
 

@@ -82,9 +82,9 @@ _BESTS = (
 def view(result: Result) -> Report:
     """The report of a comparison."""
     kernels = analyse_result(result)
-    several = sum(len(one.groups) for one in kernels) > 1
+    several = sum(len(of_kernel.groups) for of_kernel in kernels) > 1
     whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
-    pages = [kernel.section(one, result.manifest) for one in kernels]
+    pages = [kernel.section(of_kernel, result.manifest) for of_kernel in kernels]
     notes = [*notes_of(kernels), *session.notes(result)]
     return Report(
         session.title(result.manifest),
@@ -120,7 +120,7 @@ def _answers(kernels: Sequence[KernelResult], several: bool) -> Iterator[Text]:
 
 
 def _floors(kernels: Sequence[KernelResult]) -> list[float]:
-    return [group.floor for one in kernels for group in one.groups if group.floor is not None]
+    return [group.floor for result in kernels for group in result.groups if group.floor is not None]
 
 
 def _facts(kernels: Sequence[KernelResult]) -> Iterator[tuple[str, str]]:
@@ -142,11 +142,11 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
             f"The machine was unsteady: noise floors up to {percent_text(highest)}. Compare again with "
             "nothing else running, or with more --rounds."
         )
-    for one in kernels:
-        rows = [entry.row for entry in data.excluded([one]) if entry.row.is_fault]
+    for result in kernels:
+        rows = [entry.row for entry in data.excluded([result]) if entry.row.is_fault]
         if rows:
             count = count_text(len(rows), "configuration")
-            yield f"{one.kernel.title}: {count} excluded because of a fault: {rows[0].invalid}."
+            yield f"{result.kernel.title}: {count} excluded because of a fault: {rows[0].invalid}."
 
 
 def _choices(kernels: Sequence[KernelResult]) -> Iterator[Section]:
@@ -246,14 +246,14 @@ def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str])
         "notes": notes,
         "kernels": [
             {
-                "name": one.kernel.name,
-                "title": one.kernel.title,
-                "metrics": one.kernel.metrics,
-                "configurations": data.summary([one]),
-                "compilers": Table.of_fields(_VERSUS, one.versus),
-                "policies": Table.of_fields(_POLICIES, one.by_policy),
+                "name": of_kernel.kernel.name,
+                "title": of_kernel.kernel.title,
+                "metrics": of_kernel.kernel.metrics,
+                "configurations": data.summary([of_kernel]),
+                "compilers": Table.of_fields(_VERSUS, of_kernel.versus),
+                "policies": Table.of_fields(_POLICIES, of_kernel.by_policy),
             }
-            for one in kernels
+            for of_kernel in kernels
         ],
         **program.data(result),
     }

@@ -77,7 +77,9 @@ def view(session: Session) -> Report:
         "own": known.own_seconds,
     }
     runs = len(every) + len(sweeps)
-    rows = [{"kernel": one.subject.kernel.name, "cell": cell} for one in kernels for cell in one.cells]
+    rows = [
+        {"kernel": planned.subject.kernel.name, "cell": cell} for planned in kernels for cell in planned.cells
+    ]
     tables = Table.of("Kernels", _KERNELS, kernels), Table.of("Configurations", _CONFIGURATIONS, rows)
     budget = None if options.until is None else options.budget
     return Report(
@@ -99,14 +101,14 @@ def view(session: Session) -> Report:
             "placements": Table.of_fields(_PLACEMENT, workload.placements),
             "kernels": [
                 {
-                    "name": one.subject.kernel.name,
-                    "arguments": one.subject.kernel.arguments,
-                    "configurations": Table.of_fields(_CELL, one.cells),
-                    "runs_a_round": one.runs,
-                    "sweeps": one.sweeps,
-                    "seconds": one.seconds,
+                    "name": planned.subject.kernel.name,
+                    "arguments": planned.subject.kernel.arguments,
+                    "configurations": Table.of_fields(_CELL, planned.cells),
+                    "runs_a_round": planned.runs,
+                    "sweeps": planned.sweeps,
+                    "seconds": planned.seconds,
                 }
-                for one in kernels
+                for planned in kernels
             ],
             "runs": runs,
             "seconds": durations,

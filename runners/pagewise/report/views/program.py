@@ -53,8 +53,8 @@ def sections(result: Result) -> list[Section]:
     if not is_program(result):
         return []
     policies = tuple(
-        (one["name"], one["meaning"] + (f". Unavailable: {one['lack']}" if one["lack"] else ""))
-        for one in result.manifest["program"]["policies"]
+        (policy["name"], policy["meaning"] + (f". Unavailable: {policy['lack']}" if policy["lack"] else ""))
+        for policy in result.manifest["program"]["policies"]
     )
     meanings = Section("Policies", (Facts(policies),), "meanings", only="page")
     return [_metrics(result), _memory(result), meanings]

@@ -21,7 +21,7 @@ def matrix(kernels: Sequence[KernelResult]) -> Table:
 
     A kernel has no cell for values of dimensions that it is not sensitive to.
     """
-    groups = [(one.kernel.title, group) for one in kernels for group in one.groups]
+    groups = [(result.kernel.title, group) for result in kernels for group in result.groups]
     rows = [row for _, group in groups for row in _by_values(group).values()]
     rows.sort(key=lambda row: row.cell.measured.order()[2:])
     columns = {_values(row): row.cell.measured for row in reversed(rows)}
@@ -77,7 +77,7 @@ def by_policy(kernels: Sequence[KernelResult]) -> Iterator[Section]:
             "figures 1 and 2). Below 1, huge pages (or the first compiler) need less. Prefetch and stores "
             "are those of the baseline."
         )
-        figures = [figure for one in kernels for figure in _policy_figure(one)]
+        figures = [figure for result in kernels for figure in _policy_figure(result)]
         yield Section("With and without huge pages", (*tables, Text(text, style="dim"), *figures), "policies")
 
 

@@ -44,7 +44,7 @@ def view(result: Result) -> Report:
         (("Geometry", geometry["title"]), ("Policies", ", ".join(records)), ("Emulator", about["tool"])),
         (
             *(f"{policy}: {note}" for policy, several in notes.items() for note in several),
-            *(f"{policy} is omitted: {one['reason']}" for policy, one in missing.items()),
+            *(f"{policy} is omitted: {why['reason']}" for policy, why in missing.items()),
             *session.notes(result),
         ),
         (Text("every number comes from the TLB and cache simulator, none was measured.", "Simulated"),),
@@ -59,9 +59,9 @@ def view(result: Result) -> Report:
                 {"policy": policy, "modelled": unstructured(record.modelled), "notes": notes[policy]}
                 for policy, record in records.items()
             ],
-            "missing": [{"policy": policy, **one} for policy, one in missing.items()],
+            "missing": [{"policy": policy, **why} for policy, why in missing.items()],
         },
-        not records or any(one["code"] != _UNAVAILABLE for one in missing.values()),
+        not records or any(why["code"] != _UNAVAILABLE for why in missing.values()),
     )
 
 
@@ -120,7 +120,7 @@ def _blocks(records: Records, functions: int) -> Iterator[Block]:
     if functions > 0:
         columns = (Column("function", wrap=True), *(Column(name, kind="count") for name in _FUNCTIONS))
         most = (simulated.functions or ())[:functions]
-        rows = tuple((one["function"], *map(one.get, _FUNCTIONS)) for one in most)
+        rows = tuple((function["function"], *map(function.get, _FUNCTIONS)) for function in most)
         yield Table(f"Functions with the most TLB misses, {base}", columns, rows)
 
 

@@ -38,20 +38,21 @@ def shown(kernel: Kernel, cell: Cell, dimension: Dimension) -> str:
 
 
 def shown_dimensions(result: KernelResult) -> tuple[Dimension, ...]:
-    """The dimensions that have a column: those that always have one, and those in which rows differ.
+    """The dimensions with a column in tables: those always shown, and those in which rows differ.
 
-    Of a program, pages alone always have one.
+    Of a program, only pages are always shown.
     """
     kernel = result.kernel
-    cells = [row.cell for group in result.groups for row in (*group.ranked, *group.unranked)]
-    varied = {
-        one.name for one in sensitive_dimensions(kernel) if len({one.of(cell.measured) for cell in cells}) > 1
-    }
-    return tuple(
-        one
-        for one in DIMENSIONS
-        if one.name in varied or one is PAGES or (one.always and not kernel.is_program)
-    )
+    configurations = [
+        row.cell.measured for group in result.groups for row in (*group.ranked, *group.unranked)
+    ]
+
+    def is_shown(dimension: Dimension) -> bool:
+        if dimension is PAGES or (dimension.always and not kernel.is_program):
+            return True
+        return kernel.is_sensitive_to(dimension.name) and len(set(map(dimension.of, configurations))) > 1
+
+    return tuple(filter(is_shown, DIMENSIONS))
 
 
 def label(kernel: Kernel, configuration: Configuration) -> str:
@@ -64,7 +65,7 @@ def label(kernel: Kernel, configuration: Configuration) -> str:
 
 def named(configuration: Configuration, dimensions: Iterable[Dimension]) -> str:
     """A configuration's values in these dimensions, without defaults: `thp software`."""
-    return " ".join(filter(None, (one.brief(configuration) for one in dimensions)))
+    return " ".join(filter(None, (dimension.brief(configuration) for dimension in dimensions)))
 
 
 def choice_text(factor: str, value: str) -> str:
@@ -175,14 +176,13 @@ def method_text(results: Sequence[KernelResult]) -> str:
 
 def effect_sentences(result: KernelResult) -> list[tuple[str, str]]:
     """What each single choice does, all else as in the baseline: (dimension, sentence)."""
-    sentences = []
-    for one in sensitive_dimensions(result.kernel):
-        parts = [text for value in values_of(result, one) if (text := _effect(result, one, value))]
-        if parts:
-            sentences.append((one.title, "; ".join(parts) + "."))
-    if result.versus:
-        sentences.append(("Compiler", "; ".join(map(versus_text, result.versus)) + "."))
-    return sentences
+    effects = {
+        dimension.title: [_effect(result, dimension, value) for value in values_of(result, dimension)]
+        for dimension in sensitive_dimensions(result.kernel)
+    }
+    effects["Compiler"] = [versus_text(versus) for versus in result.versus]
+    sentences = {title: "; ".join(filter(None, texts)) for title, texts in effects.items()}
+    return [(title, f"{sentence}.") for title, sentence in sentences.items() if sentence]
 
 
 def _effect(result: KernelResult, dimension: Dimension, value: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from builders import a_host
 from pagewise.analysis.node_differences import differences, host_facts
-from pagewise.analysis.nodes import Measured, Quantity, away, measured, population, spread_of
+from pagewise.analysis.nodes import NodeQuantity, NodeValue, away, measured, population, spread_of
 from pagewise.cluster.campaign import Campaign, NodeOutcome
 from pagewise.cluster.findings import Findings, Invalid
 from pagewise.cluster.schedulers import parse_flux, parse_job, parse_pbsnodes, parse_sinfo
@@ -20,17 +20,17 @@ from pagewise.core.schemas import faults
 from pagewise.report.render import json as rendered
 from pagewise.report.views import cluster
 
-TIME = Quantity("triad", "gcc-12.2.0/none/hardware-regular", "time")
+TIME = NodeQuantity("triad", "gcc-12.2.0/none/hardware-regular", "time")
 
 
-def quantity(number: int) -> Quantity:
-    return Quantity("triad", f"gcc-12.2.0/{number}", "time")
+def quantity(number: int) -> NodeQuantity:
+    return NodeQuantity("triad", f"gcc-12.2.0/{number}", "time")
 
 
 def partition(rng: np.random.Generator, nodes: int, quantities: int, spread: float) -> dict:
     """Nodes that are alike but for their spread."""
     return {
-        quantity(number): {f"n{node}": Measured(math.exp(rng.normal(0.0, spread))) for node in range(nodes)}
+        quantity(number): {f"n{node}": NodeValue(math.exp(rng.normal(0.0, spread))) for node in range(nodes)}
         for number in range(quantities)
     }
 
@@ -61,7 +61,7 @@ def test_a_node_that_is_a_tenth_slower_is_found_where_others_differ_by_half_a_pe
     def is_found() -> bool:
         reported = partition(rng, nodes, 4, 0.005)
         for by_node in reported.values():
-            by_node["n2"] = Measured(1.1 * by_node["n2"].value)
+            by_node["n2"] = NodeValue(1.1 * by_node["n2"].value)
         return {one.node for one in away(reported)} == {"n2"}
 
     assert share(is_found() for _ in range(100)) >= found_at_least
@@ -71,29 +71,29 @@ def test_a_quarter_of_bad_nodes_does_not_hide_itself() -> None:
     rng = np.random.default_rng(11)
     reported = partition(rng, 40, 1, 0.005)[quantity(0)]
     bad = {f"n{number}" for number in range(10)}
-    slowed = {name: Measured(one.value * (1.15 if name in bad else 1.0)) for name, one in reported.items()}
+    slowed = {name: NodeValue(one.value * (1.15 if name in bad else 1.0)) for name, one in reported.items()}
     assert {one.node for one in away({TIME: slowed})} == bad
 
 
 def test_fewer_than_four_nodes_accuse_nobody() -> None:
-    assert away({TIME: {"n1": Measured(1.0), "n2": Measured(1.0), "n3": Measured(9.0)}}) == []
+    assert away({TIME: {"n1": NodeValue(1.0), "n2": NodeValue(1.0), "n3": NodeValue(9.0)}}) == []
 
 
 def test_what_is_small_is_no_finding_however_sure() -> None:
-    values = {f"n{number}": Measured(1.0 + 1e-4 * number) for number in range(20)}
-    values["n3"] = Measured(1.025)
+    values = {f"n{number}": NodeValue(1.0 + 1e-4 * number) for number in range(20)}
+    values["n3"] = NodeValue(1.025)
     assert away({TIME: values}, at_least=0.03) == []
     assert [one.node for one in away({TIME: values}, at_least=0.02)] == ["n3"]
 
 
 def test_a_node_that_is_measured_badly_must_lie_farther_out() -> None:
-    values = {f"n{number}": Measured(1.0 + 0.001 * (number % 5), 0.001) for number in range(12)}
-    assert [one.node for one in away({TIME: values | {"n0": Measured(1.1, 0.001)}})] == ["n0"]
-    assert away({TIME: values | {"n0": Measured(1.1, 0.1)}}) == []
+    values = {f"n{number}": NodeValue(1.0 + 0.001 * (number % 5), 0.001) for number in range(12)}
+    assert [one.node for one in away({TIME: values | {"n0": NodeValue(1.1, 0.001)}})] == ["n0"]
+    assert away({TIME: values | {"n0": NodeValue(1.1, 0.1)}}) == []
 
 
 def test_nodes_that_are_all_the_same_have_a_spread_of_nothing_and_are_alike() -> None:
-    assert away({TIME: {f"n{number}": Measured(2.0) for number in range(6)}}) == []
+    assert away({TIME: {f"n{number}": NodeValue(2.0) for number in range(6)}}) == []
 
 
 def test_the_spread_is_that_of_normal_values_and_not_of_outliers() -> None:
@@ -117,7 +117,7 @@ def test_the_error_of_a_median_is_that_of_normal_rounds() -> None:
 def test_two_kinds_of_nodes_are_reported() -> None:
     rng = np.random.default_rng(9)
     values = np.exp(np.concatenate([rng.normal(0.0, 0.005, 12), rng.normal(math.log(1.5), 0.005, 8)]))
-    found = population(TIME, {f"n{number}": Measured(float(one)) for number, one in enumerate(values)})
+    found = population(TIME, {f"n{number}": NodeValue(float(one)) for number, one in enumerate(values)})
     assert found.two is not None
     assert found.two.apart == pytest.approx(1.5, rel=0.02)
     assert found.two.slow_share == pytest.approx(0.4)
@@ -196,7 +196,7 @@ CAMPAIGN = Campaign(
 
 def test_what_is_found_follows_its_schema(tmp_path: Path) -> None:
     pytest.importorskip("ClusterShell", reason="comes with ReFrame")
-    times = {f"n{number}": Measured(1.0 if number else 1.2, 0.01) for number in range(12)}
+    times = {f"n{number}": NodeValue(1.0 if number else 1.2, 0.01) for number in range(12)}
     nodes = [NodeOutcome(name, None, 1, "7", "no result") for name in times]
     found = Findings(
         folder=tmp_path,

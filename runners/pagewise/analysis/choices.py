@@ -12,10 +12,10 @@ from pagewise.analysis.analysis import Group, KernelResult
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import geometric_mean
-from pagewise.analysis.verdict import Outcome as Verdict
+from pagewise.analysis.verdict import Outcome
 from pagewise.core.dimensions import DIMENSIONS, Dimension, sensitive_dimensions
 
-Outcome = Literal["use", "keep", "choose", "same"]
+AdviceOutcome = Literal["use", "keep", "choose", "same"]
 #: Between two compilers.
 AGAINST = " : "
 # Of two choices the less demanding one is named, if it is faster in at least this share of the cases and its
@@ -30,7 +30,7 @@ class Effect:
     kernel: KernelResult
     compiler: str
     ratio: Ratio
-    verdict: Verdict
+    verdict: Outcome
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Choice:
     effects: tuple[Effect, ...]
     missing: int
 
-    def having(self, verdict: Verdict) -> list[Effect]:
+    def having(self, verdict: Outcome) -> list[Effect]:
         """The effects with this verdict."""
         return [effect for effect in self.effects if effect.verdict == verdict]
 
@@ -74,7 +74,7 @@ class Advice:
     slower), `choose` by kernel, or all are the `same`. `equal` are choices about as good as the first one.
     """
 
-    outcome: Outcome
+    outcome: AdviceOutcome
     choices: tuple[Choice, ...] = ()
     equal: tuple[Choice, ...] = ()
 

@@ -42,7 +42,7 @@ _SERIES = ("counters", "counters_aa")
 
 
 @dataclass(frozen=True)
-class Quantity:
+class CountedQuantity:
     """A row of the tables: time and page faults of every run, counts, and rates derived from counts."""
 
     name: str
@@ -53,7 +53,7 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Counts:
+class CellCounts:
     """What was counted of a cell: the runs, and their combined values by round.
 
     `repeated` are those of a baseline's second runs (A/A). `invalid` is why there is nothing; `notes` report
@@ -113,8 +113,8 @@ class KernelCounts:
     """All that was counted of a kernel: its cells, their quantities, and ratios."""
 
     kernel: Kernel
-    cells: tuple[Counts, ...]
-    quantities: tuple[Quantity, ...]
+    cells: tuple[CellCounts, ...]
+    quantities: tuple[CountedQuantity, ...]
     compared: tuple[Compared, ...] = ()
 
     @property
@@ -160,15 +160,15 @@ def count(
     return _judged(results, seed)
 
 
-def quantities_of(file: EventFile) -> list[Quantity]:
+def quantities_of(file: EventFile) -> list[CountedQuantity]:
     """All quantities that an event file provides, in the order of the tables."""
     return [
-        Quantity(TIME, "Time", "s", "run", "the run's own clock"),
-        Quantity(FAULTS, "Page faults", "count", "run", "getrusage(2)"),
-        Quantity(POPULATE, "Time to populate", "s", "run", "the run's own clock, for all of its memory"),
-        Quantity(POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
-        *(Quantity(e.name, e.name, e.unit, "count", e.source) for e in file.events.values()),
-        *(Quantity(m.name, m.title, m.unit, "rate", m.source) for m in file.metrics),
+        CountedQuantity(TIME, "Time", "s", "run", "the run's own clock"),
+        CountedQuantity(FAULTS, "Page faults", "count", "run", "getrusage(2)"),
+        CountedQuantity(POPULATE, "Time to populate", "s", "run", "the run's own clock, for all its memory"),
+        CountedQuantity(POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
+        *(CountedQuantity(e.name, e.name, e.unit, "count", e.source) for e in file.events.values()),
+        *(CountedQuantity(m.name, m.title, m.unit, "rate", m.source) for m in file.metrics),
     ]
 
 
@@ -190,26 +190,26 @@ class _Counting:
     region: str | None
     excluding: Excluding
 
-    def counts(self, kernel: Kernel, cell: Cell, records: Sequence[Record]) -> Counts:
+    def counts(self, kernel: Kernel, cell: Cell, records: Sequence[Record]) -> CellCounts:
         """The counts of a cell, or why there are none: one wrong result or lost pages exclude it."""
         faults = [(record, fault) for record in records if (fault := exclusion(record)) is not None]
         valid = valid_records(records)
         fault = self.excluding(cell.measured.module) or inconsistent(kernel, cell.measured, valid)
         fault = fault or _fatal([fault for _, fault in faults], bool(valid))
         if fault is not None:
-            return Counts(cell, invalid=fault.reason, is_fault=True, code=fault.code)
+            return CellCounts(cell, invalid=fault.reason, is_fault=True, code=fault.code)
         if valid:
             return self._valid(cell, valid, faults)
         if not faults:
-            return Counts(cell, invalid="not measured", code="not_measured")
+            return CellCounts(cell, invalid="not measured", code="not_measured")
         record, fault = faults[0]
         remedy = None if record.failure is None else record.failure.remedy
         is_fault = record.status != "pages_unavailable"
-        return Counts(cell, invalid=fault.reason, is_fault=is_fault, remedy=remedy, code=fault.code)
+        return CellCounts(cell, invalid=fault.reason, is_fault=is_fault, remedy=remedy, code=fault.code)
 
     def _valid(
         self, cell: Cell, valid: Sequence[Record], faults: Sequence[tuple[Record, Exclusion]]
-    ) -> Counts:
+    ) -> CellCounts:
         runs: dict[str | None, list[CountedRun]] = {series: [] for series in _SERIES}
         notes = [f"group {group_of(record)}: a run was excluded: {fault.reason}" for record, fault in faults]
         for record in valid:
@@ -221,9 +221,11 @@ class _Counting:
         first, repeated = runs.values()
         notes += self._missing(first)
         if not first:
-            return Counts(cell, invalid="; ".join(dict.fromkeys(notes)))
+            return CellCounts(cell, invalid="; ".join(dict.fromkeys(notes)))
         rounds = self._by_round(first)
-        counts = Counts(cell, tuple(first), rounds, is_fault=bool(faults), repeated=self._by_round(repeated))
+        counts = CellCounts(
+            cell, tuple(first), rounds, is_fault=bool(faults), repeated=self._by_round(repeated)
+        )
         if counts.spread is not None and counts.spread > AGREEMENT:
             notes.append(
                 f"the runs of a round differ by up to {100 * counts.spread:.0f} % in {self.file.cycles}: "
@@ -293,7 +295,7 @@ def _floor(result: KernelCounts, pair: tuple[Cell, Cell], name: str, seed: int) 
     return larger_floor([baselines[c].floor(name, seed) if c in baselines else None for c in compilers])
 
 
-def _pairs(result: KernelCounts) -> Iterator[tuple[Counts, Counts]]:
+def _pairs(result: KernelCounts) -> Iterator[tuple[CellCounts, CellCounts]]:
     """With : without huge pages for each compiler, then each compiler : the first by pages."""
     counted = [counts for counts in result.cells if counts.rounds]
     without = [counts for counts in counted if counts.cell.measured.hugepages == "none"]

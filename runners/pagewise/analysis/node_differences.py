@@ -16,7 +16,7 @@ _UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
-class Difference:
+class NodeDifference:
     """A fact that differs between nodes: the `usual` value, and the nodes with other values by value.
 
     `usual` is None if no value is that of more than half of the nodes.
@@ -55,7 +55,7 @@ def host_facts(host: Host) -> dict[str, str | float]:
     return {name: _text_of(value) for name, value in facts.items()}
 
 
-def differences(nodes: Mapping[str, Mapping[str, str | float]]) -> list[Difference]:
+def differences(nodes: Mapping[str, Mapping[str, str | float]]) -> list[NodeDifference]:
     """The facts in which nodes differ, those of the fewest nodes first; unreported ones are `unknown`."""
     items = []
     for fact in dict.fromkeys(name for facts in nodes.values() for name in facts):
@@ -69,7 +69,7 @@ def differences(nodes: Mapping[str, Mapping[str, str | float]]) -> list[Differen
             for value, _ in counts
             if value != usual
         }
-        items.append(Difference(fact, usual, others))
+        items.append(NodeDifference(fact, usual, others))
     return sorted(items, key=lambda item: sum(map(len, item.others.values())))
 
 

@@ -29,7 +29,7 @@ _FEW = {4: 0.512, 5: 0.844, 6: 0.611, 7: 0.857, 8: 0.669, 9: 0.872}
 
 
 @dataclass(frozen=True, order=True)
-class Quantity:
+class NodeQuantity:
     """What is compared across nodes: the time of a configuration of a kernel, or its time ratio."""
 
     kernel: str
@@ -38,7 +38,7 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Measured:
+class NodeValue:
     """One quantity on one node: the median of its rounds (a time or a ratio of times) and its error.
 
     `error` is the standard error of the logarithm.
@@ -53,7 +53,7 @@ class Away:
     """A quantity that differs from the other nodes' by the factor `factor`; `p` is corrected."""
 
     node: str
-    quantity: Quantity
+    quantity: NodeQuantity
     value: float
     usual: float
     factor: float
@@ -65,19 +65,19 @@ class Away:
 class Population:
     """A quantity over all nodes: median, spread (a share), and two groups of nodes if there are two."""
 
-    quantity: Quantity
+    quantity: NodeQuantity
     nodes: int
     usual: float
     spread: float
     two: Bimodal | None
 
 
-def measured(values: Sequence[float]) -> Measured:
+def measured(values: Sequence[float]) -> NodeValue:
     """Median of the rounds on a node, and the median's error from their spread (MAD)."""
     logs = np.log(np.asarray(values, dtype=float))
     center = float(np.median(logs))
     deviation = 1.4826 * float(np.median(np.abs(logs - center)))
-    return Measured(math.exp(center), math.sqrt(math.pi / 2.0) * deviation / math.sqrt(len(logs)))
+    return NodeValue(math.exp(center), math.sqrt(math.pi / 2.0) * deviation / math.sqrt(len(logs)))
 
 
 def spread_of(logs: NDArray[np.float64]) -> float:
@@ -110,14 +110,14 @@ def _scale(count: int) -> float:
     return {4: 0.54, 5: 0.66}.get(count, 1.0 - 2.0 / count)
 
 
-def away(quantities: Mapping[Quantity, Mapping[str, Measured]], at_least: float = 0.03) -> list[Away]:
+def away(quantities: Mapping[NodeQuantity, Mapping[str, NodeValue]], at_least: float = 0.03) -> list[Away]:
     """What differs from the other nodes, the farthest first: quantities by name, each by node.
 
     All nodes and quantities are judged together: if all nodes are alike, the chance of any finding is 5 %.
     Differences of less than the share `at_least` are ignored, and quantities of fewer than FEWEST_NODES.
     """
-    candidates: dict[tuple[str, Quantity], Away] = {}
-    comparisons: dict[tuple[str, Quantity], Comparison] = {}
+    candidates: dict[tuple[str, NodeQuantity], Away] = {}
+    comparisons: dict[tuple[str, NodeQuantity], Comparison] = {}
     for quantity, by_node in quantities.items():
         count = len(by_node)
         if count < FEWEST_NODES:
@@ -144,7 +144,7 @@ def away(quantities: Mapping[Quantity, Mapping[str, Measured]], at_least: float 
     return sorted(outcomes, key=lambda item: -abs(math.log(item.factor)))
 
 
-def population(quantity: Quantity, by_node: Mapping[str, Measured]) -> Population:
+def population(quantity: NodeQuantity, by_node: Mapping[str, NodeValue]) -> Population:
     """The median and spread of at least one node's values."""
     values = [item.value for item in by_node.values()]
     logs = np.log(values)

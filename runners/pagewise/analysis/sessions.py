@@ -32,9 +32,9 @@ from pagewise.analysis.verdict import Comparison, Reason, Verdict, judge_all
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
 
-Quantity = Literal["ratio", "time"]
+ComparedQuantity = Literal["ratio", "time"]
 # What became of a cell; `other`: other arguments or another machine; `baseline`: its ratio is 1.
-Status = Literal[
+ChangeStatus = Literal[
     "regression",
     "improvement",
     "unchanged",
@@ -51,7 +51,7 @@ FEWEST_SESSIONS = 3
 
 
 @dataclass(frozen=True)
-class Measured:
+class SessionCell:
     """A cell in a session: its row, and log values by round, a list for each run of the baseline.
 
     `times` or `ratios` are None if there are too few rounds, or none that may be ranked. `arguments` are the
@@ -66,7 +66,7 @@ class Measured:
     times: NDArray[np.float64] | None
     ratios: NDArray[np.float64] | None
 
-    def logs(self, quantity: Quantity) -> NDArray[np.float64] | None:
+    def logs(self, quantity: ComparedQuantity) -> NDArray[np.float64] | None:
         """The values that are compared."""
         return self.times if quantity == "time" else self.ratios
 
@@ -92,7 +92,7 @@ class Change:
 
     kernel: str
     cell: Cell
-    status: Status
+    status: ChangeStatus
     old: Row | None
     new: Row | None
     ratio: Ratio | None = None
@@ -108,7 +108,7 @@ def session(
     records: Sequence[Record],
     seed: int,
     excluding: Excluding = nothing_excluded,
-) -> list[Measured]:
+) -> list[SessionCell]:
     """All cells of a result; `excluding` as in `analyse`."""
     runs = times_of(subjects, records)
     cells = []
@@ -126,7 +126,7 @@ def session(
                     if base is not None and not row.cell.is_baseline:
                         ratios = _logs(quotients(own, runs[kernel.name, base.cell]))
                 cells.append(
-                    Measured(kernel.name, row.cell, row, group.floor, kernel.arguments, times, ratios)
+                    SessionCell(kernel.name, row.cell, row, group.floor, kernel.arguments, times, ratios)
                 )
     return cells
 
@@ -137,9 +137,9 @@ def _logs(values: Sequence[Sequence[float]]) -> NDArray[np.float64] | None:
 
 
 def changes(
-    olds: Sequence[Sequence[Measured]],
-    new: Sequence[Measured],
-    quantity: Quantity,
+    olds: Sequence[Sequence[SessionCell]],
+    new: Sequence[SessionCell],
+    quantity: ComparedQuantity,
     threshold: float,
     comparable: bool = True,
 ) -> list[Change]:
@@ -171,12 +171,12 @@ def changes(
     ]
 
 
-def _partners(old: Sequence[Measured], new: Sequence[Measured]) -> dict[int, Measured]:
+def _partners(old: Sequence[SessionCell], new: Sequence[SessionCell]) -> dict[int, SessionCell]:
     """By place in `new`, the same cell in `old`: by exact names, else by names that only one cell has."""
-    partners: dict[int, Measured] = {}
+    partners: dict[int, SessionCell] = {}
     taken: set[int] = set()
     for exact in (True, False):
-        by_name: dict[tuple[str, ...], list[Measured]] = {}
+        by_name: dict[tuple[str, ...], list[SessionCell]] = {}
         for measured in old:
             for name in measured.names(exact):
                 by_name.setdefault(name, []).append(measured)
@@ -193,7 +193,7 @@ def _partners(old: Sequence[Measured], new: Sequence[Measured]) -> dict[int, Mea
     return partners
 
 
-def _change(olds: Sequence[Measured], new: Measured, quantity: Quantity) -> Change:
+def _change(olds: Sequence[SessionCell], new: SessionCell, quantity: ComparedQuantity) -> Change:
     if not olds:
         return Change(new.kernel, new.cell, "new", None, new.row, note="not in OLD")
     old, row = olds[-1].row, new.row
@@ -219,7 +219,7 @@ def _change(olds: Sequence[Measured], new: Measured, quantity: Quantity) -> Chan
     return change
 
 
-def _excluded(old: Row, new: Row) -> tuple[Status, str]:
+def _excluded(old: Row, new: Row) -> tuple[ChangeStatus, str]:
     """The status of a configuration that at least one of both sessions excluded, and why."""
     if new.invalid is None:
         return "new", f"OLD was excluded: {old.invalid}"
@@ -228,7 +228,7 @@ def _excluded(old: Row, new: Row) -> tuple[Status, str]:
     return "invalid" if new.is_fault else "missing", new.invalid
 
 
-def _floor(olds: Sequence[Measured], new: Measured) -> float | None:
+def _floor(olds: Sequence[SessionCell], new: SessionCell) -> float | None:
     """The combined noise of the new session and the noisiest earlier one."""
     known = [old.floor for old in olds if old.floor is not None]
     if not known or new.floor is None:

@@ -16,7 +16,7 @@ from pagewise.analysis.verdict import Comparison, judge_all
 _GAP = 1.25
 _FEWEST_IN_A_MODE = 2
 _MOST_NOISE = 0.05
-Answer = Literal["met", "not met", "inconclusive"]
+TargetAnswer = Literal["met", "not met", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class _Claim:
     outside: bool
 
 
-def answers(aims: Sequence[Aim]) -> list[Answer]:
+def answers(aims: Sequence[Aim]) -> list[TargetAnswer]:
     """Which targets are met; all are judged together.
 
     `not met`: the speed-up lies outside the range by more than the noise floor. `met`: its median lies
@@ -74,7 +74,7 @@ def _comparison(aim: Aim, claim: _Claim) -> Comparison:
     return Comparison(ratio([speedup / claim.end for speedup in aim.speedups], aim.seed), floor)
 
 
-def _answer(holds: Mapping[_Claim, bool]) -> Answer:
+def _answer(holds: Mapping[_Claim, bool]) -> TargetAnswer:
     if any(claim.outside and is_true for claim, is_true in holds.items()):
         return "not met"
     within = holds and all(is_true and not claim.outside for claim, is_true in holds.items())

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pagewise.cluster import campaign
 from pagewise.cluster.campaign import Campaign, Job, RequestedNode
-from pagewise.cluster.schedulers import Node, job_state, nodes_of
+from pagewise.cluster.schedulers import ClusterNode, job_state, nodes_of
 from pagewise.cluster.sites import SETTINGS, Partition
 from pagewise.core.errors import Interrupted, SetupError
 from pagewise.core.reading import parse_json, read_file
@@ -42,7 +42,7 @@ class Request:
     environment: str
     options: tuple[str, ...]
     partition: Partition
-    nodes: tuple[Node, ...]
+    nodes: tuple[ClusterNode, ...]
     configuration: tuple[Path, ...]
     results: Path
     time_limit: float = 3600.0
@@ -58,7 +58,7 @@ def begin(request: Request) -> tuple[Path, Campaign]:
     """Creates the folder and its cluster.json; nothing is submitted yet. Raises RefusedError."""
     now = datetime.now(timezone.utc)
     folder = create_folder(request.results.absolute(), request.name, now)
-    nodes = request.nodes or (Node(campaign.ANY, "the scheduler's choice", True),)
+    nodes = request.nodes or (ClusterNode(campaign.ANY, "the scheduler's choice", True),)
     started = Campaign(
         schema=campaign.SCHEMA,
         name=request.name,
@@ -142,7 +142,7 @@ def run(request: Request, folder: Path, started: Campaign, quiet: bool = False) 
 
 def _jobs(report: Path, partition: Partition) -> tuple[Job, ...]:
     cases = parse_json(read_file(report))["runs"][-1]["testcases"]
-    nodes: list[Node] = []
+    nodes: list[ClusterNode] = []
     if any(case.get("result") != "pass" for case in cases):
         try:
             nodes = nodes_of(partition.scheduler, partition.access)
@@ -153,7 +153,7 @@ def _jobs(report: Path, partition: Partition) -> tuple[Job, ...]:
     return tuple(_job(case, partition, unusable) for case in cases)
 
 
-def _job(case: Mapping[str, Any], partition: Partition, unusable: Mapping[str, Node]) -> Job:
+def _job(case: Mapping[str, Any], partition: Partition, unusable: Mapping[str, ClusterNode]) -> Job:
     number, name = case.get("jobid"), case.get("node") or campaign.ANY
     state = job_state(partition.scheduler, str(number)) if number else None
     node = unusable.get(name)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
-from pagewise.analysis.node_differences import Difference, differences, host_facts
-from pagewise.analysis.nodes import Away, Measured, Population, Quantity, away, measured, population
+from pagewise.analysis.node_differences import NodeDifference, differences, host_facts
+from pagewise.analysis.nodes import Away, NodeQuantity, NodeValue, Population, away, measured, population
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell, run_seconds, valid_records
 from pagewise.analysis.statistics import FEWEST_ROUNDS
@@ -40,11 +40,11 @@ class Findings:
     folder: Path
     campaign: Campaign
     nodes: tuple[NodeOutcome, ...]
-    quantities: Mapping[Quantity, Mapping[str, Measured]]
+    quantities: Mapping[NodeQuantity, Mapping[str, NodeValue]]
     populations: tuple[Population, ...]
     away: tuple[Away, ...]
     invalid: tuple[Invalid, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[NodeDifference, ...]
     unreadable: Mapping[str, str]
 
     @property
@@ -71,7 +71,7 @@ def find(folder: Path, campaign: Campaign, at_least: float) -> Findings:
             except FormatError as fault:
                 unreadable[node.name] = fault.what
     kernels = {name: analyse_result(result) for name, result in results.items()}
-    by_quantity: dict[Quantity, dict[str, Measured]] = {}
+    by_quantity: dict[NodeQuantity, dict[str, NodeValue]] = {}
     for name, result in results.items():
         for quantity, value in quantities(kernels[name], result.records).items():
             by_quantity.setdefault(quantity, {})[name] = value
@@ -89,9 +89,9 @@ def find(folder: Path, campaign: Campaign, at_least: float) -> Findings:
     )
 
 
-def quantities(kernels: Sequence[KernelResult], records: Sequence[Record]) -> dict[Quantity, Measured]:
+def quantities(kernels: Sequence[KernelResult], records: Sequence[Record]) -> dict[NodeQuantity, NodeValue]:
     """The times of all configurations that may be ranked, of at least 3 runs, and their ratios."""
-    records_of, values = by_cell(records), dict[Quantity, Measured]()
+    records_of, values = by_cell(records), dict[NodeQuantity, NodeValue]()
     for result in kernels:
         for row in result.ranked:
             runs = [
@@ -100,16 +100,16 @@ def quantities(kernels: Sequence[KernelResult], records: Sequence[Record]) -> di
             seconds = [run_seconds(record) for series in runs for record in valid_records(series)]
             if len(seconds) >= FEWEST_ROUNDS:
                 name = configuration_name(row)
-                values[Quantity(result.kernel.name, name, "time")] = measured(seconds)
+                values[NodeQuantity(result.kernel.name, name, "time")] = measured(seconds)
                 if row.time_ratio is not None:
-                    values[Quantity(result.kernel.name, name, "time_ratio")] = _of_ratio(row.time_ratio)
+                    values[NodeQuantity(result.kernel.name, name, "time_ratio")] = _of_ratio(row.time_ratio)
     return values
 
 
-def _of_ratio(ratio: Ratio) -> Measured:
+def _of_ratio(ratio: Ratio) -> NodeValue:
     if ratio.low is None or ratio.high is None:
-        return Measured(ratio.median)
-    return Measured(ratio.median, math.log(ratio.high / ratio.low) / (2.0 * _NORMAL_95))
+        return NodeValue(ratio.median)
+    return NodeValue(ratio.median, math.log(ratio.high / ratio.low) / (2.0 * _NORMAL_95))
 
 
 def _invalid(kernels: Mapping[str, Sequence[KernelResult]]) -> list[Invalid]:

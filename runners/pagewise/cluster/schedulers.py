@@ -28,7 +28,7 @@ _PIN_OPTIONS = {
 
 
 @dataclass(frozen=True)
-class Node:
+class ClusterNode:
     """A node as its scheduler reports it. `reason` is why it is not usable, if it is reported."""
 
     name: str
@@ -68,7 +68,7 @@ def fold(names: Sequence[str]) -> str:
     return str(NodeSet.fromlist(list(names)))
 
 
-def nodes_of(scheduler: str, access: Sequence[str]) -> list[Node]:
+def nodes_of(scheduler: str, access: Sequence[str]) -> list[ClusterNode]:
     """All nodes of a partition, by name, usable or not. `access` are the partition's options for jobs.
 
     Raises SetupError if the scheduler does not report them.
@@ -128,7 +128,7 @@ def parse_job(text: str) -> JobState | None:
     return JobState(facts["JobState"], None if reason == "None" else reason, int(facts.get("Restarts", 0)))
 
 
-def parse_sinfo(text: str) -> list[Node]:
+def parse_sinfo(text: str) -> list[ClusterNode]:
     """Reads `sinfo -h -N -o '%N|%T|%E'`; a node that is in several partitions is one."""
     nodes = {}
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -137,31 +137,31 @@ def parse_sinfo(text: str) -> list[Node]:
         reason = "" if reason == "none" else reason
         if state.endswith("*") and not reason:
             reason = "not responding"
-        nodes[name] = Node(name, state, usable, None if usable else reason or None)
+        nodes[name] = ClusterNode(name, state, usable, None if usable else reason or None)
     return _sorted(nodes.values())
 
 
-def parse_pbsnodes(text: str) -> list[Node]:
+def parse_pbsnodes(text: str) -> list[ClusterNode]:
     """Reads `pbsnodes -a -F json` of PBS Professional and OpenPBS."""
     nodes = []
     for name, report in json.loads(text).get("nodes", {}).items():
         state = str(report.get("state", "unknown"))
         usable = _USABLE_PBS.issuperset(state.split(","))
-        nodes.append(Node(name, state, usable, None if usable else report.get("comment")))
+        nodes.append(ClusterNode(name, state, usable, None if usable else report.get("comment")))
     return _sorted(nodes)
 
 
-def parse_flux(text: str) -> list[Node]:
+def parse_flux(text: str) -> list[ClusterNode]:
     """Reads `flux resource list -n -o '{state}|{nodelist}'`."""
     nodes = {}
     for line in text.splitlines():
         state, _, names = line.strip().partition("|")
         for name in expand(names) if names else ():
-            nodes[name] = Node(name, state, state in ("free", "allocated"))
+            nodes[name] = ClusterNode(name, state, state in ("free", "allocated"))
     return _sorted(nodes.values())
 
 
-def _slurm(access: Sequence[str]) -> list[Node]:
+def _slurm(access: Sequence[str]) -> list[ClusterNode]:
     named = re.findall(r"(?:^|\s)(?:-p\s*|--partition[=\s])(\S+)", " ".join(access))
     # sinfo marks the default partition.
     known = () if named else _output(["sinfo", "-h", "-o", "%P"]).split()
@@ -170,16 +170,16 @@ def _slurm(access: Sequence[str]) -> list[Node]:
     return parse_sinfo(_output(["sinfo", "-h", "-N", *chosen, "-o", "%N|%T|%E"]))
 
 
-def _pbs(access: Sequence[str]) -> list[Node]:
+def _pbs(access: Sequence[str]) -> list[ClusterNode]:
     return parse_pbsnodes(_output(["pbsnodes", "-a", "-F", "json"]))
 
 
-def _flux(access: Sequence[str]) -> list[Node]:
+def _flux(access: Sequence[str]) -> list[ClusterNode]:
     format_ = "{state}|{nodelist}"
     return parse_flux(_output(["flux", "resource", "list", "-n", "-s", "free,allocated,down", "-o", format_]))
 
 
-_READERS: Mapping[str, Callable[[Sequence[str]], list[Node]]] = {
+_READERS: Mapping[str, Callable[[Sequence[str]], list[ClusterNode]]] = {
     "slurm": _slurm,
     "squeue": _slurm,
     "pbs": _pbs,
@@ -200,7 +200,7 @@ def _output(command: Sequence[str], check: bool = True) -> str:
     return answer.stdout
 
 
-def _sorted(nodes: Iterable[Node]) -> list[Node]:
+def _sorted(nodes: Iterable[ClusterNode]) -> list[ClusterNode]:
     """The nodes by name, n2 before n10."""
     return sorted(
         nodes, key=lambda node: [int(x) if x.isdecimal() else x for x in re.split(r"(\d+)", node.name)]

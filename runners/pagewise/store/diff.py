@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pagewise.analysis.result import excluding
-from pagewise.analysis.sessions import Change, Quantity, changes, session
+from pagewise.analysis.sessions import Change, ComparedQuantity, changes, session
 from pagewise.core.errors import SelectionError
 from pagewise.core.result import Result, check_unaltered, read_result
 from pagewise.core.units import bytes_text
 from pagewise.store.columns import field_at
 
 REGRESSION, INCOMPLETE, INCOMPARABLE, UNCLEAR = 1, 5, 6, 7
-Part = Literal["machine", "node", "system", "asked", "compiler", "build", "source"]
+DifferencePart = Literal["machine", "node", "system", "asked", "compiler", "build", "source"]
 # The memory that firmware and kernel reserve differs a little from boot to boot.
 _SAME_MEMORY = 0.05
 _SHOWN = 3
@@ -32,7 +32,7 @@ _OTHER_KINDS = {
 class Difference:
     """A fact that differs in NEW. A difference of `machine` or of what was `asked` forbids judging."""
 
-    part: Part
+    part: DifferencePart
     name: str
     old: str
     new: str
@@ -49,7 +49,7 @@ class Diff:
 
     olds: tuple[Result, ...]
     new: Result
-    quantity: Quantity
+    quantity: ComparedQuantity
     threshold: float
     differing: tuple[Difference, ...]
     judged: bool
@@ -71,7 +71,7 @@ class Diff:
 
 
 def compare(
-    folders: Sequence[Path], quantity: Quantity, threshold: float, across_machines: bool, seed: int
+    folders: Sequence[Path], quantity: ComparedQuantity, threshold: float, across_machines: bool, seed: int
 ) -> Diff:
     """Reads the results and judges. Raises FormatError, SelectionError."""
     *olds, new = [_readable(folder) for folder in folders]
@@ -129,7 +129,7 @@ def _builds(result: Result) -> dict[str, str]:
     return {entry["module"]: entry["hash"] for entry in result.manifest["configurations"]}
 
 
-_FACTS: tuple[tuple[Part, str, str | Callable[[Result], Any]], ...] = (
+_FACTS: tuple[tuple[DifferencePart, str, str | Callable[[Result], Any]], ...] = (
     ("machine", "CPU", "host.cpu"),
     ("machine", "architecture", "host.architecture"),
     ("machine", "CPUs", "host.cpus"),

@@ -11,7 +11,7 @@ import duckdb
 from pagewise.core.errors import SelectionError
 from pagewise.store.store import reading
 
-Answer = tuple[list[str], list[tuple[Any, ...]]]
+QueryAnswer = tuple[list[str], list[tuple[Any, ...]]]
 _FOLDER = files(__package__) / "queries"
 
 
@@ -44,7 +44,7 @@ def statement(text: str) -> str:
     return text
 
 
-def ask(store: Path, sql: str, wait: float) -> Answer:
+def ask(store: Path, sql: str, wait: float) -> QueryAnswer:
     """The answer's columns and rows. Raises SelectionError, RefusedError, FormatError."""
     with reading(store, wait) as connection:
         try:

@@ -139,7 +139,7 @@ def _partition(files: Any, named: str | None) -> Any:
 
 def _nodes(partition: Any, wanted: str | None) -> tuple[Any, ...]:
     """The nodes to measure, with the state that the scheduler reports."""
-    from pagewise.cluster.schedulers import Node, expand, nodes_of
+    from pagewise.cluster.schedulers import ClusterNode, expand, nodes_of
     from pagewise.core.errors import SelectionError, SetupError
 
     if wanted is None:
@@ -149,7 +149,7 @@ def _nodes(partition: Any, wanted: str | None) -> tuple[Any, ...]:
     except SetupError:
         if wanted == "all":
             raise
-        known = {name: Node(name, "unknown", True) for name in expand(wanted)}
+        known = {name: ClusterNode(name, "unknown", True) for name in expand(wanted)}
     names = list(known) if wanted == "all" else expand(wanted)
     unknown = [name for name in names if name not in known]
     if unknown:

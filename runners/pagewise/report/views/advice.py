@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pagewise.analysis.analysis import KernelResult
-from pagewise.analysis.choices import AGAINST, Advice, Choice, Effect, Outcome, advise, bests, choices
+from pagewise.analysis.choices import AGAINST, Advice, AdviceOutcome, Choice, Effect, advise, bests, choices
 from pagewise.analysis.statistics import FEWEST_ROUNDS
 from pagewise.analysis.validity import Code
 from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, PAGES, Dimension
@@ -28,7 +28,7 @@ class Answer:
     """
 
     factor: str
-    outcome: Outcome | None
+    outcome: AdviceOutcome | None
     values: tuple[str, ...]
     question: str
     lead: str

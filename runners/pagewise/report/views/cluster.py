@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 
-from pagewise.analysis.node_differences import Difference
-from pagewise.analysis.nodes import FEWEST_NODES, Away, Population, Quantity
+from pagewise.analysis.node_differences import NodeDifference
+from pagewise.analysis.nodes import FEWEST_NODES, Away, NodeQuantity, Population
 from pagewise.cluster.findings import Findings
 from pagewise.cluster.schedulers import fold
 from pagewise.core.units import count_text, percent_text, seconds_text
@@ -133,11 +133,11 @@ def _most(away: Away) -> str:
     return f"most in {where}: {value} where others have {usual} (p {away.p:.1g})"
 
 
-def _value_text(quantity: Quantity, value: float) -> str:
+def _value_text(quantity: NodeQuantity, value: float) -> str:
     return seconds_text(value) if quantity.kind == "time" else f"{value:.3f}"
 
 
-def _difference(difference: Difference) -> str:
+def _difference(difference: NodeDifference) -> str:
     others = "; ".join(f"{value} on {fold(list(nodes))}" for value, nodes in difference.others.items())
     return others + (f"; {difference.usual} on all others" if difference.usual is not None else "")
 

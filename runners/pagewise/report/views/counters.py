@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pagewise.analysis.counted import Compared, Counts, KernelCounts, count
+from pagewise.analysis.counted import CellCounts, Compared, KernelCounts, count
 from pagewise.analysis.counter_runs import TIME
 from pagewise.analysis.result import excluding
 from pagewise.core.dimensions import values_of
@@ -285,7 +285,7 @@ def _events(counted: Counted) -> Section:
     )
 
 
-def _who(kernel: Kernel, cell: Counts) -> dict[str, Value]:
+def _who(kernel: Kernel, cell: CellCounts) -> dict[str, Value]:
     return {"kernel": kernel.name, **values_of(cell.cell.measured)}
 
 

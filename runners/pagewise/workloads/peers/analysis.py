@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import noise_floor, ratio
-from pagewise.analysis.targets import Aim, Answer, answers, same_mode, split
+from pagewise.analysis.targets import Aim, TargetAnswer, answers, same_mode, split
 from pagewise.analysis.validity import Code, exclusion
 from pagewise.core.record import Record
 from pagewise.workloads.peers.plan import Match, Target
@@ -81,7 +81,7 @@ class Row:
     theirs: Best | None
     speedup: Ratio | None = None
     floor: float | None = None
-    answer: Answer = "inconclusive"
+    answer: TargetAnswer = "inconclusive"
     missing: str | None = None
     notes: tuple[str, ...] = ()
     aim: Aim | None = None

@@ -11,6 +11,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.stack.binary import Binary
 from pagewise.stack.elf import Elf, Segment
 from pagewise.workloads.program.applied import AppliedPolicy, default_policies
+from pagewise.workloads.program.environment import ENV, Libraries, command_of_run
 from pagewise.workloads.program.machine import Machine
 from pagewise.workloads.program.policy import DEFAULT, parse_policy
 
@@ -219,3 +220,30 @@ def test_available_policies(policy: str, binary: Binary, machine: dict):
 def test_the_default_excludes_text_and_bss_of_a_small_program():
     assert default_policies(BINARY, MACHINE) == DEFAULT
     assert set(DEFAULT) - set(default_policies(SMALL, MACHINE)) == {"text", "bss"}
+
+
+def command(policy: AppliedPolicy, inherited: dict[str, str], *, trial: bool = False) -> list[str]:
+    libraries = Libraries(Path("/lib/remap.so"), Path("/lib/snapshot.so"))
+    snapshots = Path("/tmp/snapshots") if trial else None
+    return command_of_run(
+        policy, ("-n", "5"), inherited, libraries, log=Path("/tmp/log"), snapshots=snapshots
+    )
+
+
+def test_the_command_sets_and_removes_variables_of_the_policy():
+    inherited = {"LD_PRELOAD": "/lib/mine.so", "HUGETLB_SHM": "yes", "PATH": "/bin"}
+    words = command(applied("bss"), inherited)
+    assert words[0] == ENV and words[-3:] == ["/opt/app", "-n", "5"]
+    assert "--unset=HUGETLB_SHM" in words and not any(word.startswith("PATH=") for word in words)
+    assert {
+        "PAGEWISE_PRELOAD=bss",
+        f"PAGEWISE_PRELOAD_SIZE={2 * MIB}",
+        "LD_PRELOAD=/lib/remap.so:/lib/mine.so",
+    } <= set(words)
+
+
+def test_only_trial_runs_of_programs_that_can_preload_write_snapshots():
+    assert command(applied("none"), {}) == [ENV, "/opt/app", "-n", "5"]
+    words = command(applied("none"), {}, trial=True)
+    assert {"LD_PRELOAD=/lib/snapshot.so", "PAGEWISE_SNAPSHOT=/tmp/snapshots/smaps"} <= set(words)
+    assert command(applied("none", binary=STATIC), {}, trial=True) == [ENV, "/opt/app", "-n", "5"]

@@ -1,0 +1,55 @@
+"""How runs are measured by hyperfine, whatever they run."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from pagewise.core.record_parts import ProcessPlacement
+from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch, find_hyperfine
+
+
+def measure(folder: Path, script: str, limit: float = 30.0, wrapper: tuple[str, ...] = ()) -> Measurement:
+    stopwatch = Stopwatch(find_hyperfine(), limit, folder, wrapper=wrapper)
+    return stopwatch.measure(["/bin/sh", "-c", script], os.environ, nullcontext())
+
+
+@pytest.mark.parametrize("wrapper", [(), ("/usr/bin/env",)])
+def test_a_run_is_measured_with_its_own_output_alone(tmp_path: Path, wrapper: tuple[str, ...]):
+    watched: list[int] = []
+    stopwatch = Stopwatch(find_hyperfine(), 30.0, tmp_path, wrapper=wrapper)
+    command = ["/bin/sh", "-c", "echo one; echo two >&2; pwd"]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    measured = stopwatch.measure(command, os.environ, nullcontext(), folder, watched.append)
+    assert measured.output == f"one\ntwo\n{folder}\n" and measured.log == measured.output
+    assert (measured.exit_code, measured.signal, measured.implausible) == (0, None, None)
+    assert measured.wall is not None and measured.wall > 0 and len(watched) == 1
+    assert set(measured.cpu_seconds) == {"user_seconds", "system_seconds"}
+    assert isinstance(measured.observed, ProcessPlacement) and measured.observed.cpus
+    assert measured.faults[0] > 0
+    overhead = stopwatch.measure_overhead()
+    assert overhead > 0 and stopwatch.measure_overhead() == overhead
+
+
+def test_an_exit_code_is_reported_without_words_of_hyperfine(tmp_path: Path):
+    measured = measure(tmp_path, "echo wrong; exit 3")
+    assert (measured.exit_code, measured.signal, measured.output) == (3, None, "wrong\n")
+    failure = Stopwatch("", 30.0, tmp_path).failure(measured)
+    assert failure.exit_code == 3 and failure.remedy is None
+
+
+def test_a_signal_is_named(tmp_path: Path):
+    measured = measure(tmp_path, "kill -SEGV $$")
+    assert measured.signal == "SIGSEGV"
+    assert "SIGSEGV" in Stopwatch("", 30.0, tmp_path).failure(measured).message
+
+
+def test_a_run_that_exceeds_the_limit_is_ended(tmp_path: Path):
+    measured = measure(tmp_path, "exec sleep 60", limit=0.3)
+    assert (measured.exit_code, measured.wall) == (TIMED_OUT, None)
+    failure = Stopwatch("", 0.3, tmp_path).failure(measured)
+    assert failure.exit_code == TIMED_OUT and "--timeout" in (failure.remedy or "")

@@ -86,7 +86,7 @@ def test_kernels_by_name_glob_and_group(catalog: Catalog, patterns, names):
     ],
 )
 def test_a_name_that_fits_nothing_is_reported_with_the_nearest(catalog: Catalog, pattern, near):
-    with pytest.raises(SelectionError, match=f"no kernel fits {pattern.replace('*', '.*')}") as caught:
+    with pytest.raises(SelectionError, match=f"no kernel matches {pattern.replace('*', '.*')}") as caught:
         choose(catalog, options(kernels=("triad", pattern)))
     assert re.search(near, str(caught.value)), str(caught.value)
 
@@ -111,7 +111,7 @@ def test_what_will_run_is_reported(catalog: Catalog, changes, reported):
 
 def test_a_tree_without_default_kernels_is_reported(stage: Stage):
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [GATHER])
-    with pytest.raises(SelectionError, match="default comparison"):
+    with pytest.raises(SelectionError, match="by default"):
         choose(read_catalog(stage.modules, find_init(None, {})), options())
 
 
@@ -153,8 +153,8 @@ def test_the_reference_among_libraries_is_the_baseline(catalog: Catalog):
 @pytest.mark.parametrize(
     ("changes", "reported"),
     [
-        ({"kernels": ("fft",)}, "no kernel fits fft"),
-        ({"configurations": ("icc*",)}, "no configuration fits 'icc\\*'"),
+        ({"kernels": ("fft",)}, "no kernel matches fft"),
+        ({"configurations": ("icc*",)}, "no configuration matches 'icc\\*'"),
         ({"baseline": "thp/block-regular"}, "these do: none"),
         ({"baseline": "none/*"}, "these do: none/block-regular, none/hardware-regular"),
     ],

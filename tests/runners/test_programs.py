@@ -290,7 +290,7 @@ def test_wrong_usage_is_reported_before_anything_is_run(own: Own, arguments: lis
 def test_what_may_not_be_run_and_what_is_no_program(own: Own):
     plain = own.folder / "plain"
     plain.write_text("text")
-    for mode, reported in ((0o644, "may not be run"), (0o755, "neither an ELF program nor a script")):
+    for mode, reported in ((0o644, "not executable"), (0o755, "neither an ELF program nor a script")):
         plain.chmod(mode)
         done = own.stage.run("compare", "--", "./plain")
         assert done.returncode == 2 and reported in done.stderr

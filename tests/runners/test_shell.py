@@ -179,7 +179,7 @@ def test_the_environment_that_was_meant_is_asked(stage: Stage):
     (stage.folder / ".pagewise" / "modules" / "quick").mkdir(parents=True)
     done = stage.compare("--env", "quik")
     assert done.returncode == 3
-    assert "did you mean quick? There are: quick; another is built first: make stack ENV=quik" in done.stderr
+    assert "did you mean quick? There are: quick; to build another: make stack ENV=quik" in done.stderr
 
 
 def test_the_manual_page_has_every_option_and_no_fault(stage: Stage, tmp_path: Path):

@@ -1,25 +1,24 @@
-"""What a program is, as far as page policies depend on it: its C library, its allocator, its rights."""
+"""The properties of a program that page policies depend on: C library, allocator, privileges."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
 import stat
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pagewise.core.errors import SelectionError
+from pagewise.stack.commands import output_of
 from pagewise.stack.elf import Elf, NotElfError, holds, read_elf
+from pagewise.stack.files import sha256
 
 _MOST_SCRIPTS = 5
-_SECONDS_TO_LIST = 20
 _TUNABLE, _OLD_TUNABLE = b"glibc.malloc.hugetlb", b"glibc.malloc.trim_threshold"
-# Names of libraries, and words that stand in a program that has the allocator inside.
+# By allocator: the name of its library, and a string in programs that are linked with it statically.
 _ALLOCATORS = {
     "jemalloc": (r"libjemalloc", b"MALLOC_CONF"),
     "tcmalloc": (r"libtcmalloc", b"TCMALLOC_"),
@@ -34,12 +33,12 @@ _VERSION = re.compile(rb"GNU C Library \([^)]*\) \w+ release version (\d+)\.(\d+
 
 @dataclass(frozen=True)
 class Binary:
-    """A program that is to be compared.
+    """A program to compare.
 
-    program: what is run. image: the ELF file that runs then (a script's interpreter). c_library: `glibc`,
-    `musl` or None. version: that of glibc, where it is known. tunable: whether its malloc can be told to use
-    huge pages. allocator: the one that serves malloc, None where it is the C library's own. secured: why the
-    loader ignores what we set, None when it does not.
+    image: the ELF file that runs (a script's interpreter). c_library: `glibc`, `musl` or None. version: that
+    of glibc, if known. tunable: whether its malloc has a tunable for huge pages. allocator: what serves
+    malloc, None for the C library. secured: why the loader ignores settings of page policies, None if it
+    does not.
     """
 
     program: Path
@@ -57,7 +56,7 @@ class Binary:
 
     @property
     def static(self) -> bool:
-        """Whether no loader takes part."""
+        """Whether it runs without a loader."""
         return self.elf.interpreter is None
 
     @property
@@ -76,7 +75,7 @@ class Binary:
         return ", ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """For the manifest."""
+        """As the manifest has it."""
         return {
             "path": str(self.program),
             "image": str(self.image),
@@ -92,18 +91,19 @@ class Binary:
 
 
 def examine(command: str, environment: Mapping[str, str], folder: Path | None = None) -> Binary:
-    """Finds a program as a shell would and looks at it; it is not run, only its loader is asked.
+    """Finds a program as a shell does and reads its properties; only its loader is run.
 
-    Raises SelectionError when it is not there, may not be run, or is no program.
+    Raises SelectionError when it is missing, not executable, or not a program.
     """
-    found = shutil.which(command, path=environment.get("PATH", os.defpath))
-    if found is None:
-        there = (folder or Path.cwd()) / command
-        known = "it is there but may not be run" if there.is_file() else "there is no such program"
+    path = shutil.which(command, path=environment.get("PATH", os.defpath))
+    if path is None:
+        exists = ((folder or Path.cwd()) / command).is_file()
         raise SelectionError(
-            known, where=command, remedy="name a program with its path, or one on PATH, after --"
+            "this file is not executable" if exists else "there is no such program",
+            where=command,
+            remedy="name a program with its path, or one on PATH, after --",
         )
-    program = Path(found).absolute()
+    program = Path(path).absolute()
     image, script = _image(program, environment)
     try:
         elf = read_elf(image)
@@ -115,9 +115,9 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
         ) from fault
     except OSError as fault:
         raise SelectionError(
-            f"it cannot be read: {fault.strerror}",
+            f"this program cannot be read: {fault.strerror}",
             where=image,
-            remedy=f"let this user read it: chmod u+r {image}",
+            remedy=f"make it readable: chmod u+r {image}",
         ) from fault
     libraries = _libraries(image, elf, environment)
     c_library, tunable, version = _c_library(image, elf, libraries)
@@ -125,7 +125,7 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
         program,
         image,
         elf,
-        hashlib.sha256(program.read_bytes()).hexdigest(),
+        sha256(program) or "",
         script,
         libraries,
         c_library,
@@ -138,7 +138,7 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
 
 
 def files_of(program: Path, environment: Mapping[str, str]) -> list[Path]:
-    """The files that run when a program is run: itself, of a script the interpreter, and shared libraries."""
+    """The files that a run of a program executes: itself, a script's interpreter, and shared libraries."""
     try:
         image, _ = _image(program, environment)
         libraries = _libraries(image, read_elf(image), environment)
@@ -148,7 +148,7 @@ def files_of(program: Path, environment: Mapping[str, str]) -> list[Path]:
 
 
 def _image(program: Path, environment: Mapping[str, str]) -> tuple[Path, bool]:
-    """The ELF file that runs when this is run, and whether scripts led to it."""
+    """The ELF file that a program executes, and whether the program is a script."""
     image = program
     for _ in range(_MOST_SCRIPTS):
         with image.open("rb") as stream:
@@ -158,47 +158,35 @@ def _image(program: Path, environment: Mapping[str, str]) -> tuple[Path, bool]:
         words = line[2:].decode(errors="replace").split()
         if words and Path(words[0]).name == "env":
             words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-        next_one = shutil.which(words[0], path=environment.get("PATH", os.defpath)) if words else None
-        if next_one is None:
+        interpreter = shutil.which(words[0], path=environment.get("PATH", os.defpath)) if words else None
+        if interpreter is None:
             raise SelectionError(
-                "the interpreter that its first line names is not there",
+                "the interpreter in its first line is missing",
                 where=image,
                 remedy="install it, or name another before the script",
             )
-        image = Path(next_one)
+        image = Path(interpreter)
     raise SelectionError(
-        "scripts that run scripts, without end",
+        f"more than {_MOST_SCRIPTS} scripts run each other",
         where=program,
-        remedy="name the program that they run in the end",
+        remedy="name the program that they run",
     )
 
 
 def _libraries(image: Path, elf: Elf, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The shared libraries that its loader finds for it, in the environment given."""
+    """The shared libraries that its loader finds in this environment."""
     if elf.interpreter is None:
         return ()
-    try:
-        said = subprocess.run(
-            [elf.interpreter, "--list", str(image)],
-            env=dict(environment),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS_TO_LIST,
-            check=False,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    found = re.findall(r"^\s*(?:\S+ => )?(/\S+) \(0x", said, re.MULTILINE)
-    return tuple(dict.fromkeys(found))
+    listed = output_of([elf.interpreter, "--list", str(image)], environment, check=False) or ""
+    return tuple(dict.fromkeys(re.findall(r"^\s*(?:\S+ => )?(/\S+) \(0x", listed, re.MULTILINE)))
 
 
 def _c_library(
     image: Path, elf: Elf, libraries: tuple[str, ...]
 ) -> tuple[str | None, bool, tuple[int, int] | None]:
-    """Which it is, whether it knows the tunable, and its version.
+    """Its name, whether it has the tunable, and its version.
 
-    The loader's list of tunables tells of the tunable, a static program's own list of it.
+    The tunable is in the loader's list of tunables, or in a static program's.
     """
     if elf.interpreter is None:
         if _TUNABLE in holds(image, _TUNABLE):
@@ -207,7 +195,7 @@ def _c_library(
     loader = Path(elf.interpreter)
     if loader.name.startswith("ld-musl"):
         return "musl", False, None
-    library = next((Path(one) for one in libraries if re.match(r"libc\.so\.|libc-2", Path(one).name)), None)
+    library = next((file for file in map(Path, libraries) if re.match(r"libc\.so\.|libc-2", file.name)), None)
     version = None if library is None else _version(library)
     if version is None and not holds(loader, b"GLIBC_TUNABLES", b"GLIBC_2"):
         return None, False, None
@@ -216,19 +204,17 @@ def _c_library(
 
 def _version(file: Path) -> tuple[int, int] | None:
     try:
-        found = _VERSION.search(file.read_bytes())
+        match = _VERSION.search(file.read_bytes())
     except OSError:
         return None
-    return None if found is None else (int(found[1]), int(found[2]))
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def _allocator(image: Path, libraries: tuple[str, ...], environment: Mapping[str, str]) -> str | None:
-    """The allocator that stands in for the C library's: a library, preloaded or linked, or inside."""
-    names = [
-        Path(one).name for one in (*environment.get("LD_PRELOAD", "").replace(":", " ").split(), *libraries)
-    ]
+    """The allocator that replaces the C library's: a library, preloaded or linked, or in the program."""
+    files = (*environment.get("LD_PRELOAD", "").replace(":", " ").split(), *libraries)
     for name, (pattern, _) in _ALLOCATORS.items():
-        if any(re.match(pattern, one) for one in names):
+        if any(re.match(pattern, Path(file).name) for file in files):
             return name
     inside = holds(image, *(word for _, word in _ALLOCATORS.values()))
     return next((f"{name} (inside)" for name, (_, word) in _ALLOCATORS.items() if word in inside), None)
@@ -236,10 +222,10 @@ def _allocator(image: Path, libraries: tuple[str, ...], environment: Mapping[str
 
 def _secured(image: Path) -> str | None:
     """Why the loader drops LD_PRELOAD and GLIBC_TUNABLES (ld.so(8), secure-execution mode)."""
-    about = image.stat()
-    if about.st_mode & stat.S_ISUID and about.st_uid != os.geteuid():
+    status = image.stat()
+    if status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid():
         return "it is set-user-ID"
-    if about.st_mode & stat.S_ISGID and about.st_gid not in (os.getegid(), *os.getgroups()):
+    if status.st_mode & stat.S_ISGID and status.st_gid not in (os.getegid(), *os.getgroups()):
         return "it is set-group-ID"
     if os.geteuid() != 0:
         try:

@@ -1,4 +1,4 @@
-"""Compiles C sources of pagewise on first use: once for each source, compiler, options and machine."""
+"""Compiles C sources of pagewise on first use: once per source, compiler, options and machine."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _SECONDS = 60
 
 @dataclass(frozen=True)
 class Product:
-    """What is made of sources. what: in words, for errors. kind: the folder's name.
+    """A file to compile. what: its name in errors. kind: the name of its folder. suffix: of its name.
 
-    options: of the compiler. libraries: after the source. suffix: of the file that is made.
+    options: the compiler's before the source. libraries: those after the source.
     """
 
     what: str
@@ -35,18 +35,18 @@ class Product:
 
 
 def find_compiler(environ: Mapping[str, str] = os.environ) -> list[str] | None:
-    """The C compiler: CC, else the first of cc, gcc, clang on PATH; None where there is none."""
+    """The C compiler: CC, else the first of cc, gcc, clang on PATH; None if all are missing."""
     named = shlex.split(environ.get("CC", ""))
     candidates = [named] if named else [["cc"], ["gcc"], ["clang"]]
-    return next((one for one in candidates if shutil.which(one[0], path=environ.get("PATH"))), None)
+    return next((words for words in candidates if shutil.which(words[0], path=environ.get("PATH"))), None)
 
 
 def compiled(
     source: Path, product: Product, compiler: Sequence[str], environ: Mapping[str, str] = os.environ
 ) -> Path:
-    """The file that is made of a source, and the headers beside it; compiled where it is not there yet.
+    """The file that a source and its headers compile to; compiled if it is missing.
 
-    A file that another user owns or can replace is not used. Raises SetupError with what the compiler said.
+    A file that another user owns or can replace is not used. Raises SetupError with the compiler's errors.
     """
     key = "\0".join((*compiler, *product.options, *product.libraries, platform.machine())).encode()
     for file in (source, *sorted(source.parent.glob("*.h"))):
@@ -74,7 +74,7 @@ def compiled(
             fresh.replace(made)
     except (OSError, subprocess.TimeoutExpired) as fault:
         raise SetupError(
-            f"{product.what} cannot be made: {fault}",
+            f"{product.what} cannot be compiled: {fault}",
             where=folder,
             remedy="set XDG_CACHE_HOME to a folder of this user with free space",
         ) from fault
@@ -82,7 +82,7 @@ def compiled(
 
 
 def _folder(kind: str, environ: Mapping[str, str]) -> Path:
-    """In the checkout's state, else in the user's cache, else for this process: the first that is private.
+    """The first private folder: in the checkout's state, in the user's cache, or one for this process.
 
     Raises OSError.
     """
@@ -97,7 +97,7 @@ def _folder(kind: str, environ: Mapping[str, str]) -> Path:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether a compiled file is there that this user made and nobody else can have changed."""
+    """Whether this is a compiled file of this user, which no other user can have changed."""
     if file.is_symlink() or not file.is_file():
         return False
     return file.stat().st_uid == os.geteuid() and is_private(file)

@@ -1,4 +1,4 @@
-"""What there is to measure: reads the module tree into configurations, and their kernel.yaml into kernels."""
+"""The configurations of a module tree, and the kernels that their kernel.yaml files describe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pagewise.stack.lmod import load_each
 
 @dataclass(frozen=True)
 class Broken:
-    """A module of ours that could not be used, and why."""
+    """A module of pagewise that could not be used, and the reason."""
 
     module: str
     reason: str
@@ -26,20 +26,20 @@ class Broken:
 
 @dataclass(frozen=True)
 class Entry:
-    """A configuration with the environment that `module load` gave, and the kernels it brings."""
+    """A configuration with its environment after `module load`, and its kernels."""
 
     configuration: Configuration
     environment: dict[str, str]
     kernels: dict[str, Kernel]
 
     def program(self, executable: str) -> str | None:
-        """The program's absolute path as this module's PATH finds it, or None."""
+        """The program's absolute path by this module's PATH, or None."""
         return shutil.which(executable, path=self.environment.get("PATH", ""))
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """The usable configurations of a module tree, the kernels among them, and the modules that are broken."""
+    """The usable configurations of a module tree, their kernels, and the broken modules."""
 
     tree: Path
     entries: tuple[Entry, ...]
@@ -47,7 +47,7 @@ class Catalog:
     broken: tuple[Broken, ...]
 
     def select_kernels(self, patterns: Sequence[str]) -> list[Kernel]:
-        """The kernels that fit any of the names or globs; those of the default comparison without any.
+        """The kernels that match a name or glob; without any, those of the default comparison.
 
         Raises SelectionError.
         """
@@ -55,7 +55,7 @@ class Catalog:
             if not any(kernel.matches(text) for kernel in self.kernels.values()):
                 near = ", ".join(self._names_near(text))
                 raise SelectionError(
-                    f"no kernel fits {text}",
+                    f"no kernel matches {text}",
                     where=self.tree,
                     remedy=f"nearest: {near}; `pagewise list kernels` lists all",
                 )
@@ -64,16 +64,16 @@ class Catalog:
         default = [kernel for kernel in self.kernels.values() if kernel.default]
         if self.kernels and not default:
             raise SelectionError(
-                f"none of the {len(self.kernels)} kernels here is in the default comparison",
+                f"this tree has {len(self.kernels)} kernels, but none that is compared by default",
                 where=self.tree,
                 remedy="choose: --kernels NAMES, or --kernels '*'; `pagewise list kernels` lists them",
             )
         return default
 
     def _names_near(self, text: str) -> list[str]:
-        """What may have been meant: names, whole groups, or else all groups."""
+        """Similar names and groups, else all groups."""
         groups = sorted({f"{kernel.group}/*" for kernel in self.kernels.values()})
-        # A glob is near to what its letters are near to; without a slash it stands for names.
+        # Of a glob only its letters are compared.
         letters = text.lower().translate(str.maketrans("", "", "*?[]")).strip("/")
         known = {name: name for name in groups}
         for kernel in self.kernels.values():
@@ -84,16 +84,16 @@ class Catalog:
         return list(dict.fromkeys(near))[:8] or groups
 
     def _like(self, text: str) -> str:
-        """Which configuration may have been meant, as the beginning of a remedy."""
+        """A similar configuration, as the beginning of a remedy."""
         near = nearest(text, (f"{e.configuration.compiler}/{e.configuration.label}" for e in self.entries), 1)
         return f"did you mean {near[0]}? " if near else ""
 
     def select_entries(self, patterns: Sequence[str]) -> list[Entry]:
-        """The configurations that fit any of the globs, all when there are none. Raises SelectionError."""
+        """The configurations that match a glob; without globs, all. Raises SelectionError."""
         for text in patterns:
             if not any(entry.configuration.matches(text) for entry in self.entries):
                 raise SelectionError(
-                    f"no configuration fits {text!r}",
+                    f"no configuration matches {text!r}",
                     where=self.tree,
                     remedy=f"{self._like(text)}`pagewise list` lists them; a glob is like 'gcc-*/thp/*'",
                 )
@@ -104,20 +104,16 @@ class Catalog:
 
 def module_files(tree: Path) -> dict[str, Path]:
     """Module names of a tree with their files, sorted; hidden files are not modules."""
-    found = {}
-    for file in sorted(tree.rglob("*.lua")):
-        inside = file.relative_to(tree)
-        if file.is_file() and not any(part.startswith(".") for part in inside.parts):
-            found[str(inside.with_suffix(""))] = file
-    return found
+    files = {str(file.relative_to(tree).with_suffix("")): file for file in sorted(tree.rglob("*.lua"))}
+    return {name: file for name, file in files.items() if file.is_file() and "/." not in f"/{name}"}
 
 
 def read_catalog(tree: Path, init: Path) -> Catalog:
-    """Loads every module of the tree once and reads what it brings.
+    """Loads every module of the tree once and reads its configuration and kernels.
 
-    A module that sets no PAGEWISE_PACKAGE is not ours and left aside; one of ours that does not load or tells
-    too little is listed as broken. Raises SetupError when nothing is usable, FormatError for a bad
-    kernel.yaml.
+    A module that does not set PAGEWISE_PACKAGE is not part of pagewise and ignored. A module of pagewise that
+    does not load or does not set a variable is listed as broken. Raises SetupError when no module is usable,
+    FormatError for an invalid kernel.yaml.
     """
     files = module_files(tree)
     entries: list[Entry] = []
@@ -139,7 +135,7 @@ def read_catalog(tree: Path, init: Path) -> Catalog:
     if not entries:
         reasons = "".join(f"\n    {fault.module}: {fault.reason}" for fault in broken)
         raise SetupError(
-            "no usable module is in this tree" + reasons,
+            "this tree has no usable module" + reasons,
             where=tree,
             remedy="build the environment (make compare), or name another tree with --modules",
         )
@@ -166,7 +162,7 @@ def _kernels_of(configuration: Configuration, read: dict[bytes, Kernel]) -> dict
 
 
 def _agreed(entries: Sequence[Entry]) -> dict[str, Kernel]:
-    """One description for each kernel. Two builds that describe a kernel differently must not be compared."""
+    """One description per kernel: builds that describe a kernel differently must not be compared."""
     first: dict[str, tuple[Kernel, str]] = {}
     for entry in entries:
         for name, kernel in entry.kernels.items():
@@ -175,6 +171,6 @@ def _agreed(entries: Sequence[Entry]) -> dict[str, Kernel]:
                 raise FormatError(
                     f"two builds describe the kernel {name} differently",
                     where=f"{module} and {entry.configuration.module}",
-                    remedy="build the environment again, so that all come from one source",
+                    remedy="build the environment again, so that all builds have one source",
                 )
     return {name: kernel for name, (kernel, _) in sorted(first.items())}

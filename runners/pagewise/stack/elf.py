@@ -1,4 +1,4 @@
-"""Reads of an ELF file what page policies depend on: segments, interpreter, static or dynamic."""
+"""The properties of an ELF file that page policies depend on: segments, interpreter, static or dynamic."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from elftools.elf.segments import InterpSegment
 
 
 class NotElfError(Exception):
-    """The file is no ELF file that can be read."""
+    """The file is not a readable ELF file."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of the file that is mapped: addresses are those in the file, before it is loaded somewhere."""
+    """A part of the file that is mapped; addresses are those in the file, before it is relocated."""
 
     offset: int
     address: int
@@ -32,7 +32,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Elf:
-    """An ELF file. `interpreter` is its loader, None for a static one. `movable`: it is loaded anywhere."""
+    """An ELF file. interpreter: its loader, None for a static one. movable: whether it can be relocated."""
 
     path: Path
     bits: int
@@ -49,13 +49,13 @@ class Elf:
 
     @property
     def zeroed(self) -> tuple[int, int] | None:
-        """Where the zeroed part of static data (.bss) begins and ends, relative to the first segment."""
+        """Begin and end of the zeroed part of static data (.bss), relative to the first segment."""
         start = self.segments[0].address & -4096 if self.segments else 0
-        found = [one for one in self.segments if one.writable and one.memory_bytes > one.file_bytes]
-        if not found:
+        parts = [part for part in self.segments if part.writable and part.memory_bytes > part.file_bytes]
+        if not parts:
             return None
-        last = max(found, key=lambda one: one.memory_bytes - one.file_bytes)
-        return last.address + last.file_bytes - start, last.address + last.memory_bytes - start
+        bss = max(parts, key=lambda part: part.memory_bytes - part.file_bytes)
+        return bss.address + bss.file_bytes - start, bss.address + bss.memory_bytes - start
 
     @property
     def zeroed_bytes(self) -> int:
@@ -76,19 +76,19 @@ def read_elf(path: Path) -> Elf:
             return Elf(
                 path,
                 file.elfclass,
-                # As a number, because that is how page policies name machines.
+                # As a number, because page policies identify machines by number.
                 ENUM_E_MACHINE.get(file.header.e_machine, file.header.e_machine),
                 file.header.e_type == "ET_DYN",
                 "PT_DYNAMIC" in kinds,
                 interpreter,
                 tuple(_segment(part.header) for part in parts if part.header.p_type == "PT_LOAD"),
             )
-        except Exception as fault:  # pyelftools raises any kind where a header is damaged
-            raise NotElfError(f"{path} is not an ELF file that can be read: {fault}") from fault
+        except Exception as fault:  # pyelftools raises exceptions of any kind for a damaged header
+            raise NotElfError(f"{path} is not a readable ELF file: {fault}") from fault
 
 
 def holds(path: Path, *words: bytes) -> set[bytes]:
-    """Which of these byte strings occur in a file; none in one that cannot be read."""
+    """Those of these byte strings that occur in a file; none for an unreadable file."""
     try:
         with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return {word for word in words if content.find(word) >= 0}

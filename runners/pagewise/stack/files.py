@@ -11,7 +11,7 @@ _Identity = tuple[int, int, int, int, int]
 
 
 def sha256(file: Path) -> str | None:
-    """The digest of a file's content, None where it cannot be read."""
+    """The SHA-256 of a file's content, None if it cannot be read."""
     try:
         with file.open("rb") as stream:
             digest = hashlib.sha256()
@@ -24,10 +24,10 @@ def sha256(file: Path) -> str | None:
 
 @dataclass
 class Watch:
-    """Files by module, as they were when the session began.
+    """Files by module, with their state when the session began.
 
-    `look` is cheap: a file whose inode, times and size are the same is taken for unchanged. `verify` reads
-    all of them. What changed once stays reported.
+    `look` is cheap: a file with the same inode, times and size counts as unchanged. `verify` reads all files.
+    A file that changed once stays reported.
     """
 
     files: Mapping[str, tuple[Path, ...]]
@@ -36,26 +36,22 @@ class Watch:
     _changed: set[Path] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Takes the state of all files."""
+        """Records the state of all files."""
         for file in {file for files in self.files.values() for file in files}:
             self._identities[file] = _identity(file)
             self._digests[file] = sha256(file)
 
     def look(self, module: str) -> list[Path]:
-        """The files of a module that are no longer what they were."""
+        """The files of a module that have changed."""
         return self._check(self.files.get(module, ()), self._looks_different)
 
     def verify(self) -> dict[str, list[Path]]:
-        """By module, the files whose content is no longer what it was."""
-        for files in self.files.values():
-            self._check(files, lambda _: True)
-        found = {
-            module: [file for file in files if file in self._changed] for module, files in self.files.items()
-        }
-        return {module: files for module, files in found.items() if files}
+        """The files whose content has changed, by module."""
+        changed = {module: self._check(files, lambda _: True) for module, files in self.files.items()}
+        return {module: files for module, files in changed.items() if files}
 
     def digests(self) -> dict[str, str | None]:
-        """The digest of each file at the beginning, by path."""
+        """The SHA-256 of each file at the beginning, by path."""
         return {str(file): self._digests[file] for file in sorted(self._digests)}
 
     def _looks_different(self, file: Path) -> bool:
@@ -72,7 +68,7 @@ class Watch:
 
 def _identity(file: Path) -> _Identity | None:
     try:
-        told = file.stat()
+        state = file.stat()
     except OSError:
         return None
-    return told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns, told.st_ctime_ns
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

@@ -1,4 +1,4 @@
-"""Learns what a module does by loading it: a real `module load` in a clean shell."""
+"""Reads the environments of modules by `module load` in a clean shell."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import SetupError
+from pagewise.stack.commands import output_of
 from pagewise.stack.setup import SetupFacts
 
 _LOADER = Path(__file__).with_name("load_modules.bash")
@@ -18,12 +19,12 @@ _KEPT = ("HOME", "USER", "LOGNAME", "TMPDIR", "TERM")
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _USUAL_PLACES = ("/usr/share/lmod/lmod", "/usr/local/lmod/lmod", "/opt/lmod/lmod", "/opt/apps/lmod/lmod")
 _SHELL_STATE = ("BASH_FUNC_", "_ModuleTable", "__LMOD", "SHLVL", "PWD", "OLDPWD", "_=")
-_SECONDS_A_LOAD = 30
+_SECONDS_PER_LOAD = 30
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A module after loading: its environment, or None and what Lmod said instead."""
+    """A loaded module: its environment, or None with Lmod's message."""
 
     name: str
     environment: dict[str, str] | None
@@ -31,7 +32,7 @@ class Loaded:
 
 
 def find_init(facts: SetupFacts | None, environ: Mapping[str, str] = os.environ) -> Path:
-    """Lmod's start-up file for bash: the set-up's, by LMOD_PKG, or in a usual place. Raises SetupError."""
+    """Lmod's init file for bash: the setup's, by LMOD_PKG, or in a usual place. Raises SetupError."""
     candidates = [Path((facts or SetupFacts()).lmod.init or "/nonexistent")]
     if package := environ.get("LMOD_PKG"):
         candidates.append(Path(package) / "init" / "bash")
@@ -40,28 +41,19 @@ def find_init(facts: SetupFacts | None, environ: Mapping[str, str] = os.environ)
         if file.is_file():
             return file
     raise SetupError(
-        "Lmod is not here, and configurations are learnt by `module load`",
+        "Lmod is missing; configurations are read by `module load`",
         where=", ".join(str(file.parent.parent) for file in candidates[1:]),
         remedy="apt-get install lmod (or: make setup), or set LMOD_PKG to its folder",
     )
 
 
 def load_each(init: Path, tree: Path, names: Sequence[str]) -> list[Loaded]:
-    """Loads each module by itself, from a clean environment, with this tree as the only one.
+    """Loads each module separately, in a clean environment with this module tree only.
 
-    Raises SetupError when Lmod itself does not work; a module that does not load is told in its `message`.
+    Raises SetupError when Lmod does not work. For a module that does not load, `message` has the reason.
     """
     with tempfile.TemporaryDirectory(prefix="pagewise-modules-") as folder:
-        command = [
-            _bash(),
-            "--noprofile",
-            "--norc",
-            str(_LOADER),
-            str(init),
-            str(tree.absolute()),
-            folder,
-            *names,
-        ]
+        command = [*_bash(), str(_LOADER), str(init), str(tree.absolute()), folder, *names]
         try:
             shell = subprocess.run(
                 command,
@@ -70,59 +62,45 @@ def load_each(init: Path, tree: Path, names: Sequence[str]) -> list[Loaded]:
                 capture_output=True,
                 text=True,
                 errors="replace",
-                timeout=_SECONDS_A_LOAD * (len(names) + 1),
+                timeout=_SECONDS_PER_LOAD * (len(names) + 1),
                 check=False,
             )
         except subprocess.TimeoutExpired as fault:
-            raise SetupError(
-                "Lmod does not come to an end", where=init, remedy="try `module load` by hand"
-            ) from fault
+            raise SetupError("Lmod does not end", where=init, remedy="try `module load` by hand") from fault
         if shell.returncode != 0:
             raise SetupError(f"Lmod does not start: {shell.stderr.strip()}", where=init, remedy="make setup")
         return [_loaded(name, Path(folder), number) for number, name in enumerate(names)]
 
 
 def clean_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a fresh login would have, and nothing that the user's shell added since.
+    """The environment of a new login, without the variables that the user's shell added since.
 
-    No cache of Lmod's is used, so that a tree that was just swapped in is seen at once.
+    Lmod's cache is off, so that a module tree that has just been replaced is read.
     """
     kept = {name: environ[name] for name in _KEPT if name in environ}
     return {"PATH": _USUAL_PATH, "LANG": "C.UTF-8", "LMOD_IGNORE_CACHE": "yes", "LMOD_COLORIZE": "no", **kept}
 
 
 def version(init: Path) -> str | None:
-    """Lmod's version, or None when it does not say."""
+    """Lmod's version, None if it reports none."""
     script = 'source "$1" >/dev/null 2>&1; printf %s "${LMOD_VERSION:-}"'
-    answer = subprocess.run(
-        [_bash(), "--noprofile", "--norc", "-c", script, "bash", str(init)],
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return answer.stdout.strip() or None
+    return output_of([*_bash(), "-c", script, "bash", str(init)], clean_environment(), check=False) or None
 
 
-def _bash() -> str:
-    found = shutil.which("bash", path=_USUAL_PATH) or shutil.which("bash")
-    if found is None:
-        raise SetupError("bash is not here, and Lmod needs it", remedy="apt-get install bash")
-    return found
+def _bash() -> tuple[str, ...]:
+    program = shutil.which("bash", path=_USUAL_PATH) or shutil.which("bash")
+    if program is None:
+        raise SetupError("bash is missing; Lmod needs it", remedy="apt-get install bash")
+    return program, "--noprofile", "--norc"
 
 
 def _loaded(name: str, folder: Path, number: int) -> Loaded:
-    said = folder / f"{number}.err"
-    message = said.read_text(encoding="utf-8", errors="replace").strip() if said.exists() else ""
-    written = folder / f"{number}.env"
-    if not written.exists():
-        return Loaded(name, None, message or "module load failed and said nothing")
-    pairs = (
-        entry.split("=", 1)
-        for entry in written.read_bytes().decode(errors="surrogateescape").split("\0")
-        if entry
-    )
-    environment = {key: value for key, value in pairs if not f"{key}=".startswith(_SHELL_STATE)}
+    errors, variables = folder / f"{number}.err", folder / f"{number}.env"
+    message = errors.read_text(encoding="utf-8", errors="replace").strip() if errors.exists() else ""
+    if not variables.exists():
+        return Loaded(name, None, message or "module load failed without a message")
+    entries = filter(None, variables.read_bytes().decode(errors="surrogateescape").split("\0"))
+    environment = dict(entry.split("=", 1) for entry in entries if not entry.startswith(_SHELL_STATE))
     if name not in environment.get("LOADEDMODULES", "").split(":"):
-        return Loaded(name, None, message or "Lmod says that it is not loaded")
+        return Loaded(name, None, message or "Lmod reports that it is not loaded")
     return Loaded(name, environment, message)

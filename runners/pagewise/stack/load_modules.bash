@@ -1,7 +1,7 @@
-# Loads each named module in a shell of its own and writes the environment that results.
+# Loads each named module in a separate shell and writes the environment that results.
 # usage: bash load_modules.bash LMOD_INIT MODULE_TREE OUT_FOLDER MODULE...
 # OUT_FOLDER/<n>.env: NUL-separated variables of the n-th module, absent when it could not be loaded;
-# OUT_FOLDER/<n>.err: what Lmod said.
+# OUT_FOLDER/<n>.err: the messages of Lmod.
 lmod_init="$1" tree="$2" out="$3"
 shift 3
 

@@ -1,4 +1,4 @@
-"""Where things are: the checkout, its state folder, the module tree of an environment."""
+"""The places of the checkout, its state folder, and the module tree of an environment."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pagewise.core.suggestions import choose_of
 
 
 def project_root(environ: Mapping[str, str] = os.environ) -> Path:
-    """The checkout: PAGEWISE_ROOT (the wrapper sets it), else the nearest folder up with `.pagewise`.
+    """The checkout: PAGEWISE_ROOT (the wrapper sets it), else the nearest parent folder with `.pagewise`.
 
-    One that nobody named counts only if no other user can write to it: programs and modules in it are run.
+    A folder that is not named counts only if no other user can write to it: its programs and modules are run.
     """
     if named := environ.get("PAGEWISE_ROOT"):
         return Path(named)
@@ -24,18 +24,18 @@ def project_root(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def module_tree(environment: str, named: Path | None, environ: Mapping[str, str] = os.environ) -> Path:
-    """The module tree: the one named, else PAGEWISE_MODULES, else that of an environment of this checkout.
+    """The module tree: the named one, PAGEWISE_MODULES, or that of an environment of this checkout.
 
-    Raises SetupError when it is not there, SelectionError for an environment that is no name.
+    Raises SetupError when it is missing, SelectionError for an invalid name of an environment.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", environment):
         raise SelectionError(
             f"{environment!r} is not the name of an environment",
             where="--env",
-            remedy="`pagewise doctor` lists those that are built; name any other module tree with --modules",
+            remedy="`pagewise doctor` lists the built ones; name another module tree with --modules",
         )
     if named is not None:
-        tree, remedy = named, "give --modules a folder which holds pagewise-micro/..."
+        tree, remedy = named, "name a folder that contains pagewise-micro/... with --modules"
     elif from_environment := environ.get("PAGEWISE_MODULES"):
         tree, remedy = Path(from_environment), "correct or unset PAGEWISE_MODULES"
     else:
@@ -43,13 +43,13 @@ def module_tree(environment: str, named: Path | None, environ: Mapping[str, str]
         built = built_environments(environ)
         remedy = f"build the environment first: make stack ENV={environment}"
         if built:
-            remedy = f"{choose_of(environment, built)}; another is built first: make stack ENV={environment}"
+            remedy = f"{choose_of(environment, built)}; to build another: make stack ENV={environment}"
     if not tree.is_dir():
-        raise SetupError("there is no module tree here", where=tree, remedy=remedy)
+        raise SetupError("this module tree is missing", where=tree, remedy=remedy)
     return tree
 
 
 def built_environments(environ: Mapping[str, str] = os.environ) -> list[str]:
     """The environments of this checkout that have modules."""
     folder = project_root(environ) / ".pagewise" / "modules"
-    return sorted(one.name for one in folder.glob("[a-z]*") if one.is_dir() and one.suffix != ".new")
+    return sorted(tree.name for tree in folder.glob("[a-z]*") if tree.is_dir() and tree.suffix != ".new")

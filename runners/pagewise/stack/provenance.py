@@ -1,10 +1,9 @@
-"""From which sources the compared programs come, as far as it can be told."""
+"""The sources of the compared programs, as far as they are known."""
 
 from __future__ import annotations
 
-import hashlib
 import platform
-import subprocess
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -14,13 +13,13 @@ from pagewise.core.manifest import ProgramDigest, Provenance
 from pagewise.core.plan import Subject
 from pagewise.stack import lmod
 from pagewise.stack.catalog import Entry
+from pagewise.stack.commands import output_of
+from pagewise.stack.files import sha256
 from pagewise.stack.setup import SetupFacts
-
-_SECONDS_TO_TELL = 20
 
 
 def provenance(root: Path, environment: str | None, facts: SetupFacts | None) -> Provenance:
-    """Spack and its recipes as the set-up verified them, the project's commit, the environment's lockfile."""
+    """Spack and its recipes as the setup verified them, the project's commit, the environment's lockfile."""
     spack = (facts or SetupFacts()).spack
     lockfile = _lockfile(root, environment)
     status = _git(root, "status", "--porcelain")
@@ -31,32 +30,31 @@ def provenance(root: Path, environment: str | None, facts: SetupFacts | None) ->
         project_commit=_git(root, "rev-parse", "HEAD"),
         project_dirty=None if status is None else status != "",
         lockfile=None if lockfile is None else str(lockfile.relative_to(root)),
-        lockfile_sha256=None if lockfile is None else hashlib.sha256(lockfile.read_bytes()).hexdigest(),
+        lockfile_sha256=None if lockfile is None else sha256(lockfile),
     )
 
 
 def programs(entries: Iterable[Entry], subjects: Iterable[Subject]) -> list[ProgramDigest]:
     """The digests of the programs that a comparison runs, except the user's own."""
     by_module = {entry.configuration.module: entry for entry in entries}
-    named = sorted({(cell.measured.module, one.kernel.executable) for one in subjects for cell in one.cells})
+    used = sorted(
+        {(cell.measured.module, subject.kernel.executable) for subject in subjects for cell in subject.cells}
+    )
     return [
         ProgramDigest(module, name, digest(by_module[module].program(name)))
-        for module, name in named
+        for module, name in used
         if by_module[module].configuration.builder != "own"
     ]
 
 
 @cache
 def digest(program: str | None) -> str | None:
-    """The sha256 of a file, None where there is none to be read."""
-    try:
-        return None if program is None else hashlib.sha256(Path(program).read_bytes()).hexdigest()
-    except OSError:
-        return None
+    """The SHA-256 of a file, None without a file or if it cannot be read."""
+    return None if program is None else sha256(Path(program))
 
 
 def software(hyperfine: str, init: Path | None = None) -> dict[str, str | None]:
-    """The versions of what measured."""
+    """The versions of the software that measures."""
     versions = {
         "pagewise": pagewise.__version__,
         "python": platform.python_version(),
@@ -66,19 +64,9 @@ def software(hyperfine: str, init: Path | None = None) -> dict[str, str | None]:
 
 
 def hyperfine_version(hyperfine: str) -> str | None:
-    """hyperfine's version, or None when it reports none."""
-    try:
-        told = subprocess.run(
-            [hyperfine, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS_TO_TELL,
-            check=False,
-        ).stdout.split()
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return told[1] if len(told) == 2 and told[0] == "hyperfine" else None
+    """hyperfine's version, None if it reports none."""
+    match = re.fullmatch(r"hyperfine (\S+)", output_of([hyperfine, "--version"], check=False) or "")
+    return match[1] if match else None
 
 
 def _lockfile(root: Path, environment: str | None) -> Path | None:
@@ -94,16 +82,6 @@ def _lockfile(root: Path, environment: str | None) -> Path | None:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """What git says, None without git or outside a repository."""
-    try:
-        answer = subprocess.run(
-            # A centre's checkout belongs to another user. Whoever runs its programs trusts it.
-            ["git", "-c", f"safe.directory={root}", "-C", str(root), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return answer.stdout.strip() if answer.returncode == 0 else None
+    """The output of git, None without git or outside a repository."""
+    # A centre's checkout belongs to another user. Users who run its programs trust it.
+    return output_of(["git", "-c", f"safe.directory={root}", "-C", str(root), *arguments])

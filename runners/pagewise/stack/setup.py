@@ -1,4 +1,4 @@
-"""What the set-up detected and proved: `.pagewise/setup.json`, which setup/detect.py writes."""
+"""The facts in `.pagewise/setup.json`, which setup/detect.py writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Spack:
 
 @dataclass(frozen=True)
 class Proof:
-    """A small program that a compiler compiled, and what running it gave."""
+    """A test program that a compiler compiled, and the result of its run."""
 
     program: str
     ok: bool
@@ -36,7 +36,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler of C and Fortran; `reason` says why it did not enter the environments."""
+    """A C and Fortran compiler; `reason` is why it did not enter the environments."""
 
     name: str
     version: str
@@ -58,14 +58,14 @@ class Missing:
 
 @dataclass(frozen=True)
 class Lmod:
-    """Lmod's start-up file for bash."""
+    """Lmod's init file for bash."""
 
     init: str | None = None
 
 
 @dataclass(frozen=True)
 class SetupFacts:
-    """All of it."""
+    """The content of the file."""
 
     spack: Spack = Spack()
     compilers: tuple[Compiler, ...] = ()
@@ -74,7 +74,7 @@ class SetupFacts:
 
 
 def setup_facts(environ: Mapping[str, str] = os.environ) -> SetupFacts | None:
-    """What the set-up detected, or None when it has not run. Raises FormatError for another content."""
+    """The facts, None before the setup ran. Raises FormatError for other content."""
     file = project_root(environ) / ".pagewise" / "setup.json"
     try:
         return structured(SetupFacts, parse_json(read_file(file)))
@@ -82,5 +82,5 @@ def setup_facts(environ: Mapping[str, str] = os.environ) -> SetupFacts | None:
         return None
     except (OSError, ValueError) as fault:
         raise FormatError(
-            f"the set-up's findings cannot be read: {fault}", where=file, remedy="make setup"
+            f"the facts of the setup cannot be read: {fault}", where=file, remedy="make setup"
         ) from fault

@@ -332,7 +332,12 @@ AT_LEAST = option(
 JOB_OPTION = option("-J --job-option job_options", multiple=True, metavar="OPTION")
 #: Folders with results as arguments.
 FOLDERS = argument(
-    "folders", nargs=-1, default=(Path("results"),), metavar="[DIR]...", one_of=values.folders_of_results
+    "folders",
+    nargs=-1,
+    # Not `default`, which older versions of click refuse here.
+    callback=lambda context, parameter, folders: folders or (Path("results"),),
+    metavar="[DIR]...",
+    one_of=values.folders_of_results,
 )
 STORE = option(
     "--store",

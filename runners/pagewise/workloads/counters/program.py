@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -63,7 +64,7 @@ class Counter(Protocol):
 
 @dataclass(frozen=True)
 class PerfStat:
-    """Linux's `perf stat`. A group is counted as a whole; multiplexed, in turns."""
+    """Linux's `perf stat`. A group is counted as a whole, or multiplexed."""
 
     program: str
     multiplexed: bool
@@ -133,47 +134,44 @@ class Accounting:
 
 @dataclass
 class CountingLauncher:
-    """Runs the program with one group of events. hyperfine, and `true` in it, are counted once per group."""
+    """Runs the program with one group of events; what is counted of hyperfine itself is subtracted."""
 
     inner: ProgramLauncher
     groups: Mapping[str, Group]
     counter: Counter
-    _launchers: dict[str, ProgramLauncher] = field(default_factory=dict)
-    _overheads: dict[str, Counts] = field(default_factory=dict)
+    # By group, with what is counted of hyperfine with `true`.
+    _launchers: dict[str, tuple[ProgramLauncher, Mapping[str, float]]] = field(default_factory=dict)
 
     def run(self, step: Step) -> Outcome:
         """Runs the program once; its record has the counts. Trial runs are not counted."""
         if step.group is None:
             outcome = self.inner.run(step)
-            return replace(outcome, records=[_as_counting(record) for record in outcome.records])
-        group = self.groups[step.group]
-        exported = self.inner.stopwatch.scratch / "counts.jsonl"
-        launcher = self._launcher(group, exported)
+            return replace(outcome, records=list(map(_as_counting, outcome.records)))
+        group, exported = self.groups[step.group], self.inner.stopwatch.scratch / "counts.jsonl"
+        launcher, overhead = self._launcher(group, exported)
         exported.unlink(missing_ok=True)
         outcome = launcher.run(step)
-        return replace(
-            outcome, records=[self._counted(record, group, exported) for record in outcome.records]
-        )
+        (record,) = outcome.records
+        record = replace(record, run=record.run and replace(record.run, group=group.name))
+        if record.status == "ok":
+            counts = self.counter.counts(group, record, exported)
+            record = self._counted(record, counts, overhead)
+        return replace(outcome, records=[record])
 
-    def _launcher(self, group: Group, exported: Path) -> ProgramLauncher:
+    def _launcher(self, group: Group, exported: Path) -> tuple[ProgramLauncher, Mapping[str, float]]:
         if group.name not in self._launchers:
-            wrapper = self.counter.wrapper(group, exported)
-            stopwatch = replace(self.inner.stopwatch, wrapper=wrapper)
+            stopwatch = replace(self.inner.stopwatch, wrapper=self.counter.wrapper(group, exported))
             stopwatch.measure_overhead()
-            self._launchers[group.name] = replace(self.inner, stopwatch=stopwatch)
-            self._overheads[group.name] = self.counter.counts(group, None, exported)
+            launcher = replace(self.inner, stopwatch=stopwatch)
+            overhead = self.counter.counts(group, None, exported).values
+            self._launchers[group.name] = launcher, overhead
         return self._launchers[group.name]
 
-    def _counted(self, record: Record, group: Group, exported: Path) -> Record:
-        run = record.run and replace(record.run, group=group.name)
-        if record.status != "ok":
-            return replace(record, run=run)
-        counts, overhead = self.counter.counts(group, record, exported), self._overheads[group.name].values
+    def _counted(self, record: Record, counts: Counts, overhead: Mapping[str, float]) -> Record:
         values = {name: max(0.0, n - overhead.get(name, 0.0)) for name, n in counts.values.items()}
         reason = "; ".join(dict.fromkeys(counts.refused.values()))
         return replace(
             record,
-            run=run,
             counters=values or {"unavailable": reason},
             counters_source=self.counter.source,
             counters_refused=dict(counts.refused) or None if values else None,
@@ -246,7 +244,8 @@ def choose(selection: Selection, perf: str | None = None) -> tuple[Counter, Choi
     hardware = hardware_counters(read_host())
     chosen = None if selection.events is None else find_file(files, selection.events)
     path = perf or shutil.which("perf")
-    fault = "perf is not installed" if path is None else _fault(PerfStat(path, False))
+    software = files[SOFTWARE].groups[0]
+    fault = "perf is not installed" if path is None else _fault(PerfStat(path, False), software)
     if path is None or fault is not None:
         remedy = INSTALL_PERF if path is None else hardware.remedy
         counter: Counter = Accounting(fault or "")
@@ -267,17 +266,11 @@ def perf_name(event: Event) -> str:
     return re.sub(r"^([di])tlb", r"\1TLB", name).replace("l1-", "L1-")
 
 
-def _fault(counter: PerfStat) -> str | None:
-    """Why perf cannot count here; None when it can."""
+def _fault(counter: PerfStat, group: Group) -> str | None:
+    """Why perf cannot count these events here; None when it can. Old versions have no `-j`."""
+    command = [*counter.wrapper(group, Path(os.devnull)), "true"]
     try:
-        done = subprocess.run(
-            [counter.program, "stat", "-e", "task-clock", "--", "true"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PROBE_SECONDS,
-            check=False,
-        )
+        done = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"perf cannot be run: {error}"
     return None if done.returncode == 0 else f"perf stat exits with {done.returncode}"

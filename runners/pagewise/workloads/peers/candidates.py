@@ -63,22 +63,14 @@ class PeerRun:
 
     def as_entry(self) -> Entry:
         """The program as a module, identified by its digest."""
-        digest = _digest(self.program.path)
-        configuration = Configuration(
+        file = Path(self.program.path)
+        configuration = Configuration.of_program(
+            file,
+            _digest(file),
             module=self.candidate.label,
             package=self.peer.name,
-            version="",
             compiler=self.program.compiler or "unknown",
             hugepages=self.ask.pages,
-            prefetch="hardware",
-            stores="regular",
-            openmp="off",
-            papi="off",
-            target="",
-            hash=digest,
-            builder="own",
-            prefix=str(Path(self.program.path).parent),
-            digest=digest,
         )
         return Entry(configuration, {}, {})
 
@@ -166,8 +158,8 @@ def _fits(name: str, spec: Theirs) -> bool:
 
 
 @cache
-def _digest(file: str) -> str:
-    return sha256(Path(file)) or ""
+def _digest(file: Path) -> str:
+    return sha256(file) or ""
 
 
 def family(entry: Entry) -> str:

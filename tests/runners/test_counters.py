@@ -1,4 +1,4 @@
-"""Counting: from runs by group to counts, rates, ratios and the studies' tables; and `pagewise counters`."""
+"""`pagewise counters`: from modules to the tables of the studies."""
 
 from __future__ import annotations
 
@@ -8,249 +8,20 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from builders import configuration, failed_record, kernel, record, subject_of, varied
-from pagewise.analysis.counted import count, quotient
-from pagewise.analysis.ratio import Ratio
-from pagewise.core.plan import order_of_groups
 from pagewise.core.result import read_result
-from pagewise.report.model import Cell, Column, Section, Table
+from pagewise.report.model import Cell, Section, Table
 from pagewise.report.views import report_of
 from pagewise.stack.events import EventFile
-from pagewise.workloads.counters.counting import MOST_EVENTS, Selection, counted_groups
 from stage import CHASE, EVENTS, TRIAD, Stage
 
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
 ZEN4 = EventFile.from_file(EVENTS / "zen4.yaml")
-BASE = configuration()
-THP = configuration(label=("thp", "hardware", "regular"))
-LLVM = configuration("llvm-22.1.8")
-LLVM_THP = configuration("llvm-22.1.8", label=("thp", "hardware", "regular"))
-HYDRO = kernel(name="hydro", title="3-d Hydro")
 LABELS = [(pages, "hardware", "regular") for pages in ("none", "thp", "hugetlbfs")]
-
-
-def ran(one, group: str, counts: dict, *, number: int = 1, series: str = "counters", **changes):
-    """A run that counted, by our names."""
-    made = record(one, [2.0], number=number, series=series, kernel="hydro", **changes)
-    if "counters" not in changes:
-        made = replace(made, counters={A64FX.events[name].native: n for name, n in counts.items()})
-    return varied(made, "run", group=group, kernel="hydro")
-
-
-def analysed(*records, configurations=(BASE, THP), groups=("tlb", "l1"), region=None):
-    subjects = [subject_of(HYDRO, *configurations)]
-    return count(subjects, records, A64FX, groups, region=region, seed=1)[0]
-
-
-TLB = {"CPU_CYCLES": 4e9, "EFFECTIVE_INST_SPEC": 2e9, "L1D_TLB_REFILL": 1e6}
-L1 = {
-    "CPU_CYCLES": 4e9,
-    "EFFECTIVE_INST_SPEC": 2e9,
-    "L1_MISS_WAIT": 1e9,
-    "L1D_CACHE_REFILL": 1e7,
-    "L1D_CACHE_WB": 1e7,
-}
-
-
-def half(counts: dict, *names: str) -> dict:
-    return {name: n / 2 if name in names else n for name, n in counts.items()}
-
-
-def test_the_groups_of_a_round_are_joined_and_rates_derived():
-    found = analysed(ran(BASE, "tlb", TLB), ran(BASE, "l1", L1))
-    cell = found.cells[0]
-    assert cell.value("L1D_TLB_REFILL") == 1e6 and cell.value("L1_MISS_WAIT") == 1e9
-    assert cell.value("cpi") == 2.0 and cell.value("l1_dtlb_miss_rate") == pytest.approx(5e-4)
-    assert cell.value("l1d_miss_latency") == 100.0
-    assert cell.value("l1_l2_bandwidth") == pytest.approx(2e7 * 256 / 2.0 / 1e9)
-    assert cell.value("time") == 2.0 and cell.value("page_faults") == 0.0
-    assert cell.value("populate_time") == 0.1 and cell.value("populate_page_faults") == 1.0
-    assert cell.value("l2_miss_latency") is None and cell.spread == 0.0
-    assert {run.group: (run.round, run.position) for run in cell.runs} == {"tlb": (1, 1), "l1": (1, 1)}
-    assert [q.name for q in found.quantities][3:5] == ["populate_page_faults", "CPU_CYCLES"]
-    assert cell.notes == ()
-
-
-def test_a_rate_comes_from_the_run_that_counted_all_it_needs():
-    """The run of l1 took twice the cycles; the latency is its own, not that of a mixture."""
-    slow = {**L1, "CPU_CYCLES": 8e9, "L1_MISS_WAIT": 4e9}
-    cell = analysed(ran(BASE, "tlb", TLB), ran(BASE, "l1", slow)).cells[0]
-    assert cell.value("l1d_outstanding") == pytest.approx(0.5)
-    assert cell.value("CPU_CYCLES") == 6e9
-    assert cell.spread == pytest.approx(1.0)
-    assert "differ by up to 100 % in CPU_CYCLES" in cell.notes[0]
-
-
-def test_counts_are_of_one_pass():
-    """Five repetitions of three passes each: the kernel chose them by the clock."""
-    many = ran(BASE, "tlb", TLB, passes_per_repetition=3)
-    many = varied(many, "seconds", repetitions=[3.0] * 5)
-    many = varied(replace(many, metrics={}), "run", wall_seconds=16.0)
-    cell = analysed(many, groups=("tlb",)).cells[0]
-    assert cell.value("CPU_CYCLES") == pytest.approx(4e9 / 15) and cell.value("time") == pytest.approx(1.0)
-    assert cell.runs[0].raw["CPU_CYCLES"] == 4e9 and cell.runs[0].passes == 15
-
-
-def test_ratios_are_paired_by_round():
-    records = []
-    for number in (1, 2, 3):
-        drift = 1.0 + number / 3
-        for one, factor in ((BASE, 1.0), (THP, 0.03), (LLVM, 0.5), (LLVM_THP, 0.25)):
-            counts = {**TLB, "L1D_TLB_REFILL": 1e6 * factor * drift}
-            records.append(ran(one, "tlb", counts, number=number))
-            if one in (BASE, LLVM):
-                counts["L1D_TLB_REFILL"] *= 1.0 + number / 1000
-                records.append(ran(one, "tlb", counts, number=number, series="counters_aa"))
-    found = analysed(*records, configurations=(BASE, THP, LLVM, LLVM_THP), groups=("tlb",))
-    pages = {one.cell.compiler: one.ratios["L1D_TLB_REFILL"].median for one in found.by_pages}
-    assert pages == {"gcc-12.2.0": pytest.approx(0.03), "llvm-22.1.8": pytest.approx(0.5)}
-    refills = found.by_pages[0].verdicts["L1D_TLB_REFILL"]
-    assert (refills.change, refills.floor) == ("lower", pytest.approx(0.003, abs=0.001))
-    same = found.by_pages[0].verdicts["CPU_CYCLES"]
-    assert (same.change, same.reason) == ("inconclusive", "interval")
-    compilers = {o.cell.measured.hugepages: o.ratios["L1D_TLB_REFILL"].median for o in found.by_compiler}
-    assert compilers == {"none": pytest.approx(0.5), "thp": pytest.approx(0.25 / 0.03)}
-    assert {one.other.compiler for one in found.by_compiler} == {"gcc-12.2.0"}
-
-
-def test_counts_that_differ_by_no_more_than_the_noise_have_no_verdict():
-    """Of a count that differs in every round the interval excludes 1; the baseline itself differs by more."""
-    records = []
-    for number in range(1, 8):
-        for one, series, factor in (
-            (BASE, "counters", 1.0),
-            (BASE, "counters_aa", 1.1),
-            (THP, "counters", 0.95),
-        ):
-            counts = {**TLB, "L1D_TLB_REFILL": 1e6 * factor * (1.0 + number / 1000)}
-            records.append(ran(one, "tlb", counts, number=number, series=series))
-    verdict = analysed(*records, groups=("tlb",)).by_pages[0].verdicts["L1D_TLB_REFILL"]
-    assert verdict.ratio is not None and verdict.ratio.excludes_one
-    assert (verdict.change, verdict.reason) == ("inconclusive", "floor")
-    alone = [one for one in records if one.series == "counters"]
-    assert analysed(*alone, groups=("tlb",)).by_pages[0].verdicts["L1D_TLB_REFILL"].change == "inconclusive"
-
-
-def test_ratios_of_nothing():
-    assert quotient({1: 2.0}, {1: 0.0}, 1) is None and quotient({1: 0.0}, {1: 0.0}, 1) is None
-    assert quotient({1: 0.0, 2: 0.0}, {1: 4.0, 2: 2.0}, 1) == Ratio(2, 0.0, None, None)
-    assert quotient({1: 2.0}, {2: 2.0}, 1) is None
-    assert quotient({1: -2.0}, {1: 1.0}, 1) == Ratio(1, -2.0, None, None)
-
-
-def test_invalid_runs_are_never_used():
-    wrong = ran(THP, "tlb", half(TLB, "L1D_TLB_REFILL"))
-    wrong = varied(wrong, "pages", huge_coverage=0.5)
-    unchecked = ran(THP, "l1", L1)
-    unchecked = varied(unchecked, "validation", passed=False)
-    found = analysed(ran(BASE, "tlb", TLB), wrong, unchecked, groups=("tlb",))
-    base, thp = found.cells
-    assert base.rounds and not thp.rounds and thp.is_fault
-    assert thp.code == "wrong_result" and found.compared == ()
-
-
-def test_pages_that_cannot_be_had_are_no_fault():
-    unavailable = failed_record(THP, "pages_unavailable", "32 pages are missing", remedy="reserve them")
-    unavailable = varied(unavailable, "run", series="counters", kernel="hydro", group="tlb")
-    thp = analysed(ran(BASE, "tlb", TLB), unavailable).cells[1]
-    assert (thp.is_fault, thp.remedy) == (False, "reserve them") and "32 pages are missing" in thp.invalid
-
-
-def test_a_run_that_fails_in_one_group_leaves_the_others():
-    crashed = failed_record(BASE, "failed", "crashed by SIGSEGV")
-    crashed = varied(crashed, "run", series="counters", kernel="hydro", group="l1")
-    cell = analysed(ran(BASE, "tlb", TLB), crashed).cells[0]
-    assert cell.value("L1D_TLB_REFILL") == 1e6 and cell.value("L1_MISS_WAIT") is None and cell.is_fault
-    assert cell.notes == (
-        "group l1: a run was excluded: crashed by SIGSEGV",
-        "group l1 was not counted",
-    )
-
-
-def test_a_group_that_was_not_run_and_a_cell_that_was_not_measured_are_named():
-    found = analysed(ran(BASE, "tlb", TLB))
-    assert found.cells[0].notes == ("group l1 was not counted",)
-    assert found.cells[1].invalid == "not measured" and not found.cells[1].is_fault
-
-
-def test_refused_events_and_machines_that_cannot_count_are_reported():
-    partly = ran(BASE, "tlb", {"CPU_CYCLES": 1e9}, counters_refused={"L1D_TLB_REFILL": "no such event"})
-    none = ran(THP, "tlb", {}, counters={"unavailable": "no permission"})
-    found = analysed(partly, none, groups=("tlb",))
-    assert found.cells[0].notes == ("L1D_TLB_REFILL is not counted here: no such event",)
-    assert found.cells[0].value("cpi") is None and found.cells[0].value("CPU_CYCLES") == 1e9
-    assert found.cells[1].notes == ("group tlb is not counted here: no permission",)
-    assert found.cells[1].value("time") == 2.0 and not found.cells[1].is_fault
-
-
-def region(path: str, seconds: float, counts: dict):
-    reported = dict.fromkeys(("seconds", "seconds_mean_of_threads", "seconds_exclusive"), seconds)
-    natives = {A64FX.events[name].native: n for name, n in counts.items()}
-    return {
-        "name": path.rpartition("/")[2],
-        "path": path,
-        "calls": 1,
-        "threads": 1,
-        **reported,
-        "counts": natives,
-    }
-
-
-def test_one_region_alone():
-    regions = [region("step", 2.0, TLB), region("step/sweep", 0.5, TLB), region("first/sweep", 0.25, TLB)]
-    made = ran(BASE, "tlb", TLB, regions=regions)
-    by_name = analysed(made, groups=("tlb",), region="sweep").cells[0]
-    assert by_name.value("CPU_CYCLES") == 8e9 and by_name.value("time") == 0.75
-    assert by_name.value("page_faults") is None and by_name.value("populate_time") is None
-    by_path = analysed(made, groups=("tlb",), region="step/sweep").cells[0]
-    assert by_path.value("CPU_CYCLES") == 4e9 and by_path.value("time") == 0.5
-    inside = ran(BASE, "tlb", TLB, regions=[*regions, region("step/sweep/leaf/sweep", 0.125, TLB)])
-    assert analysed(inside, groups=("tlb",), region="sweep").cells[0] == by_name  # the outer one has it
-    unknown = analysed(made, groups=("tlb",), region="none").cells[0]
-    assert (
-        unknown.invalid == "there is no region none in its records; there are: step, step/sweep, first/sweep"
-    )
-
-
-def test_every_cell_runs_once_per_group_and_baselines_twice_in_a_shuffled_round():
-    groups = {"tlb": (("PAGEWISE_EVENTS", "a"),), "l1": (("PAGEWISE_EVENTS", "b"),)}
-    subjects = [subject_of(HYDRO, BASE, THP, LLVM, LLVM_THP)]
-    steps = order_of_groups(subjects, groups, 1, 5)
-    counted = [(step.cell.key, step.group) for step in steps if step.series == "counters"]
-    again = {(step.cell.measured, step.group) for step in steps if step.series == "counters_aa"}
-    assert len(set(counted)) == len(counted) == 8 and len(steps) == 8 + 4
-    assert again == {(one, group) for one in (BASE, LLVM) for group in groups}
-    assert [step.position for step in steps] == list(range(1, 13))
-    assert all(step.settings == groups[step.group] for step in steps)
-    assert order_of_groups(subjects, groups, 1, 5) == steps
-    assert order_of_groups(subjects, groups, 2, 5) != steps
-
-
-def test_multiplexed_events_are_as_few_runs_as_the_programs_can():
-    assert [group.name for group in counted_groups(ZEN4, Selection(multiplex=True))] == ["all"]
-    parts = counted_groups(A64FX, Selection(multiplex=True))
-    assert [group.name for group in parts] == ["all-1", "all-2"]
-    assert all(len(p.events) <= MOST_EVENTS and p.events[0].name == "CPU_CYCLES" for p in parts)
-    assert {event.name for part in parts for event in part.events} == set(A64FX.events)
-    assert len(counted_groups(A64FX, Selection(groups=("tlb",)))) == 1
-
-
-def test_numbers_as_the_studies_print_them():
-    quotient, count = Column("x", kind="quotient"), Column("x", kind="count")
-    assert [quotient.text(x) for x in (None, 1.0, 0.0342, 0.0002194, 0.0, 2.53)] == [
-        *("", "1.00", "0.03", "0.0002", "0.00", "2.53"),
-    ]
-    values = [count.text(x) for x in (226322429.4, 0.5, 3.618e-6, None)]
-    assert values == ["226322429", "0.5", "3.62e-06", ""]
-
-
-# ---- the command
 
 
 def filled(stage: Stage, *, papi: str = "on", compilers=("gcc-12.2.0", "llvm-22.1.8"), **behaviour) -> Stage:

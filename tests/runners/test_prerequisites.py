@@ -1,0 +1,153 @@
+"""`pagewise list`, `run` and `doctor`, and commands whose prerequisites are missing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from stage import CHASE, GATHER, TRIAD, Stage
+
+BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
+
+
+def test_list_shows_configurations_and_kernels(small: Stage):
+    small.module("pagewise-micro/0.1.0/broken", ['setenv("PAGEWISE_PACKAGE", "pagewise-micro")'])
+    small.module("pagewise-micro/0.1.0/worse", ["this is no lua"])
+    small.module("foreign/1.0", ['setenv("OTHER", "1")'])
+    done = small.run("list")
+    assert done.returncode == 0, done.stderr
+    assert "thp" in done.stdout and "triad" in done.stdout and "compiler, hugepages" in done.stdout
+    assert "broken: pagewise-micro/0.1.0/broken: the module does not set PAGEWISE_VERSION" in done.stdout
+    assert "broken: pagewise-micro/0.1.0/worse: module load failed" in done.stdout
+    assert "foreign" not in done.stdout
+
+
+def test_list_shows_kernels_alone_by_group(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [TRIAD, CHASE, GATHER])
+    stage.add("gcc-12.2.0", THP, [TRIAD, CHASE, GATHER])
+    reported = stage.run("list", "kernels").stdout
+    assert "gcc-12.2.0" not in reported
+    lines = [line.split() for line in reported.splitlines()]
+    order = [words[0] for words in lines if words and words[0].split("/")[0] in ("indirect", "memory")]
+    assert order == ["indirect/*", "memory/*"]
+    assert ["indirect/*", "gather", "Gather", "compiler,", "hugepages"] in lines
+    assert [words for words in lines if "chase" in words and "yes" in words]
+    assert "triad" not in stage.run("list", "kernels", "indirect/*").stdout
+    reported = stage.run("list", "configurations", "*/thp/*").stdout
+    assert (
+        "thp/hardware-regular" in reported
+        and "none/hardware-regular" not in reported
+        and "Gather" not in reported
+    )
+
+
+def test_run_executes_in_the_module(small: Stage):
+    done = small.run(
+        "run",
+        "gcc-12.2.0/thp/*",
+        "--",
+        "sh",
+        "-c",
+        "echo $PAGEWISE_HUGEPAGES $1; exit 7",
+        "x",
+        "--help",
+    )
+    assert (done.returncode, done.stdout) == (7, "thp --help\n")
+    several = small.run("run", "gcc-12.2.0/none/*", "--", "true")
+    assert several.returncode == 2 and "none/software-regular" in several.stderr
+    nothing = small.run("run", "icc/*", "--", "true")
+    assert nothing.returncode == 2 and "'icc/*'" in nothing.stderr
+    unknown = small.run("run", "gcc-12.2.0/thp/*", "--", "pw-nothing")
+    assert unknown.returncode == 2 and "no program 'pw-nothing'" in unknown.stderr
+
+
+@pytest.mark.parametrize("command", [(), ("doctor",), ("list",), ("run",), ("compare",), ("report",)])
+def test_help_is_everywhere(stage: Stage, command):
+    done = stage.run(*command, "--help")
+    assert done.returncode == 0 and "Usage:" in done.stdout
+
+
+def test_doctor_reports_what_is_missing_with_remedies(small: Stage):
+    (small.folder / ".pagewise").mkdir()
+    (small.folder / ".pagewise/setup.json").write_text(
+        json.dumps(
+            {
+                "schema": "pagewise.setup/1",
+                "spack": {"available": False, "reason": "no network", "remedy": "set PAGEWISE_SPACK_URL"},
+                "compilers": [
+                    {
+                        "name": "gcc",
+                        "version": "12.2.0",
+                        "entered": True,
+                        "reason": None,
+                        "proof": [{"program": "Fortran OpenMP", "ok": True, "detail": ""}],
+                    },
+                    {
+                        "name": "llvm",
+                        "version": "14",
+                        "entered": False,
+                        "reason": "no OpenMP",
+                        "proof": [{"program": "C OpenMP", "ok": False, "detail": "omp.h not found"}],
+                    },
+                ],
+                "missing": [
+                    {"package": "papi", "needed_for": "counters", "remedy": "apt-get install libpapi-dev"}
+                ],
+                "lmod": {},
+            }
+        )
+    )
+
+    def findings() -> tuple[int, dict[str, dict[str, str]]]:
+        done = small.run("doctor", "--no-noise", "--json")
+        return done.returncode, {one["name"]: one for one in json.loads(done.stdout)["findings"]}
+
+    code, found = findings()
+    assert code == 0 and "THP" in found
+    assert (found["gcc 12.2.0"]["state"], found["llvm 14"]["state"]) == ("good", "note")
+    assert "Fortran OpenMP" in found["gcc 12.2.0"]["detail"]
+    assert "omp.h not found" in found["llvm 14"]["detail"]
+    assert found["Spack"]["remedy"] == "set PAGEWISE_SPACK_URL"
+    assert found["papi"]["remedy"] == "apt-get install libpapi-dev"
+    small.environment["PATH"] = "/nowhere"
+    code, found = findings()
+    missing = {name: one["remedy"] for name, one in found.items() if one["state"] == "lack"}
+    assert code == 1 and set(missing) == {"hyperfine", "hwloc"} and all(missing.values())
+
+
+def test_absent_module_tree(stage: Stage):
+    done = stage.compare()
+    assert done.returncode == 3
+    assert "where:" in done.stderr and "PAGEWISE_MODULES" in done.stderr
+    del stage.environment  # the default place, by environment
+    stage.environment = {"PAGEWISE_MODULES": ""}
+    done = stage.compare("--env", "quick")
+    assert done.returncode == 3
+    assert ".pagewise/modules/quick" in done.stderr and "make stack ENV=quick" in done.stderr
+    stage.modules.mkdir()
+    assert stage.run("list", "--modules", str(stage.modules)).returncode == 3
+
+
+def test_hyperfine_missing(small: Stage):
+    small.environment["PATH"] = "/nowhere"
+    done = small.compare()
+    assert done.returncode == 3
+    assert "hyperfine is not here" in done.stderr and "apt-get install hyperfine" in done.stderr
+    assert not small.results.exists()
+
+
+def test_bad_kernel_file(small: Stage):
+    file = next((small.folder / "opt").glob("*/share/pagewise/kernels/triad.yaml"))
+    file.write_text(file.read_text().replace("sensitive_to:", "sensitive:"))
+    done = small.compare()
+    assert done.returncode == 3
+    assert str(file) in done.stderr and "'sensitive_to' is a required property" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("option", "value"), [("--kernels", "fft"), ("--rounds", "0")])
+def test_wrong_usage(small: Stage, option, value):
+    done = small.compare(option, value)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert value in done.stderr

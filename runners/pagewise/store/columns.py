@@ -7,6 +7,8 @@ from typing import Any
 
 from pagewise.core.structure import unstructured
 
+#: A row of a table, for the store and for JSON.
+TableRow = dict[str, Any]
 #: The path of a column's field, by column.
 Columns = Mapping[str, tuple[str, ...]]
 
@@ -31,6 +33,6 @@ def field_at(value: Any, path: tuple[str, ...]) -> Any:
     return unstructured(value)
 
 
-def row_of(value: Any, table: Columns) -> dict[str, Any]:
+def row_of(value: Any, table: Columns) -> TableRow:
     """The row of an object or mapping."""
     return {column: field_at(value, path) for column, path in table.items()}

@@ -6,17 +6,26 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from pagewise.analysis.node_differences import host_facts
 from pagewise.analysis.result import excluding
 from pagewise.analysis.sessions import Change, ComparedQuantity, changes, session
 from pagewise.core.errors import SelectionError
+from pagewise.core.host import Host
 from pagewise.core.result import Result, check_unaltered, read_result
+from pagewise.core.structure import structured
 from pagewise.core.units import bytes_text
 from pagewise.store.columns import field_at
 
 REGRESSION, INCOMPLETE, INCOMPARABLE, UNCLEAR = 1, 5, 6, 7
-DifferencePart = Literal["machine", "node", "system", "asked", "compiler", "build", "source"]
+#: In the order of reports.
+DifferencePart = Literal["machine", "asked", "node", "system", "compiler", "build", "source"]
+# The facts of a host that determine times, in addition to its caches.
+_MACHINE = {
+    *("CPU", "architecture", "CPUs online", "SMT", "NUMA nodes"),
+    *("memory", "base page size", "virtual machine"),
+}
 # The memory that firmware and kernel reserve differs a little from boot to boot.
 _SAME_MEMORY = 0.05
 _SHOWN = 3
@@ -93,24 +102,28 @@ def _readable(folder: Path) -> Result:
 
 def differences(old: Result, new: Result) -> list[Difference]:
     """All differences, those of the machine first."""
-    items = []
+    hosts = [host_facts(structured(Host, result.manifest["host"])) for result in (old, new)]
+    values: list[tuple[DifferencePart, str, Any, Any]] = [
+        (_part(name), name, hosts[0].get(name), hosts[1].get(name))
+        for name in dict.fromkeys((*hosts[0], *hosts[1]))
+    ]
     for part, name, fact in _FACTS:
         before, after = (_at(r, fact) if isinstance(fact, str) else fact(r) for r in (old, new))
-        if not _same(name, before, after):
-            items.append(Difference(part, name, *_texts(before, after)))
-    return items
+        values.append((part, name, before, after))
+    items = [
+        Difference(part, name, *_texts(before, after))
+        for part, name, before, after in values
+        if not _same(name, before, after)
+    ]
+    return sorted(items, key=lambda item: get_args(DifferencePart).index(item.part))
+
+
+def _part(fact: str) -> DifferencePart:
+    return "machine" if fact in _MACHINE or fact.endswith(" cache") else "system"
 
 
 def _at(result: Result, path: str) -> Any:
     return field_at(result.manifest, tuple(path.split(".")))
-
-
-def _pools(result: Result) -> dict[str, int]:
-    return {bytes_text(pool["page_bytes"]): pool["total"] for pool in _at(result, "host.pools") or []}
-
-
-def _caches(result: Result) -> list[str]:
-    return [f"L{cache['level']} {bytes_text(cache['bytes'])}" for cache in _at(result, "host.caches") or []]
 
 
 def _compilers(result: Result) -> list[str]:
@@ -130,23 +143,9 @@ def _builds(result: Result) -> dict[str, str]:
 
 
 _FACTS: tuple[tuple[DifferencePart, str, str | Callable[[Result], Any]], ...] = (
-    ("machine", "CPU", "host.cpu"),
-    ("machine", "architecture", "host.architecture"),
-    ("machine", "CPUs", "host.cpus"),
-    ("machine", "SMT", "host.smt"),
-    ("machine", "caches", _caches),
-    ("machine", "memory", "host.memory_bytes"),
-    ("machine", "NUMA nodes", lambda result: len(result.manifest["host"].get("numa_nodes") or [])),
-    ("machine", "base page size", "host.base_page_size_bytes"),
-    ("machine", "virtual machine", "host.virtual_machine"),
     ("asked", "threads", "threads"),
     ("asked", "program's arguments", lambda result: (_at(result, "program.command") or [None])[1:]),
     ("node", "host name", "host.hostname"),
-    ("system", "kernel", "host.kernel"),
-    ("system", "transparent huge pages", "host.thp"),
-    ("system", "pools of huge pages", _pools),
-    ("system", "governors", "host.governors"),
-    ("system", "container", "host.container"),
     ("system", "prefetchers off", "prefetchers.off"),
     ("system", "CPUs used", "placement.cpus"),
     ("compiler", "compilers", _compilers),
@@ -163,8 +162,8 @@ _FACTS: tuple[tuple[DifferencePart, str, str | Callable[[Result], Any]], ...] = 
 
 
 def _same(name: str, old: Any, new: Any) -> bool:
-    if name == "memory" and old and new:
-        return bool(abs(old / new - 1.0) <= _SAME_MEMORY)
+    if name == "memory" and isinstance(old, float) and isinstance(new, float):
+        return abs(old / new - 1.0) <= _SAME_MEMORY
     if name == "builds":
         # Modules of one result only are reported as missing or new.
         return all(old[module] == new[module] for module in old.keys() & new.keys())
@@ -187,6 +186,8 @@ def _texts(old: Any, new: Any) -> tuple[str, str]:
 def _text(value: Any) -> str:
     if value is None or value in ([], {}):
         return "none"
+    if isinstance(value, float):
+        return bytes_text(value)
     if isinstance(value, Mapping):
         value = [f"{name} {_text(item)}" for name, item in value.items()]
     if isinstance(value, list):

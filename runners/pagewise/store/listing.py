@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from pagewise.analysis.validity import invalid_reason
 from pagewise.core.errors import FormatError, PagewiseError
 from pagewise.core.record import read_records
+from pagewise.store.columns import TableRow
 from pagewise.store.sources import FILES, Source, find_places, read_source
 
 _ABOUT = ("name", "kind", "state", "created", "finished", "hostname", "rounds")
@@ -18,7 +18,7 @@ _CELL = ("module", "run_pages", "run_placement")
 _REPORTS = (".csv", ".html", ".md", ".tex")
 
 
-def listed(folders: Iterable[Path]) -> list[dict[str, Any]]:
+def listed(folders: Iterable[Path]) -> list[TableRow]:
     """Each result at or below the folders in order of time; other folders have a `fault`."""
     results = []
     for place in find_places(folders):
@@ -29,7 +29,7 @@ def listed(folders: Iterable[Path]) -> list[dict[str, Any]]:
     return sorted(results, key=lambda result: (result.get("created") or "", result["folder"]))
 
 
-def shown(folder: Path) -> dict[str, Any]:
+def shown(folder: Path) -> TableRow:
     """What a result contains, and how its runs ended. Raises SelectionError, FormatError."""
     place = next((place for place in find_places([folder]) if place.folder == folder.resolve()), None)
     if place is None:
@@ -53,7 +53,7 @@ def shown(folder: Path) -> dict[str, Any]:
     }
 
 
-def _summary(source: Source) -> dict[str, Any]:
+def _summary(source: Source) -> TableRow:
     return {
         "folder": str(source.place.folder),
         "result": source.result,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from pagewise.analysis.analysis import Group, analyse_result
 from pagewise.analysis.result import Excluding, excluding, nothing_excluded
@@ -13,7 +12,7 @@ from pagewise.analysis.series import run_seconds
 from pagewise.analysis.validity import Code, exclusion
 from pagewise.core.plan import CellKey, key_of
 from pagewise.core.record import Record, read_records
-from pagewise.store.columns import columns, row_of
+from pagewise.store.columns import TableRow, columns, row_of
 from pagewise.store.sources import Source
 
 _MOST_FAULTS = 20
@@ -74,7 +73,7 @@ def _is_whole(source: Source) -> bool:
     return manifest.get("records") is not None and manifest["state"] != "running"
 
 
-def _judged(source: Source, records: Sequence[Record]) -> dict[tuple[str, CellKey], dict[str, Any]]:
+def _judged(source: Source, records: Sequence[Record]) -> dict[tuple[str, CellKey], TableRow]:
     """The columns of a comparison's cells that come from its analysis; none for other results."""
     if source.read is None or source.about["kind"] not in ("kernels", "program"):
         return {}
@@ -86,7 +85,7 @@ def _judged(source: Source, records: Sequence[Record]) -> dict[tuple[str, CellKe
     }
 
 
-def _cell(row: Row, group: Group) -> dict[str, Any]:
+def _cell(row: Row, group: Group) -> TableRow:
     is_compared, base = row.time_ratio is not None, group.baseline
     return {
         **row_of(row, _ROW),
@@ -108,7 +107,7 @@ def _code(
     return None if fault is None else fault.code
 
 
-def _record(record: Record) -> dict[str, Any]:
+def _record(record: Record) -> TableRow:
     return row_of(record, _RECORD) | {
         "kernel": record.of_kernel,
         "hugepages": (record.run and record.run.pages) or record.configuration.hugepages,

@@ -7,13 +7,12 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.reading import read_file
 from pagewise.core.record import LARGEST, Record, dumped, parse_record, read_records
 from pagewise.core.result import MANIFEST, RECORDS, Result, read_result
-from pagewise.store.columns import columns, row_of
+from pagewise.store.columns import TableRow, columns, row_of
 from pagewise.workloads.peers.analysis import samples
 
 FILES = (MANIFEST, RECORDS)
@@ -60,16 +59,16 @@ class Source:
 
     place: Place
     result: str
-    about: dict[str, Any]
+    about: TableRow
     file: Path | None
-    cells: list[dict[str, Any]] = field(default_factory=list)
-    records: list[dict[str, Any]] = field(default_factory=list)
-    samples: list[dict[str, Any]] = field(default_factory=list)
+    cells: list[TableRow] = field(default_factory=list)
+    records: list[TableRow] = field(default_factory=list)
+    samples: list[TableRow] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     altered: str | None = None
     read: Result | None = None
 
-    def rows(self) -> dict[str, list[dict[str, Any]]]:
+    def rows(self) -> dict[str, list[TableRow]]:
         """The rows by table, without the result's id."""
         place = {"folder": str(self.place.folder), "faults": self.faults, "partial": bool(self.faults)}
         about = [self.about | place]

@@ -96,11 +96,15 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     if has_program(chosen):
         from pagewise.workloads.program.command import prepare_command
 
-        return prepare_command({**chosen, "baseline": chosen["baseline"] or "none"}, console, BEGAN)
+        return prepare_command(_with_baseline(chosen, "none"), console, BEGAN)
     from pagewise.workloads.kernels.workload import prepare
 
     for name in (*_Comparing.of_program, "command"):
         chosen.pop(name)
     chosen["name"] = chosen["name"] or chosen["environment"]
-    chosen["baseline"] = chosen["baseline"] or BASELINE
-    return prepare(opt.kernel_options(chosen), console, BEGAN)
+    return prepare(opt.kernel_options(_with_baseline(chosen, BASELINE)), console, BEGAN)
+
+
+def _with_baseline(chosen: dict[str, Any], default: str) -> dict[str, Any]:
+    """The options with the default baseline if none was given; an empty one is refused later."""
+    return {**chosen, "baseline": default if chosen["baseline"] is None else chosen["baseline"]}

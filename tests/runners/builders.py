@@ -9,6 +9,7 @@ from typing import Any
 from pagewise.core.configuration import Configuration
 from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
 from pagewise.core.kernel import Kernel
+from pagewise.core.manifest import Manifest, Modules, PlannedPlacement, Provenance, RecordsDigest, Timing
 from pagewise.core.plan import Subject, subject
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import Failure
@@ -74,6 +75,48 @@ def a_host(**changes: Any) -> Host:
         perf_event_paranoid=2,
     )
     return replace(host, **changes)
+
+
+def a_manifest(**changes: Any) -> Manifest:
+    """The manifest of a complete session on `a_host`."""
+    place = PlannedPlacement("compact", 1, (0,), "default", {})
+    manifest = Manifest(
+        kind="kernels",
+        id="0123456789abcdef",
+        name="all",
+        created="2026-01-02T03:04:05Z",
+        finished="2026-01-02T04:04:05Z",
+        state="complete",
+        command=("pagewise", "compare"),
+        started_in="/",
+        rerun_of=None,
+        seed=1,
+        rounds=7,
+        rounds_done=7,
+        aa=1,
+        until=None,
+        breaks=(),
+        threads=1,
+        baseline="none/hardware-regular",
+        sweep=True,
+        limit_seconds=300.0,
+        placement=place,
+        placements=(place,),
+        pool=(),
+        prefetchers=None,
+        software={"lmod": "8.6"},
+        provenance=Provenance("1.1.0", "t", "p", "0" * 40, False, None, None),
+        modules=Modules("default", "/modules"),
+        configurations=(),
+        programs=(),
+        records=RecordsDigest(0, "0" * 64),
+        files={},
+        subjects=(),
+        broken_modules=(),
+        timing=Timing(1.0, 0.99, 0.01, 1),
+        host=a_host(),
+    )
+    return replace(manifest, **changes)
 
 
 def subject_of(one: Kernel, *configurations: Configuration) -> Subject:

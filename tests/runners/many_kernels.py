@@ -6,14 +6,12 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from builders import a_host, configuration, failed_record, record, subject_of, varied
+from builders import a_manifest, configuration, failed_record, record, subject_of, varied
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
 from pagewise.core.record import Record
 from pagewise.core.result import Result
-from pagewise.core.structure import unstructured
 from stage import ALL_LABELS, ROOT
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
@@ -54,7 +52,12 @@ def result_of(
                         made = varied(made, "validation", passed=False)
                     records.append(made)
             records += _sweep(cell.measured, one.kernel, factor)
-    manifest = _manifest(configurations, rounds)
+    manifest = a_manifest(
+        command=("pagewise", "compare", "--kernels", "*"),
+        rounds=rounds,
+        rounds_done=rounds,
+        configurations=tuple(configurations),
+    )
     return Result(folder, manifest, subjects, records, [])
 
 
@@ -78,34 +81,3 @@ def _sweep(one: Configuration, kernel: Kernel, factor: float) -> Iterator[Record
             made = _measured_as(record(one, 1.0, series="sweep"), kernel, factor * (1 + place / 4))
             made = varied(varied(made, "run", sweep=sweep.name), "sizes", working_set_bytes=value)
             yield varied(made, "options", **{sweep.x.removeprefix("options."): value})
-
-
-def _manifest(configurations: Sequence[Configuration], rounds: int) -> dict[str, Any]:
-    return {
-        "name": "all",
-        "kind": "kernels",
-        "created": "2026-01-02T03:04:05Z",
-        "finished": "2026-01-02T04:04:05Z",
-        "state": "complete",
-        "command": ["pagewise", "compare", "--kernels", "*"],
-        "host": unstructured(a_host()),
-        "threads": 1,
-        "placement": {"cpus": [0]},
-        "rounds": rounds,
-        "rounds_done": rounds,
-        "seed": 1,
-        "pool": [],
-        "timing": {"runs": 1, "wall_seconds": 1.0, "own_share": 0.01},
-        "provenance": {
-            "project_commit": "0" * 40,
-            "project_dirty": False,
-            "spack_version": "1.1.0",
-            "spack_tree": "t",
-            "packages_commit": "p",
-            "lockfile": None,
-            "lockfile_sha256": None,
-        },
-        "software": {"lmod": "8.6"},
-        "configurations": [one.to_dict() for one in configurations],
-        "broken_modules": [],
-    }

@@ -44,15 +44,15 @@ def test_a_comparison_from_modules_to_report(compared):
     assert folder.name.endswith("Z-first")
     result = read_result(folder)
     assert result.skipped == []
-    assert result.manifest["state"] == "complete" and result.manifest["rounds_done"] == 4
-    assert 0 < result.manifest["timing"]["own_share"] < 1
-    assert result.manifest["placement"]["environment"]["OMP_PROC_BIND"] == "close"
-    assert all(len(entry["digest"]) == 64 for entry in result.manifest["configurations"])
+    assert result.manifest.state == "complete" and result.manifest.rounds_done == 4
+    assert 0 < result.manifest.timing.own_share < 1
+    assert result.manifest.placement.environment["OMP_PROC_BIND"] == "close"
+    assert all(len(entry.digest) == 64 for entry in result.manifest.configurations)
     # Triad: 3 configurations and the baseline again; chase: 2 and again; 4 rounds; and 3 sweeps.
     runs = {(r.kernel, r.run.module, r.series, r.round) for r in result.records}
     assert len(runs) == 4 * (4 + 3) + 3
     assert not (folder / "figures").exists()
-    assert all(list(r.placement.cpus) == result.manifest["placement"]["cpus"] for r in result.records)
+    assert all(r.placement.cpus == result.manifest.placement.cpus for r in result.records)
     page = (folder / "report.html").read_text()
     assert (
         "<script" not in page
@@ -216,7 +216,7 @@ def test_an_interrupt_keeps_and_reports_what_was_measured(stage: Stage, number, 
     assert "interrupted" in errors and "Vector triad" in output
     result = read_result(stage.result())
     assert result.skipped == [] and len(result.records) >= 13
-    assert result.manifest["state"] == "interrupted" and result.manifest["rounds_done"] >= 4
+    assert result.manifest.state == "interrupted" and result.manifest.rounds_done >= 4
     assert (stage.result() / "report.html").exists()
     assert not programs_below(stage.folder)
 
@@ -297,8 +297,8 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     assert "5 rounds of 7 runs" in done.stderr
     assert re.search(r"^Placement: interleave:0: (9\d|10\d) % more time \(gcc", done.stdout, re.M)
     result = read_result(stage.result())
-    assert [one["memory"] for one in result.manifest["placements"]] == ["default", "interleave:0"]
-    assert result.manifest["placement"] == result.manifest["placements"][0]
+    assert [place.memory for place in result.manifest.placements] == ["default", "interleave:0"]
+    assert result.manifest.placement == result.manifest.placements[0]
     for record in result.records:
         bound = record.run.bound
         assert bound.had == ProcessPlacement(bound.cpus, bound.memory)

@@ -93,8 +93,8 @@ def test_counting_from_modules_to_the_three_tables(made):
     assert result.skipped == [] and len(result.records) == 3 * (6 + 2) * 2
     assert {r.run.series for r in result.records} == {"counters", "counters_aa"}
     assert all("PAGEWISE_EVENTS" in r.run.settings for r in result.records)
-    assert result.manifest["counters"]["groups"] == ["tlb", "l1"]
-    assert result.manifest["counters"]["events"]["name"] == "a64fx"
+    assert result.manifest.counters.groups == ("tlb", "l1")
+    assert result.manifest.counters.events["name"] == "a64fx"
     ratios = {
         (row["compiler"], row["hugepages"], row["quantity"]): float(row["ratio"])
         for row in rows(folder / "ratios.csv")

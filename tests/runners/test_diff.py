@@ -21,6 +21,7 @@ from pagewise.cli import root
 from pagewise.core.errors import PagewiseError, SelectionError
 from pagewise.core.record import Record, dumped
 from pagewise.core.schemas import faults
+from pagewise.core.structure import unstructured
 from pagewise.report.views.diff import notes_of
 from pagewise.store.diff import compare
 from recorded import series
@@ -137,8 +138,8 @@ def made(compared: tuple[Stage, Any], tmp_path: Path) -> Callable[..., Path]:
         folder, manifest = tmp_path / name, copy.deepcopy(real)
         subject = subject_of(kernel(), NONE, THP, SOFTWARE)
         manifest |= {
-            "configurations": [one.to_dict() for one in (NONE, THP, SOFTWARE)],
-            "subjects": [subject.to_dict()],
+            "configurations": unstructured((NONE, THP, SOFTWARE)),
+            "subjects": [unstructured(subject.planned())],
         }
         change(manifest)
         folder.mkdir()
@@ -203,8 +204,8 @@ def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[
              configuration("gcc-13.1.0", ("thp", "hardware", "regular"))]  # fmt: skip
 
     def change(manifest: dict) -> None:
-        manifest["configurations"] = [one.to_dict() for one in newer]
-        manifest["subjects"] = [subject_of(kernel(), *newer).to_dict()]
+        manifest["configurations"] = unstructured(newer)
+        manifest["subjects"] = [unstructured(subject_of(kernel(), *newer).planned())]
 
     renamed = {NONE.module: newer[0], THP.module: newer[1]}
     found = []

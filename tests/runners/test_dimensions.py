@@ -15,6 +15,7 @@ from pagewise.analysis.statistics import geometric_mean
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import baselines, subject
+from pagewise.core.structure import structured, unstructured
 from pagewise.report.views import advice, data, wording
 from pagewise.report.views.ratios import matrix
 
@@ -77,10 +78,10 @@ def test_a_module_names_library_width_and_target():
     name = "pagewise-micro/0.1.0/gcc-12.2.0/thp/hardware-regular-sleef-libomp-simd-128-x86_64_v3"
     read = Configuration.from_environment(name, given | more | {"PAGEWISE_TARGET_ANCESTORS": "x86_64"}, "d")
     assert name.endswith(f"/{read.label}") and read.plain == "thp/hardware-regular"
-    assert Configuration.from_dict(read.to_dict()) == read
+    assert structured(Configuration, unstructured(read)) == read
     plain = Configuration.from_environment("p/1/gcc/thp/hardware-regular", given, "d")
     assert plain.label == "thp/hardware-regular"
-    assert not {"simd", "ancestors", "library", "runtime"} & set(plain.to_dict())
+    assert not {"simd", "ancestors", "library", "runtime"} & set(unstructured(plain))
     assert wording.label(kernel(), read) == "thp simd=128 x86_64_v3"
     assert wording.label(kernel(), plain) == "thp"
 

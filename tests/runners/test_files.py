@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from builders import a_manifest
 from pagewise.core.errors import RefusedError
 from pagewise.core.files import write_inside
 from pagewise.core.record import RecordWriter
 from pagewise.core.result import keep_log, write_manifest
+from pagewise.core.structure import unstructured
 from pagewise.report.render.csv import text as csv_text
 from stage import Stage
 
@@ -93,8 +95,8 @@ def test_manifest_records_and_logs_stay_in_their_folder(tmp_path: Path, outside:
     for name in ("manifest.json", "manifest.json.new", "records.jsonl"):
         (folder / name).symlink_to(outside / "file")
     (folder / "logs").symlink_to(outside)
-    write_manifest(folder, {"id": "0"})
-    assert json.loads((folder / "manifest.json").read_text()) == {"id": "0"}
+    write_manifest(folder, a_manifest())
+    assert json.loads((folder / "manifest.json").read_text()) == unstructured(a_manifest())
     with pytest.raises(RefusedError):
         RecordWriter(folder / "records.jsonl")
     assert keep_log(folder, "run.txt", "text") is None

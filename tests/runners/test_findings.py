@@ -164,14 +164,14 @@ def test_rounds_are_added_until_narrow_or_the_budget_ends(stage: Stage, argument
     done = stage.compare("--rounds", "3", "--no-sweep", "--aa", "2", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     manifest = read_result(stage.result()).manifest
-    until = manifest["until"]
-    assert (until["ended"], manifest["aa"], manifest["rounds"]) == (ended, 2, 3)
-    assert until["rounds"] == {"triad": manifest["rounds_done"]}
+    until = manifest.until
+    assert (until.ended, manifest.aa, manifest.rounds) == (ended, 2, 3)
+    assert until.rounds == {"triad": manifest.rounds_done}
     lines = (stage.result() / "records.jsonl").read_text().splitlines()
     runs = [json.loads(line)["run"] for line in lines]
-    assert len(runs) == 4 * manifest["rounds_done"]
+    assert len(runs) == 4 * manifest.rounds_done
     if ended == "budget":
-        assert manifest["rounds_done"] > 3 and until["widest"]["triad"] > 1e-4
+        assert manifest.rounds_done > 3 and until.widest["triad"] > 1e-4
     result = read_result(stage.result())
     assert session.until_text(manifest) and (session.until_text(manifest) in session.notes(result)) == (
         ended == "budget"

@@ -205,14 +205,14 @@ def test_pages_that_a_killed_comparison_left(pages_before, stage: Stage, reservi
     elif then == "resume":
         done = stage.run("compare", "--resume", str(folder))
         assert done.returncode == 0, done.stderr
-        assert read_result(folder).manifest["state"] == "complete"
+        assert read_result(folder).manifest.state == "complete"
     else:
         done = stage.compare("--rounds", "1", "--reserve-hugepages")
         assert done.returncode == 0, done.stderr
         manifest = read_result(stage.result()).manifest
-        assert {pool["before"] for pool in manifest["pool"]} == {pages_before}
-        [pool] = [one for one in manifest["host"]["pools"] if one["page_bytes"] == PAGE_BYTES]
-        assert pool["total"] == pages_before
+        assert {pool.before for pool in manifest.pool} == {pages_before}
+        [pool] = [one for one in manifest.host.pools if one.page_bytes == PAGE_BYTES]
+        assert pool.total == pages_before
     assert int(MACHINE.read_text()) == pages_before
 
 

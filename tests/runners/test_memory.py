@@ -111,12 +111,12 @@ def test_a_pool_takes_the_same_amount_in_addition(small: Stage, monkeypatch: pyt
     chosen = options(modules=small.modules, kernels=("triad",), results=small.results)
     console = Console(record=True, quiet=False, file=Path("/dev/null").open("w"))  # noqa: SIM115
     comparison = prepare(chosen, console, time.monotonic())
-    assert comparison.manifest["scaled"] == []
+    assert comparison.manifest.scaled == ()
     [scaled] = fit(comparison.workload.subjects, options(reserve=True), 100 * MIB)[1]
     assert scaled.taken_bytes == 32 * MIB
     monkeypatch.setattr(memory, "available", lambda: 50 * MIB)
     comparison = prepare(chosen, console, time.monotonic())
-    assert [one["taken_bytes"] for one in comparison.manifest["scaled"]] == [32 * MIB]
+    assert [one.taken_bytes for one in comparison.manifest.scaled] == [32 * MIB]
     printed = console.export_text()
     assert "32 MiB" in printed and "64 MiB" in printed
     assert comparison.workload.subjects[0].kernel.arguments[1] == "32768KiB"

@@ -515,7 +515,7 @@ def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path
     assert done.exception is None and done.return_value == 0, done.output
     (folder,) = tmp_path.iterdir()
     result = read_result(folder)
-    assert result.manifest["kind"] == "simulation" and result.manifest["state"] == "complete"
+    assert result.manifest.kind == "simulation" and result.manifest.state == "complete"
     assert result.altered is None and not result.skipped
     assert [record.run.series for record in result.records] == ["simulate", "simulate"]
     assert [record.modelled.pages for record in result.records] == ["observed", "fjmpg"]
@@ -584,9 +584,9 @@ def session_of(
 
 def measured(session: Session) -> Result:
     session.begin()
-    result = session.measure()
+    session.measure()
     session.close()
-    return result
+    return session.result
 
 
 @needs_tracer
@@ -613,13 +613,13 @@ def test_an_interrupted_simulation_is_resumed(build: Path, tmp_path: Path) -> No
 
     results = tmp_path / "results"
     first = measured(session_of(build, build / "walk", results, {"fjmpg": interrupted}))
-    assert first.manifest["state"] == "interrupted" and len(first.records) == 1
+    assert first.manifest.state == "interrupted" and len(first.records) == 1
     report = report_of(read_result(first.folder))
     assert [row["policy"] for row in report.data["policies"]] == ["as it is"]
     assert [(row["policy"], row["code"]) for row in report.data["missing"]] == [("fjmpg", "not_measured")]
     measured(session_of(build, build / "walk", results, {}, resume=first.folder))
     result = read_result(first.folder)
-    assert result.manifest["state"] == "complete" and len(result.manifest["breaks"]) == 1
+    assert result.manifest.state == "complete" and len(result.manifest.breaks) == 1
     report = report_of(result)
     assert [row["policy"] for row in report.data["policies"]] == ["as it is", "fjmpg"]
     assert not report.faulty and not report.data["missing"]

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,19 +14,15 @@ from typing import Any
 import click
 import pytest
 
+from builders import a_manifest
 from pagewise.cli import consent
 from pagewise.core.errors import SelectionError
+from pagewise.core.manifest import Modules
 from pagewise.session.origin import is_own, seal
 from pagewise.store.rerun import Begun, choose_modules
 from stage import CHASE, Stage
 
-Manifest = dict[str, Any]
-MANIFEST: Manifest = {
-    "id": "0123456789abcdef",
-    "command": ["pagewise", "compare"],
-    "started_in": "/",
-    "modules": {"environment": "default", "tree": "/modules"},
-}
+MANIFEST = a_manifest()
 
 
 @pytest.fixture
@@ -42,7 +39,7 @@ def mark(tmp_path: Path) -> Path:
     return tmp_path / "executed"
 
 
-def edit(folder: Path, change: Callable[[Manifest], object]) -> None:
+def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     file = folder / "manifest.json"
     manifest = json.loads(file.read_text())
     change(manifest)
@@ -61,16 +58,16 @@ def evil_tree(stage: Stage, folder: Path, mark: Path) -> Path:
 def test_a_seal_is_of_this_user_and_of_what_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert not is_own(MANIFEST) and not (tmp_path / "state").exists()
-    own = {**MANIFEST, "seal": seal(MANIFEST)}
-    assert is_own(own) and is_own({**own, "name": "another"})
-    assert not is_own({**own, "seal": None})
+    own = replace(MANIFEST, seal=seal(MANIFEST))
+    assert is_own(own) and is_own(replace(own, name="another"))
+    assert not is_own(replace(own, seal=None))
     for name, value in (
         ("id", "f" * 16),
-        ("command", ["pagewise", "compare", "--check", "| false"]),
+        ("command", ("pagewise", "compare", "--check", "| false")),
         ("started_in", "/tmp"),
-        ("modules", {"environment": None, "tree": "/tmp"}),
+        ("modules", Modules(None, "/tmp")),
     ):
-        assert not is_own({**own, name: value})
+        assert not is_own(replace(own, **{name: value}))
     key = tmp_path / "state/pagewise/key"
     assert key.stat().st_mode & 0o777 == 0o600 and key.parent.stat().st_mode & 0o777 == 0o700
     assert [file.name for file in key.parent.iterdir()] == ["key"]
@@ -83,14 +80,14 @@ def test_a_seal_is_of_this_user_and_of_what_is_executed(tmp_path: Path, monkeypa
     key.parent.chmod(0o700)
     assert is_own(own)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
-    assert not is_own(own) and seal(MANIFEST) not in (None, own["seal"]) and not is_own(own)
+    assert not is_own(own) and seal(MANIFEST) not in (None, own.seal) and not is_own(own)
 
 
 def test_without_a_private_folder_nothing_is_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o777)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "shared"))
-    assert seal(MANIFEST) is None and not is_own({**MANIFEST, "seal": "0" * 64})
+    assert seal(MANIFEST) is None and not is_own(replace(MANIFEST, seal="0" * 64))
 
 
 @pytest.mark.parametrize("named", ["tree", "option", "environment"])
@@ -100,7 +97,7 @@ def test_the_module_tree_of_a_received_result_is_never_loaded(
     stage, received = compared[0], tmp_path / "received"
     tree = evil_tree(stage, tmp_path, mark)
     shutil.copytree(stage.result(), received)
-    changes: dict[str, Callable[[Manifest], object]] = {
+    changes: dict[str, Callable[[dict[str, Any]], object]] = {
         "tree": lambda manifest: manifest.update(modules={"environment": "default", "tree": str(tree)}),
         "option": lambda manifest: (
             manifest["command"].extend(["--modules", str(tree)]),
@@ -150,7 +147,7 @@ def test_a_check_of_a_received_result_needs_consent(stage: Stage, mark: Path):
     received = stage.folder / "received"
     shutil.copytree(own, received)
 
-    def planted(manifest: Manifest) -> None:
+    def planted(manifest: dict[str, Any]) -> None:
         place = manifest["command"].index("| cat >/dev/null")
         manifest["command"][place] = f"| touch {mark}"
         manifest["state"] = "interrupted"

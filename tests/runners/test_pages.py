@@ -85,7 +85,7 @@ def test_the_runs_get_the_policy_once_per_round():
 
 def test_cells_are_read_back_from_the_manifest():
     one = planned()
-    again = Subject.from_dict(json.loads(json.dumps(one.to_dict())), {c.module: c for c in ALL})
+    again = Subject.of(one.planned(), {c.module: c for c in ALL})
     assert again.cells == one.cells
 
 

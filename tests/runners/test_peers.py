@@ -11,10 +11,10 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from pagewise.core.manifest import Manifest
 from pagewise.core.result import read_result
 from pagewise.core.schemas import faults
 from pagewise.workloads.peers.analysis import Sample, samples
@@ -57,11 +57,11 @@ def install(stage: Stage, mode: str = "ok") -> None:
     shutil.copy(HERE / "peer_outputs" / "likwid-bench.txt", folder / "output.txt")
 
 
-def measured(stage: Stage) -> tuple[dict[str, Any], list[Sample]]:
+def measured(stage: Stage) -> tuple[Manifest, list[Sample]]:
     """The manifest of the newest result, and the figures of its records."""
     result = read_result(stage.result())
-    assert result.manifest["kind"] == "peers" and result.skipped == [] and result.altered is None
-    return result.manifest, samples(result.records, result.manifest)
+    assert result.manifest.kind == "peers" and result.skipped == [] and result.altered is None
+    return result.manifest, samples(result.records, result.manifest.changed_files)
 
 
 def peers(stage: Stage, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -82,11 +82,8 @@ def test_a_comparison_with_a_peer_from_finding_to_files(alone: Stage):
     assert rows["all"]["theirs_candidate"] == "likwid-bench triad_mem_avx_fma"
     assert rows["llvm"]["answer"] == "not met" and rows["gcc"]["kernel"] == "schoenauer_triad"
     reported, taken = measured(alone)
-    assert reported["state"] == "complete" and reported["rounds_done"] == 4
-    assert (
-        reported["placement"]["cpus"]
-        and len(reported["peers"]["programs"]["likwid-bench"][0]["sha256"]) == 64
-    )
+    assert reported.state == "complete" and reported.rounds_done == 4
+    assert reported.placement.cpus and len(reported.peers.programs["likwid-bench"][0]["sha256"]) == 64
     assert {s.series for s in taken} == {"trial", "compare", "aa"}
     assert not any("triad_sp" in s.candidate.label for s in taken)
     assert [s.series for s in taken if s.candidate.label == "likwid-bench triad"] == ["trial"]
@@ -131,7 +128,7 @@ def test_a_peer_that_is_replaced_during_the_session_has_no_figure(alone: Stage):
     done = peers(alone, "--rounds", "4", "--json")
     assert done.returncode == 1
     reported, taken = measured(alone)
-    changed = {entry["module"] for entry in reported["changed_files"]}
+    changed = {entry.module for entry in reported.changed_files}
     assert changed and all(label.startswith("likwid-bench") for label in changed)
     theirs = [sample for sample in taken if sample.candidate.label in changed]
     assert theirs and {sample.value for sample in theirs} == {None}
@@ -219,18 +216,18 @@ def test_an_interrupt_keeps_what_was_measured_and_ends_the_peer(alone: Stage):
     assert process.returncode == 130 and "interrupted: the above is what was measured" in faults
     assert "schoenauer_triad against likwid-bench" in said
     reported, _ = measured(alone)
-    assert reported["state"] == "interrupted" and reported["rounds_done"] >= 2
+    assert reported.state == "interrupted" and reported.rounds_done >= 2
 
 
 def test_an_interrupted_comparison_is_resumed(alone: Stage):
     install(alone)
     folder = broken_off(alone, "--kernels", ONE, "--rounds", "4", records=16, command="peers")
     before = read_result(folder)
-    assert before.manifest["state"] == "interrupted"
+    assert before.manifest.state == "interrupted"
     done = alone.run("peers", "--resume", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     reported, taken = measured(alone)
-    assert reported["state"] == "complete" and reported["rounds_done"] == 4 and len(reported["breaks"]) == 1
+    assert reported.state == "complete" and reported.rounds_done == 4 and len(reported.breaks) == 1
     assert list(alone.results.iterdir()) == [folder]
     made = Counter((s.candidate.label, s.series, s.round) for s in taken)
     assert set(made.values()) == {1}, "trial runs too are made once"
@@ -287,7 +284,7 @@ def test_every_command_reads_such_a_result(alone: Stage):
     assert (alone.result() / "peers.csv").read_bytes() == table
     done = alone.run("results", "rerun", folder, "--json")
     assert done.returncode == 0, done.stderr
-    assert read_result(alone.result()).manifest["rerun_of"]["folder"] == folder
+    assert read_result(alone.result()).manifest.rerun_of.folder == folder
 
 
 @pytest.mark.parametrize("found", [True, False])
@@ -302,7 +299,7 @@ def test_a_kernel_stands_against_direct_calls_of_the_library_that_it_uses(alone:
     chosen = ("--kernels", "dgemm", "--rounds", "2")
     done = alone.run("peers", "--output", str(alone.results), *chosen)
     reported, taken = measured(alone)
-    assert reported["peers"]["libraries"] == {"netlib-lapack": file}
+    assert reported.peers.libraries == {"netlib-lapack": file}
     (row,) = csv.DictReader((alone.result() / "peers.csv").open())
     assert row["comparison"] == "dgemm/250 rows/cblas/netlib-lapack" and row["unit"] == "Gflop/s"
     if not found:

@@ -81,8 +81,8 @@ def test_bits_are_set_on_every_cpu_and_cleared_again(tmp_path: Path, processor, 
     with switched_off(control) as done:
         assert registers(root, address) == [0x40 | mask, 0x42 | mask]
     assert registers(root, address) == [0x40, 0x42]
-    assert done["off"] == list(names) and done["method"] == f"MSR {address:#x}" and done["read_back"]
-    assert [(one["cpu"], one["value"]) for one in done["before"]] == [(0, "0x40"), (1, "0x42")]
+    assert done.off == names and done.method == f"MSR {address:#x}" and done.read_back
+    assert [(one.cpu, one.value) for one in done.before] == [(0, "0x40"), (1, "0x42")]
 
 
 def test_only_the_cpus_in_use_are_touched(tmp_path: Path):
@@ -214,7 +214,7 @@ def test_the_a64fx_through_its_kernels_files(tmp_path: Path):
         files[cache].write_text("1\n")
     with switched_off(find_control(["l2"], {3}, root)) as done:
         assert [file.read_text() for file in files.values()] == ["1\n", "0\n"]
-    assert [file.read_text() for file in files.values()] == ["1\n", "1\n"] and done["read_back"]
+    assert [file.read_text() for file in files.values()] == ["1\n", "1\n"] and done.read_back
 
 
 def hwpfctl(folder: Path, monkeypatch) -> Path:
@@ -240,7 +240,7 @@ def test_the_a64fx_through_hwpfctl(tmp_path: Path, monkeypatch):
     cpu = min(os.sched_getaffinity(0))
     control = find_control(["off"], {cpu}, root)
     with switched_off(control) as done:
-        assert control.program[1:] == ("--disableL1", "--disableL2") and not done["read_back"]
+        assert control.program[1:] == ("--disableL1", "--disableL2") and not done.read_back
     assert log.read_text() == f"--reset {cpu}\n"
 
 
@@ -314,8 +314,8 @@ def test_a_comparison_has_them_off_and_reports_it(stage: Stage, monkeypatch):
     assert set(watched.read_text().splitlines()) == {"[15]" if used == set(cpus) else "[4, 15]"}
     assert set(registers(root)) == {4}
     result = read_result(stage.result())
-    reported = result.manifest["prefetchers"]
-    assert reported["off"][0] == "l2-hardware" and {one["cpu"] for one in reported["before"]} == used
+    reported = result.manifest.prefetchers
+    assert reported.off[0] == "l2-hardware" and {one.cpu for one in reported.before} == used
     assert any("l2-hardware" in note for note in notes(result))
 
 

@@ -330,7 +330,7 @@ def test_an_interrupt_keeps_and_reports_what_was_measured(own: Own, number: int,
     output, errors = process.communicate(timeout=30)
     assert process.returncode == code, errors
     assert "interrupted" in errors and "Memory by kind" in output
-    assert read_result(own.stage.result()).manifest["state"] == "interrupted"
+    assert read_result(own.stage.result()).manifest.state == "interrupted"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a file away")

@@ -145,8 +145,9 @@ def test_an_axis_holds_all_and_its_labels_keep_apart():
 def test_notes_on_machine_and_noise(tmp_path: Path):
     made = result_of(tmp_path, all_kernels()[:1], rounds=3)
     assert session.notes(made) == [] == list(kernels.notes_of([result({"gcc-12.2.0": 0.8})]))
-    made.manifest["host"]["virtual_machine"] = "KVM"
-    made.manifest.update(state="interrupted", rounds_done=2)
+    host = replace(made.manifest.host, virtual_machine="KVM")
+    manifest = replace(made.manifest, host=host, state="interrupted", rounds_done=2)
+    made = replace(made, manifest=manifest)
     machine, interrupted = session.notes(made)
     assert "(KVM)" in machine and "2 of 3" in interrupted
     assert len(list(kernels.notes_of([result({"gcc-12.2.0": 0.8}, noise=30)]))) == 1

@@ -31,8 +31,8 @@ def test_a_result_is_repeated_unless_modules_or_programs_changed(stage: Stage):
     assert done.returncode == 0, done.stderr
     again, old = read_result(newest(stage, before)), read_result(first)
     for name in ("command", "seed", "rounds", "configurations", "subjects", "programs", "started_in"):
-        assert again.manifest[name] == old.manifest[name]
-    assert again.manifest["rerun_of"]["id"] == old.manifest["id"] != again.manifest["id"]
+        assert getattr(again.manifest, name) == getattr(old.manifest, name)
+    assert again.manifest.rerun_of.id == old.manifest.id != again.manifest.id
     assert [one.run.module for one in again.records] == [one.run.module for one in old.records]
 
     program = next((stage.folder / "opt").glob("*gcc*thp*/bin/pw-chase"))

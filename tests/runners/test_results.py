@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -103,7 +104,7 @@ def test_ratios_of_the_store_are_those_of_the_report(store: Path, many: Path):
         (row["kernel"], row["module"]): row
         for row in rows(store, f"SELECT * FROM ratios JOIN results USING (result) WHERE folder = '{folder}'")
     }
-    kernels = analyse(result.subjects, result.records, result.manifest["seed"])
+    kernels = analyse(result.subjects, result.records, result.manifest.seed)
     wanted = [
         (one.kernel.name, row)
         for one in kernels
@@ -254,11 +255,6 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
     multiply(template, tmp_path / "in", 5, 1)
     folders = sorted(tmp_path.glob("in/*/*"))
     lines = (folders[0] / "records.jsonl").read_text().splitlines()
-    for folder in folders:
-        # As results were before manifests named their records.
-        manifest = json.loads((folder / "manifest.json").read_text())
-        del manifest["records"]
-        (folder / "manifest.json").write_text(json.dumps(manifest))
     cut, mixed, _, empty, _ = (folder / "records.jsonl" for folder in folders)
     cut.write_bytes(cut.read_bytes()[:-100])
     wrong = json.dumps({**json.loads(lines[0]), "schema": "pagewise.record/9"})
@@ -266,6 +262,12 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
     mixed.write_text("\n".join([lines[0], "[1]", wrong, text, "\x00\x01", lines[1]]) + "\n")
     (folders[2] / "manifest.json").write_text('{"schema": "pagewise.mani')
     empty.write_text("")
+    for file in (cut, mixed, empty):
+        # Killed before it named any records: lines beyond those named are validated.
+        manifest = json.loads((file.parent / "manifest.json").read_text())
+        none = {"lines": 0, "sha256": hashlib.sha256(b"").hexdigest()}
+        manifest |= {"state": "running", "records": none}
+        (file.parent / "manifest.json").write_text(json.dumps(manifest))
     (tmp_path / "in/foreign").mkdir()
     (tmp_path / "in/foreign/manifest.json").write_text('{"name": "a browser extension"}')
     (tmp_path / "in/newer").mkdir()

@@ -70,12 +70,12 @@ def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage, number: int)
         stage.add("gcc-12.2.0", label, [TRIAD], sleep="0.03")
     folder = broken_off(stage, "--rounds", "4", "--seed", "5", "--no-sweep", records=6, number=number)
     before = read_result(folder)
-    assert before.manifest["state"] == ("running" if number == signal.SIGKILL else "interrupted")
+    assert before.manifest.state == ("running" if number == signal.SIGKILL else "interrupted")
     done = stage.run("compare", "--resume", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     assert list(stage.results.iterdir()) == [folder], "no other folder is made"
     after = read_result(folder)
-    assert after.manifest["state"] == "complete" and after.manifest["rounds_done"] == 4
+    assert after.manifest.state == "complete" and after.manifest.rounds_done == 4
     assert runs(after) == planned(after, 4), "each run of the plan once"
     # The order of runs is that of the plan: what was measured before, then the rest.
     counted = [r.run for r in after.records if r.run.series != "aside"]
@@ -85,13 +85,13 @@ def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage, number: int)
     assert [whatever_its_series(r) for r in after.records[: len(before.records)]] == [
         whatever_its_series(r) for r in before.records
     ]
-    [reported] = after.manifest["breaks"]
+    [reported] = after.manifest.breaks
     aside = [r for r in after.records if r.run.series == "aside"]
     assert reported["runs"] == len(before.records) and reported["aside"] == len(aside)
     # Complete rounds are kept; the interrupted round is measured again as a whole.
     assert {r.run.round for r in aside} <= {max(r.run.round for r in before.records)}
-    assert after.manifest["timing"]["runs"] == 16
-    assert any(reported["resumed"] in note for note in session.notes(after))
+    assert after.manifest.timing.runs == 16
+    assert any(reported.resumed in note for note in session.notes(after))
     [result] = analyse(after.subjects, after.records, 5)
     assert {row.time_ratio.pairs for row in result.groups[0].ranked if row.time_ratio} == {4}
 
@@ -104,16 +104,16 @@ def test_rounds_that_were_added_stay_and_the_budget_counts_on(stage: Stage):
     file = folder / "manifest.json"
     file.write_text(file.read_text().replace('"1h"', '"0.1s"'))
     before = read_result(folder)
-    assert before.manifest["rounds_done"] >= 4
+    assert before.manifest.rounds_done >= 4
     # A command that was edited is from elsewhere.
     done = stage.run("compare", "--resume", str(folder), "--trust")
     assert done.returncode == 0, done.stdout + done.stderr
     result = read_result(folder)
-    assert result.manifest["until"]["ended"] == "budget"
-    assert result.manifest["rounds_done"] == before.manifest["rounds_done"]
-    assert result.manifest["until"]["rounds"] == {"triad": before.manifest["rounds_done"]}
+    assert result.manifest.until.ended == "budget"
+    assert result.manifest.rounds_done == before.manifest.rounds_done
+    assert result.manifest.until.rounds == {"triad": before.manifest.rounds_done}
     made = runs(result)
-    assert set(made.values()) == {1} and len(made) == 3 * before.manifest["rounds_done"]
+    assert set(made.values()) == {1} and len(made) == 3 * before.manifest.rounds_done
 
 
 def test_a_cut_line_is_named_and_its_run_is_made_again(stage: Stage):
@@ -148,7 +148,7 @@ def test_counting_and_a_program_of_the_users_own_go_on_too(
     done = stage.run(command, "--resume", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     result = read_result(folder)
-    assert result.manifest["state"] == "complete" and len(result.manifest["breaks"]) == 1
+    assert result.manifest.state == "complete" and len(result.manifest.breaks) == 1
     found = {key: n for key, n in runs(result).items() if key[2] != "trial"}
     assert sum(found.values()) == made and {key[3] for key in found} == {1, 2, 3, 4}
 

@@ -117,7 +117,7 @@ def analyse(
 
 def analyse_result(result: Result) -> list[KernelResult]:
     """Analyses a whole result, with the exclusions of its manifest and its files."""
-    return analyse(result.subjects, result.records, result.manifest["seed"], excluding(result))
+    return analyse(result.subjects, result.records, result.manifest.seed, excluding(result))
 
 
 def times_of(subjects: Sequence[Subject], records: Iterable[Record]) -> dict[tuple[str, Cell], Runs]:

@@ -91,7 +91,7 @@ def metric_rows(result: Result) -> list[MetricRow]:
     rows: list[MetricRow] = []
     comparisons: dict[int, Comparison] = {}
     for metric in kernel.metrics:
-        seed = zlib.crc32(f"{result.manifest['seed']}/{metric.field}".encode())
+        seed = zlib.crc32(f"{result.manifest.seed}/{metric.field}".encode())
 
         def runs(cell: Cell, metric: Metric = metric) -> Runs:
             timed, repeated = (records.get((kernel.name, cell.key, name), []) for name in ("compare", "aa"))

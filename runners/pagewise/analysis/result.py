@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pagewise.analysis.validity import Exclusion
 from pagewise.core.record import Record
 
 if TYPE_CHECKING:
+    from pagewise.core.manifest import ChangedFile
     from pagewise.core.result import Result
 
 #: Why nothing of a module may be ranked, None if it may.
@@ -21,9 +22,9 @@ def nothing_excluded(module: str) -> None:
 
 def excluding(result: Result) -> Excluding:
     """The exclusions of a result, by module: altered records, and files that changed during the session."""
-    changes: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in result.manifest.get("changed_files", ()):
-        changes.setdefault(entry["module"], []).append(entry)
+    changes: dict[str, list[ChangedFile]] = {}
+    for entry in result.manifest.changed_files:
+        changes.setdefault(entry.module, []).append(entry)
 
     def excluded(module: str) -> Exclusion | None:
         if result.altered is not None:
@@ -31,8 +32,8 @@ def excluding(result: Result) -> Excluding:
         if module not in changes:
             return None
         first, *_ = changed = changes[module]
-        files = ", ".join(entry["file"] for entry in changed)
-        return Exclusion("file_changed", f"changed during the session, in round {first['round']}: {files}")
+        files = ", ".join(entry.file for entry in changed)
+        return Exclusion("file_changed", f"changed during the session, in round {first.round}: {files}")
 
     return excluded
 

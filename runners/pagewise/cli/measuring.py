@@ -126,7 +126,6 @@ def check_origin(
 
     Raises SelectionError without consent, and RefusedError when modules have changed, except `anyway`.
     """
-    from pagewise.core.structure import unstructured
     from pagewise.machine.host import read_host
     from pagewise.session.resume import machine_differences
     from pagewise.store.rerun import changed_modules, check_unchanged, choose_modules
@@ -136,6 +135,6 @@ def check_origin(
     choose_modules(chosen, result, modules)
     changed = [] if anyway else list(changed_modules(chosen, result))
     if changed:
-        changed = [*machine_differences(result.manifest, {"host": unstructured(read_host())}), *changed]
-    again = f"restore it, or measure again: {shlex.join(result.manifest['command'])}"
+        changed = [*machine_differences(result.manifest.host, read_host()), *changed]
+    again = f"restore it, or measure again: {shlex.join(result.manifest.command)}"
     check_unchanged(changed, result, remedy or again)

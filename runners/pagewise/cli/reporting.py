@@ -54,19 +54,19 @@ def publish_session(session: Any, as_json: bool) -> int:
 
     console = make_console(as_json)
     session.begin()
-    result = session.measure()
+    session.measure()
     faults = [] if session.ending is None else [session.ending]
     report = None
     try:
         session.close()
-        report = _show_result(console, result)
-        page = write_files(result.folder, report)
+        report = _show_result(console, session.result)
+        page = write_files(session.result.folder, report)
         session.close()
         _print_line(console, f"Report: {page}")
     except PagewiseError as fault:
-        report = report or _show_result(console, result)
+        report = report or _show_result(console, session.result)
         faults.append(fault)
-    print_runs(console, result)
+    print_runs(console, session.result)
     if as_json:
         print_json(report.data)
     for failure in faults:

@@ -15,10 +15,8 @@ from pagewise.analysis.series import by_cell, run_seconds, valid_records
 from pagewise.analysis.statistics import FEWEST_ROUNDS
 from pagewise.cluster.campaign import Campaign, NodeOutcome, configuration_name, outcomes
 from pagewise.core.errors import FormatError
-from pagewise.core.host import Host
 from pagewise.core.record import Record
 from pagewise.core.result import Result
-from pagewise.core.structure import structured
 
 _NORMAL_95 = 1.96
 
@@ -75,7 +73,7 @@ def find(folder: Path, campaign: Campaign, at_least: float) -> Findings:
     for name, result in results.items():
         for quantity, value in quantities(kernels[name], result.records).items():
             by_quantity.setdefault(quantity, {})[name] = value
-    facts = {name: host_facts(structured(Host, result.manifest["host"])) for name, result in results.items()}
+    facts = {name: host_facts(result.manifest.host) for name, result in results.items()}
     return Findings(
         folder,
         campaign,

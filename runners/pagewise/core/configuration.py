@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.page_policy import HUGEPAGES, policy_kind, policy_size
 
@@ -69,16 +68,6 @@ class Configuration:
         defaults = {"version": "", "prefetch": "hardware", "stores": "regular", "target": ""}
         build = {"hash": digest, "builder": "own", "prefix": str(file.parent), "digest": digest}
         return cls(**{**defaults, "openmp": "off", "papi": "off", **build, **values})
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Configuration:
-        """Reads what `to_dict` wrote."""
-        return cls(**data)
-
-    def to_dict(self) -> dict[str, str]:
-        """The fields, without those that are optional and empty."""
-        optional = {item.name for item in fields(self) if item.default == ""}
-        return {name: value for name, value in asdict(self).items() if value or name not in optional}
 
     @property
     def plain(self) -> str:

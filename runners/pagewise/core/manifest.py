@@ -1,8 +1,22 @@
-"""What a manifest says, as types."""
+"""The manifest of a session: what was run and how, on which machine, from which sources.
+
+core/schema/manifest-1.json describes the file; None is what a manifest does not have.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
+
+from pagewise.core.configuration import Configuration
+from pagewise.core.host import Host
+from pagewise.core.units import bytes_text
+
+SCHEMA = "pagewise.manifest/1"
+#: What a session runs.
+Kind = Literal["kernels", "program", "counters", "peers", "simulation"]
+State = Literal["running", "complete", "interrupted", "failed"]
 
 
 @dataclass(frozen=True)
@@ -20,8 +34,258 @@ class Provenance:
 
 @dataclass(frozen=True)
 class ProgramDigest:
-    """The SHA-256 of a program of a module, None where it could not be read."""
+    """The SHA-256 of a program of a module, None if it could not be read."""
 
     module: str
     program: str
     sha256: str | None
+
+
+@dataclass(frozen=True)
+class Digest:
+    """The number of lines and the SHA-256 of a records file."""
+
+    lines: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class RecordsDigest(Digest):
+    """The records that were written. `replaced`: those that resuming replaces, until it has."""
+
+    replaced: Digest | None = None
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """The result that a session repeats, and what differed."""
+
+    id: str | None
+    folder: str
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Until:
+    """How adding rounds ended: rounds by kernel, and the widest intervals of kernels that need more."""
+
+    width: float
+    budget_seconds: float
+    ended: Literal["narrow", "budget"] | None
+    rounds: Mapping[str, int]
+    widest: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A kernel that was scaled down because too little memory was available."""
+
+    kernel: str
+    asked_bytes: int
+    taken_bytes: int
+    available_bytes: int
+
+    @property
+    def text(self) -> str:
+        """In a sentence, with the consequence."""
+        return (
+            f"{self.kernel} works on {bytes_text(self.taken_bytes)} instead of "
+            f"{bytes_text(self.asked_bytes)} because {bytes_text(self.available_bytes)} of memory are "
+            "available: do not compare its times with those of the full size."
+        )
+
+
+@dataclass(frozen=True)
+class Break:
+    """An interruption (`state` running: the session was killed). `aside`: runs that were measured again."""
+
+    state: State
+    stopped: str
+    resumed: str
+    rounds_done: int
+    runs: int
+    aside: int
+
+
+@dataclass(frozen=True)
+class PlannedPlacement:
+    """Where runs were to be: the CPU of each thread, the memory policy, and the settings of OpenMP."""
+
+    name: str
+    threads: int
+    cpus: tuple[int, ...]
+    memory: str
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A change of hugetlb pools: pages before, requested in addition to the free ones, and now."""
+
+    page_bytes: int
+    before: int
+    needed: int
+    now: int
+
+
+@dataclass(frozen=True)
+class Switched:
+    """A THP switch that was changed."""
+
+    file: str
+    before: str
+    now: str
+
+
+@dataclass(frozen=True)
+class SwitchValue:
+    """The value of a place that switches the hardware prefetchers of a CPU."""
+
+    cpu: int
+    place: str
+    value: str
+
+
+@dataclass(frozen=True)
+class SwitchedOff:
+    """Hardware prefetchers that were off. `read_back`: whether that was verified."""
+
+    off: tuple[str, ...]
+    method: str
+    read_back: bool
+    before: tuple[SwitchValue, ...]
+
+
+@dataclass(frozen=True)
+class Modules:
+    """The module tree, and the environment that it belongs to."""
+
+    environment: str | None
+    tree: str
+
+
+@dataclass(frozen=True)
+class BrokenModule:
+    """A module of ours that could not be used, and why."""
+
+    module: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file that changed during the session, in which round."""
+
+    module: str
+    file: str
+    round: int
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A cell, by modules: see core.plan.Cell."""
+
+    measured: str
+    stands_for: tuple[str, ...]
+    is_baseline: bool
+    pages: str | None = None
+    placement: str | None = None
+
+
+@dataclass(frozen=True)
+class PlannedSubject:
+    """A kernel, by the content of its kernel.yaml, with its cells."""
+
+    kernel: Mapping[str, Any]
+    cells: tuple[PlannedCell, ...]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long the session took, its runs, and the rest as a share (the runner overhead)."""
+
+    wall_seconds: float
+    kernel_seconds: float
+    own_share: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class CountersPart:
+    """Which events were counted, how, and why so. `events` has the schema pagewise.events/1."""
+
+    events: Mapping[str, Any]
+    groups: tuple[str, ...]
+    multiplexed: bool
+    region: str | None
+    reason: str
+    remedy: str | None
+    published_events: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class PeersPart:
+    """With what our kernels were compared: working sets, programs by peer, libraries, matches."""
+
+    sizes: Mapping[str, Any]
+    programs: Mapping[str, Any]
+    libraries: Mapping[str, str | None]
+    matches: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class SimulationPart:
+    """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show."""
+
+    geometry: Mapping[str, Any]
+    tool: str
+    functions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What was run, how, on which machine, from which sources. `files`: digests by path."""
+
+    schema: str = SCHEMA
+    kind: Kind
+    id: str
+    name: str
+    created: str
+    finished: str | None
+    state: State
+    command: tuple[str, ...]
+    seal: str | None = None
+    started_in: str | None
+    rerun_of: Rerun | None
+    seed: int
+    rounds: int
+    rounds_done: int
+    aa: int
+    until: Until | None
+    scaled: tuple[Scaled, ...] = ()
+    breaks: tuple[Break, ...]
+    threads: int
+    baseline: str
+    sweep: bool
+    limit_seconds: float
+    placement: PlannedPlacement
+    placements: tuple[PlannedPlacement, ...]
+    pool: tuple[Reservation, ...] | None
+    switches: tuple[Switched, ...] | None = None
+    prefetchers: SwitchedOff | None
+    software: Mapping[str, str | None]
+    provenance: Provenance
+    modules: Modules
+    configurations: tuple[Configuration, ...]
+    programs: tuple[ProgramDigest, ...]
+    records: RecordsDigest
+    files: Mapping[str, str | None]
+    changed_files: tuple[ChangedFile, ...] = ()
+    subjects: tuple[PlannedSubject, ...]
+    broken_modules: tuple[BrokenModule, ...]
+    timing: Timing | None
+    program: Mapping[str, Any] | None = None
+    counters: CountersPart | None = None
+    peers: PeersPart | None = None
+    simulation: SimulationPart | None = None
+    host: Host

@@ -6,10 +6,11 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel, Sweep
+from pagewise.core.manifest import PlannedCell, PlannedSubject
 from pagewise.core.page_policy import policy_kind
 from pagewise.core.record_parts import RunOf
 
@@ -57,31 +58,33 @@ class Subject:
         """The compilers among the cells, in order."""
         return list(dict.fromkeys(cell.compiler for cell in self.cells))
 
-    def to_dict(self) -> dict[str, Any]:
-        """For the manifest: the kernel.yaml's content, and modules by cell."""
-        cells = [
-            {
-                "measured": cell.measured.module,
-                "stands_for": [configuration.module for configuration in cell.stands_for],
-                "is_baseline": cell.is_baseline,
-                **({} if cell.pages is None else {"pages": cell.pages}),
-                **({} if cell.placement is None else {"placement": cell.placement}),
-            }
+    def planned(self) -> PlannedSubject:
+        """For the manifest: the content of the kernel.yaml, and modules by cell."""
+        cells = (
+            PlannedCell(
+                cell.measured.module,
+                tuple(configuration.module for configuration in cell.stands_for),
+                cell.is_baseline,
+                cell.pages,
+                cell.placement,
+            )
             for cell in self.cells
-        ]
-        return {"kernel": self.kernel.data, "cells": cells}
+        )
+        return PlannedSubject(self.kernel.data, tuple(cells))
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], configurations: Mapping[str, Configuration]) -> Subject:
-        """Reads what `to_dict` wrote; configurations by module. Raises KeyError for an unknown one."""
+    def of(cls, planned: PlannedSubject, configurations: Mapping[str, Configuration]) -> Subject:
+        """The subject of a manifest; configurations by module. Raises KeyError for an unknown module."""
         cells = []
-        for told in data["cells"]:
-            equal = tuple(configurations[module] for module in told["stands_for"])
-            cell = Cell(configurations[told["measured"]], equal, told["is_baseline"])
-            cell = _with_pages(cell, told["pages"]) if "pages" in told else cell
-            baseline = told["is_baseline"]
-            cells.append(_placed(cell, told["placement"], baseline) if "placement" in told else cell)
-        return cls(Kernel.from_dict(data["kernel"], "manifest.json"), tuple(cells))
+        for entry in planned.cells:
+            equal = tuple(configurations[module] for module in entry.stands_for)
+            cell = Cell(configurations[entry.measured], equal, entry.is_baseline)
+            if entry.pages is not None:
+                cell = _with_pages(cell, entry.pages)
+            if entry.placement is not None:
+                cell = _placed(cell, entry.placement, entry.is_baseline)
+            cells.append(cell)
+        return cls(Kernel.from_dict(dict(planned.kernel), "manifest.json"), tuple(cells))
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Literal
 
 from pagewise.core.errors import RefusedError
+from pagewise.core.manifest import Digest
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record_parts import (
     BuildReport,
@@ -195,9 +196,9 @@ class RecordWriter:
         self._lines, self._sha256 = content.count(b"\n"), hashlib.sha256(content)
 
     @property
-    def digest(self) -> dict[str, Any]:
-        """What was written so far, for the manifest: see `digest_of`."""
-        return {"lines": self._lines, "sha256": self._sha256.hexdigest()}
+    def digest(self) -> Digest:
+        """What was written so far, for the manifest."""
+        return Digest(self._lines, self._sha256.hexdigest())
 
     def append(self, *records: Record) -> None:
         """Writes the records of a run. Raises RefusedError when the disk is full; what was written stays."""
@@ -240,9 +241,9 @@ class RecordWriter:
         self.close()
 
 
-def digest_of(content: bytes) -> dict[str, Any]:
-    """Number of lines and SHA-256 of a records file, as the manifest keeps them."""
-    return {"lines": content.count(b"\n"), "sha256": hashlib.sha256(content).hexdigest()}
+def digest_of(content: bytes) -> Digest:
+    """Number of lines and SHA-256 of the content of a records file."""
+    return Digest(content.count(b"\n"), hashlib.sha256(content).hexdigest())
 
 
 def dumped(record: Record) -> bytes:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal
 
-from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError, RefusedError, SelectionError
 from pagewise.core.files import write_inside
+from pagewise.core.manifest import Digest, Manifest
 from pagewise.core.plan import Subject
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import Record, Skipped, digest_of, read_lines, read_records
 from pagewise.core.schemas import faults_of_file
+from pagewise.core.structure import structured, unstructured
 from pagewise.core.text import json_text
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
-SCHEMA = "pagewise.manifest/1"
-#: What a session ran.
-Kind = Literal["kernels", "program", "counters", "peers", "simulation"]
 _REMEDY = "copy the result anew from where it was made; one of a newer pagewise needs that one to be read"
 
 _REMEDY_ALTERED = "copy the result anew from where it was measured, or measure again"
@@ -29,13 +25,13 @@ _REMEDY_ALTERED = "copy the result anew from where it was measured, or measure a
 
 @dataclass(frozen=True)
 class Result:
-    """What a folder holds: manifest, what was compared, the valid records, the lines that are none.
+    """What a folder holds: manifest, what was compared, the valid records, the invalid lines.
 
     `altered` reports how the records differ from those that were written, None where they do not.
     """
 
     folder: Path
-    manifest: dict[str, Any]
+    manifest: Manifest
     subjects: list[Subject]
     records: list[Record]
     skipped: list[Skipped]
@@ -73,10 +69,10 @@ def create_folder(results: Path, name: str, now: datetime) -> Path:
     )
 
 
-def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Writes the manifest in one step: a reader sees the old one or the new one. Raises RefusedError."""
     try:
-        write_inside(folder, MANIFEST, json_text(manifest))
+        write_inside(folder, MANIFEST, json_text(unstructured(manifest)))
     except OSError as fault:
         raise RefusedError(
             f"the manifest cannot be written: {fault.strerror}; all records before it are kept",
@@ -94,16 +90,16 @@ def keep_log(folder: Path, name: str, text: str) -> str | None:
         return None
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> Manifest:
     """The manifest of a result's folder. Raises FormatError."""
     return _read(folder)[0]
 
 
-def _read(folder: Path) -> tuple[dict[str, Any], list[Subject]]:
+def _read(folder: Path) -> tuple[Manifest, list[Subject]]:
     """The manifest, and what was to be measured by it. Raises FormatError."""
     file = folder / MANIFEST
     try:
-        manifest = parse_json(read_file(file))
+        data = parse_json(read_file(file))
     except FileNotFoundError as fault:
         raise FormatError(
             "this folder holds no result: it has no manifest.json",
@@ -112,13 +108,13 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[Subject]]:
         ) from fault
     except (OSError, ValueError) as fault:
         raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
-    found = faults_of_file("manifest", manifest)
-    if found:
-        text = "the manifest does not follow its schema:\n    " + "\n    ".join(found)
+    if faults := faults_of_file("manifest", data):
+        text = "the manifest does not follow its schema:\n    " + "\n    ".join(faults)
         raise FormatError(text, where=file, remedy=_REMEDY)
-    configurations = {entry["module"]: Configuration.from_dict(entry) for entry in manifest["configurations"]}
+    manifest = structured(Manifest, data)
+    configurations = {one.module: one for one in manifest.configurations}
     try:
-        return manifest, [Subject.from_dict(entry, configurations) for entry in manifest["subjects"]]
+        return manifest, [Subject.of(planned, configurations) for planned in manifest.subjects]
     except KeyError as fault:
         raise FormatError(
             f"the manifest names a module that it does not list: {fault}", where=file, remedy=_REMEDY
@@ -136,24 +132,21 @@ def read_result(folder: Path, *, records: bool = True) -> Result:
     return Result(folder, manifest, subjects, read, skipped, altered(folder, manifest))
 
 
-def altered(folder: Path, manifest: Mapping[str, Any]) -> str | None:
+def altered(folder: Path, manifest: Manifest) -> str | None:
     """How a result's records differ from those that its manifest names, None where they do not.
 
-    A session that was killed may have written more than its manifest names; results from before manifests
-    named records are not checked. Raises RefusedError.
+    A session that was killed may have written more than its manifest names. Raises RefusedError.
     """
-    told = manifest.get("records")
-    if told is None:
-        return None
+    named = manifest.records
     content = read_lines(folder / RECORDS) if (folder / RECORDS).exists() else b""
     # `replaced`: killed between the manifest of resumed records and these records.
-    for known in filter(None, (told, told.get("replaced"))):
-        lines = content.split(b"\n", known["lines"])
-        first = content[: len(content) - len(lines[-1])] if manifest["state"] == "running" else content
-        if digest_of(first) == {"lines": known["lines"], "sha256": known["sha256"]}:
+    for known in filter(None, (Digest(named.lines, named.sha256), named.replaced)):
+        lines = content.split(b"\n", known.lines)
+        first = content[: len(content) - len(lines[-1])] if manifest.state == "running" else content
+        if digest_of(first) == known:
             return None
-    found = content.count(b"\n")
-    what = "changed" if found == told["lines"] else f"{found} lines instead of {told['lines']}"
+    count = content.count(b"\n")
+    what = "changed" if count == named.lines else f"{count} lines instead of {named.lines}"
     return f"the records are not those that were measured ({what})"
 
 

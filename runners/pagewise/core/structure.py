@@ -1,6 +1,7 @@
 """Turns the plain data of a file into dataclasses, checked once, and dataclasses into plain data.
 
-A field with a default may be missing in the data; one whose default is None is not written while it is None.
+A field with a default may be missing in the data; one whose default is None or empty is not written while
+it has that value.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def unstructured(value: Any) -> Any:
         return {
             field.name: unstructured(part)
             for field in fields(value)
-            if (part := getattr(value, field.name)) is not None or field.default is not None
+            if (part := getattr(value, field.name)) or part != field.default or part not in (None, "", ())
         }
     if isinstance(value, Mapping):
         return {name: unstructured(part) for name, part in value.items()}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.kernel import Kernel
+from pagewise.core.manifest import Scaled
 from pagewise.core.units import bytes_text, parse_bytes
 from pagewise.machine.host import read, size
 
@@ -32,25 +32,6 @@ _GROUPS = {
         "total_inactive_file",
     ),
 }
-
-
-@dataclass(frozen=True)
-class Scaled:
-    """A kernel that was scaled down because too little memory was available."""
-
-    kernel: str
-    asked_bytes: int
-    taken_bytes: int
-    available_bytes: int
-
-    @property
-    def text(self) -> str:
-        """In a sentence, with the consequence."""
-        return (
-            f"{self.kernel} works on {bytes_text(self.taken_bytes)} instead of "
-            f"{bytes_text(self.asked_bytes)} because {bytes_text(self.available_bytes)} of memory are "
-            "available: do not compare its times with those of the full size."
-        )
 
 
 def available(root: Path = Path("/")) -> int | None:

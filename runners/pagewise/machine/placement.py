@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product, zip_longest
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import SelectionError
+from pagewise.core.manifest import PlannedPlacement
 from pagewise.core.record_parts import Binding, ProcessPlacement
 from pagewise.core.suggestions import choose_of
 from pagewise.core.units import count_text
@@ -73,15 +73,9 @@ class Placement:
         finally:
             os.sched_setaffinity(0, before)
 
-    def to_dict(self) -> dict[str, Any]:
+    def planned(self) -> PlannedPlacement:
         """As the manifest has it."""
-        return {
-            "name": self.name,
-            "threads": self.threads,
-            "cpus": list(self.cpus),
-            "memory": self.memory.reported,
-            "environment": self.environment,
-        }
+        return PlannedPlacement(self.name, self.threads, self.cpus, self.memory.reported, self.environment)
 
     def binding(self, observed: ProcessPlacement) -> Binding:
         """As a run's record has it: this request, and the placement that its process had."""

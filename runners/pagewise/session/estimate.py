@@ -10,6 +10,7 @@ from typing import Any
 
 from pagewise.core.errors import PagewiseError
 from pagewise.core.kernel import sweep_name
+from pagewise.core.manifest import Manifest
 from pagewise.core.plan import Step, key_of
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record_parts import RunOf
@@ -38,7 +39,7 @@ class Known:
         return self.left.estimate(steps) if steps else 0.0
 
 
-def known_times(results: Path, manifest: Mapping[str, Any], steps: Sequence[Step]) -> Known:
+def known_times(results: Path, manifest: Manifest, steps: Sequence[Step]) -> Known:
     """Looks through the newest results for runs of the same program, arguments, pages and threads.
 
     `manifest` is that of the comparison which is planned. What cannot be read is passed over.
@@ -60,22 +61,22 @@ def known_times(results: Path, manifest: Mapping[str, Any], steps: Sequence[Step
                 found = True
         if found:
             used.append(folder)
-            timing = other["timing"] or {"wall_seconds": 0.0, "kernel_seconds": 0.0}
-            own.append(timing["wall_seconds"] - timing["kernel_seconds"])
+            timing = other.timing
+            own.append(timing.wall_seconds - timing.kernel_seconds if timing is not None else 0.0)
         if len(used) == _MOST_RESULTS:
             break
     known = sum((step.kernel.name, *step.cell.key, step.swept) in seen for step in steps)
     return Known(left, known, median(own) if own else 0.0, tuple(used))
 
 
-def _arguments(manifest: Mapping[str, Any]) -> dict[tuple[str, str | None], Any]:
+def _arguments(manifest: Manifest) -> dict[tuple[str, str | None], Any]:
     """What decides how long runs take, by kernel and what is swept."""
     found: dict[tuple[str, str | None], Any] = {}
-    for one in manifest["subjects"]:
-        kernel = one["kernel"]
-        found[kernel["name"], None] = (manifest["threads"], kernel["compare"]["arguments"])
+    for subject in manifest.subjects:
+        kernel = subject.kernel
+        found[kernel["name"], None] = (manifest.threads, kernel["compare"]["arguments"])
         for sweep in kernel.get("sweeps", ()):
-            found[kernel["name"], sweep_name(sweep)] = (manifest["threads"], sweep["arguments"])
+            found[kernel["name"], sweep_name(sweep)] = (manifest.threads, sweep["arguments"])
     return found
 
 
@@ -84,14 +85,14 @@ def _first_sweep(told: Mapping[tuple[str, str | None], Any], kernel: str) -> str
     return next((swept for name, swept in told if name == kernel and swept is not None), None)
 
 
-def _on_this_machine(results: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _on_this_machine(results: Path, manifest: Manifest) -> Iterator[tuple[Path, Manifest]]:
     """The results of this machine, the newest first."""
     for file in sorted(results.glob(f"*/{MANIFEST}"), reverse=True):
         try:
             other = read_manifest(file.parent)
         except PagewiseError:
             continue
-        if all(other["host"].get(name) == manifest["host"][name] for name in _SAME_MACHINE):
+        if all(getattr(other.host, name) == getattr(manifest.host, name) for name in _SAME_MACHINE):
             yield file.parent, other
 
 

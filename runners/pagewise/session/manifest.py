@@ -1,26 +1,24 @@
-"""What a manifest says before anything is measured: what is asked, of which programs, on what machine."""
+"""The manifest of a session before anything is measured."""
 
 from __future__ import annotations
 
 import secrets
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pagewise.core.host import Host
+from pagewise.core.manifest import BrokenModule, Kind, Manifest, Modules, RecordsDigest
 from pagewise.core.plan import Subject
-from pagewise.core.result import SCHEMA, Kind, utc_text
-from pagewise.core.structure import unstructured
+from pagewise.core.record import digest_of
+from pagewise.core.result import utc_text
 from pagewise.machine.placement import Placement
-from pagewise.stack.catalog import Broken, Entry
+from pagewise.session.options import SessionOptions
+from pagewise.stack.catalog import Entry
 from pagewise.stack.paths import project_root
 from pagewise.stack.provenance import programs, provenance
 from pagewise.stack.setup import SetupFacts
-
-if TYPE_CHECKING:
-    from pagewise.session.options import SessionOptions
 
 
 def new_manifest(
@@ -35,43 +33,47 @@ def new_manifest(
     host: Host,
     facts: SetupFacts | None,
     software: Mapping[str, str | None],
-    broken: Iterable[Broken] = (),
+    broken: Iterable[BrokenModule] = (),
+    sweep: bool = False,
     **more: Any,
-) -> dict[str, Any]:
-    """The manifest of a session that begins; `more` adds entries or replaces them."""
-    return {
-        "schema": SCHEMA,
-        "kind": kind,
-        "id": secrets.token_hex(8),
-        "name": options.name,
-        "created": utc_text(),
-        "finished": None,
-        "state": "running",
-        "command": ["pagewise", *sys.argv[1:]],
-        "started_in": str(Path.cwd()),
-        "rerun_of": None,
-        "seed": options.seed,
-        "rounds": options.rounds,
-        "rounds_done": 0,
-        "aa": options.aa,
-        "until": None,
-        "breaks": [],
-        "threads": placements[0].threads,
-        "baseline": options.baseline,
-        "sweep": False,
-        "limit_seconds": options.limit,
-        "placement": placements[0].to_dict(),
-        "placements": [one.to_dict() for one in placements],
-        "pool": None,
-        "prefetchers": None,
-        "software": dict(software),
-        "provenance": unstructured(provenance(project_root(), environment, facts)),
-        "modules": {"environment": environment, "tree": str(tree)},
-        "configurations": [entry.configuration.to_dict() for entry in entries],
-        "programs": unstructured(programs(entries, subjects)),
-        "subjects": [one.to_dict() for one in subjects],
-        "broken_modules": [asdict(one) for one in broken],
-        "timing": None,
-        "host": unstructured(host),
+) -> Manifest:
+    """The manifest of a session that begins; `more` are further fields."""
+    planned = tuple(placement.planned() for placement in placements)
+    empty = digest_of(b"")
+    return Manifest(
+        kind=kind,
+        id=secrets.token_hex(8),
+        name=options.name,
+        created=utc_text(),
+        finished=None,
+        state="running",
+        command=("pagewise", *sys.argv[1:]),
+        started_in=str(Path.cwd()),
+        rerun_of=None,
+        seed=options.seed,
+        rounds=options.rounds,
+        rounds_done=0,
+        aa=options.aa,
+        until=None,
+        breaks=(),
+        threads=placements[0].threads,
+        baseline=options.baseline,
+        sweep=sweep,
+        limit_seconds=options.limit,
+        placement=planned[0],
+        placements=planned,
+        pool=None,
+        prefetchers=None,
+        software=dict(software),
+        provenance=provenance(project_root(), environment, facts),
+        modules=Modules(environment, str(tree)),
+        configurations=tuple(entry.configuration for entry in entries),
+        programs=tuple(programs(entries, subjects)),
+        records=RecordsDigest(empty.lines, empty.sha256),
+        files={},
+        subjects=tuple(subject.planned() for subject in subjects),
+        broken_modules=tuple(broken),
+        timing=None,
+        host=host,
         **more,
-    }
+    )

@@ -6,32 +6,34 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
+from pagewise.core.manifest import Manifest
 from pagewise.core.private import is_private, make_private, user_folder
+from pagewise.core.structure import unstructured
 
-# What `rerun` and `--resume` execute or load by.
+# What decides which code `rerun` and `--resume` execute or load.
 _SEALED = ("id", "command", "started_in", "modules")
 _KEY_BYTES = 32
 
 
-def seal(manifest: Mapping[str, Any]) -> str | None:
+def seal(manifest: Manifest) -> str | None:
     """The seal of a result that this user begins here; None where no private folder keeps the key."""
     key = _key(make=True)
     return None if key is None else _code(key, manifest)
 
 
-def is_own(manifest: Mapping[str, Any]) -> bool:
+def is_own(manifest: Manifest) -> bool:
     """Whether this user began the result, and what it would execute is as it was."""
-    told, key = manifest.get("seal"), _key(make=False)
-    return told is not None and key is not None and hmac.compare_digest(told, _code(key, manifest))
+    key = _key(make=False)
+    if manifest.seal is None or key is None:
+        return False
+    return hmac.compare_digest(manifest.seal, _code(key, manifest))
 
 
-def _code(key: bytes, manifest: Mapping[str, Any]) -> str:
-    parts = json.dumps([manifest.get(name) for name in _SEALED], sort_keys=True)
+def _code(key: bytes, manifest: Manifest) -> str:
+    parts = json.dumps([unstructured(getattr(manifest, name)) for name in _SEALED], sort_keys=True)
     return hmac.digest(key, parts.encode(), "sha256").hex()
 
 

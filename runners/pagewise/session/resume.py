@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.files import write_inside
+from pagewise.core.host import Host
+from pagewise.core.manifest import Break, Digest, Manifest
 from pagewise.core.plan import CellKey, Step, key_of
 from pagewise.core.record import Record, Skipped, digest_of, dumped, lock, parse_record
 from pagewise.core.record_parts import RunOf
 from pagewise.core.result import Result, check_unaltered, read_result, utc_text
+from pagewise.core.structure import unstructured
 
 #: The series of runs that were begun before a break and are measured again.
 ASIDE = "aside"
@@ -110,7 +113,7 @@ class Earlier:
                 yield step, taken
 
 
-def continued(folder: Path, planned: Mapping[str, Any]) -> tuple[dict[str, Any], Earlier]:
+def continued(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
     """The manifest and the records of a comparison that was broken off, to be gone on with as planned.
 
     `planned` is the manifest that the same command would begin with now. Raises FormatError, SelectionError
@@ -118,106 +121,91 @@ def continued(folder: Path, planned: Mapping[str, Any]) -> tuple[dict[str, Any],
     """
     result = check_unaltered(read_result(folder))
     manifest = result.manifest
-    if manifest["state"] == "complete":
+    if manifest.state == "complete":
         raise SelectionError(
             "this comparison came to its end: nothing is left to do",
             where=folder,
-            remedy=f"measure it anew: {shlex.join(manifest['command'])}",
+            remedy=f"measure it anew: {shlex.join(manifest.command)}",
         )
     found = list(differences(manifest, planned))
     if found:
         raise RefusedError(
             "not all is as it was when this comparison began:\n    " + "\n    ".join(found),
             where=folder,
-            remedy=f"put it back as it was, or begin anew: {shlex.join(manifest['command'])}",
+            remedy=f"put it back as it was, or begin anew: {shlex.join(manifest.command)}",
         )
     runs = _runs(result.records)
     earlier = Earlier(
         tuple(result.records),
         tuple(result.skipped),
-        (manifest["timing"] or {}).get("wall_seconds", 0.0),
-        bool((manifest["until"] or {}).get("ended")),
+        manifest.timing.wall_seconds if manifest.timing is not None else 0.0,
+        manifest.until is not None and manifest.until.ended is not None,
         Counter(key for key, _ in runs),
     )
-    told = {
-        "state": manifest["state"],
-        "stopped": manifest["finished"] or _last_seen(result),
-        "resumed": utc_text(),
-        "rounds_done": manifest["rounds_done"],
-        "runs": len(runs),
-        "aside": 0,
-    }
-    begun = {"state": "running", "finished": None, "breaks": [*manifest.get("breaks", []), told]}
-    return manifest | begun, earlier
+    stopped = manifest.finished or _last_seen(result)
+    interruption = Break(manifest.state, stopped, utc_text(), manifest.rounds_done, len(runs), aside=0)
+    breaks = (*manifest.breaks, interruption)
+    return replace(manifest, state="running", finished=None, breaks=breaks), earlier
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def differences(before: Manifest, now: Manifest) -> Iterator[str]:
     """What makes two manifests no longer one comparison: machine, builds, plan; a line each."""
-    yield from machine_differences(before, now)
+    yield from machine_differences(before.host, now.host)
     yield from program_differences(before, now)
 
 
-def machine_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def machine_differences(before: Host, now: Host) -> Iterator[str]:
     """What is another of the machine and its settings; a line each."""
     for name in _HOST:
-        yield from _changed(f"this machine's {name}", before["host"].get(name), now["host"].get(name))
-    hosts = (before["host"], now["host"])
-    pools = [{one["page_bytes"]: one["total"] for one in host["pools"]} for host in hosts]
+        yield from _changed(f"this machine's {name}", getattr(before, name), getattr(now, name))
+    pools = [{pool.page_bytes: pool.total for pool in host.pools} for host in (before, now)]
     yield from _changed("the pools of huge pages (pages by size)", *pools)
 
 
-def program_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def program_differences(before: Manifest, now: Manifest) -> Iterator[str]:
     """What is another of what is measured: what was asked, modules, programs, kernels; a line each."""
     for name in _ASKED:
-        yield from _changed(name, before.get(name), now.get(name))
+        yield from _changed(name, getattr(before, name), getattr(now, name))
     yield from _changed("the placement", _placements(before), _placements(now))
-    builds = [{one["module"]: one for one in manifest["configurations"]} for manifest in (before, now)]
+    builds = [{one.module: one for one in manifest.configurations} for manifest in (before, now)]
     for module, one in builds[0].items():
         if module not in builds[1]:
             yield f"the module {module} is not there"
-        elif any(one[name] != builds[1][module][name] for name in _BUILD):
-            yield f"the module {module} was built again, or is another file: {one['hash'][:12]}"
+        elif any(getattr(one, name) != getattr(builds[1][module], name) for name in _BUILD):
+            yield f"the module {module} was built again, or is another file: {one.hash[:12]}"
     for module in builds[1].keys() - builds[0].keys():
         yield f"the module {module} was not there"
     digests = [
-        {(one["module"], one["program"]): one["sha256"] for one in m["programs"]} for m in (before, now)
+        {(one.module, one.program): one.sha256 for one in manifest.programs} for manifest in (before, now)
     ]
     for module, program in digests[0].keys() & digests[1].keys():
         if digests[0][module, program] != digests[1][module, program]:
             yield f"the program {program} of the module {module} is another"
     yield from _file_differences(before, now)
-    kernels = [_kernels(manifest) for manifest in (before, now)]
+    kernels = [
+        {subject.kernel["name"]: subject for subject in manifest.subjects} for manifest in (before, now)
+    ]
     for name in kernels[0]:
         yield from _changed(f"what is measured of {name}", kernels[0][name], kernels[1].get(name))
     yield from _changed("the kernels", list(kernels[0]), list(kernels[1]))
     for part, names in _PARTS.items():
-        pair = [manifest.get(part) or {} for manifest in (before, now)]
+        pair = [unstructured(getattr(manifest, part)) or {} for manifest in (before, now)]
         for name in names:
-            if name == "environment" and name not in pair[0]:
-                # From before it was recorded: not known, and no difference.
-                continue
             yield from _changed(f"the {part}'s {name}", pair[0].get(name), pair[1].get(name))
 
 
-def _file_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    files = [manifest.get("files") or {} for manifest in (before, now)]
-    for file in sorted(files[0].keys() & files[1].keys()):
-        if files[0][file] != files[1][file]:
+def _file_differences(before: Manifest, now: Manifest) -> Iterator[str]:
+    for file in sorted(before.files.keys() & now.files.keys()):
+        if before.files[file] != now.files[file]:
             yield f"the file {file} is another"
 
 
-def _placements(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """CPUs by thread and the policy of memory; older manifests have one placement, with memory as found."""
-    found = manifest.get("placements") or [manifest["placement"]]
-    return [{"cpus": one["cpus"], "memory": one.get("memory", "default")} for one in found]
+def _placements(manifest: Manifest) -> list[dict[str, object]]:
+    """CPUs by thread, and the memory policy."""
+    return [{"cpus": place.cpus, "memory": place.memory} for place in manifest.placements]
 
 
-def _kernels(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """What is measured of each kernel."""
-    return {one["kernel"]["name"]: one for one in manifest["subjects"]}
-
-
-def set_aside(file: Path, again: Iterable[Step], announce: Callable[[dict[str, Any]], None]) -> None:
+def set_aside(file: Path, again: Iterable[Step], announce: Callable[[Digest], None]) -> None:
     """Marks the runs of these steps in a records file, so that they count no more: their series is `aside`.
 
     What is no record stays as it is. `announce` gets the digest of the new content before it replaces the
@@ -248,7 +236,7 @@ def set_aside(file: Path, again: Iterable[Step], announce: Callable[[dict[str, A
 
 def _last_seen(result: Result) -> str:
     """When a comparison that was killed last wrote something."""
-    return str(result.records[-1].started if result.records else result.manifest["created"])
+    return str(result.records[-1].started if result.records else result.manifest.created)
 
 
 def _changed(what: str, before: Any, now: Any) -> Iterator[str]:
@@ -257,7 +245,7 @@ def _changed(what: str, before: Any, now: Any) -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(unstructured(value), ensure_ascii=False)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from pagewise.core.errors import Interrupted, PagewiseError
+from pagewise.core.manifest import Manifest, State, Until
 from pagewise.core.plan import Step
 from pagewise.core.record import Record
 from pagewise.core.result import Result, altered
@@ -40,13 +41,14 @@ class Session:
     _watch: Watch = field(default_factory=lambda: Watch({}))
     _ruled_out: set[tuple[Any, ...]] = field(default_factory=set)
     _launcher: Launcher | None = None
+    _altered: str | None = None
 
     @classmethod
     def of(
         cls,
         options: SessionOptions,
         workload: Workload,
-        manifest: dict[str, Any],
+        manifest: Manifest,
         console: Console,
         began: float,
     ) -> Session:
@@ -54,7 +56,7 @@ class Session:
         return cls(options, workload, FolderRecorder(manifest), console, began)
 
     @property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Manifest:
         """The manifest of the result; on the disk from `begin` on."""
         return self.recorder.manifest
 
@@ -64,7 +66,7 @@ class Session:
         Raises RefusedError, SelectionError or FormatError.
         """
         self._watch = Watch(self.workload.watched_files())
-        self.manifest["files"] = self._watch.digests()
+        self.recorder.note(files=self._watch.digests())
         if self.options.resume is None:
             self.recorder.create(self.options.results, self.options.name)
         else:
@@ -84,11 +86,17 @@ class Session:
         again = [step for steps in rounds for step in self.earlier.broken(steps, self.is_ruled_out)]
         self.earlier = self.recorder.set_aside(again, self.earlier)
 
-    def measure(self) -> Result:
+    @property
+    def result(self) -> Result:
+        """The records so far, with the manifest as it is now."""
+        recorder, subjects = self.recorder, self.workload.subjects
+        records, skipped = recorder.records, recorder.skipped
+        return Result(recorder.folder, self.manifest, subjects, records, skipped, self._altered)
+
+    def measure(self) -> None:
         """Runs all rounds and sweeps. What ends them early is kept in `ending`, not raised.
 
-        In every case the records so far are in the folder and in the result, and the machine's settings are
-        restored.
+        In every case the records so far are in the folder, and the machine's settings are restored.
         """
         with tempfile.TemporaryDirectory(prefix="pagewise-") as scratch:
             self._launcher = self.workload.launcher(Path(scratch))
@@ -99,23 +107,16 @@ class Session:
             except (PagewiseError, Interrupted) as ending:
                 self.ending = ending
         self.recorder.note_changed(self._watch.verify())
-        difference = altered(self.recorder.folder, {**self.manifest, "state": "complete"})
-        recorder = self.recorder
-        return Result(
-            recorder.folder,
-            self.manifest,
-            self.workload.subjects,
-            recorder.records,
-            recorder.skipped,
-            difference,
-        )
+        self._altered = altered(self.recorder.folder, replace(self.manifest, state="complete"))
 
     def close(self) -> None:
         """Writes how the session ended and the runner overhead so far. Raises RefusedError.
 
         May be called again, after more of the runner's work.
         """
-        state = {Interrupted: "interrupted", type(None): "complete"}.get(type(self.ending), "failed")
+        state: State = "complete" if self.ending is None else "failed"
+        if isinstance(self.ending, Interrupted):
+            state = "interrupted"
         self.recorder.finish(state, self.earlier.wall_seconds + time.monotonic() - self.began)
 
     def run(self, step: Step) -> Outcome:
@@ -164,7 +165,7 @@ class Session:
             progress.end(step, time.monotonic() - started)
 
     def _end_round(self, number: int) -> None:
-        self.manifest["rounds_done"] = max(number, self.manifest["rounds_done"])
+        self.recorder.note(rounds_done=max(number, self.manifest.rounds_done))
         self.recorder.save()
 
     def _run_until(self, width: float, began: float, progress: ProgressReporter) -> None:
@@ -175,27 +176,22 @@ class Session:
         """
         number = self.options.rounds
         names = [subject.kernel.name for subject in self.workload.subjects]
-        status = self.manifest["until"] = {
-            "width": width,
-            "budget_seconds": self.options.budget,
-            "ended": None,
-            "rounds": dict.fromkeys(names, number),
-            "widest": {},
-        }
-        while status["ended"] is None:
+        until = Until(width, self.options.budget, None, dict.fromkeys(names, number), {})
+        while until.ended is None:
             wide = self._too_wide(number, width, names)
             names = list(wide)
-            status["widest"] = wide
             steps = [step for step in self._steps_of_round(number + 1) if step.kernel.name in wide]
             left = self.earlier.left(steps, self.is_ruled_out)
             over = time.monotonic() - began + (progress.expect(left) or 0.0) > self.options.budget
             if not wide:
-                status["ended"] = "narrow"
+                until = replace(until, ended="narrow", widest=wide)
             elif all(map(self.is_ruled_out, steps)) or (left and over):
-                status["ended"] = "budget"
+                until = replace(until, ended="budget", widest=wide)
             else:
                 number += 1
-                status["rounds"] |= dict.fromkeys(wide, number)
+                until = replace(until, rounds={**until.rounds, **dict.fromkeys(wide, number)}, widest=wide)
+            self.recorder.note(until=until)
+            if until.ended is None:
                 progress.add(left, until_text(wide, width))
                 self._run_steps(left, progress)
                 self._end_round(number)

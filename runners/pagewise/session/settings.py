@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
-from typing import Any
 
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings import hugepages, prefetchers, thp
 from pagewise.machine.settings.kinds import Pool
+from pagewise.session.workload import Recorder
 
 
 def pools_used(placements: Sequence[Placement], page_bytes: int) -> list[Pool]:
@@ -19,7 +18,7 @@ def pools_used(placements: Sequence[Placement], page_bytes: int) -> list[Pool]:
 
 @contextmanager
 def changed_settings(
-    manifest: dict[str, Any],
+    recorder: Recorder,
     placements: Sequence[Placement],
     *,
     thp_policies: Collection[str] | None = None,
@@ -34,13 +33,14 @@ def changed_settings(
     with ExitStack() as stack:
         if thp_policies is not None:
             switched = stack.enter_context(thp.switched_on(set(thp_policies)))
-            manifest["switches"] = [asdict(switch) for switch in switched]
+            recorder.note(switches=tuple(switched))
         if pool_pages is not None:
-            manifest["pool"] = []
             # The largest pages first: they need the most memory in one piece.
-            for size, pages in sorted(pool_pages.items(), reverse=True):
-                reservation = stack.enter_context(hugepages.reserved(pools_used(placements, size), pages))
-                manifest["pool"].append(asdict(reservation))
+            reservations = [
+                stack.enter_context(hugepages.reserved(pools_used(placements, size), pages))
+                for size, pages in sorted(pool_pages.items(), reverse=True)
+            ]
+            recorder.note(pool=tuple(reservations))
         if control is not None:
-            manifest["prefetchers"] = stack.enter_context(prefetchers.switched_off(control))
+            recorder.note(prefetchers=stack.enter_context(prefetchers.switched_off(control)))
         yield

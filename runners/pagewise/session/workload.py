@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from pagewise.core.manifest import Manifest, State
 from pagewise.core.plan import Step, Subject
 from pagewise.core.record import Record, Skipped
 from pagewise.machine.placement import Placement
@@ -61,12 +62,16 @@ class Launcher(Protocol):
 
 
 class Recorder(Protocol):
-    """Keeps what a session measures."""
+    """Keeps what a session measures. `is_own`: the user typed the command, see session.origin."""
 
-    manifest: dict[str, Any]
+    is_own: bool
+    manifest: Manifest
     folder: Path
     records: list[Record]
     skipped: list[Skipped]
+
+    def note(self, **fields: Any) -> None:
+        """Changes fields of the manifest, until `save` in memory only."""
 
     def create(self, results: Path, name: str) -> None:
         """Begins a new result. Raises RefusedError, SelectionError."""
@@ -89,7 +94,7 @@ class Recorder(Protocol):
     def save(self) -> None:
         """Writes the manifest. Raises RefusedError."""
 
-    def finish(self, state: str, wall_seconds: float) -> None:
+    def finish(self, state: State, wall_seconds: float) -> None:
         """Writes how the session ended and how long it took. Raises RefusedError."""
 
 

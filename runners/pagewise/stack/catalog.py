@@ -11,17 +11,10 @@ from pathlib import Path
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.kernel import Kernel
+from pagewise.core.manifest import BrokenModule
 from pagewise.core.reading import read_file
 from pagewise.core.suggestions import nearest
 from pagewise.stack.lmod import load_each
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A module of pagewise that could not be used, and the reason."""
-
-    module: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -44,7 +37,7 @@ class Catalog:
     tree: Path
     entries: tuple[Entry, ...]
     kernels: dict[str, Kernel]
-    broken: tuple[Broken, ...]
+    broken: tuple[BrokenModule, ...]
 
     def select_kernels(self, patterns: Sequence[str]) -> list[Kernel]:
         """The kernels that match a name or glob; without any, those of the default comparison.
@@ -117,11 +110,11 @@ def read_catalog(tree: Path, init: Path) -> Catalog:
     """
     files = module_files(tree)
     entries: list[Entry] = []
-    broken: list[Broken] = []
+    broken: list[BrokenModule] = []
     read: dict[bytes, Kernel] = {}
     for loaded in load_each(init, tree, list(files)):
         if loaded.environment is None:
-            broken.append(Broken(loaded.name, f"module load failed: {loaded.message}"))
+            broken.append(BrokenModule(loaded.name, f"module load failed: {loaded.message}"))
             continue
         if "PAGEWISE_PACKAGE" not in loaded.environment:
             continue
@@ -129,7 +122,7 @@ def read_catalog(tree: Path, init: Path) -> Catalog:
         try:
             configuration = Configuration.from_environment(loaded.name, loaded.environment, digest)
         except KeyError as missing:
-            broken.append(Broken(loaded.name, f"the module does not set {missing.args[0]}"))
+            broken.append(BrokenModule(loaded.name, f"the module does not set {missing.args[0]}"))
             continue
         entries.append(Entry(configuration, loaded.environment, _kernels_of(configuration, read)))
     if not entries:

@@ -12,9 +12,7 @@ from pagewise.analysis.node_differences import host_facts
 from pagewise.analysis.result import excluding
 from pagewise.analysis.sessions import Change, ComparedQuantity, changes, session
 from pagewise.core.errors import SelectionError
-from pagewise.core.host import Host
 from pagewise.core.result import Result, check_unaltered, read_result
-from pagewise.core.structure import structured
 from pagewise.core.units import bytes_text
 from pagewise.store.columns import field_at
 
@@ -93,7 +91,7 @@ def compare(
 
 def _readable(folder: Path) -> Result:
     result = check_unaltered(read_result(folder))
-    if (content := _OTHER_KINDS.get(result.manifest["kind"])) is not None:
+    if (content := _OTHER_KINDS.get(result.manifest.kind)) is not None:
         raise SelectionError(
             f"this result contains {content}", where=folder, remedy="name results of compare"
         )
@@ -102,7 +100,7 @@ def _readable(folder: Path) -> Result:
 
 def differences(old: Result, new: Result) -> list[Difference]:
     """All differences, those of the machine first."""
-    hosts = [host_facts(structured(Host, result.manifest["host"])) for result in (old, new)]
+    hosts = [host_facts(result.manifest.host) for result in (old, new)]
     values: list[tuple[DifferencePart, str, Any, Any]] = [
         (_part(name), name, hosts[0].get(name), hosts[1].get(name))
         for name in dict.fromkeys((*hosts[0], *hosts[1]))
@@ -129,7 +127,7 @@ def _at(result: Result, path: str) -> Any:
 def _compilers(result: Result) -> list[str]:
     """Compilers by the programs' own report, which is more precise than the module's name."""
     versions = {record.configuration.compiler_version for record in result.records}
-    modules = {entry["compiler"] for entry in result.manifest["configurations"]}
+    modules = {entry.compiler for entry in result.manifest.configurations}
     return sorted(modules | set(filter(None, versions)))
 
 
@@ -139,7 +137,7 @@ def _options(result: Result) -> list[str]:
 
 
 def _builds(result: Result) -> dict[str, str]:
-    return {entry["module"]: entry["hash"] for entry in result.manifest["configurations"]}
+    return {entry.module: entry.hash for entry in result.manifest.configurations}
 
 
 _FACTS: tuple[tuple[DifferencePart, str, str | Callable[[Result], Any]], ...] = (

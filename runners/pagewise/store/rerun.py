@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.core.errors import RefusedError, SelectionError
+from pagewise.core.manifest import Manifest, Rerun
 from pagewise.core.result import read_manifest
 from pagewise.session.origin import is_own
 from pagewise.session.resume import machine_differences, program_differences
+from pagewise.session.session import Session
 from pagewise.stack.catalog import module_files
 from pagewise.stack.paths import module_tree, project_root
 
@@ -33,7 +35,7 @@ class Begun:
     """A result's manifest, the command that started it, its arguments, and whether this user started it."""
 
     folder: Path
-    manifest: dict[str, Any]
+    manifest: Manifest
     name: str
     arguments: list[str]
     is_own: bool
@@ -46,7 +48,7 @@ def begun(folder: Path) -> Begun:
     Raises FormatError, SelectionError.
     """
     manifest = read_manifest(folder)
-    command = manifest["command"][1:]
+    command = manifest.command[1:]
     if not command:
         raise SelectionError(
             "this result does not contain the command that started it",
@@ -54,17 +56,17 @@ def begun(folder: Path) -> Begun:
             remedy="enter the command yourself: pagewise results show prints what was measured",
         )
     own = is_own(manifest)
-    if manifest["started_in"] is not None:
+    if manifest.started_in is not None:
         _keep_places()
         try:
-            os.chdir(manifest["started_in"])
+            os.chdir(manifest.started_in)
         except OSError as fault:
             raise SelectionError(
                 f"the folder in which it was started is missing: {fault.strerror}",
-                where=manifest["started_in"],
+                where=manifest.started_in,
                 remedy="create it again, with the files that the command names: " + shlex.join(command),
             ) from fault
-    return Begun(folder, manifest, command[0], command[1:], own)
+    return Begun(folder, manifest, command[0], list(command[1:]), own)
 
 
 def _keep_places() -> None:
@@ -82,14 +84,14 @@ def choose_modules(chosen: dict[str, Any], result: Begun, named: Path | None = N
     if "modules" not in chosen:
         # The command loads none; the kind in the manifest may be a lie.
         return
-    modules = result.manifest["modules"]
-    if result.is_own and modules["environment"]:
+    modules = result.manifest.modules
+    if result.is_own and modules.environment:
         # PAGEWISE_ENV may have changed since.
-        chosen["environment"] = modules["environment"]
+        chosen["environment"] = modules.environment
     if named is not None or not result.is_own:
         chosen["modules"] = named
-    elif not _is_of_program(result.manifest) and chosen["modules"] is None and Path(modules["tree"]).is_dir():
-        os.environ["PAGEWISE_MODULES"] = modules["tree"]
+    elif not _is_of_program(result.manifest) and chosen["modules"] is None and Path(modules.tree).is_dir():
+        os.environ["PAGEWISE_MODULES"] = modules.tree
 
 
 def changed_modules(chosen: Mapping[str, Any], result: Begun) -> Iterator[str]:
@@ -106,16 +108,16 @@ def changed_modules(chosen: Mapping[str, Any], result: Begun) -> Iterator[str]:
             yield f"the module {module} was built again or replaced"
 
 
-def _measured_modules(manifest: Mapping[str, Any]) -> dict[str, str | None]:
+def _measured_modules(manifest: Manifest) -> dict[str, str | None]:
     """The digests of the module files that were loaded, by module."""
-    if manifest["kind"] in MODULE_KINDS and not _is_of_program(manifest):
-        return {entry["module"]: entry["digest"] for entry in manifest["configurations"]}
+    if manifest.kind in MODULE_KINDS and not _is_of_program(manifest):
+        return {entry.module: entry.digest for entry in manifest.configurations}
     # Configurations of other kinds are not modules; the module files are among the watched files.
-    tree, files = Path(manifest["modules"]["tree"]), manifest.get("files", {})
+    tree, files = Path(manifest.modules.tree), manifest.files
     return {
         str(Path(file).relative_to(tree)).removesuffix(".lua"): digest
         for file, digest in files.items()
-        if manifest["kind"] == "peers" and file.endswith(".lua") and Path(file).is_relative_to(tree)
+        if manifest.kind == "peers" and file.endswith(".lua") and Path(file).is_relative_to(tree)
     }
 
 
@@ -129,21 +131,21 @@ def check_unchanged(changed: Sequence[str], result: Begun, remedy: str) -> None:
         )
 
 
-def same_choice(chosen: dict[str, Any], manifest: Mapping[str, Any]) -> None:
+def same_choice(chosen: dict[str, Any], manifest: Manifest) -> None:
     """Chooses the same kernels and modules as the result: its patterns may match others now."""
-    if manifest["kind"] in ("peers", "simulation"):
+    if manifest.kind in ("peers", "simulation"):
         return
     if _is_of_program(manifest):
-        chosen["policies"] = tuple(policy["name"] for policy in manifest["program"]["policies"])
+        chosen["policies"] = tuple(policy["name"] for policy in (manifest.program or {})["policies"])
         return
-    cells = [cell for subject in manifest["subjects"] for cell in subject["cells"]]
-    chosen["configurations"] = tuple(sorted({module for cell in cells for module in cell["stands_for"]}))
-    chosen["kernels"] = tuple(subject["kernel"]["name"] for subject in manifest["subjects"])
+    cells = [cell for subject in manifest.subjects for cell in subject.cells]
+    chosen["configurations"] = tuple(sorted({module for cell in cells for module in cell.stands_for}))
+    chosen["kernels"] = tuple(subject.kernel["name"] for subject in manifest.subjects)
 
 
-def _is_of_program(manifest: Mapping[str, Any]) -> bool:
+def _is_of_program(manifest: Manifest) -> bool:
     """Whether the user's program was measured, whose configurations are page policies."""
-    return manifest.get("program") is not None
+    return manifest.program is not None
 
 
 def check_changes(chosen: Mapping[str, Any], allowed: bool, folder: Path) -> None:
@@ -157,19 +159,18 @@ def check_changes(chosen: Mapping[str, Any], allowed: bool, folder: Path) -> Non
         )
 
 
-def check_same(result: Begun, now: dict[str, Any], anyway: bool) -> list[str]:
+def check_same(result: Begun, session: Session, anyway: bool) -> list[str]:
     """The differences from the result, a line each, also noted in the new manifest.
 
     Raises RefusedError if modules, programs or what is measured have changed, unless `anyway` is set.
     """
-    before = result.manifest
+    before, now = result.manifest, session.manifest
     changed = list(program_differences(before, now))
     if not anyway:
         check_unchanged(changed, result, REMEDY)
-    differing = [*changed, *machine_differences(before, now)]
-    now["rerun_of"] = {"id": before["id"], "folder": str(result.folder), "differences": differing}
-    now["command"] = list(before["command"])
-    if not result.is_own:
-        # A command that this user did not type stays untrusted, however often it is repeated.
-        now["seal"] = None
+    differing = [*changed, *machine_differences(before.host, now.host)]
+    rerun_of = Rerun(before.id, str(result.folder), tuple(differing))
+    session.recorder.note(rerun_of=rerun_of, command=before.command)
+    # A command that this user did not type stays untrusted, however often it is repeated.
+    session.recorder.is_own = result.is_own
     return differing

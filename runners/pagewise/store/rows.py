@@ -69,8 +69,7 @@ def analysed(source: Source) -> Source:
 
 def _is_whole(source: Source) -> bool:
     """Whether its manifest names exactly the records that are there."""
-    manifest = {} if source.read is None else source.read.manifest
-    return manifest.get("records") is not None and manifest["state"] != "running"
+    return source.read is not None and source.read.manifest.state != "running"
 
 
 def _judged(source: Source, records: Sequence[Record]) -> dict[tuple[str, CellKey], TableRow]:

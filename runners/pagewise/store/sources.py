@@ -12,6 +12,7 @@ from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.reading import read_file
 from pagewise.core.record import LARGEST, Record, dumped, parse_record, read_records
 from pagewise.core.result import MANIFEST, RECORDS, Result, read_result
+from pagewise.core.structure import unstructured
 from pagewise.store.columns import TableRow, columns, row_of
 from pagewise.workloads.peers.analysis import samples
 
@@ -150,21 +151,22 @@ def read_source(place: Place) -> Source:
 
 def _comparison(place: Place, read: Result, records: Path | None) -> Source:
     manifest = read.manifest
-    nodes = len(manifest["host"].get("numa_nodes") or ())
+    nodes = len(manifest.host.numa_nodes)
     source = Source(
         place,
-        str(manifest["id"]),
-        {**row_of(manifest, _MANIFEST), "numa_nodes": nodes or None, "manifest": manifest},
+        manifest.id,
+        {**row_of(manifest, _MANIFEST), "numa_nodes": nodes or None, "manifest": unstructured(manifest)},
         records,
         faults=[] if records is not None else [f"{RECORDS} is missing or not a readable file"],
         altered=read.altered,
     )
-    if manifest["kind"] == "peers":
+    if manifest.peers is not None:
         # Figures of both sides, which are not runs of configurations.
-        matches = {match["name"]: match for match in manifest["peers"]["matches"]}
+        matches = {match["name"]: match for match in manifest.peers.matches}
+        peer_records = read_records(records)[0] if records is not None else []
         source.samples = [
             row_of(sample, _SAMPLE) | {name: matches[sample.match][name] for name in ("unit", "better")}
-            for sample in (samples(read_records(records)[0], manifest) if records is not None else ())
+            for sample in samples(peer_records, manifest.changed_files)
         ]
         source.file = None
         return source

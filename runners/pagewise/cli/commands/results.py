@@ -286,7 +286,7 @@ def rerun(
         raise SelectionError(
             f"results of `pagewise {name}` cannot be repeated",
             where=result,
-            remedy=f"run its command: {shlex.join(manifest['command'])}",
+            remedy=f"run its command: {shlex.join(manifest.command)}",
         )
     chosen = measuring.make_context(name, list(started.arguments)).params
     for beside in ("planning", "as_json"):
@@ -299,6 +299,6 @@ def rerun(
     begin_session(chosen, planning)
     console = make_messages()
     comparison = measuring.prepare(chosen, console)
-    for line in check_same(started, comparison.manifest, anyway):
+    for line in check_same(started, comparison, anyway):
         console.print(f"different now: {line}", style="yellow", highlight=False, soft_wrap=True)
     return carry_out(comparison, planning, as_json)

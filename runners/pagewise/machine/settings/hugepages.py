@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError
+from pagewise.core.manifest import Reservation
 from pagewise.core.units import bytes_text, parse_bytes
 from pagewise.machine.memory import SIZES
 from pagewise.machine.settings.journal import Journal
@@ -22,16 +22,6 @@ DEFAULT_WORKING_SET = 512 * 1024 * 1024
 MARGIN_PAGES = 16
 # Larger pages are scarce: enough for four small arrays. Most kernels have fewer, and report a shortage.
 _LARGE_MARGIN_PAGES = 3
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """The pools' pages before, the free pages that were requested, and the pools' pages now."""
-
-    page_bytes: int
-    before: int
-    needed: int
-    now: int
 
 
 def pages_needed(argument_lists: Iterable[Sequence[str]], page_bytes: int = PAGE_BYTES) -> int:

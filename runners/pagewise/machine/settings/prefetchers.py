@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SelectionError
+from pagewise.core.manifest import SwitchedOff, SwitchValue
 from pagewise.machine.host import field, is_guest
 from pagewise.machine.settings.kinds import WITHOUT, Attribute, Hwpfctl, Msr
 from pagewise.machine.settings.session import kept
@@ -114,7 +115,7 @@ def find_control(requested: Sequence[str], cpus: Iterable[int], root: Path = Pat
 
 
 @contextmanager
-def switched_off(control: Control) -> Iterator[dict[str, object]]:
+def switched_off(control: Control) -> Iterator[SwitchedOff]:
     """Switches the prefetchers off during the block, and restores them; yields a description of the change.
 
     Raises RefusedError when a write is refused or has no effect. However the process ends, the prefetchers
@@ -127,15 +128,11 @@ def switched_off(control: Control) -> Iterator[dict[str, object]]:
         if control.program:
             # It switches them off for each command that it starts.
             journal.change(Hwpfctl(Path(control.program[0]), control.cpus), "off", before="default")
-        yield {
-            "off": list(control.names),
-            "method": control.method,
-            "read_back": bool(control.switches),
-            "before": [
-                {"cpu": switch.cpu, "place": switch.bits.place, "value": hex(value)}
-                for switch, value in zip(control.switches, before, strict=True)
-            ],
-        }
+        registers = (
+            SwitchValue(switch.cpu, switch.bits.place, hex(value))
+            for switch, value in zip(control.switches, before, strict=True)
+        )
+        yield SwitchedOff(control.names, control.method, bool(control.switches), tuple(registers))
 
 
 def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:

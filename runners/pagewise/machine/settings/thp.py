@@ -6,10 +6,10 @@ import ctypes
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError
+from pagewise.core.manifest import Switched
 from pagewise.core.page_policy import policy_kind, policy_size
 from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Switch
@@ -20,15 +20,6 @@ _ON = "madvise"
 # prctl(2). PR_GET_THP_DISABLE returns 0, or 1 plus the flags that were the third argument of
 # PR_SET_THP_DISABLE (Linux 6.18: 2, refused unless advised).
 _SET, _GET, _REFUSED = 41, 42, 1
-
-
-@dataclass(frozen=True)
-class Switched:
-    """A switch, and its words before and after the change."""
-
-    file: str
-    before: str
-    now: str
 
 
 def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Switch]:

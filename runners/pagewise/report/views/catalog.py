@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from pagewise.core.dimensions import DIMENSIONS, Dimension
 from pagewise.core.kernel import Kernel
+from pagewise.core.structure import unstructured
 from pagewise.report.model import Column, Table
 from pagewise.stack.catalog import Catalog, Entry
 
@@ -17,9 +17,9 @@ def catalog_data(catalog: Catalog, entries: Sequence[Entry], kernels: Sequence[K
     return {
         "schema": "pagewise.catalog/1",
         "tree": str(catalog.tree),
-        "configurations": [entry.configuration.to_dict() for entry in entries],
+        "configurations": [unstructured(entry.configuration) for entry in entries],
         "kernels": [kernel.data for kernel in kernels],
-        "broken": [asdict(module) for module in catalog.broken],
+        "broken": unstructured(catalog.broken),
     }
 
 

@@ -10,6 +10,7 @@ from pagewise.analysis.counter_runs import TIME
 from pagewise.analysis.result import excluding
 from pagewise.core.dimensions import values_of
 from pagewise.core.kernel import Kernel
+from pagewise.core.manifest import CountersPart
 from pagewise.core.result import MANIFEST, Result
 from pagewise.core.units import percent_text
 from pagewise.report.model import (
@@ -49,6 +50,7 @@ class Counted:
     """A result of counting with all that its report needs."""
 
     result: Result
+    request: CountersPart
     file: EventFile
     kernels: list[KernelCounts]
     published: list[tuple[Published, EventFile]]
@@ -81,7 +83,7 @@ def view(result: Result) -> Report:
             "schema": "pagewise.counts/1",
             **session.data(result),
             "events": counted.file.name,
-            "groups": result.manifest["counters"]["groups"],
+            "groups": counted.request.groups,
             "notes": notes,
             "values": tables["counters.csv"],
             "ratios": tables["ratios.csv"],
@@ -104,22 +106,23 @@ def view(result: Result) -> Report:
 def analyse(result: Result) -> Counted:
     """Analyses a result of counting. Raises FormatError when its event file is not valid."""
     manifest = result.manifest
-    request = manifest["counters"]
-    file = EventFile.from_dict(request["events"], result.folder / MANIFEST)
+    request = manifest.counters
+    assert request is not None
+    file = EventFile.from_dict(dict(request.events), result.folder / MANIFEST)
     kernels = count(
         result.subjects,
         result.records,
         file,
-        request["groups"],
-        region=request["region"],
-        seed=manifest["seed"],
+        request.groups,
+        region=request.region,
+        seed=manifest.seed,
         excluding=excluding(result),
     )
     published = []
-    if "published_events" in request:
-        events = EventFile.from_dict(request["published_events"], result.folder / MANIFEST)
+    if request.published_events is not None:
+        events = EventFile.from_dict(dict(request.published_events), result.folder / MANIFEST)
         published = [(each, events) for each in read_published() if each.events == events.name]
-    return Counted(result, file, kernels, published)
+    return Counted(result, request, file, kernels, published)
 
 
 def _headline(counted: Counted) -> str:
@@ -140,19 +143,19 @@ def _headline(counted: Counted) -> str:
 
 def _notes(counted: Counted) -> list[str]:
     """Which events were counted and why, what is missing, how well the runs agree."""
-    request = counted.result.manifest["counters"]
+    request = counted.request
     lines = [f"No counts: {counted.result.altered}."] if counted.result.altered else []
-    lines.append(f"Counted: {counted.file.title}; {request['reason']}.")
-    if request["remedy"]:
-        lines.append(f"For more events: {request['remedy']}.")
+    lines.append(f"Counted: {counted.file.title}; {request.reason}.")
+    if request.remedy:
+        lines.append(f"For more events: {request.remedy}.")
     if counted.file.is_software:
         lines.append(
             "These are events of the kernel; TLB and cache misses need hardware counters. pagewise doctor "
             "lists what is available."
         )
-    if request["region"]:
-        lines.append(f"Counted in the region {request['region']} only.")
-    if request["multiplexed"]:
+    if request.region:
+        lines.append(f"Counted in the region {request.region} only.")
+    if request.multiplexed:
         lines.append("Multiplexed: each count is estimated from its share of the time.")
     lines += session.notes(counted.result)
     for counts in counted.kernels:
@@ -265,11 +268,11 @@ _RATES = (
 
 
 def _events(counted: Counted) -> Section:
-    request = counted.result.manifest["counters"]
+    request = counted.request
     events = [
         (group, event)
         for group in counted.file.groups
-        if request["multiplexed"] or group.name in request["groups"]
+        if request.multiplexed or group.name in request.groups
         for event in group.events
     ]
     by_group = Table.of("Events by group", _EVENTS, events)

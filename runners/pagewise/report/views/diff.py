@@ -95,7 +95,7 @@ def _sessions(diff: Diff) -> Iterator[tuple[str, str]]:
 
 
 def _session(result: Result) -> str:
-    return f"{result.folder}, {result.manifest['created']}, {result.manifest['host']['hostname']}"
+    return f"{result.folder}, {result.manifest.created}, {result.manifest.host.hostname}"
 
 
 def _differences(diff: Diff) -> Iterator[Section]:
@@ -146,14 +146,14 @@ def notes_of(diff: Diff) -> Iterator[str]:
             f"The times of baselines changed (NEW/OLD: {names}). Ratios do not show what all configurations "
             "have in common; --of time with several OLD does."
         )
-    if diff.new.manifest["created"] < diff.olds[-1].manifest["created"]:
+    if diff.new.manifest.created < diff.olds[-1].manifest.created:
         yield "NEW was measured before OLD. Check the order of the arguments."
     for result in (*diff.olds, diff.new):
         if result.skipped:
             lines = count_text(len(result.skipped), "line")
             yield f"{result.folder}: {lines} of the records were not valid: {result.skipped[0]}"
-        if result.manifest["state"] != "complete":
-            yield f"{result.folder}: this session is {result.manifest['state']}."
+        if result.manifest.state != "complete":
+            yield f"{result.folder}: this session is {result.manifest.state}."
 
 
 def _moved(time_ratio: float | None) -> bool:

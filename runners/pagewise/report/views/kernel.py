@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.choices import Best, bests
 from pagewise.analysis.curves import Curve
 from pagewise.core.dimensions import COMPILER, PAGES, Dimension
 from pagewise.core.kernel import Kernel, Metric, Sweep
+from pagewise.core.manifest import Manifest
 from pagewise.core.units import count_text
 from pagewise.report.model import (
     Bar,
@@ -44,7 +44,7 @@ from pagewise.report.views.wording import (
 )
 
 
-def section(result: KernelResult, manifest: Mapping[str, Any]) -> Section:
+def section(result: KernelResult, manifest: Manifest) -> Section:
     """All of a kernel."""
     kernel, entries = result.kernel, ranked([result])
     blocks: list[Block] = [
@@ -162,7 +162,7 @@ def _values(kernel: Kernel, entries: Sequence[Entry]) -> Table:
     return Table.of(f"{kernel.title}: medians over the runs", columns, entries)
 
 
-def sweeps(result: KernelResult, manifest: Mapping[str, Any]) -> Iterator[Block]:
+def sweeps(result: KernelResult, manifest: Manifest) -> Iterator[Block]:
     """The curves of a kernel over the working set or another option: each as a figure, and as a table."""
     for sweep, curves in result.by_sweep:
         yield _figure(result, sweep, curves, manifest)
@@ -170,9 +170,7 @@ def sweeps(result: KernelResult, manifest: Mapping[str, Any]) -> Iterator[Block]
         yield Section(title, (_sweep_table(result.kernel, sweep, curves),), only="page", folded=True)
 
 
-def _figure(
-    result: KernelResult, sweep: Sweep, curves: Sequence[Curve], manifest: Mapping[str, Any]
-) -> Figure:
+def _figure(result: KernelResult, sweep: Sweep, curves: Sequence[Curve], manifest: Manifest) -> Figure:
     kernel = result.kernel
     panels: dict[str, list[Line]] = {}
     for curve in curves:
@@ -201,11 +199,11 @@ def _figure(
     )
 
 
-def _caches(manifest: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+def _caches(manifest: Manifest) -> tuple[tuple[str, float], ...]:
     """Where the caches of the cores in use end."""
     return tuple(
-        (f"L{cache['level']}", float(cache["bytes"] * -(-manifest["threads"] // cache["shared_by"])))
-        for cache in manifest["host"]["caches"]
+        (f"L{cache.level}", float(cache.bytes * -(-manifest.threads // cache.shared_by)))
+        for cache in manifest.host.caches
     )
 
 

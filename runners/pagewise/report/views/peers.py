@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
+from typing import Any
 
 from pagewise.core.errors import FormatError
 from pagewise.core.result import Result
@@ -76,7 +77,7 @@ def view(result: Result) -> Report:
         data={
             "schema": "pagewise.peer-verdicts/1",
             "folder": result.folder,
-            **{name: manifest[name] for name in ("state", "rounds", "rounds_done")},
+            **{name: getattr(manifest, name) for name in ("state", "rounds", "rounds_done")},
             "comparisons": table,
         },
         faulty=bool(faults),
@@ -84,9 +85,9 @@ def view(result: Result) -> Report:
 
 
 def _rows(result: Result) -> list[Row]:
-    manifest, measured = result.manifest, samples(result.records, result.manifest)
+    measured = samples(result.records, result.manifest.changed_files)
     all_rows: list[Row] = []
-    for data in manifest["peers"]["matches"]:
+    for data in _matches(result):
         try:
             match = read_match(data)
         except ValueError as fault:
@@ -96,16 +97,21 @@ def _rows(result: Result) -> list[Row]:
                 remedy="copy the result again from where it was made, or measure again: pagewise peers",
             ) from fault
         of_match = [sample for sample in measured if sample.match == match.name]
-        all_rows += rows(match, of_match, data["missing"], manifest["seed"])
+        all_rows += rows(match, of_match, data["missing"], result.manifest.seed)
     return judged(all_rows)
+
+
+def _matches(result: Result) -> tuple[Mapping[str, Any], ...]:
+    assert result.manifest.peers is not None
+    return result.manifest.peers.matches
 
 
 def _faults(result: Result, rows: Iterable[Row]) -> list[str]:
     """What could not be measured as requested; a missed target is not a fault."""
     manifest = result.manifest
-    faults = [f"{entry['module']}: {entry['file']} changed" for entry in manifest.get("changed_files", ())]
-    if manifest["state"] == "complete":
-        missing = {data["name"]: data["missing"] for data in manifest["peers"]["matches"]}
+    faults = [f"{entry.module}: {entry.file} changed" for entry in manifest.changed_files]
+    if manifest.state == "complete":
+        missing = {data["name"]: data["missing"] for data in _matches(result)}
         absent = [row for row in rows if row.missing and missing[row.match.name] is None]
         faults += [f"{row.match.name} ({row.scope}): {row.missing}" for row in absent]
     return faults

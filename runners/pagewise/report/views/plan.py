@@ -90,7 +90,7 @@ def view(session: Session) -> Report:
         data={
             "schema": "pagewise.plan/1",
             "name": options.name,
-            "tree": manifest["modules"]["tree"],
+            "tree": manifest.modules.tree,
             "rounds": options.rounds,
             "until": options.until,
             "budget_seconds": budget,

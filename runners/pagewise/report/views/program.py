@@ -45,7 +45,7 @@ _SMALL_BYTES = 1 << 20
 
 def is_program(result: Result) -> bool:
     """Whether the result is of the user's program."""
-    return bool(result.manifest["kind"] == "program")
+    return result.manifest.kind == "program"
 
 
 def sections(result: Result) -> list[Section]:
@@ -54,7 +54,7 @@ def sections(result: Result) -> list[Section]:
         return []
     policies = tuple(
         (policy["name"], policy["meaning"] + (f". Unavailable: {policy['lack']}" if policy["lack"] else ""))
-        for policy in result.manifest["program"]["policies"]
+        for policy in (result.manifest.program or {})["policies"]
     )
     meanings = Section("Policies", (Facts(policies),), "meanings", only="page")
     return [_metrics(result), _memory(result), meanings]
@@ -97,7 +97,7 @@ def _metrics(result: Result) -> Section:
         Column("ratio", unit="95 % interval", kind="ratio", get=_ratio),
         Column("verdict", get=_verdict),
     )
-    checks = ", ".join(result.manifest["program"]["checks"])
+    checks = ", ".join((result.manifest.program or {})["checks"])
     text = "Medians; ratios to the baseline, paired by round." + (
         f" The output of each run had to pass: {checks}." if checks else ""
     )

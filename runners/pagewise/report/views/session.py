@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from pagewise.core.host import Host
-from pagewise.core.manifest import Provenance
+from pagewise.core.manifest import Break, Manifest
 from pagewise.core.result import Result
-from pagewise.core.structure import structured
+from pagewise.core.structure import unstructured
 from pagewise.core.units import bytes_text, clock_text, count_text, percent_text
-from pagewise.machine.memory import Scaled
 from pagewise.report.model import Block, Column, Facts, Section, Table, Text
 from pagewise.session.processes import left_by, left_text
 
 _HOW = {"running": "was killed", "failed": "ended with an error", "interrupted": "was interrupted"}
 
 
-def title(manifest: Mapping[str, Any]) -> str:
+def title(manifest: Manifest) -> str:
     """`pagewise: default on node7`."""
-    return f"pagewise: {manifest['name']} on {manifest['host']['hostname']}"
+    return f"pagewise: {manifest.name} on {manifest.host.hostname}"
 
 
-def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+def facts(manifest: Manifest) -> list[tuple[str, str]]:
     """Node, CPU, threads, time and rounds, target."""
-    host, configurations = manifest["host"], manifest["configurations"]
-    threads = [each["threads"] for each in manifest.get("placements", ())] or [manifest["threads"]]
-    targets = dict.fromkeys(each["target"] for each in configurations if each["builder"] != "own")
-    day, _, clock = manifest["created"].partition("T")
+    host, configurations = manifest.host, manifest.configurations
+    threads = [place.threads for place in manifest.placements]
+    targets = dict.fromkeys(each.target for each in configurations if each.builder != "own")
+    day, _, clock = manifest.created.partition("T")
     return [
-        ("Node", host["hostname"]),
-        ("CPU", host["cpu"] or host["architecture"]),
+        ("Node", host.hostname),
+        ("CPU", host.cpu or host.architecture),
         ("Threads", ", ".join(map(str, dict.fromkeys(threads)))),
         ("Measured", f"{day} {clock[:5]} UTC, {rounds_text(manifest)}"),
         *([("Built for", ", ".join(targets))] if targets else []),
@@ -44,8 +41,8 @@ def data(result: Result) -> dict[str, object]:
     names = ("name", "state", "rounds", "rounds_done", "seed", "threads", "timing")
     return {
         "folder": result.folder,
-        **{name: manifest[name] for name in names},
-        "until": manifest.get("until"),
+        **{name: unstructured(getattr(manifest, name)) for name in names},
+        "until": unstructured(manifest.until),
         "left_out": [str(line) for line in result.skipped],
     }
 
@@ -55,27 +52,26 @@ def notes(result: Result) -> list[str]:
     manifest, texts = result.manifest, []
     if left := left_text(left_by(result.records)):
         texts.append(left)
-    machine = manifest["host"]["virtual_machine"]
-    if machine and manifest["kind"] != "simulation":
+    machine = manifest.host.virtual_machine
+    if machine and manifest.kind != "simulation":
         texts.append(
             f"This is a virtual machine ({machine}): the page size of its host limits what huge pages can do "
             "for the TLB here. A bare-metal node may gain more."
         )
-    if manifest.get("prefetchers"):
+    if manifest.prefetchers:
         texts.append(f"Hardware prefetchers were off: {_prefetchers(manifest)}.")
-    if manifest["state"] == "interrupted":
+    if manifest.state == "interrupted":
         texts.append(
-            f"The session was interrupted after {manifest['rounds_done']} of {manifest['rounds']} complete "
+            f"The session was interrupted after {manifest.rounds_done} of {manifest.rounds} complete "
             "rounds; this is what was measured until then."
         )
-    elif manifest["state"] != "complete":
+    elif manifest.state != "complete":
         texts.append("The session did not finish; this is what was measured until then.")
-    texts += [structured(Scaled, entry).text for entry in manifest.get("scaled", [])]
-    texts += map(_interruption, manifest.get("breaks", []))
-    until = manifest.get("until")
-    if until and until["ended"] == "budget":
+    texts += [scaled.text for scaled in manifest.scaled]
+    texts += map(_interruption, manifest.breaks)
+    if manifest.until is not None and manifest.until.ended == "budget":
         texts.append(until_text(manifest))
-    if manifest["provenance"]["project_dirty"]:
+    if manifest.provenance.project_dirty:
         texts.append("The checkout had uncommitted changes.")
     if result.skipped:
         lines = "; ".join(str(line) for line in result.skipped)
@@ -87,14 +83,14 @@ _MODULES = (
     Column("module", kind="code"),
     Column("builder"),
     Column("target"),
-    Column("hash", kind="code", get=lambda configuration: configuration["hash"][:16]),
+    Column("hash", kind="code", get=lambda configuration: configuration.hash[:16]),
 )
 
 
-def sections(manifest: Mapping[str, Any]) -> list[Section]:
+def sections(manifest: Manifest) -> list[Section]:
     """Machine and provenance."""
-    modules = Table.of("Modules of this session", _MODULES, manifest["configurations"])
-    broken = "; ".join(f"{each['module']} ({each['reason']})" for each in manifest.get("broken_modules", ()))
+    modules = Table.of("Modules of this session", _MODULES, manifest.configurations)
+    broken = "; ".join(f"{each.module} ({each.reason})" for each in manifest.broken_modules)
     provenance: list[Block] = [
         Facts(tuple(_provenance(manifest))),
         Section("Modules", (modules,), folded=True),
@@ -106,59 +102,61 @@ def sections(manifest: Mapping[str, Any]) -> list[Section]:
     ]
 
 
-def runs_text(manifest: Mapping[str, Any]) -> str:
+def runs_text(manifest: Manifest) -> str:
     """`7 of 7 rounds, 42 runs in 1:07; runner overhead: 2.1 %.`; empty without times."""
-    timing = manifest["timing"]
+    timing = manifest.timing
     if not timing:
         return ""
     return (
-        f"{rounds_text(manifest)}, {timing['runs']} runs in {clock_text(timing['wall_seconds'])}; "
-        f"runner overhead: {percent_text(timing['own_share'])}."
+        f"{rounds_text(manifest)}, {timing.runs} runs in {clock_text(timing.wall_seconds)}; "
+        f"runner overhead: {percent_text(timing.own_share)}."
     )
 
 
-def rounds_text(manifest: Mapping[str, Any]) -> str:
+def rounds_text(manifest: Manifest) -> str:
     """`7 of 7 rounds`, `18 rounds (at least 7)`."""
-    done, asked = manifest["rounds_done"], manifest["rounds"]
+    done, asked = manifest.rounds_done, manifest.rounds
     return f"{done} rounds (at least {asked})" if done > asked else f"{done} of {asked} rounds"
 
 
-def until_text(manifest: Mapping[str, Any]) -> str:
+def until_text(manifest: Manifest) -> str:
     """How adding rounds ended, empty when it was not requested."""
-    until = manifest.get("until")
-    if not until or until["ended"] is None:
+    until = manifest.until
+    if until is None or until.ended is None:
         return ""
-    goal = f"all intervals were narrower than {percent_text(until['width'])}"
-    rounds = ", ".join(f"{name} {number}" for name, number in until["rounds"].items())
-    if until["ended"] == "narrow":
+    goal = f"all intervals were narrower than {percent_text(until.width)}"
+    rounds = ", ".join(f"{name} {number}" for name, number in until.rounds.items())
+    if until.ended == "narrow":
         return f"Rounds were added until {goal}: {rounds}."
     wide = ", ".join(
         f"{name} {'has no interval' if width is None else percent_text(width)}"
-        for name, width in until["widest"].items()
+        for name, width in until.widest.items()
     )
     return (
-        f"The budget of {clock_text(until['budget_seconds'])} ended before {goal} (rounds: {rounds}). "
+        f"The budget of {clock_text(until.budget_seconds)} ended before {goal} (rounds: {rounds}). "
         f"Widest: {wide}. A larger --budget narrows them."
     )
 
 
-def _interruption(entry: Mapping[str, Any]) -> str:
-    again = f", {count_text(entry['aside'], 'run')} of an unfinished round repeated" if entry["aside"] else ""
+def _interruption(entry: Break) -> str:
+    again = f", {count_text(entry.aside, 'run')} of an unfinished round repeated" if entry.aside else ""
     return (
-        f"The session {_HOW[entry['state']]} at {entry['stopped']} after "
-        f"{count_text(entry['rounds_done'], 'complete round')} ({count_text(entry['runs'], 'run')}) and was "
-        f"resumed at {entry['resumed']}{again}. Each ratio pairs runs from the same side of the interruption."
+        f"The session {_HOW[entry.state]} at {entry.stopped} after "
+        f"{count_text(entry.rounds_done, 'complete round')} ({count_text(entry.runs, 'run')}) and was "
+        f"resumed at {entry.resumed}{again}. Each ratio pairs runs from the same side of the interruption."
     )
 
 
-def _prefetchers(manifest: Mapping[str, Any]) -> str:
-    switched = manifest["prefetchers"]
-    proof = "read back" if switched["read_back"] else "values cannot be read back"
-    return f"{', '.join(switched['off'])} (by {switched['method']}, {proof})"
+def _prefetchers(manifest: Manifest) -> str:
+    switched = manifest.prefetchers
+    if switched is None:
+        return ""
+    proof = "read back" if switched.read_back else "values cannot be read back"
+    return f"{', '.join(switched.off)} (by {switched.method}, {proof})"
 
 
-def _machine(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    host = structured(Host, manifest["host"])
+def _machine(manifest: Manifest) -> list[tuple[str, str]]:
+    host = manifest.host
     pools = [f"{bytes_text(pool.page_bytes)}: {pool.total} pages" for pool in host.pools]
     caches = [f"L{cache.level} {bytes_text(cache.bytes)}" for cache in host.caches]
     nodes = [f"node {node.node}: {len(node.cpus)} CPUs" for node in host.numa_nodes]
@@ -167,11 +165,9 @@ def _machine(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         if host.thp is None
         else f"{host.thp.enabled}, defrag {host.thp.defrag}"
     )
-    reserved = [
-        f"{pool['needed']} pages of {bytes_text(pool['page_bytes'])}" for pool in manifest["pool"] or ()
-    ]
-    switches = manifest.get("switches") or ()
-    changed = [f"{switch['file']} from {switch['before']} to {switch['now']}" for switch in switches]
+    reserved = [f"{pool.needed} pages of {bytes_text(pool.page_bytes)}" for pool in manifest.pool or ()]
+    switches = manifest.switches or ()
+    changed = [f"{switch.file} from {switch.before} to {switch.now}" for switch in switches]
     facts = [
         ("Host", host.hostname),
         ("CPU", f"{host.cpu or 'unnamed'} ({host.architecture}), {host.cpus} CPUs"),
@@ -186,39 +182,39 @@ def _machine(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Governor", ", ".join(host.governors or ()) or "unknown"),
         ("Hardware counters", "yes" if host.pmu else "no"),
         *_placements(manifest),
-        ("Hardware prefetchers off", _prefetchers(manifest) if manifest.get("prefetchers") else ""),
+        ("Hardware prefetchers off", _prefetchers(manifest) if manifest.prefetchers else ""),
         ("Reserved for the session", f"{', '.join(reserved)}, then restored" if reserved else ""),
         ("Changed for the session", f"{', '.join(changed)}, then restored" if changed else ""),
     ]
     return [(name, value) for name, value in facts if value]
 
 
-def _placements(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _placements(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Threads, the CPU of each, and the memory policy, by placement where there are several."""
-    placements = manifest.get("placements") or [{**manifest["placement"], "threads": manifest["threads"]}]
+    placements = manifest.placements
     for placement in placements:
-        memory = placement.get("memory", "default")
-        name = "Threads" if len(placements) == 1 else f"Placement {placement['name']}"
-        cpus = ", ".join(map(str, placement["cpus"]))
+        memory = placement.memory
+        name = "Threads" if len(placements) == 1 else f"Placement {placement.name}"
+        cpus = ", ".join(map(str, placement.cpus))
         yield (
             name,
-            f"{placement['threads']}, on CPU {cpus}" + (f"; memory {memory}" if memory != "default" else ""),
+            f"{placement.threads}, on CPU {cpus}" + (f"; memory {memory}" if memory != "default" else ""),
         )
 
 
-def _provenance(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _provenance(manifest: Manifest) -> list[tuple[str, str]]:
     """When, how and from what sources it was measured."""
-    sources, software = structured(Provenance, manifest["provenance"]), manifest["software"]
+    sources, software = manifest.provenance, manifest.software
     dirty = " with uncommitted changes" if sources.project_dirty else ""
-    finished = manifest["finished"] or "not finished"
+    finished = manifest.finished or "not finished"
     return [
-        ("Measured", f"{manifest['created']} to {finished}, {manifest['state']}"),
-        ("Command", shlex.join(manifest["command"])),
-        ("Rounds", f"{rounds_text(manifest)}, seed {manifest['seed']}. {until_text(manifest)}".rstrip()),
+        ("Measured", f"{manifest.created} to {finished}, {manifest.state}"),
+        ("Command", shlex.join(manifest.command)),
+        ("Rounds", f"{rounds_text(manifest)}, seed {manifest.seed}. {until_text(manifest)}".rstrip()),
         ("Project commit", (sources.project_commit or "unknown") + dirty),
         ("Spack", f"{sources.spack_version or 'unknown'}, tree {sources.spack_tree or 'unknown'}"),
         ("Spack packages", sources.packages_commit or "unknown"),
         ("Lockfile", f"{sources.lockfile or 'not found'} {sources.lockfile_sha256 or ''}".rstrip()),
         ("Software", ", ".join(f"{name} {value or 'unknown'}" for name, value in software.items())),
-        *([("Runs", str(manifest["timing"]["runs"]))] if manifest["timing"] else []),
+        *([("Runs", str(manifest.timing.runs))] if manifest.timing else []),
     ]

@@ -29,11 +29,12 @@ _UNAVAILABLE = "pages_unavailable"
 def view(result: Result) -> Report:
     """The report of a simulation. Policies whose pages are unavailable are no fault, unless all are."""
     (subject,) = result.subjects
-    about = result.manifest["simulation"]
-    name, geometry = subject.kernel.name, about["geometry"]
+    about = result.manifest.simulation
+    assert about is not None
+    name, geometry = subject.kernel.name, about.geometry
     records, missing = _by_policy(result)
     notes = {policy: _notes(figures.simulation(record)) for policy, record in records.items()}
-    counts = [Section("Simulated counts", tuple(_blocks(records, about["functions"])))] if records else []
+    counts = [Section("Simulated counts", tuple(_blocks(records, about.functions)))] if records else []
     return Report(
         f"pagewise simulate: {name}",
         f"{name}, simulated on {geometry['title']}; nothing was measured."
@@ -41,7 +42,7 @@ def view(result: Result) -> Report:
         else f"{name} could not be simulated under any page policy.",
         (*counts, *session.sections(result.manifest)),
         (),
-        (("Geometry", geometry["title"]), ("Policies", ", ".join(records)), ("Emulator", about["tool"])),
+        (("Geometry", geometry["title"]), ("Policies", ", ".join(records)), ("Emulator", about.tool)),
         (
             *(f"{policy}: {note}" for policy, several in notes.items() for note in several),
             *(f"{policy} is omitted: {why['reason']}" for policy, why in missing.items()),
@@ -52,7 +53,7 @@ def view(result: Result) -> Report:
         {
             "schema": "pagewise.modelled/1",
             "folder": result.folder,
-            "state": result.manifest["state"],
+            "state": result.manifest.state,
             "program": name,
             "geometry": geometry["name"],
             "policies": [

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from pagewise.core.errors import FormatError, SetupError
+from pagewise.core.manifest import CountersPart
 from pagewise.core.plan import Step, Subject, order_of_groups
 from pagewise.core.record import Record
 from pagewise.core.units import count_text
@@ -91,21 +92,22 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     groups = counted_groups(choice.file, selection)
     settings = {group.name: _settings(group, selection.multiplex) for group in groups}
     console.print(_intended(subjects, options, choice, groups), highlight=False, soft_wrap=True)
-    counters = session_part(choice, list(settings), selection) | _published(files, subjects)
+    part = session_part(choice, list(settings), selection)
+    counters = replace(part, published_events=_published(files, subjects))
     kernels = replace(kernels, planner=CountingPlanner(subjects, options.seed, settings))
     return Session.of(options, kernels, kernels.manifest("counters", counters=counters), console, began)
 
 
-def session_part(choice: Choice, groups: Sequence[str], selection: Selection) -> dict[str, Any]:
+def session_part(choice: Choice, groups: Sequence[str], selection: Selection) -> CountersPart:
     """What the manifest keeps of counting: the events, why these, and what permits more."""
-    return {
-        "events": choice.file.data,
-        "groups": list(groups),
-        "multiplexed": selection.multiplex,
-        "region": selection.region,
-        "reason": choice.reason,
-        "remedy": choice.remedy,
-    }
+    return CountersPart(
+        choice.file.data,
+        tuple(groups),
+        selection.multiplex,
+        selection.region,
+        choice.reason,
+        choice.remedy,
+    )
 
 
 def installed(entries: Collection[Entry]) -> list[EventFile]:
@@ -164,13 +166,13 @@ def _settings(group: Group, multiplex: bool) -> tuple[tuple[str, str], ...]:
     return ((_EVENTS, group.variable), *([(_MULTIPLEX, "1")] if multiplex else []))
 
 
-def _published(files: Sequence[EventFile], subjects: Sequence[Subject]) -> dict[str, Any]:
+def _published(files: Sequence[EventFile], subjects: Sequence[Subject]) -> Mapping[str, Any] | None:
     """The event file of published counts of one of the kernels, if there is one."""
     titles, by_name = {subject.kernel.title for subject in subjects}, {file.name: file for file in files}
     for publication in read_published():
         if titles & publication.tests.keys() and publication.events in by_name:
-            return {"published_events": by_name[publication.events].data}
-    return {}
+            return by_name[publication.events].data
+    return None
 
 
 def _intended(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.kernel import Kernel
+from pagewise.core.manifest import Scaled
 from pagewise.core.page_policy import policy_kind, policy_size
 from pagewise.core.plan import Subject, baselines, fitting
 from pagewise.core.plan import subject as planned
@@ -115,7 +116,7 @@ def room_for(places: Iterable[Placement]) -> int | None:
 
 def fit(
     subjects: Sequence[Subject], options: KernelOptions, room: int | None
-) -> tuple[list[Subject], list[memory.Scaled]]:
+) -> tuple[list[Subject], list[Scaled]]:
     """The subjects with kernels that fit into this many bytes of memory, and which were scaled down.
 
     A reserved pool holds the working set while other runs need it, too. Raises RefusedError.

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from pagewise.core.manifest import Kind, Manifest, Scaled
 from pagewise.core.page_policy import policy_kind, policy_size
 from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, placed
-from pagewise.core.result import Kind
 from pagewise.core.units import count_text
-from pagewise.machine import memory
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings import hugepages, prefetchers
@@ -47,7 +46,7 @@ class Kernels:
     placements: list[Placement]
     control: prefetchers.Control | None
     subjects: list[Subject]
-    scaled: list[memory.Scaled]
+    scaled: list[Scaled]
     planner: Planner
 
     @property
@@ -83,7 +82,7 @@ class Kernels:
         """With the settings of the machine that the user asked to change."""
         policies = {cell.measured.hugepages for subject in self.subjects for cell in subject.cells}
         with changed_settings(
-            session.recorder.manifest,
+            session.recorder,
             self.placements,
             thp_policies=policies if self.options.set_thp_sizes else None,
             pool_pages=self._pool_pages() if self.options.reserve else None,
@@ -103,7 +102,7 @@ class Kernels:
                     of_size += [sweep.arguments for sweep in subject.kernel.sweeps]
         return {size: hugepages.pages_needed(of_size, size) for size, of_size in arguments.items()}
 
-    def manifest(self, kind: Kind, **further: Any) -> dict[str, Any]:
+    def manifest(self, kind: Kind, **further: Any) -> Manifest:
         """The manifest of a new session of this kind, with further entries."""
         return new_manifest(
             self.options,
@@ -118,7 +117,7 @@ class Kernels:
             software=software(self.hyperfine, self.init),
             broken=self.catalog.broken,
             sweep=self.options.sweep,
-            scaled=[asdict(change) for change in self.scaled],
+            scaled=tuple(self.scaled),
             **further,
         )
 

@@ -6,12 +6,13 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import noise_floor, ratio
 from pagewise.analysis.targets import Aim, TargetAnswer, answers, same_mode, split
 from pagewise.analysis.validity import Code, exclusion
+from pagewise.core.manifest import ChangedFile
 from pagewise.core.record import Record
 from pagewise.workloads.peers.plan import Match, Target
 
@@ -87,11 +88,11 @@ class Row:
     aim: Aim | None = None
 
 
-def samples(records: Iterable[Record], manifest: Mapping[str, Any]) -> list[Sample]:
+def samples(records: Iterable[Record], changed_files: Iterable[ChangedFile] = ()) -> list[Sample]:
     """The samples of records; those of programs that changed during the session have no figure."""
     changed: dict[str, list[str]] = {}
-    for entry in manifest.get("changed_files", ()):
-        changed.setdefault(entry["module"], []).append(entry["file"])
+    for entry in changed_files:
+        changed.setdefault(entry.module, []).append(entry.file)
     all_samples = []
     for record in records:
         sample, run = record.sample, record.run

@@ -15,6 +15,7 @@ from rich.text import Text
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.core.kernel import Kernel
+from pagewise.core.manifest import PeersPart
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.structure import unstructured
 from pagewise.core.suggestions import choose_of
@@ -145,18 +146,18 @@ def prepare(options: PeerOptions, console: Console, began: float) -> Session:
         facts=facts,
         software=software(hyperfine, init),
         broken=catalog.broken,
-        peers={
-            "sizes": unstructured(size),
-            "programs": {
+        peers=PeersPart(
+            unstructured(size),
+            {
                 name: [{**unstructured(program), "sha256": sha256(Path(program.path))} for program in of_peer]
                 for name, of_peer in programs.items()
             },
-            "libraries": libraries,
-            "matches": [
+            libraries,
+            tuple(
                 {"name": match.name, "missing": missing.get(match.name), **plan.match_data(match)}
                 for match in chosen
-            ],
-        },
+            ),
+        ),
     )
     workload = Peers(options, console, comparisons, places, hyperfine, catalog.tree)
     return Session.of(options, workload, manifest, console, began)

@@ -16,8 +16,8 @@ from pagewise.core.environment import influences
 from pagewise.core.errors import SelectionError
 from pagewise.core.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.core.kernel import Kernel
+from pagewise.core.manifest import Kind, Manifest
 from pagewise.core.plan import Cell, Subject, order_of_round, placed
-from pagewise.core.result import Kind
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
@@ -52,7 +52,7 @@ def prepare(options: ProgramOptions, program: Program, console: Console, began: 
 
 def arrange(
     options: ProgramOptions, program: Program, kind: Kind, console: Console, **further: Any
-) -> tuple[ProgramRuns, dict[str, Any]]:
+) -> tuple[ProgramRuns, Manifest]:
     """The runs of the program, and the manifest of a session of this kind, with `further` parts.
 
     Raises SetupError or SelectionError.

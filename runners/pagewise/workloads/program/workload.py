@@ -100,7 +100,7 @@ class ProgramRuns:
         self._try(trials[0], session)
         transparent = {"thp" for applied in self.policies.values() if _is_transparent(applied.policy)}
         with changed_settings(
-            session.recorder.manifest,
+            session.recorder,
             self.placements,
             thp_policies=transparent if self.options.set_thp_sizes else None,
             pool_pages=self._pool_pages(trials[0].cell) if self.options.reserve else None,

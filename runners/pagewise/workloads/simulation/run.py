@@ -18,6 +18,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.environment import without_influences
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.kernel import SCHEMA, Kernel
+from pagewise.core.manifest import SimulationPart
 from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.record import Record, Status
@@ -229,11 +230,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
         host=read_host(),
         facts=setup_facts(),
         software={"pagewise": pagewise.__version__, "python": platform.python_version()},
-        simulation={
-            "geometry": target.geometry.data,
-            "tool": target.tracer.name,
-            "functions": options.functions,
-        },
+        simulation=SimulationPart(target.geometry.data, target.tracer.name, options.functions),
     )
     return Session.of(options, Simulation(options, target, subject, places), manifest, console, began)
 

@@ -15,19 +15,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from detect import (
+from detect import defined, packages_yaml, write
+from detect_compilers import (
     PROGRAMS,
     SUM_OF_SQUARES,
     Compiler,
     Program,
     compilers_of,
-    defined,
     gcc_version,
     output_of,
-    packages_yaml,
     verify_program,
     version_in,
-    write,
 )
 
 TRIPLET = "aarch64-linux-gnu"

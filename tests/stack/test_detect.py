@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from conftest import ROOT
 
-
-def load_detect() -> ModuleType:
-    """The script as a module."""
-    spec = importlib.util.spec_from_file_location("detect", ROOT / "setup" / "detect.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-detect = load_detect()
+sys.path.append(str(ROOT / "setup"))
+detect = importlib.import_module("detect")
 SOURCES = ROOT / "setup" / "proof"
 
 

@@ -1,4 +1,4 @@
-"""A site's folder, read and checked: site.yaml, and packages.yaml as Spack reads it."""
+"""Reads and checks the folder of a site: site.yaml, and the packages.yaml and definitions.yaml of Spack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.schemas import faults
 from pagewise.stack.paths import project_root
 
-#: What every build takes from the site, besides compilers.
+#: The packages that every build takes from the site, in addition to compilers.
 _TOOLS = ("cmake", "ninja")
 _LIBMPG = "fujitsu-libmpg"
 
@@ -27,29 +27,29 @@ class Site:
     folder: Path
     data: dict[str, Any]
     packages: dict[str, Any]
-    #: What packages.yaml says of all packages.
+    #: The settings of packages.yaml for all packages.
     of_all: dict[str, Any]
     #: Spack's definitions.yaml.
     definitions: dict[str, Any]
 
     @property
     def name(self) -> str:
-        """That of its folder."""
+        """Its name, which is also its folder's."""
         return str(self.data["name"])
 
 
 def sites_folder(root: Path | None = None) -> Path:
-    """Where the sites of this checkout are."""
+    """The folder of this checkout's sites."""
     return (root or project_root()) / "envs" / "sites"
 
 
 def site_names(root: Path | None = None) -> list[str]:
-    """The sites of this checkout."""
+    """The names of this checkout's sites."""
     return sorted(file.parent.name for file in sites_folder(root).glob("*/site.yaml"))
 
 
 def find_folder(name: str, root: Path | None = None) -> Path:
-    """The folder of a site, by name or path. Raises SelectionError."""
+    """The folder of a site by its name or path. Raises SelectionError."""
     for folder in (sites_folder(root) / name, Path(name)):
         if (folder / "site.yaml").is_file():
             return folder.resolve()
@@ -57,35 +57,35 @@ def find_folder(name: str, root: Path | None = None) -> Path:
     raise SelectionError(
         f"there is no site {name!r}",
         where=sites_folder(root),
-        remedy=f"take one of: {known}; or write it: pagewise site new {name}",
+        remedy=f"choose one of: {known}; or create it: pagewise site new {name}",
     )
 
 
 def read_site(name: str, root: Path | None = None, *, here: bool = False) -> Site:
-    """Reads a site and checks it; `here`: whether what it names is on this machine too.
+    """Reads a site and checks it; `here`: also check that this machine has the files that it names.
 
-    Raises FormatError that lists every fault, SelectionError for a name of no site.
+    Raises FormatError that lists every fault, SelectionError for an unknown site.
     """
     folder = find_folder(name, root)
     data = _read(folder / "site.yaml")
-    found = [f"site.yaml: {fault}" for fault in faults("site", data)]
+    all_faults = [f"site.yaml: {fault}" for fault in faults("site", data)]
     packages = _read(folder / "packages.yaml").get("packages")
     if not isinstance(packages, dict):
-        found.append("packages.yaml: it has no section `packages`")
+        all_faults.append("packages.yaml: the section `packages` is missing")
         packages = {}
     of_all = packages.pop("all", {})
     definitions = folder / "definitions.yaml"
     site = Site(folder, data, packages, of_all, _read(definitions) if definitions.is_file() else {})
-    found += [
-        f"packages.yaml: {one}: {fault}" for one in packages for fault in _external_faults(packages[one])
-    ]
-    found = found or _faults_between(site, root or project_root())
-    if here and not found:
-        found = _missing_here(site)
-    if found:
-        told = "this site has faults:\n    " + "\n    ".join(found)
+    for package, entry in packages.items():
+        all_faults += [f"packages.yaml: {package}: {fault}" for fault in _external_faults(entry)]
+    all_faults = all_faults or _inconsistencies(site, root or project_root())
+    if here and not all_faults:
+        all_faults = _missing_here(site)
+    if all_faults:
         raise FormatError(
-            told, where=folder, remedy="correct these lines; docs/new-site.md tells what they are for"
+            "this site has faults:\n    " + "\n    ".join(all_faults),
+            where=folder,
+            remedy="correct these lines; docs/new-site.md describes them",
         )
     return site
 
@@ -101,15 +101,15 @@ def toolchain_compilers(root: Path) -> dict[str, set[str]]:
 
 
 def spack_toolchains(toolchains: Sequence[str]) -> dict[str, Any]:
-    """What definitions.yaml says of a site's toolchains: environments take them by `$toolchains`."""
-    return {"toolchains": [f"%{one}" for one in toolchains]}
+    """The entry of a site's toolchains in definitions.yaml: environments use them by `$toolchains`."""
+    return {"toolchains": [f"%{name}" for name in toolchains]}
 
 
 def _external_faults(entry: Any) -> list[str]:
-    """What is wrong with a package's externals by itself."""
+    """The faults in the externals of one package."""
     externals = entry.get("externals") if isinstance(entry, dict) else None
     if not isinstance(externals, list) or not externals:
-        return ["it has no list `externals`"]
+        return ["the list `externals` is missing"]
     found = []
     for external in externals:
         if not isinstance(external, dict) or not isinstance(external.get("spec"), str):
@@ -119,35 +119,34 @@ def _external_faults(entry: Any) -> list[str]:
         elif not external.get("prefix") and not external.get("modules"):
             found.append(f"{external['spec']!r} has neither `prefix` nor `modules`")
         elif not str(external.get("prefix", "/")).startswith("/"):
-            found.append(f"the prefix {external['prefix']!r} is no full path")
+            found.append(f"the prefix {external['prefix']!r} is not an absolute path")
     return found
 
 
-def _faults_between(site: Site, root: Path) -> list[str]:
-    """What the site's parts lack of each other, each being well-formed."""
+def _inconsistencies(site: Site, root: Path) -> list[str]:
+    """The faults between the site's files, each of which is well-formed."""
     found = []
     if site.name != site.folder.name:
         found.append(f"site.yaml: name: {site.name!r} is not the folder's name")
     known = toolchain_compilers(root)
     for toolchain in site.data["toolchains"]:
         if toolchain not in known:
-            found.append(f"site.yaml: toolchains: {toolchain!r} is none of {', '.join(known)}")
+            found.append(f"site.yaml: toolchains: {toolchain!r} is not one of {', '.join(known)}")
         for compiler in sorted(known.get(toolchain, ())):
             found += [f"packages.yaml: {fault}" for fault in _compiler_faults(site, compiler, toolchain)]
-    wanted = spack_toolchains(site.data["toolchains"])
-    if [one for one in site.definitions.get("definitions", []) if "toolchains" in one] != [wanted]:
-        found.append(f"definitions.yaml: as in site.yaml, it must be `definitions: [{json.dumps(wanted)}]`")
+    expected = spack_toolchains(site.data["toolchains"])
+    if [entry for entry in site.definitions.get("definitions", []) if "toolchains" in entry] != [expected]:
+        found.append(f"definitions.yaml: by site.yaml, it must be `definitions: [{json.dumps(expected)}]`")
     target = site.data["target"]
     if site.of_all.get("target", []) != ([target] if target else []):
-        told = f"`all: {{target: [{target}]}}` is missing" if target else "all: target: site.yaml has none"
-        found.append(f"packages.yaml: {told}")
+        fault = f"`all: {{target: [{target}]}}` is missing" if target else "all: target: site.yaml has none"
+        found.append(f"packages.yaml: {fault}")
     for tool in _TOOLS:
         if tool not in site.packages:
             found.append(f"packages.yaml: {tool} is missing; every build needs it")
-    if _LIBMPG not in site.packages and any(
-        one.startswith("fjmpg") for one in site.data["pages"]["policies"]
-    ):
-        found.append(f"packages.yaml: {_LIBMPG} is missing; the policies fjmpg need it")
+    policies = site.data["pages"]["policies"]
+    if _LIBMPG not in site.packages and any(policy.startswith("fjmpg") for policy in policies):
+        found.append(f"packages.yaml: {_LIBMPG} is missing; the page policies fjmpg need it")
     return found
 
 
@@ -192,5 +191,5 @@ def _read(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as fault:
         raise FormatError(f"this file cannot be read: {fault}", where=file) from fault
     if not isinstance(data, dict):
-        raise FormatError("this file holds no mapping", where=file)
+        raise FormatError("this file is not a mapping", where=file)
     return data

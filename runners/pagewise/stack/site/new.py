@@ -1,4 +1,4 @@
-"""A new site: what can be detected is detected, the rest is given by whoever writes it."""
+"""Creates a site from facts that are detected on this machine, and from options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import re
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,18 +18,18 @@ import yaml
 from pagewise.core.errors import RefusedError, SetupError
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.schemas import validator
+from pagewise.stack.commands import output_of
 from pagewise.stack.paths import project_root
 from pagewise.stack.site.folder import Site, read_site, sites_folder, spack_toolchains, toolchain_compilers
 
-#: Commands that end well where the scheduler runs; that one is installed tells nothing.
+#: Commands that succeed if the scheduler runs; an installed command alone does not mean that.
 _SCHEDULERS = {"slurm": ("sinfo", "-h"), "pjm": ("pjstat",), "pbs": ("qstat", "-B")}
-_SECONDS = 20
 _WHOLE_NODE = {"slurm": ["--nodes=1", "--exclusive"], "pjm": ["-L node=1"], "pbs": ["-l place=excl"]}
 
 
 @dataclass(frozen=True)
 class Detected:
-    """What this machine tells by itself."""
+    """The facts that are detected on this machine."""
 
     packages: dict[str, Any]
     toolchains: list[str]
@@ -40,17 +39,9 @@ class Detected:
     module_init: str | None
 
 
-def _answers(command: Sequence[str]) -> bool:
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
-
-
 @dataclass(frozen=True)
 class Scheduler:
-    """Who runs jobs, and what every job needs."""
+    """The scheduler and the settings of every job."""
 
     kind: str
     options: Sequence[str] = field(default=())
@@ -58,14 +49,14 @@ class Scheduler:
     account: str | None = None
 
     def data(self) -> dict[str, Any]:
-        """As site.yaml has it; without options, those of a job with a node of its own."""
+        """As site.yaml has it; without options, those of a job with a whole node."""
         options = list(self.options) or _WHOLE_NODE.get(self.kind, [])
-        said = {"kind": self.kind, "partition": self.partition, "account": self.account, "options": options}
-        return {name: value for name, value in said.items() if value}
+        values = {"kind": self.kind, "partition": self.partition, "account": self.account, "options": options}
+        return {name: value for name, value in values.items() if value}
 
 
 def fault(place: Sequence[str], answer: str) -> str | None:
-    """What is wrong with an answer by the schema of site.yaml at this place; None when nothing is."""
+    """The fault of an answer by the schema of site.yaml at this place; None for a valid answer."""
     checked = validator("site")
     part: Any = checked.schema
     for name in place:
@@ -74,23 +65,21 @@ def fault(place: Sequence[str], answer: str) -> str | None:
 
 
 def detect(root: Path | None = None) -> Detected:
-    """Looks at the machine, and at what the set-up found. Raises SetupError before `make setup`."""
+    """Detects facts on this machine, and reads those of the setup. Raises SetupError before `make setup`."""
     root = root or project_root()
     file = root / ".pagewise" / "detected" / "packages.yaml"
     try:
         packages = parse_json(read_file(file))["packages"]
         setup = parse_json(read_file(root / ".pagewise" / "setup.json"))
     except (OSError, ValueError, KeyError) as fault:
-        raise SetupError(
-            "nothing was detected on this machine yet", where=file, remedy="make setup"
-        ) from fault
+        raise SetupError("the setup has not run on this machine", where=file, remedy="make setup") from fault
     facilities = {
         "thp": "/sys/kernel/mm/transparent_hugepage/enabled",
         "hugetlbfs": "/sys/kernel/mm/hugepages",
     }
     processor = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    a64fx = "0x46" in processor and "0x001" in processor  # as pagewise.prefetchers has them
-    # Each compiler's usual flag set for such a processor; others are for whoever asks for them.
+    a64fx = "0x46" in processor and "0x001" in processor  # as machine/settings/prefetchers.py has them
+    # The usual flag sets for this processor; users who want other ones name them.
     kind = "-a64fx" if a64fx else "" if platform.machine() == "x86_64" else "-other"
     usual = re.compile(f"pagewise-[a-z]+{kind}")
     toolchains = [
@@ -103,18 +92,16 @@ def detect(root: Path | None = None) -> Detected:
         toolchains,
         ["none", *(policy for policy, place in facilities.items() if Path(place).exists())],
         os.sysconf("SC_PAGE_SIZE") // 1024,
-        next((kind for kind, command in _SCHEDULERS.items() if _answers(command)), "none"),
+        next((kind for kind, command in _SCHEDULERS.items() if output_of(command) is not None), "none"),
         setup["lmod"]["init"],
     )
 
 
 def new_folder(name: str, root: Path | None = None) -> Path:
-    """Where a new site's files go. Raises RefusedError where one is there already."""
+    """The folder of a new site. Raises RefusedError if it exists."""
     folder = sites_folder(root) / name
     if folder.exists():
-        raise RefusedError(
-            "this site is there already", where=folder, remedy="remove it, or take another name"
-        )
+        raise RefusedError("this site exists", where=folder, remedy="remove it, or choose another name")
     return folder
 
 
@@ -128,7 +115,7 @@ def write(
     modules: Sequence[str],
     root: Path | None = None,
 ) -> Site:
-    """Writes the folder of a site, checked before it is in its place. Raises as new_folder and read_site."""
+    """Writes and checks a site, then moves it to its place. Raises as new_folder and read_site."""
     folder = new_folder(name, root)
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("pagewise.stack.site", "."),

@@ -1,4 +1,4 @@
-"""What launchers share: hyperfine as the stopwatch of a process, and what a record says of its run."""
+"""Common parts of launchers: a stopwatch of processes (hyperfine), and the run in a record."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from pagewise.session.processes import in_session
 from pagewise.stack.provenance import hyperfine_version
 
 TIMED_OUT = 124  # the exit code of coreutils' timeout
-# With -N and --output, and a layout of the export that is known.
+# Versions with -N and --output, and a known layout of the export.
 _OLDEST, _TOO_NEW = (1, 15), (2, 0)
-# What hyperfine adds to a run: some milliseconds, more where the machine is busy.
+# Time that hyperfine adds to a run: some milliseconds, more on a busy machine.
 _OVERHEAD_SECONDS, _OVERHEAD_SHARE = 2.0, 0.05
 LONGEST_OUTPUT = 20_000
 SIGNAL_BASE = 128
@@ -171,9 +171,9 @@ def by_name(placements: Sequence[Placement]) -> dict[str | None, Placement]:
 
 
 def print_placements(console: Console, places: Sequence[Placement]) -> None:
-    """Prints each of several placements, and which others are the same here."""
+    """Prints each of several placements, and which others are equal to it here."""
     for place in places if len(places) > 1 or places[0].also else ():
-        also = f"; here the same as {', '.join(place.also)}, which is not measured" if place.also else ""
+        also = f"; here equal to {', '.join(place.also)}, which is not measured" if place.also else ""
         console.print(f"Placement {place.text}{also}.", highlight=False, soft_wrap=True)
 
 
@@ -197,7 +197,7 @@ def about_run(step: Step, wall: float | None, exit_code: int, command: Sequence[
 
 
 def failed_record(step: Step, started: datetime, status: Status, failure: Failure) -> Record:
-    """The record of a run that gave nothing valid."""
+    """The record of a run without a valid result."""
     built = step.cell.measured
     return Record(
         kernel=step.kernel.name,
@@ -209,7 +209,7 @@ def failed_record(step: Step, started: datetime, status: Status, failure: Failur
 
 
 def build_of(built: Configuration) -> BuildReport:
-    """The configuration of a program that reports none itself."""
+    """The configuration of a program that does not report it itself."""
     return BuildReport(
         compiler=built.compiler, hugepages=built.hugepages, prefetch=built.prefetch, stores=built.stores
     )
@@ -235,28 +235,26 @@ def run_without_prefetchers(
 
 
 def find_hyperfine() -> str:
-    """The path of hyperfine. Raises SetupError when it is missing, or of a version that is not supported."""
-    found = shutil.which("hyperfine")
-    if found is None:
-        raise SetupError(
-            "hyperfine is not here, and runs are timed by it", remedy="apt-get install hyperfine"
-        )
-    told = hyperfine_version(found) or "none"
-    version = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(\.\d{1,4})?", told)
+    """The path of hyperfine. Raises SetupError if it is missing, or of a version that is not supported."""
+    path = shutil.which("hyperfine")
+    if path is None:
+        raise SetupError("hyperfine is missing, which times runs", remedy="apt-get install hyperfine")
+    reported = hyperfine_version(path) or "none"
+    version = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(\.\d{1,4})?", reported)
     if version is None or not _OLDEST <= (int(version[1]), int(version[2])) < _TOO_NEW:
-        known = " and before ".join(".".join(map(str, one)) for one in (_OLDEST, _TOO_NEW))
+        known = " and before ".join(".".join(map(str, limit)) for limit in (_OLDEST, _TOO_NEW))
         raise SetupError(
-            f"hyperfine has version {told[:40]}, and runs are timed by versions from {known}",
-            where=found,
+            f"hyperfine has version {reported[:40]}; runs are timed by versions from {known}",
+            where=path,
             remedy="apt-get install hyperfine (Debian 12 or later), or put another first on PATH",
         )
-    return found
+    return path
 
 
 def implausible(wall: float | None, elapsed: float) -> str | None:
-    """Why hyperfine's time of a run cannot be right; None when it can.
+    """Why hyperfine's time of a run cannot be right; None if it can.
 
-    wall: hyperfine's time. elapsed: from its start to its end by our own clock. Both are in seconds.
+    wall: hyperfine's time. elapsed: from its start to its end by the clock of pagewise. Both in seconds.
     """
     if wall is None or wall <= elapsed <= wall * (1.0 + _OVERHEAD_SHARE) + _OVERHEAD_SECONDS:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,10 @@ from pagewise.cli.reporting import publish_session, show
 from pagewise.core.errors import SelectionError
 
 if TYPE_CHECKING:
+    from pagewise.session.session import Session
     from pagewise.store.rerun import Begun
+
+    Prepare = Callable[[dict[str, Any], Console], Session]
 
 #: What --resume can be combined with.
 _BESIDE = ("resume", "trust", "as_json")
@@ -32,11 +35,11 @@ class Measuring(RichCommand):
     those of the result. In a class with `TakesProgram`, it comes first.
     """
 
-    def __init__(self, *arguments: Any, callback: Any, **named: Any) -> None:
+    def __init__(self, *arguments: Any, callback: Prepare, **named: Any) -> None:
         super().__init__(*arguments, callback=self._measure, **named)
         self._prepare = callback
 
-    def prepare(self, chosen: dict[str, Any], console: Console) -> Any:
+    def prepare(self, chosen: dict[str, Any], console: Console) -> Session:
         """The session that these options ask for. Raises SelectionError, SetupError, RefusedError."""
         if "orders" in chosen:
             chosen["where"] = take_where(chosen)
@@ -89,7 +92,7 @@ def begin_session(chosen: Mapping[str, Any], planning: bool) -> None:
             click.echo(f"pagewise: warning: {text}\n  remedy: as root: pagewise doctor --restore", err=True)
 
 
-def carry_out(session: Any, planning: bool, as_json: bool) -> int:
+def carry_out(session: Session, planning: bool, as_json: bool) -> int:
     """Measures what was prepared, or shows its plan; the exit code."""
     from pagewise.report.views import plan
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -11,10 +11,15 @@ from rich.console import Console
 from pagewise.cli.output import make_console, print_json
 from pagewise.core.errors import Interrupted, PagewiseError
 
+if TYPE_CHECKING:
+    from pagewise.core.result import Result
+    from pagewise.report.model import Report
+    from pagewise.session.session import Session
+
 _INVALID = 1
 
 
-def show(report: Any, as_json: bool) -> None:
+def show(report: Report, as_json: bool) -> None:
     """Prints a report, or its data as JSON."""
     from pagewise.report.render import terminal
 
@@ -24,7 +29,7 @@ def show(report: Any, as_json: bool) -> None:
         terminal.show(make_console(), report)
 
 
-def publish(folder: Path, report: Any, as_json: bool, *, png: bool = False) -> int:
+def publish(folder: Path, report: Report, as_json: bool, *, png: bool = False) -> int:
     """Writes a report, prints it, and with `as_json` its data on standard output; the exit code."""
     from pagewise.report.render import terminal
     from pagewise.report.write import write_files
@@ -48,7 +53,7 @@ def publish_cluster(folder: Path, at_least: float, as_json: bool) -> int:
     return publish(folder, cluster.view(find(folder, campaign.read(folder), at_least)), as_json)
 
 
-def publish_session(session: Any, as_json: bool) -> int:
+def publish_session(session: Session, as_json: bool) -> int:
     """Measures what was prepared, and publishes its report even if it ends early; the exit code."""
     from pagewise.report.write import write_files
 
@@ -76,7 +81,7 @@ def publish_session(session: Any, as_json: bool) -> int:
     return faults[0].exit_code if faults else _exit_code(report)
 
 
-def print_runs(console: Console, result: Any) -> None:
+def print_runs(console: Console, result: Result) -> None:
     """Prints in one line how much was measured, and the runner overhead."""
     from pagewise.report.views.session import runs_text
 
@@ -84,7 +89,7 @@ def print_runs(console: Console, result: Any) -> None:
         console.print(text, highlight=False)
 
 
-def _show_result(console: Console, result: Any) -> Any:
+def _show_result(console: Console, result: Result) -> Report:
     from pagewise.report.render import terminal
     from pagewise.report.views import report_of
 
@@ -97,6 +102,6 @@ def _print_line(console: Console, text: str) -> None:
     console.print(text, highlight=False, soft_wrap=True)
 
 
-def _exit_code(report: Any) -> int:
+def _exit_code(report: Report) -> int:
     """1 when a result or its pages were wrong or a run crashed; unavailable pages are no fault."""
     return _INVALID if report.faulty else 0

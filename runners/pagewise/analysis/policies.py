@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import run_seconds, runs_of, valid_records
-from pagewise.analysis.statistics import Runs, quotients, ratio
+from pagewise.analysis.statistics import quotients, ratio
 from pagewise.core.dimensions import differ_only_in
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
@@ -58,12 +59,10 @@ def policy_ratios(
     )
     ratios = []
     for quantity in names:
-
-        def runs(cell: Cell, quantity: str = quantity) -> Runs:
-            return runs_of(*records[cell.key], lambda record: _quantities(kernel, record).get(quantity))
-
+        value = partial(_quantity, kernel, quantity)
+        runs = {key: runs_of(*several, value) for key, several in records.items()}
         for other, cell in _pairs(alike, bases):
-            measured = ratio(quotients(runs(cell), runs(other)), seed)
+            measured = ratio(quotients(runs[cell.key], runs[other.key]), seed)
             if measured is not None:
                 reference = None if other.compiler == cell.compiler else other.compiler
                 policy = cell.measured.hugepages
@@ -86,6 +85,10 @@ def _pairs(alike: Sequence[Cell], bases: Mapping[str, Cell]) -> Iterator[tuple[C
 
 def _names(kernel: Kernel, records: Iterable[Record]) -> list[str]:
     return [name for record in valid_records(records) for name in _quantities(kernel, record)]
+
+
+def _quantity(kernel: Kernel, name: str, record: Record) -> float | None:
+    return _quantities(kernel, record).get(name)
 
 
 def _quantities(kernel: Kernel, record: Record) -> dict[str, float]:

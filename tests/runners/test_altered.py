@@ -131,7 +131,7 @@ def test_a_policy_that_could_not_be_kept_is_a_finding_and_no_advice(lost: int):
     [row] = found[0].groups[0].unranked
     assert row.code == "policy_not_kept" and row.is_fault and row.time_ratio is None
     assert (row.rounds, row.rounds_made) == (lost - 1, 60)
-    assert [(one.code, one.hugepages, one.rounds) for one in advice.findings(found)] == [
+    assert [(one["code"], one["hugepages"], one["rounds"]) for one in advice.findings(found).records()] == [
         ("policy_not_kept", "thp", lost - 1)
     ]
     assert advice.answers(found) == [] and f"{lost - 1} of 60" in advice.headline(found)
@@ -139,7 +139,7 @@ def test_a_policy_that_could_not_be_kept_is_a_finding_and_no_advice(lost: int):
 
 def test_a_policy_that_was_kept_is_an_advice():
     found = analyse([subject_of(kernel(), BASE, THP)], sixty(61), seed=1)
-    assert advice.findings(found) == [] and len(advice.answers(found)) == 1
+    assert advice.findings(found).rows == () and len(advice.answers(found)) == 1
     assert {row.share for row in found[0].groups[0].ranked} == {1.0}
 
 

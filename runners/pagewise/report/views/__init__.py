@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
+
 from pagewise.core.result import Result
 from pagewise.report.model import Report
+
+# Other kinds, kernels and the user's program, are comparisons.
+_VIEWS = {"counters": "counters", "peers": "peers", "simulation": "simulation"}
 
 
 def report_of(result: Result) -> Report:
     """The report of a result. Raises FormatError when its manifest has no valid event file."""
-    if result.manifest.kind == "counters":
-        from pagewise.report.views import counters
-
-        return counters.view(result)
-    if result.manifest.kind == "peers":
-        from pagewise.report.views import peers
-
-        return peers.view(result)
-    if result.manifest.kind == "simulation":
-        from pagewise.report.views import simulation
-
-        return simulation.view(result)
-    from pagewise.report.views import kernels
-
-    return kernels.view(result)
+    name = _VIEWS.get(result.manifest.kind, "kernels")
+    view: Callable[[Result], Report] = import_module(f"{__name__}.{name}").view
+    return view(result)

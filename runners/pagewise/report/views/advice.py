@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.choices import AGAINST, Advice, AdviceOutcome, Choice, Effect, advise, bests, choices
 from pagewise.analysis.statistics import FEWEST_ROUNDS
-from pagewise.analysis.validity import Code
 from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, PAGES, Dimension
 from pagewise.core.units import count_text
-from pagewise.report.model import interval_text, ratio_text
-from pagewise.report.views.data import excluded
+from pagewise.report.model import Getter, Table, interval_text, ratio_text
+from pagewise.report.views.data import Entry, faults
 from pagewise.report.views.wording import capital, change_text, label_of, share_text
 
 # Up to so many kernels a sentence names each of them.
 _FEW = 3
+_FINDING: Mapping[str, Getter] = {
+    "code": "row.code",
+    "kernel": "kernel.name",
+    "title": "kernel.title",
+    "compiler": "group.compiler",
+    "module": "measured.module",
+    "configuration": "label",
+    "hugepages": "measured.hugepages",
+    "rounds": "row.rounds",
+    "rounds_made": "row.rounds_made",
+    "reason": "row.invalid",
+}
 
 
 @dataclass(frozen=True)
@@ -41,66 +52,36 @@ class Answer:
         return f"{self.lead}{self.text} {self.more}".rstrip()
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A configuration excluded because of a fault, with valid runs in `rounds` of `rounds_made`."""
-
-    code: Code
-    kernel: str
-    title: str
-    compiler: str
-    module: str
-    configuration: str
-    hugepages: str
-    rounds: int
-    rounds_made: int
-    reason: str
+def findings(kernels: Sequence[KernelResult]) -> Table:
+    """All configurations excluded because of a fault, with valid runs in `rounds` of `rounds_made`."""
+    return Table.of_fields(_FINDING, faults(kernels))
 
 
-def findings(kernels: Sequence[KernelResult]) -> list[Finding]:
-    """All configurations excluded because of a fault, in the order of the tables."""
-    return [
-        Finding(
-            row.code,
-            entry.kernel.name,
-            entry.kernel.title,
-            entry.group.compiler,
-            entry.measured.module,
-            entry.label,
-            entry.measured.hugepages,
-            row.rounds,
-            row.rounds_made,
-            row.invalid,
-        )
-        for entry in excluded(kernels)
-        if (row := entry.row).is_fault and row.code is not None and row.invalid is not None
-    ]
-
-
-def _sentences(faults: Sequence[Finding]) -> list[str]:
+def _obstacles(entries: Sequence[Entry]) -> list[str]:
     """What a reader must know before any advice: altered records, page policies that could not be kept."""
-    altered = next((finding.reason for finding in faults if finding.code == "records_altered"), None)
+    altered = next((entry.row.invalid for entry in entries if entry.row.code == "records_altered"), None)
     if altered is not None:
         return [f"No verdict: {altered}."]
-    not_kept: dict[str, list[Finding]] = {}
-    for finding in faults:
-        if finding.code == "policy_not_kept":
-            not_kept.setdefault(finding.hugepages, []).append(finding)
+    not_kept: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.row.code == "policy_not_kept":
+            not_kept.setdefault(entry.measured.hugepages, []).append(entry)
     return [
-        f"{capital(PAGES.text(policy))} could not be kept: {_rounds(alike)}."
-        for policy, alike in not_kept.items()
+        f"{capital(PAGES.text(policy))} could not be kept: {_rounds(of_policy)}."
+        for policy, of_policy in not_kept.items()
     ]
 
 
-def _rounds(faults: Sequence[Finding]) -> str:
-    fewest = min(faults, key=lambda fault: fault.rounds / fault.rounds_made if fault.rounds_made else 0.0)
-    more = f", and in {len(faults) - 1} more" if len(faults) > 1 else ""
-    return f"{fewest.rounds} of {fewest.rounds_made} rounds in {fewest.title} ({fewest.configuration}){more}"
+def _rounds(entries: Sequence[Entry]) -> str:
+    fewest = min(entries, key=lambda entry: entry.row.share)
+    more = f", and in {len(entries) - 1} more" if len(entries) > 1 else ""
+    where = f"{fewest.kernel.title} ({fewest.label})"
+    return f"{fewest.row.rounds} of {fewest.row.rounds_made} rounds in {where}{more}"
 
 
 def headline(kernels: Sequence[KernelResult]) -> str:
     """What invalidates the comparison, then what to do about pages, or about the first dimension compared."""
-    sentences = _sentences(findings(kernels))
+    sentences = _obstacles(faults(kernels))
     sentences += [answer.text for answer in answers(kernels)[:1]]
     return " ".join(sentences) or (
         "No verdict on huge pages: no configuration with them was measured together with its baseline."

@@ -58,6 +58,11 @@ def excluded(kernels: Iterable[KernelResult]) -> list[Entry]:
     return [entry for entry in entries(kernels) if entry.row.invalid is not None]
 
 
+def faults(kernels: Iterable[KernelResult]) -> list[Entry]:
+    """The rows that are excluded because of a fault; a missing configuration is no fault."""
+    return [entry for entry in excluded(kernels) if entry.row.is_fault]
+
+
 def ratio_fields(path: str = "ratio", prefix: str = "") -> dict[str, Getter]:
     """The fields of a ratio, whose path from an item this is; `prefix` stands before their names."""
     fields = {"ratio": "median", "low": "low", "high": "high", "pairs": "pairs"}

@@ -108,7 +108,7 @@ def view(result: Result) -> Report:
             **program.tables(result),
         },
         _data(result, kernels, notes),
-        any(entry.row.is_fault for entry in data.excluded(kernels)),
+        bool(data.faults(kernels)),
     )
 
 
@@ -143,10 +143,9 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
             "nothing else running, or with more --rounds."
         )
     for result in kernels:
-        rows = [entry.row for entry in data.excluded([result]) if entry.row.is_fault]
-        if rows:
-            count = count_text(len(rows), "configuration")
-            yield f"{result.kernel.title}: {count} excluded because of a fault: {rows[0].invalid}."
+        if faults := data.faults([result]):
+            count = count_text(len(faults), "configuration")
+            yield f"{result.kernel.title}: {count} excluded because of a fault: {faults[0].row.invalid}."
 
 
 def _choices(kernels: Sequence[KernelResult]) -> Iterator[Section]:

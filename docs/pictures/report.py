@@ -2,7 +2,8 @@
 
 report.py REPORT.html PICTURE
 
-docs/pictures/report.png is of `make compare ENV=quick ROUNDS=7` on a virtual machine with 2 cores.
+docs/pictures/report.png is of `pagewise compare --env quick --kernels pointer_chase,schoenauer_triad --rounds 9
+--no-sweep` on a virtual machine with 2 cores, reduced to 64 colours.
 """
 
 import base64

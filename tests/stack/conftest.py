@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 import pytest
@@ -72,6 +74,16 @@ def keep_kernels(root: Path, *names: str) -> Path:
         if kernel.parent.name not in names:
             shutil.rmtree(kernel.parent)
     return root
+
+
+def load_preset_plan() -> ModuleType:
+    """Import setup/preset_plan.py."""
+    spec = importlib.util.spec_from_file_location("preset_plan", ROOT / "setup" / "preset_plan.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:

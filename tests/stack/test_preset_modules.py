@@ -1,0 +1,329 @@
+"""Environments built with CMake presets: modules like those of Spack, and what is built again.
+
+Uses real CMake, compilers and Lmod, and builds two configurations in a copy of the checkout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import jinja2
+import pytest
+
+from conftest import KERNELS, ROOT, keep_kernels, load_preset_plan
+
+plan = load_preset_plan()
+BUILT = ("gcc-none-hardware-regular", "gcc-thp-hardware-nontemporal")
+
+
+def compiler_version() -> str:
+    done = subprocess.run(["gfortran", "-dumpfullversion"], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def preset_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout with an environment of two configurations, built and installed."""
+    for tool in ("cmake", "ninja", "gcc", "gfortran"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is missing")
+    root = tmp_path_factory.mktemp("preset_checkout")
+    shutil.copytree(ROOT / "kernels", root / "kernels")
+    keep_kernels(root, *KERNELS)
+    (root / "setup").mkdir()
+    for name in ("presets", "preset_plan.py", "messages.sh", "environments.sh"):
+        shutil.copy2(ROOT / "setup" / name, root / "setup" / name)
+    environment = root / "envs" / "two" / "spack.yaml"
+    environment.parent.mkdir(parents=True)
+    environment.write_text(
+        textwrap.dedent("""\
+            spack:
+              specs:
+              - pagewise-micro hugepages=none prefetch=hardware stores=regular %gcc
+              - pagewise-micro hugepages=thp prefetch=hardware stores=nontemporal %gcc
+              - pagewise-micro hugepages=thp prefetch=hardware stores=nontemporal %llvm
+            """)
+    )
+    python = root / ".pagewise" / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    compilers = [
+        {
+            "name": "gcc",
+            "version": compiler_version(),
+            "c": shutil.which("gcc"),
+            "fortran": shutil.which("gfortran"),
+            "entered": True,
+            "reason": None,
+        },
+        {"name": "llvm", "version": "22", "entered": False, "reason": "no flang"},
+    ]
+    (root / ".pagewise" / "setup.json").write_text(json.dumps({"compilers": compilers}))
+    done = presets(root, "two")
+    assert done.returncode == 0, done.stderr
+    assert "llvm" in done.stderr and "no flang" in done.stderr
+    return root
+
+
+def presets(root: Path, environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [root / "setup" / "presets", environment], check=False, capture_output=True, text=True, timeout=600
+    )
+
+
+def lua_files(tree: Path) -> list[str]:
+    return sorted(str(file.relative_to(tree)) for file in tree.rglob("*.lua"))
+
+
+Lmod = Callable[[str], str]
+
+
+@pytest.fixture
+def lmod(preset_checkout: Path, tmp_path: Path) -> Lmod:
+    """Run shell commands after `module use` of the installed tree, in an otherwise clean shell."""
+    package = Path(os.environ.get("LMOD_PKG", "/usr/share/lmod/lmod"))
+    init = package / "init" / "bash"
+    if not init.exists():
+        pytest.skip("Lmod is missing")
+    tree = preset_checkout / ".pagewise" / "modules" / "two"
+
+    def run(commands: str) -> str:
+        script = f"source {init}; module use {tree}; set -e; {commands}"
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-c", script],
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LMOD_PAGER": "none"},
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        return done.stdout
+
+    return run
+
+
+def settings(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^(PAGEWISE_\w+)=(.*)$", text, re.MULTILINE))
+
+
+def names(tree: Path) -> tuple[str, str]:
+    """The modules of the two configurations: base pages, transparent huge pages."""
+    files = [file.removesuffix(".lua") for file in lua_files(tree)]
+    assert len(files) == 2
+    return files[0], files[1]
+
+
+def test_modules_are_named_after_their_configuration(preset_checkout: Path) -> None:
+    tree = preset_checkout / ".pagewise" / "modules" / "two"
+    assert names(tree) == (
+        f"pagewise-micro/develop/gcc-{compiler_version()}/none/hardware-regular",
+        f"pagewise-micro/develop/gcc-{compiler_version()}/thp/hardware-nontemporal",
+    )
+
+
+def test_a_module_sets_the_configuration(preset_checkout: Path, lmod: Lmod) -> None:
+    tree = preset_checkout / ".pagewise" / "modules" / "two"
+    _, thp = names(tree)
+    out = lmod(f"module load {thp}; env; command -v pw-schoenauer_triad")
+    variables = settings(out)
+    prefix = preset_checkout / ".pagewise" / "presets" / BUILT[1]
+    assert re.fullmatch(r"[0-9a-f]{64}", variables.pop("PAGEWISE_HASH"))
+    assert re.fullmatch(r"[a-z0-9_]+", variables.pop("PAGEWISE_TARGET"))
+    assert variables == {
+        "PAGEWISE_PACKAGE": "pagewise-micro",
+        "PAGEWISE_VERSION": "develop",
+        "PAGEWISE_COMPILER": thp.split("/")[2],
+        "PAGEWISE_HUGEPAGES": "thp",
+        "PAGEWISE_PREFETCH": "hardware",
+        "PAGEWISE_STORES": "nontemporal",
+        "PAGEWISE_OPENMP": "on",
+        "PAGEWISE_PAPI": "off",
+        "PAGEWISE_BUILDER": "cmake",
+        "PAGEWISE_PREFIX": str(prefix),
+    }
+    assert out.splitlines()[-1] == str(prefix / "bin" / "pw-schoenauer_triad")
+
+
+def test_a_loaded_program_runs_and_records_its_configuration(
+    preset_checkout: Path, lmod: Lmod, tmp_path: Path
+) -> None:
+    none, _ = names(preset_checkout / ".pagewise" / "modules" / "two")
+    record = tmp_path / "record.jsonl"
+    lmod(f"module load {none}; pw-schoenauer_triad --working-set 1MiB --repetitions 1 --record {record}")
+    content = json.loads(record.read_text())
+    assert content["status"] == "ok"
+    assert content["configuration"]["hugepages"] == "none"
+    assert content["configuration"]["compiler"] == none.split("/")[2]
+
+
+def test_loading_another_configuration_swaps(preset_checkout: Path, lmod: Lmod) -> None:
+    none, thp = names(preset_checkout / ".pagewise" / "modules" / "two")
+    out = lmod(f"module load {none}; module load {thp}; module --terse list; echo PATH=$PATH")
+    assert f"\n{thp}" in out and f"\n{none}" not in out
+    assert BUILT[0] not in out.splitlines()[-1]
+    assert BUILT[1] in out.splitlines()[-1]
+
+
+def test_whatis_and_help_show_the_configuration(preset_checkout: Path, lmod: Lmod) -> None:
+    _, thp = names(preset_checkout / ".pagewise" / "modules" / "two")
+    for command in ("whatis", "help", "spider"):
+        assert "pagewise-micro" in lmod(f"module {command} {thp}"), command
+    whatis = lmod(f"module whatis {thp}")
+    for fact in ("develop", thp.split("/")[2], "thp", "hardware", "nontemporal", "cmake"):
+        assert re.search(rf": {re.escape(fact)}\b", whatis), fact
+
+
+def test_hashes_depend_on_the_configuration_only(preset_checkout: Path, tmp_path: Path) -> None:
+    tree = preset_checkout / ".pagewise" / "modules" / "two"
+    hashes = [re.search(r"Hash: (\w+)", (tree / f"{name}.lua").read_text())[1] for name in names(tree)]
+    assert hashes[0] != hashes[1]
+    build = tmp_path / "build"
+    subprocess.run(
+        ["cmake", "--preset", BUILT[0], "-B", build, "--install-prefix", tmp_path / "elsewhere"],
+        cwd=preset_checkout / "kernels",
+        check=True,
+        capture_output=True,
+    )
+    assert hashes[0] in (build / "pagewise-micro.lua.in").read_text()
+
+
+class Prefix(str):
+    """A prefix with the attributes that Spack's templates use."""
+
+    __slots__ = ()
+
+    @property
+    def bin(self) -> str:
+        return f"{self}/bin"
+
+
+class Spec(SimpleNamespace):
+    """The parts of a Spack spec that the module template uses."""
+
+    def __getitem__(self, language: str) -> SimpleNamespace:
+        return self.compiler
+
+    def dag_hash(self) -> str:
+        return self.hash
+
+
+def spack_module(facts: dict[str, str]) -> str:
+    """Render Spack's template with these facts."""
+    name, version = facts["COMPILER"].split("-")
+    named = plan.PACKAGES[facts["PACKAGE"]]
+    variants = {key: SimpleNamespace(value=facts[key.upper()]) for key in named}
+    switches = ("openmp", "papi", "mpi") if "MPI" in facts else ("openmp", "papi")
+    variants |= {key: SimpleNamespace(value=facts[key.upper()] == "on") for key in switches}
+    spec = Spec(
+        name=facts["PACKAGE"],
+        version=facts["VERSION"],
+        variants=variants,
+        target=facts["TARGET"],
+        hash=facts["HASH"],
+        prefix=Prefix(facts["PREFIX"]),
+        compiler=SimpleNamespace(name=name, version=version),
+        package=SimpleNamespace(
+            library_name=lambda: facts.get("LIBRARY", ""),
+            built_for=facts["TARGET"],
+            built_for_ancestors=facts.get("TARGET_ANCESTORS", ""),
+        ),
+    )
+    # As spack.tengine does.
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ROOT / "modulefiles"), trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template("configuration.lua").render(spec=spec, short_description="Kernels.")
+
+
+def assert_like_spacks(ours: str) -> None:
+    """Except for the help text and the builder, a module is the same as Spack's."""
+    theirs = spack_module(dict(re.findall(r'setenv\("PAGEWISE_(\w+)", "(.*)"\)', ours)))
+    statement = re.compile(r"^\w+\(\".*\"\)$", re.MULTILINE)
+    expected = [line.replace("spack", "cmake") for line in statement.findall(theirs)]
+    assert len(expected) > 20
+    assert statement.findall(ours) == expected
+
+
+def test_a_module_is_the_same_as_spacks(preset_checkout: Path) -> None:
+    tree = preset_checkout / ".pagewise" / "modules" / "two"
+    for name in names(tree):
+        assert_like_spacks((tree / f"{name}.lua").read_text())
+
+
+def test_a_mini_apps_module_is_the_same_as_spacks(preset_checkout: Path, tmp_path: Path) -> None:
+    """Configures it without building."""
+    done = subprocess.run(
+        ["cmake", "--preset", "gcc-ember-thp-software", "-B", tmp_path],
+        cwd=preset_checkout / "kernels",
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    module = (tmp_path / "pagewise-ember.lua.in").read_text()
+    assert 'setenv("PAGEWISE_STORES", "regular")' in module
+    assert 'whatis("MPI: ' in module
+    assert_like_spacks(module.replace("${CMAKE_INSTALL_PREFIX}", str(tmp_path)))
+    install = (tmp_path / "mini" / "ember" / "cmake_install.cmake").read_text()
+    assert f"/pagewise-ember/develop/gcc-{compiler_version()}/thp/software-regular.lua" in install
+
+
+# Building again; these tests change the preset_checkout, so they come last
+
+
+def test_a_second_build_does_nothing(preset_checkout: Path) -> None:
+    live = preset_checkout / ".pagewise" / "modules" / "two"
+    before = live.readlink()
+    done = presets(preset_checkout, "two")
+    assert done.returncode == 0, done.stderr
+    assert live.readlink() == before
+
+
+def test_an_incomplete_spec_in_an_environment_is_reported_without_a_traceback(preset_checkout: Path) -> None:
+    file = preset_checkout / "envs" / "open" / "spack.yaml"
+    file.parent.mkdir()
+    file.write_text("spack:\n  specs: [pagewise-micro hugepages=thp %gcc]\n")
+    done = presets(preset_checkout, "open")
+    assert done.returncode == 4
+    assert "prefetch" in done.stderr and "stores" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_unknown_environment_is_refused(preset_checkout: Path) -> None:
+    done = presets(preset_checkout, "three")
+    assert done.returncode == 4
+    assert "'three'" in done.stderr
+
+
+def test_a_failed_build_does_not_change_the_modules(preset_checkout: Path) -> None:
+    live = preset_checkout / ".pagewise" / "modules" / "two"
+    before = live.readlink()
+    source = preset_checkout / "kernels" / "core" / "pw_kinds.f90"
+    text = source.read_text()
+    source.write_text(text + "this is no Fortran\n")
+    done = presets(preset_checkout, "two")
+    source.write_text(text)
+    assert done.returncode == 4
+    assert ".log" in done.stderr
+    assert live.readlink() == before
+    assert len(lua_files(live)) == 2
+
+
+def test_an_edit_is_built_and_replaces_all_modules(preset_checkout: Path) -> None:
+    live = preset_checkout / ".pagewise" / "modules" / "two"
+    before = live.readlink()
+    source = preset_checkout / "kernels" / "cmake" / "module.lua.in"
+    source.write_text(source.read_text() + "-- edited\n")
+    done = presets(preset_checkout, "two")
+    assert done.returncode == 0, done.stderr
+    assert live.readlink() != before and not before.exists()
+    assert all((live / file).read_text().endswith("-- edited\n") for file in lua_files(live))

@@ -9,10 +9,9 @@ _MOST_CPUS = 1 << 16
 
 
 def cpu_list(text: str) -> list[int]:
-    """The numbers in the kernel's list notation: `0-2,7` is 0, 1, 2, 7.
+    """Parses the kernel's list notation: `0-2,7` is 0, 1, 2, 7; the order is kept.
 
-    In any order, as a user may give them. Raises ValueError for anything else, for a number that is there
-    twice or beyond all CPUs.
+    Raises ValueError for anything else, for a number that is listed twice, and for a number beyond all CPUs.
     """
     numbers: list[int] = []
     for part in filter(None, text.strip().split(",")):

@@ -1,4 +1,4 @@
-"""Variables of the caller that change how a program allocates memory, is loaded or runs its threads."""
+"""Environment variables that change how a program allocates memory, is loaded or runs its threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INFLUENCES = re.compile(
 
 
 def influences(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables of an environment that decide about memory, libraries or threads, sorted by name."""
+    """The variables of an environment that affect memory, libraries or threads, sorted by name."""
     return {name: environment[name] for name in sorted(environment) if _INFLUENCES.fullmatch(name)}
 
 

@@ -1,4 +1,4 @@
-"""Errors for people: what went wrong, where, and what to do; printed without a traceback."""
+"""Errors for users: what failed, where, and what to do; printed without a traceback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PagewiseError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        """The error as it is shown: the sentence, the place, the remedy."""
+        """The text of the error: sentence, place, remedy."""
         lines = [self.what]
         if self.where is not None:
             lines.append(f"  where:  {self.where}")
@@ -30,13 +30,13 @@ class PagewiseError(Exception):
 
 
 class SelectionError(PagewiseError):
-    """A name or filter on the command line fits nothing (exit code 2)."""
+    """A name or filter on the command line matches nothing (exit code 2)."""
 
     exit_code = 2
 
 
 class SetupError(PagewiseError):
-    """Something that the runner needs is not there: modules, Lmod, hyperfine (exit code 3)."""
+    """A prerequisite of the runner is missing: modules, Lmod, hyperfine (exit code 3)."""
 
     exit_code = 3
 
@@ -53,21 +53,21 @@ def missing_package(fault: BaseException) -> SetupError | None:
 
 
 class FormatError(PagewiseError):
-    """A file of ours does not follow its schema (exit code 3)."""
+    """A file of pagewise does not follow its schema (exit code 3)."""
 
     exit_code = 3
 
 
 class RefusedError(PagewiseError):
-    """The system refused something: a folder, the disk, the page pool (exit code 4)."""
+    """The system refused an operation: on a folder, the disk, a hugetlb pool (exit code 4)."""
 
     exit_code = 4
 
 
 class Interrupted(BaseException):
-    """SIGINT, SIGTERM or SIGHUP came: unwind, put everything back, report what was measured.
+    """SIGINT, SIGTERM or SIGHUP: unwind, restore settings, report what was measured.
 
-    Like KeyboardInterrupt it is no Exception, so that nothing handles it by chance.
+    Like KeyboardInterrupt it is not an Exception, so that handlers of exceptions do not catch it.
     """
 
     def __init__(self, signal_number: int) -> None:
@@ -76,5 +76,5 @@ class Interrupted(BaseException):
 
     @property
     def exit_code(self) -> int:
-        """128 + the signal's number, as shells have it."""
+        """128 + the signal's number, as in shells."""
         return 128 + self.signal_number

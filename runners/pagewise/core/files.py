@@ -1,4 +1,4 @@
-"""Writes files of a result: inside its folder whatever links lie there, and in one step."""
+"""Writes files of a result in one step, and only inside its folder, even if there are links."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ASIDE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_inside(folder: Path, name: str, content: str | bytes) -> Path:
-    """Writes a file of a folder, `name` relative to it; folders between are made. The file's path.
+    """Writes a file of a folder and returns its path; `name` is relative, and its folders are created.
 
     Text is written without control characters. A reader sees the old file or the new one. No link below the
-    folder is followed: one of the file's name is replaced, one instead of a folder is an error. Raises
-    OSError.
+    folder is followed: a link with the file's name is replaced, a link instead of a folder is an error.
+    Raises OSError.
     """
     *folders, last = _parts(name)
     data = printable(content).encode() if isinstance(content, str) else content
@@ -41,13 +41,13 @@ def write_inside(folder: Path, name: str, content: str | bytes) -> Path:
 def _parts(name: str) -> Sequence[str]:
     path = PurePath(name)
     if path.is_absolute() or not path.parts or ".." in path.parts:
-        raise OSError(errno.EINVAL, "this is no name of a file inside the folder", name)
+        raise OSError(errno.EINVAL, "not the name of a file inside the folder", name)
     return path.parts
 
 
 @contextmanager
 def _opened(folder: Path, below: Iterable[str]) -> Iterator[int]:
-    """A descriptor of a folder below another."""
+    """Yields a descriptor of a folder below another."""
     descriptor = os.open(folder, _FOLDER)
     try:
         for name in below:

@@ -1,4 +1,4 @@
-"""What a node is and how it is set, as manifests keep it; None where the machine does not report it."""
+"""A node and its settings, as manifests record them; None for facts that the machine does not report."""
 
 from __future__ import annotations
 

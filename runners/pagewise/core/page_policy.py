@@ -1,4 +1,4 @@
-"""Page policies: what pages each asks for, and how a run on other pages is recognized."""
+"""Page policies: the pages that each requests, in words and as a type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from pagewise.core.units import bytes_text
 
 Memory = Literal["base pages", "transparent huge pages", "hugetlb pool"]
-#: A kernel's memory is on huge pages from this share of its bytes on.
+#: The least share of a kernel's memory on huge pages that counts as huge pages.
 ENOUGH_COVERAGE = 0.99
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -35,7 +35,7 @@ HUGEPAGES = tuple(_KINDS)
 
 @dataclass(frozen=True)
 class PagePolicy:
-    """A page policy by its name: `thp`, `thp:64k`, `fjmpg-none`; of an unmodified program: `glibc`."""
+    """A page policy by its name: `thp`, `thp:64k`, `fjmpg-none`; for unmodified programs also `glibc`."""
 
     name: str
 
@@ -46,12 +46,12 @@ class PagePolicy:
 
     @property
     def memory(self) -> Memory | None:
-        """Where its pages come from; None for what only programs are run under."""
+        """The source of its pages; None for a policy of unmodified programs only."""
         return _KINDS[self.kind].memory if self.kind in _KINDS else None
 
     @property
     def is_base(self) -> bool:
-        """Whether it refuses huge pages: then a single one is wrong."""
+        """Whether it refuses huge pages, so that a single one is wrong."""
         return self.memory == "base pages"
 
     @property
@@ -72,13 +72,13 @@ def policy_size(policy: str) -> int | None:
     size = policy.partition(":")[2]
     if ":" not in policy:
         return None
-    found = re.fullmatch(r"([1-9]\d*)([kmgt])", size)
-    if found is None:
+    match = re.fullmatch(r"([1-9]\d*)([kmgt])", size)
+    if match is None:
         raise ValueError(f"{policy!r} names no page size")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def size_name(size: int) -> str:
-    """A page size as policies name it: `64k`, `1g`."""
+    """A page size as in the names of policies: `64k`, `1g`."""
     unit = max((name for name in _UNITS if size % _UNITS[name] == 0), key=_UNITS.__getitem__, default="k")
     return f"{size // _UNITS[unit]}{unit}"

@@ -1,4 +1,4 @@
-"""Folders that no other user can write to: for what is executed, loaded or trusted later."""
+"""Folders that no other user can write to: for files that are executed, loaded or trusted later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def is_private(path: Path) -> bool:
-    """Whether only this user and root can change a file or folder, or put another there."""
+    """Whether only this user and root can change or replace a file or folder."""
     try:
         real = path.resolve(strict=True)
         return all(_is_safe(place, inside=place == real) for place in (real, *real.parents))
@@ -24,13 +24,13 @@ def is_private(path: Path) -> bool:
 
 def _is_safe(place: Path, *, inside: bool) -> bool:
     state = place.lstat()
-    # In a folder such as /tmp others may add files, and leave ours alone.
+    # In a folder such as /tmp others may add files, but cannot replace ours.
     is_sticky = not inside and bool(state.st_mode & stat.S_ISVTX)
     return state.st_uid in (os.geteuid(), 0) and (is_sticky or not state.st_mode & _OTHERS_WRITE)
 
 
 def make_private(folder: Path) -> bool:
-    """Makes a folder for this user alone, and those above it; whether it is private and can be written."""
+    """Creates a folder for this user, with its parents; returns whether it is private and writable."""
     try:
         for place in (*reversed(folder.parents), folder):
             if not place.is_dir():
@@ -41,9 +41,9 @@ def make_private(folder: Path) -> bool:
 
 
 def user_folder(variable: str, below_home: str, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """A base folder of the XDG specification: what the variable names, else below the home folder.
+    """A base folder of the XDG specification: named by the variable, or below the home folder.
 
-    Without HOME it is that of the password database; None for a user whom that does not list.
+    Without HOME, the home folder is that of the password database; None for a user whom it does not list.
     """
     named, home = Path(environ.get(variable, "")), Path(environ.get("HOME", ""))
     if named.is_absolute():
@@ -57,7 +57,7 @@ def user_folder(variable: str, below_home: str, environ: Mapping[str, str] = os.
 
 
 def temporary_folder() -> Path:
-    """A private folder that lasts as long as this process. Raises OSError."""
+    """A private folder that is removed when this process ends. Raises OSError."""
     return Path(_temporary().name)
 
 

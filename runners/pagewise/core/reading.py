@@ -1,6 +1,6 @@
-"""Reads files that others wrote, so that no later code has to expect odd data.
+"""Reads files from outside and checks their data, so that later code can rely on it.
 
-Results are copied between machines and edited by hand, and a folder of many users holds anything.
+Results are copied between machines and edited by hand, and a shared folder can contain anything.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any, TypeVar
 
 import yaml
 
-#: The largest file that is read as one piece of data, in bytes.
+#: The largest file that is read into memory, in bytes.
 LARGEST = 64 << 20
-#: What the data of one file may be: how deeply nested, of how many parts. YAML's aliases multiply parts.
+#: Limits on the nesting and the number of parts of a file's data. YAML's aliases multiply parts.
 DEEPEST, MOST_PARTS = 64, 2_000_000
 _MOST_INTEGER = 1 << 63
 _Name = TypeVar("_Name")
 
 
 def read_file(file: Path, largest: int = LARGEST) -> bytes:
-    """The content of a regular file. Raises OSError; nothing that is opened here can block."""
+    """The content of a regular file. Never blocks, as a pipe could. Raises OSError."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(descriptor, "rb") as stream:  # noqa: PTH123 a descriptor has no path
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(file))
-        # It may grow while it is read; that is then its content.
+        # The file may grow while it is read.
         content = stream.read(largest + 1) if status.st_size <= largest else b""
     if max(status.st_size, len(content)) > largest:
         raise OSError(errno.EFBIG, f"larger than {largest >> 20} MiB", str(file))
@@ -40,7 +40,7 @@ def read_file(file: Path, largest: int = LARGEST) -> bytes:
 
 
 def parse_json(content: bytes) -> Any:
-    """The data of a JSON text in UTF-8. Raises ValueError for what is not plain data (see `plain`)."""
+    """The data of a JSON text in UTF-8. Raises ValueError for data that is not plain (see `plain`)."""
     try:
         return plain(json.loads(content.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_refuse))
     except RecursionError as fault:
@@ -48,7 +48,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def parse_yaml(content: bytes) -> Any:
-    """The data of a YAML text in UTF-8. Raises ValueError for what is not plain data (see `plain`)."""
+    """The data of a YAML text in UTF-8. Raises ValueError for data that is not plain (see `plain`)."""
     try:
         return plain(yaml.load(content.decode("utf-8"), _Loader))
     except RecursionError as fault:
@@ -60,8 +60,8 @@ def parse_yaml(content: bytes) -> Any:
 def plain(data: Any) -> Any:
     """The same data, if it is plain: objects with texts as keys, lists, texts, numbers, true, false, null.
 
-    Raises ValueError for what later code could fail at: deep nesting, lone surrogates, numbers that are not
-    finite or do not fit into 64 bits.
+    Raises ValueError for data at which later code could fail: deep nesting, lone surrogates, numbers that are
+    not finite or do not fit into 64 bits.
     """
     parts, left = [(data, 1)], MOST_PARTS
     while parts:
@@ -106,10 +106,10 @@ def _short(value: object) -> str:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError(f"the key {_short(_repeated([name for name, _ in pairs]))} is there twice")
-    return made
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise ValueError(f"the key {_short(_repeated([name for name, _ in pairs]))} occurs twice")
+    return data
 
 
 def _refuse(name: str) -> None:
@@ -121,7 +121,7 @@ def _repeated(names: Sequence[_Name]) -> _Name:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's plain types, with every key once and without merging (`<<`), which multiplies without limit."""
+    """Loads YAML's plain types; refuses repeated keys, and merging (`<<`), which multiplies data."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """The mapping. Raises ConstructorError."""
@@ -129,12 +129,12 @@ class _Loader(yaml.SafeLoader):
         if len(set(names)) < len(names):
             name = _short(_repeated(names)[1])
             raise yaml.constructor.ConstructorError(
-                None, None, f"the key {name} is there twice", node.start_mark
+                None, None, f"the key {name} occurs twice", node.start_mark
             )
         return super().construct_mapping(node, deep)
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Refuses to merge. Raises ConstructorError."""
+        """Refuses merging. Raises ConstructorError."""
         for key, _ in node.value:
             if key.tag == "tag:yaml.org,2002:merge":
                 raise yaml.constructor.ConstructorError(None, None, "<< is not supported", key.start_mark)

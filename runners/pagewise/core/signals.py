@@ -1,4 +1,4 @@
-"""Turns SIGINT, SIGTERM and SIGHUP into one exception, so that every `finally` on the way runs."""
+"""Turns SIGINT, SIGTERM and SIGHUP into an exception, so that every `finally` runs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raises Interrupted in the main thread at the first of these signals, while the block lasts.
+    """Raises Interrupted in the main thread at the first of these signals during the block.
 
-    Further ones are ignored until the block is left: what the first one undoes is undone whole.
+    Further signals are ignored until the block ends, so that they do not interrupt the restoring.
     """
-    came = False
+    received = False
 
     def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        if not came:
-            came = True
+        nonlocal received
+        if not received:
+            received = True
             raise Interrupted(number)
 
     before = {number: signal.signal(number, stop) for number in _SIGNALS}
@@ -37,19 +37,19 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """Has these signals wait until the block is left: nothing begun in it is lost to who must end it.
+    """Delays these signals until the block ends, so that nothing begun in it remains unknown.
 
-    Only the main thread is sent signals; in another one this does nothing.
+    Only the main thread receives signals; in other threads this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
-    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _SIGNALS}
+    received: list[int] = []
+    before = {number: signal.signal(number, lambda number, _: received.append(number)) for number in _SIGNALS}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])
+        if received:
+            signal.raise_signal(received[0])

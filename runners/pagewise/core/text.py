@@ -1,4 +1,4 @@
-"""Text for people and programs: what names and messages of others may not do to a terminal or a file."""
+"""Text from outside, made harmless for terminals and files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-# Control characters but for tabs and line ends, separators of lines, and marks that reorder text.
+# Control characters except tabs and line ends, line separators, and marks that reorder text.
 _UNPRINTABLE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _REMOVED, _SURROGATES = re.compile(f"[{_UNPRINTABLE}]"), re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(f"[{_UNPRINTABLE}\ud800-\udfff]")
@@ -24,6 +24,6 @@ def identifier(text: str) -> str:
 
 
 def json_text(data: Any, indent: int | None = 2) -> str:
-    """Data as JSON for reading. What `printable` would change is escaped. Raises ValueError for NaN."""
+    """Data as readable JSON; escapes characters that `printable` changes. Raises ValueError for NaN."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"

@@ -1,4 +1,4 @@
-"""Sizes, times and ratios as people read them, and sizes as they write them."""
+"""Sizes, times and ratios as text, and sizes parsed from text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def clock_text(seconds: float) -> str:
 
 
 def count_text(count: int, noun: str, many: str | None = None) -> str:
-    """A number of things: `1 run`, `12 runs`; `many` is a plural without s."""
+    """A count with its noun: `1 run`, `12 runs`; `many` is an irregular plural."""
     return f"{count} {noun}" if count == 1 else f"{count} {many or noun + 's'}"
 
 
@@ -59,7 +59,7 @@ def number_text(value: float) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A share as per cent: `2.1 %`."""
+    """A share in percent: `2.1 %`."""
     return f"{100 * share:.1f} %"
 
 

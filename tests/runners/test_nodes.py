@@ -39,6 +39,7 @@ def share(found: Iterable[bool]) -> float:
     return float(np.mean(list(found)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("nodes", "quantities"), [(4, 6), (5, 1), (6, 6), (7, 1), (9, 6), (16, 6), (60, 4), (300, 2)]
 )

@@ -57,7 +57,7 @@ class CountingPlanner:
         return order_of_groups(self.subjects, self.groups, number, self.seed)
 
     def sweeps(self) -> list[Step]:
-        """None: counts are not swept."""
+        """No steps: sweeps are not counted."""
         return []
 
     def can_run(self, step: Step) -> bool:
@@ -70,7 +70,7 @@ class CountingPlanner:
         return "configuration" if pages else "group"
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
-        """None: counts need no further rounds."""
+        """No subjects: counts need no further rounds."""
         return {}
 
 
@@ -111,7 +111,7 @@ def session_part(choice: Choice, groups: Sequence[str], selection: Selection) ->
 
 
 def installed(entries: Collection[Entry]) -> list[EventFile]:
-    """The kernel's own events, and the event files that came with the programs, by name.
+    """The event files of this package, and those installed with the programs, by name.
 
     Raises SetupError where programs have none, FormatError where two builds have different ones of a name.
     """
@@ -130,21 +130,19 @@ def installed(entries: Collection[Entry]) -> list[EventFile]:
                 raise FormatError(
                     f"two builds have different events for {file.title}",
                     where=path,
-                    remedy="build the environment again, so that all come from one source",
+                    remedy="build the environment again, so that all are of one version",
                 )
     if not files:
         raise SetupError(
-            "the programs came without event files",
-            where=", ".join(
-                dict.fromkeys(str(event_folder(entry.configuration.prefix)) for entry in entries)
-            ),
+            "no event files are installed with the programs",
+            where=", ".join({str(event_folder(entry.configuration.prefix)): None for entry in entries}),
             remedy="build the environment again",
         )
     return [*own.values(), *(files[name] for name in sorted(files))]
 
 
 def event_folder(prefix: str) -> Path:
-    """Where an installation has its event files."""
+    """The folder of an installation's event files."""
     return Path(prefix) / "share" / "pagewise" / "events"
 
 

@@ -60,7 +60,7 @@ def permissions(
         yield Permission(
             "counters taken",
             "note",
-            "the kernel's watchdog holds one of the CPU's counters: full groups may not fit",
+            "the kernel's watchdog uses one of the CPU's counters: full groups may not fit",
             "as root, until counting ends: sysctl kernel.nmi_watchdog=0",
         )
     yield _events(tree, root, hardware)
@@ -79,11 +79,11 @@ def hardware_counters(host: Host, root: Path = Path("/"), opens: Opens | None = 
         return Permission(name, "good", f"may be used, in {modes} (perf_event_paranoid {paranoid})")
     if refused not in _NO_COUNTER:
         return Permission(name, "note", _refusal(refused, paranoid), _permit(refused, host, root))
-    where, remedy = "none that the kernel knows", "use a kernel that supports this CPU"
+    where, remedy = "the kernel supports none on this CPU", "use a kernel that supports this CPU"
     if host.virtual_machine:
-        where = f"none here: the virtual machine ({host.virtual_machine}) shows none"
-        remedy = "count on a bare machine, or ask for a host that passes its PMU on"
-    return Permission(name, "note", f"{where}; times do not need them", remedy)
+        where = f"the virtual machine ({host.virtual_machine}) exposes none"
+        remedy = "count on a bare machine, or ask for a host that exposes its PMU"
+    return Permission(name, "note", f"unavailable: {where}; measuring times does not need them", remedy)
 
 
 def open_error(kind: int, event: int, user_only: bool) -> int:
@@ -108,13 +108,11 @@ def _software(opens: Opens) -> Permission:
     if whole == 0:
         return Permission(name, "good", "may be counted: faults, context switches, migrations, task clock")
     if user == 0:
-        detail = "may be counted in user mode: no context switches, and no faults within system calls"
+        detail = "may be counted in user mode only: no context switches, no faults in system calls"
         return Permission(
             name, "note", detail, "as root: sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON"
         )
-    return Permission(
-        name, "note", f"not by perf_event ({os.strerror(user)}); programs take those of getrusage(2)"
-    )
+    return Permission(name, "note", f"not permitted ({os.strerror(user)}); programs use getrusage(2)")
 
 
 def _perf() -> Permission:
@@ -134,7 +132,7 @@ def _events(tree: Path | None, root: Path, hardware: Permission) -> Permission:
     except PagewiseError as fault:
         return Permission(name, "note", f"{fault.where}: {fault.what}", "build the environment again")
     if not files:
-        return Permission(name, "note", "no event files are installed yet", "build an environment")
+        return Permission(name, "note", "no event files are installed", "build an environment")
     ours = file_for(read_cpu(root), files)
     if ours is None:
         return Permission(name, "note", f"no event file fits this CPU: {GENERIC} ones are used", DESCRIBE)
@@ -175,7 +173,7 @@ def _settings(tree: Path, name: str) -> list[str]:
 
 def _refusal(refused: int, paranoid: int | None) -> str:
     if refused in _NOT_PERMITTED:
-        return f"closed to this user (perf_event_paranoid {paranoid}, {os.strerror(refused)})"
+        return f"not permitted to this user (perf_event_paranoid {paranoid}, {os.strerror(refused)})"
     return f"the kernel refuses them: {os.strerror(refused)}"
 
 
@@ -184,10 +182,8 @@ def _permit(refused: int, host: Host, root: Path) -> str | None:
         return None
     if host.container and (host.perf_event_paranoid or 0) <= 2:
         return "start the container with --cap-add PERFMON, or a seccomp profile that allows perf_event_open"
-    way = "as root: sysctl kernel.perf_event_paranoid=2"
-    if not has_capability(root):
-        way += ", or give the programs CAP_PERFMON (setcap cap_perfmon+ep)"
-    return way
+    capability = "" if has_capability(root) else ", or give the programs CAP_PERFMON (setcap cap_perfmon+ep)"
+    return f"as root: sysctl kernel.perf_event_paranoid=2{capability}"
 
 
 def has_capability(root: Path = Path("/")) -> bool:

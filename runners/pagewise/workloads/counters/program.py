@@ -35,7 +35,7 @@ from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.workload import ProgramOptions, ProgramRuns
 
 _PROBE_SECONDS = 20
-# What perf counts in user mode alone (suffix u, without permission for more) is none of these.
+# Without permission for more, perf counts user mode only (suffix u), and reports 0 for these.
 _IN_KERNEL = ("perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS")
 _FULL_PERCENT = 99.5
 
@@ -56,10 +56,10 @@ class Counter(Protocol):
         """Who counts, for the record."""
 
     def wrapper(self, group: Group, exported: Path) -> tuple[str, ...]:
-        """The command that starts the run and counts it, for the file `exported`; () where none is needed."""
+        """The command that starts and counts a run, and writes to `exported`; () if none is needed."""
 
     def counts(self, group: Group, record: Record | None, exported: Path) -> Counts:
-        """What was counted in the run of this valid record; None: in the run that measures the overhead."""
+        """What was counted in a valid run; without a record, in the run that measures the overhead."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class PerfStat:
         if not re.fullmatch(r"[0-9.]+", value):
             return f"perf stat: {value.strip('<>')}"
         if event.native in _IN_KERNEL and re.search(r":\w*u\w*$", line["event"]):
-            return "it happens in the kernel, and this user may count in user mode only"
+            return "an event of the kernel, and this user may count in user mode only"
         if not self.multiplexed and float(line["pcnt-running"]) < _FULL_PERCENT:
             return f"counted during {line['pcnt-running']} % of the run only"
         return None
@@ -106,7 +106,7 @@ class PerfStat:
 
 @dataclass(frozen=True)
 class Accounting:
-    """The kernel's accounting of ended processes, which every run's record has. `reason`: why not perf."""
+    """The kernel's accounting of ended processes, from the record. `reason`: why perf does not count."""
 
     reason: str
     source: str = "software"

@@ -93,21 +93,21 @@ def samples(records: Iterable[Record], changed_files: Iterable[ChangedFile] = ()
     changed: dict[str, list[str]] = {}
     for entry in changed_files:
         changed.setdefault(entry.module, []).append(entry.file)
-    all_samples = []
+    known = []
     for record in records:
         sample, run = record.sample, record.run
         if sample is None or run is None or run.series not in ("trial", "compare", "aa"):
             continue
+        value, reason = sample.value, sample.reason
+        fault = None if reason is None else exclusion(record)
+        code = None if fault is None else fault.code
+        if run.module in changed:
+            code, value = "file_changed", None
+            reason = f"changed during the session: {', '.join(changed[run.module])}"
         candidate = Candidate(sample.side, run.module, sample.compiler)
         where = (sample.match, candidate, run.series, run.round, run.position, run.command)
-        if run.module in changed:
-            fault, value = f"changed during the session: {', '.join(changed[run.module])}", None
-            all_samples.append(Sample(*where, value, fault, sample.pages, run.wall_seconds, "file_changed"))
-            continue
-        excluded = None if sample.reason is None else exclusion(record)
-        code = None if excluded is None else excluded.code
-        all_samples.append(Sample(*where, sample.value, sample.reason, sample.pages, run.wall_seconds, code))
-    return all_samples
+        known.append(Sample(*where, value, reason, sample.pages, run.wall_seconds, code))
+    return known
 
 
 def carried_on(samples: Sequence[Sample], match: Match) -> set[Candidate]:
@@ -132,12 +132,12 @@ def best(samples: Sequence[Sample], match: Match) -> Best | None:
 
     One wrong result or crash excludes a candidate, wrong pages exclude the run.
     """
-    found: dict[Candidate, dict[int, float]] = {}
-    spoilt = {sample.candidate for sample in samples if sample.excludes_candidate}
+    by_candidate: dict[Candidate, dict[int, float]] = {}
+    excluded = {sample.candidate for sample in samples if sample.excludes_candidate}
     for sample in samples:
-        if sample.series == "compare" and sample.value is not None and sample.candidate not in spoilt:
-            found.setdefault(sample.candidate, {})[sample.round] = sample.value
-    ranked = [Best(candidate, median(values.values()), values) for candidate, values in found.items()]
+        if sample.series == "compare" and sample.value is not None and sample.candidate not in excluded:
+            by_candidate.setdefault(sample.candidate, {})[sample.round] = sample.value
+    ranked = [Best(candidate, median(values.values()), values) for candidate, values in by_candidate.items()]
     if not ranked:
         return None
     return (max if match.better == "higher" else min)(ranked, key=lambda best: best.median)
@@ -148,7 +148,7 @@ def rows(match: Match, samples: Sequence[Sample], missing: str | None, seed: int
     theirs = best([s for s in samples if s.candidate.side == "theirs"], match)
     ours = [s for s in samples if s.candidate.side == "ours"]
     floor = _floor(match, samples, seed)
-    found = []
+    lines = []
     for target in match.targets:
         if target.scope == "all":
             scopes: list[tuple[str, list[Sample]]] = [("all", ours)]
@@ -157,17 +157,18 @@ def rows(match: Match, samples: Sequence[Sample], missing: str | None, seed: int
             names: list[str | None] = [*sorted(named)] or [match.compiler]
             scopes = [(name or "each", [s for s in ours if s.candidate.compiler == name]) for name in names]
         for scope, those in scopes:
-            notes = (*((match.remark,) if match.remark else ()), *_left_out(samples))
+            notes = (*((match.remark,) if match.remark else ()), *_excluded(samples))
             row = Row(match, scope, target, best(those, match), theirs, floor=floor, notes=notes)
-            found.append(_compared(row, missing, seed))
-    return found
+            lines.append(_compared(row, missing, seed))
+    return lines
 
 
 def judged(rows: Sequence[Row]) -> list[Row]:
     """The rows with their answers: those of all matches are judged together."""
     aimed = [row for row in rows if row.aim is not None]
-    found = dict(zip(map(id, aimed), answers([row.aim for row in aimed if row.aim is not None]), strict=True))
-    return [replace(row, answer=found.get(id(row), row.answer)) for row in rows]
+    all_answers = answers([row.aim for row in aimed if row.aim is not None])
+    by_row = dict(zip(map(id, aimed), all_answers, strict=True))
+    return [replace(row, answer=by_row.get(id(row), row.answer)) for row in rows]
 
 
 def _compared(row: Row, missing: str | None, seed: int) -> Row:
@@ -192,7 +193,7 @@ def _compared(row: Row, missing: str | None, seed: int) -> Row:
 
 
 def _floor(match: Match, samples: Sequence[Sample], seed: int) -> float | None:
-    """From the runs of ours that were made twice a round; with several threads those in the same mode."""
+    """From the runs of ours that run twice per round; with several threads, those in the same mode."""
     twins = {s.candidate for s in samples if s.series == "aa"}
     again, first = (
         {
@@ -208,13 +209,11 @@ def _floor(match: Match, samples: Sequence[Sample], seed: int) -> float | None:
     return noise_floor(ratio(ratios, _seed(seed, match, "aa")))
 
 
-def _left_out(samples: Sequence[Sample]) -> tuple[str, ...]:
-    reasons: dict[str, list[str]] = {}
+def _excluded(samples: Sequence[Sample]) -> tuple[str, ...]:
+    reasons: dict[str, dict[str, None]] = {}
     for sample in samples:
         if sample.value is None and sample.reason:
-            labels = reasons.setdefault(sample.reason, [])
-            if sample.candidate.label not in labels:
-                labels.append(sample.candidate.label)
+            reasons.setdefault(sample.reason, {})[sample.candidate.label] = None
     return tuple(f"excluded: {', '.join(labels)}: {reason}" for reason, labels in reasons.items())
 
 

@@ -1,4 +1,4 @@
-"""What a peer benchmark is to the comparison: how it is found, called and read."""
+"""A peer benchmark: how its program is found, called and read."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Peer(ABC):
         """The figure, in the unit and by the convention of the plan. Raises UnreadableError."""
 
     def statistic(self, test: str) -> Statistic:
-        """Which of its passes the figure stands for: ours is taken in the same way."""
+        """The statistic of its passes that the figure is; the same is computed of ours."""
         return "best"
 
     def missing(self, compilers: Iterable[str]) -> str:
@@ -99,12 +99,12 @@ class Peer(ABC):
         return f"no program {' or '.join(names)}"
 
     def tests(self, program: str) -> Sequence[str] | None:
-        """The names of what it can measure; None when it does not list them: names are then used as given."""
+        """The names of its tests; None when it does not list them."""
         return None
 
 
 def find_library(name: str, folders: Iterable[Path], environ: Mapping[str, str] = os.environ) -> str | None:
-    """The file of a shared library in the folders and those of PAGEWISE_PEERS, else as the system has it."""
+    """The file of a shared library in the folders or those of PAGEWISE_PEERS, otherwise the system's."""
     for folder in (*folders, *_named_folders(environ)):
         if file := next(iter(sorted(folder.glob(f"lib{name}.so*"))), None):
             return str(file.resolve())
@@ -116,27 +116,22 @@ def find(
 ) -> list[Program]:
     """The peer's programs: in the folders, then in those of PAGEWISE_PEERS, then on PATH.
 
-    Of a peer that goes by compiler, one for each (`stream-gcc`); a plain name counts when there is none. One
-    that comes with pagewise is compiled. Raises SetupError where it does not compile.
+    Of a peer that the user builds, one per compiler (`stream-gcc`), or else the one with a plain name. A peer
+    that is part of pagewise is compiled. Raises SetupError where it does not compile.
     """
     if peer.code is not None:
         command = find_compiler(environ)
         return [] if command is None else [Program(str(compiled(peer.code, _PROGRAM, command, environ)))]
-    places = [
-        *(str(folder) for folder in (*folders, *_named_folders(environ))),
-        environ.get("PATH", os.defpath),
-    ]
-    path = os.pathsep.join(places)
-    found: list[Program] = []
-    for compiler in compilers if peer.by_compiler else ():
-        if program := shutil.which(f"{peer.program}-{compiler}", path=path):
-            found.append(Program(str(Path(program).absolute()), compiler))
-    plain = None if found else shutil.which(peer.program, path=path)
-    return [*found, Program(str(Path(plain).absolute()))] if plain else found
+    path = os.pathsep.join(map(str, (*folders, *_named_folders(environ), environ.get("PATH", os.defpath))))
+    names = {name: f"{peer.program}-{name}" for name in compilers} if peer.by_compiler else {}
+    files = {compiler: shutil.which(name, path=path) for compiler, name in names.items()}
+    built = [Program(str(Path(file).absolute()), name) for name, file in files.items() if file]
+    plain = None if built else shutil.which(peer.program, path=path)
+    return built if plain is None else [Program(str(Path(plain).absolute()))]
 
 
 def with_thp(ask: Ask) -> dict[str, str]:
-    """The environment which gives a peer that allocates by malloc the pages asked for. Raises UnableError."""
+    """The environment in which malloc uses the pages asked for. Raises UnableError."""
     if ask.pages not in ("none", "thp"):
         raise UnableError(f"it cannot be given {ask.pages} pages")
     return dict(THP_MALLOC) if ask.pages == "thp" else {}

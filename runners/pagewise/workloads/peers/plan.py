@@ -1,4 +1,4 @@
-"""Which of our kernels stands against what, at which size, and what is aimed at. Data, and its expansion."""
+"""Which of our kernels is compared with what, at which size, and the targets. Data, and its expansion."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _LOOPS = {
 }
 _SINGLE = ("*_sp", "*_sp_*")
 
-# The last but two is an instruction, directly too.
+# `--call direct` uses the instruction of sqrt.
 _FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "pow", "sqrt", "cbrt", "erf")
 _LIBRARIES = ("libmvec", "sleef")
-# What a compiler makes no vector calls of, whatever library is linked.
-_ONE_BY_ONE = {"llvm": ("cbrt", "erf")}
+# Functions that a compiler does not vectorise, whatever library is linked.
+_SCALAR = {"llvm": ("cbrt", "erf")}
 # Libraries of linear algebra and transforms where none is built: they are then listed as missing.
 PROVIDERS: Mapping[str, Sequence[str]] = {"blas": ("openblas",), "fftw": ("fftw",)}
-# What the own matrix multiplication is held against, and where. The reference BLAS would take a minute.
+# What our own matrix multiplication is compared with, and at which sizes. Reference BLAS would take a minute.
 _BEST_BLAS, _ROWS_OF_OWN = "openblas", (1000, 1536)
 _ROWS = {"sgemm": 1000, "dgemm": 1000, "cgemm": 500, "zgemm": 500}
 _ROWS_OF_SLOW = {"netlib-lapack": 250}
-# Transforms fill four MiB, one at least; a longer one is planned for seconds by each run.
+# Transforms fill 4 MiB (at least one); planning a longer one takes seconds per run.
 _LENGTHS, _NUMBERS = (2**10, 2**14, 2**18), 2**17
-# Configurations and options of ours that are tried, by level. Wide vectors win in L1 and lose in memory.
+# Our candidates by level: configurations, and SIMD widths. Wide vectors win in L1 and lose in memory.
 _WIDTHS = ((), ("--simd", "256"), ("--simd", "512"))
-# A loop of loads does no arithmetic: of sums, those of integers come nearest, for wide floating-point
+# A loop of loads does no arithmetic. Sums of integers are closest to it, because wide floating-point
 # arithmetic lowers the clock of Intel's processors.
 _LOADS = tuple((*(("--type", "int64") if width else ()), *width) for width in _WIDTHS)
 _BUILDS = {
@@ -85,7 +85,7 @@ class Theirs:
 
 @dataclass(frozen=True)
 class Target:
-    """What the speedup of ours over theirs is aimed at: at least `least`, at most `most`.
+    """The target of the speedup of ours over theirs: at least `least`, at most `most`.
 
     scope: the best of all our configurations, or each compiler's best.
     """
@@ -156,7 +156,7 @@ def read_match(data: Mapping[str, Any]) -> Match:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Working sets in bytes, by level; those in memory as large as each comparison needs."""
+    """Working sets in bytes: of the caches by level, in memory by comparison."""
 
     caches: Mapping[str, int]
     memory: int
@@ -166,10 +166,10 @@ class Sizes:
 
 
 def sizes(host: Host) -> Sizes:
-    """Sizes for this machine: half of L1 and L2, a quarter of L3 (others use it too), memory beyond L3.
+    """Sizes for this machine: half of L1 and L2, a quarter of L3 (it is shared), memory beyond L3.
 
-    STREAM's rule is arrays of four times the caches each; the others take four times in all. Powers of two,
-    as tables of RandomAccess must be, and no more than a quarter of the memory.
+    STREAM requires arrays of four times the caches each; the others use four times in total. Sizes are powers
+    of two, as tables of RandomAccess must be, and at most a quarter of the memory.
     """
     found = {f"L{cache.level}": cache.bytes for cache in host.caches}
     caches = {level: found[level] // (4 if level == "L3" else 2) for level in CACHES if level in found}
@@ -178,7 +178,7 @@ def sizes(host: Host) -> Sizes:
     largest = max(found.values(), default=32 * MIB)
     limit = (host.memory_bytes or 16 * GIB) // 4
     memory = min(_power_of_two(max(4 * largest, 128 * MIB)), _power_of_two(limit + 1) // 2)
-    # An order which is no power of two: a row would else fall on few sets of the caches.
+    # Not a power of two, so that a row is not limited to a few sets of the caches.
     order = matrix_order(memory) // 1000 * 1000
     return Sizes(
         caches, memory, min(_power_of_two(12 * largest), memory * 4), max(memory // 2, MIB), 16 * order**2
@@ -292,7 +292,7 @@ def _arithmetic(levels: Mapping[str, int], compilers: Sequence[str]) -> Iterable
             )
             for calls in (("fortran", "c"), ("direct",))
         )
-        scalar = function in _ONE_BY_ONE.get(compiler, ())
+        scalar = function in _SCALAR.get(compiler, ())
         yield Match(
             *("L1", (function, compiler), working_set, loops, direct, (Target("compiler", 0.95),), "10^9/s"),
             compiler=compiler,

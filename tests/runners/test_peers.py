@@ -266,7 +266,7 @@ def test_rounds_are_added_within_the_budget(alone: Stage):
     install(alone)
     done = peers(alone, "--rounds", "2", "--until", "0.0001%", "--budget", "0.1s")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert measured(alone)[0]["until"]["ended"] == "budget"
+    assert measured(alone)[0].until.ended == "budget"
 
 
 def test_every_command_reads_such_a_result(alone: Stage):

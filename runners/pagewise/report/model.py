@@ -315,10 +315,11 @@ Block: TypeAlias = Text | Facts | Table | Figure | Section
 
 @dataclass(frozen=True)
 class Report:
-    """A report: what it found in a sentence, the answers, facts and notes, then its sections.
+    """A report: its result in a sentence, the answers, facts and notes, then its sections.
 
-    `reading` explains how to read it. `tables` are the CSV files by name; `data` is the JSON object.
-    `faulty`: a result was wrong, or a run crashed.
+    `reading` is the template `reading-*` that explains how to read it, `method` its sentence on verdicts.
+    `tables` are the CSV files by name; `data` is the JSON object. `faulty`: a result was wrong, or a run
+    crashed.
     """
 
     title: str
@@ -327,10 +328,11 @@ class Report:
     answers: tuple[Text, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-    reading: tuple[Text, ...] = ()
+    reading: str = ""
     tables: Mapping[str, Table] = field(default_factory=dict)
     data: Mapping[str, object] = field(default_factory=dict)
     faulty: bool = False
+    method: str = ""
 
 
 def figures(blocks: Sequence[Block]) -> Iterator[Figure]:

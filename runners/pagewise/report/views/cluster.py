@@ -36,13 +36,6 @@ _AWAY: Mapping[str, Getter] = {
 _POPULATION: Mapping[str, Getter] = {**_QUANTITY, **{name: name for name in ("nodes", "usual", "spread")}}
 # What a factor above and below 1 is called.
 _WORDS = {"time": ("slower", "faster", "times"), "time_ratio": ("higher", "lower", "time ratios")}
-_READING = (
-    Text("how much the nodes differ among each other, as a share of the median.", "Spread"),
-    Text(
-        "a node beyond the spread of the others, after correction for all quantities and nodes.",
-        "Different",
-    ),
-)
 
 
 def view(findings: Findings) -> Report:
@@ -59,7 +52,7 @@ def view(findings: Findings) -> Report:
             ("Measured", f"{about.created} to {about.finished or 'now'}"),
         ),
         (),
-        _READING,
+        "cluster",
         {"nodes.csv": Table.of_records(list(_rows(findings)), _FIELDS)},
         _data(findings, headline),
         bool(findings.missing),

@@ -34,15 +34,6 @@ from pagewise.workloads.counters.published import Column as PublishedColumn
 from pagewise.workloads.counters.published import Published, read_published
 
 _VERDICT = verdict_fields("verdict.change")
-_READING = (
-    Text(
-        "A configuration runs once for each group of events; values are per pass through the work, medians "
-        "over the rounds.",
-        "Values",
-    ),
-    Text("paired by round; bold ones differ from 1 after correction, beyond the noise floor.", "Ratios"),
-    Text("not counted, or nothing to divide by.", "An empty cell"),
-)
 
 
 @dataclass(frozen=True)
@@ -77,7 +68,7 @@ def view(result: Result) -> Report:
         (),
         tuple(session.facts(result.manifest)),
         tuple(notes),
-        _READING,
+        "counters",
         tables,
         {
             "schema": "pagewise.counts/1",

@@ -101,7 +101,7 @@ def view(result: Result) -> Report:
         tuple(_answers(kernels, several)),
         (*session.facts(result.manifest), *_facts(kernels)),
         tuple(notes),
-        _reading(kernels),
+        "kernels",
         {
             "summary.csv": data.summary(kernels),
             "policies.csv": data.policies(kernels),
@@ -109,6 +109,7 @@ def view(result: Result) -> Report:
         },
         _data(result, kernels, notes),
         bool(data.faults(kernels)),
+        method_text(kernels),
     )
 
 
@@ -193,44 +194,6 @@ def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
     )
     if rows:
         yield Section("Excluded", (Table("Excluded configurations, by reason", _EXCLUDED, rows),))
-
-
-def _reading(kernels: Sequence[KernelResult]) -> tuple[Text, ...]:
-    return (
-        Text(
-            "this configuration's time divided by that of its compiler's baseline, paired within each round; "
-            "below 1 is faster. The axis of the bars is logarithmic.",
-            "Time ratio",
-        ),
-        Text(
-            "faster or slower only if the 95 % interval excludes 1, the median lies outside the noise floor, "
-            f"and both hold after correction; otherwise inconclusive, with the reason. "
-            f"{method_text(kernels)} Outliers are never removed.",
-            "Verdict",
-        ),
-        Text(
-            "how much the baseline differs from itself when it runs twice in each round (A/A): the grey band "
-            "behind the bars.",
-            "Noise floor",
-        ),
-        Text(
-            "none refuses huge pages, thp aligns and advises transparent ones, hugetlbfs maps them from the "
-            "reserved pool. Observed is what the operating system's accounting reports after the first "
-            "touch, with the share of bytes on pages of that size.",
-            "Pages",
-        ),
-        Text(
-            "are named only where they differ from the default: no prefetch instruction, regular stores, the "
-            "system's library, SIMD width of the toolchain's flags, one target. A configuration that a "
-            "kernel is not sensitive to is not measured twice.",
-            "Prefetch, stores, library, SIMD width, target",
-        ),
-        Text(
-            "stream counts the bytes that the source names; hardware adds those that the CPU reads before it "
-            "writes (write-allocate).",
-            "Bandwidth",
-        ),
-    )
 
 
 def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str]) -> dict[str, object]:

@@ -49,17 +49,6 @@ _FIELDS: Mapping[str, Getter] = {
     "missing": "missing",
     "notes": lambda row: "; ".join(row.notes),
 }
-_READING = (
-    Text(
-        "ours over theirs (theirs over ours where lower is better), paired by round: above 1 ours is better.",
-        "Speed-up",
-    ),
-    Text(
-        "met: the median reaches the target, and no end of its interval misses it by more than the noise "
-        "floor (at most 5 %). Not met: the interval misses it, and the median by more than the noise floor.",
-        "Answer",
-    ),
-)
 
 
 def view(result: Result) -> Report:
@@ -72,7 +61,7 @@ def view(result: Result) -> Report:
         (*sections(rows), *missing(rows), *session.sections(manifest)),
         facts=tuple(session.facts(manifest)),
         notes=(*(f"not measured as requested: {fault}" for fault in faults), *session.notes(result)),
-        reading=_READING,
+        reading="peers",
         tables={"peers.csv": table},
         data={
             "schema": "pagewise.peer-verdicts/1",

@@ -10,7 +10,7 @@ from pagewise.core.record import Record
 from pagewise.core.record_parts import Simulated
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
-from pagewise.report.model import Block, Column, Report, Section, Table, Text, Value
+from pagewise.report.model import Block, Column, Report, Section, Table, Value
 from pagewise.report.views import session
 from pagewise.workloads.simulation import figures
 
@@ -48,7 +48,7 @@ def view(result: Result) -> Report:
             *(f"{policy} is omitted: {why['reason']}" for policy, why in missing.items()),
             *session.notes(result),
         ),
-        (Text("every number comes from the TLB and cache simulator, none was measured.", "Simulated"),),
+        "simulation",
         {"simulation.csv": Table.of_records(list(_rows(records)), _FIELDS)},
         {
             "schema": "pagewise.modelled/1",

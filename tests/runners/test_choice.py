@@ -188,8 +188,10 @@ def test_folders_of_one_second_do_not_meet(tmp_path: Path):
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
     names = [create_folder(tmp_path, "run", now).name for _ in range(3)]
     assert names == ["20260102T030405Z-run", "20260102T030405Z-run-2", "20260102T030405Z-run-3"]
-    with pytest.raises(SelectionError, match="no name for a folder"):
+    with pytest.raises(SelectionError) as unnamed:
         create_folder(tmp_path, "a/b", now)
+    assert unnamed.value.where == "--name"
     (tmp_path / "file").write_text("")
-    with pytest.raises(RefusedError, match="cannot be made"):
+    with pytest.raises(RefusedError) as refused:
         create_folder(tmp_path / "file", "run", now)
+    assert str(refused.value.where) == str(tmp_path / "file")

@@ -118,7 +118,7 @@ def test_the_module_tree_of_a_received_result_is_never_loaded(
 
 @pytest.mark.parametrize("kind", ["kernels", "program", "counters", "peers", "simulation"])
 def test_no_kind_lets_a_received_result_choose_the_module_tree(kind: str, tmp_path: Path):
-    manifest = {"kind": kind, "modules": {"environment": None, "tree": str(tmp_path)}}
+    manifest = a_manifest(kind=kind, modules=Modules(None, str(tmp_path)))
     chosen = {"environment": "default", "modules": tmp_path}
     choose_modules(chosen, Begun(tmp_path, manifest, "compare", [], is_own=False))
     assert chosen["modules"] is None

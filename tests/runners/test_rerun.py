@@ -1,4 +1,4 @@
-"""Measuring the same again: same modules, same programs, or a refusal that says what is another."""
+"""Measuring the same again: same modules, same programs, or a refusal that lists the differences."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def test_a_result_is_repeated_unless_modules_or_programs_changed(stage: Stage):
     before = set(stage.results.iterdir())
     refused = stage.run("results", "rerun", str(first))
     assert refused.returncode == 4 and "Traceback" not in refused.stderr
-    assert f"the program pw-chase of the module {module} is another" in refused.stderr
+    assert "pw-chase" in refused.stderr and module in refused.stderr
     assert "--anyway" in refused.stderr and set(stage.results.iterdir()) == before
     planned = stage.run("results", "rerun", str(first), "--anyway", "--plan")
-    assert planned.returncode == 0 and f"the program pw-chase of the module {module}" in planned.stderr
+    assert planned.returncode == 0 and "pw-chase" in planned.stderr and module in planned.stderr
 
     (stage.modules / f"{module}.lua").unlink()
     gone = stage.run("results", "rerun", str(first))

@@ -200,7 +200,7 @@ def test_two_do_not_write_to_one_result(stage: Stage):
             assert process.poll() is None
             time.sleep(0.01)
         done = stage.run("compare", "--resume", str(stage.result()))
-        assert done.returncode == 4 and "another comparison is writing" in done.stderr
+        assert done.returncode == 4 and "records.jsonl" in done.stderr
     finally:
         process.terminate()
         process.wait(timeout=30)

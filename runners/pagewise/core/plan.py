@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel, Sweep
@@ -25,9 +25,9 @@ CellKey: TypeAlias = tuple[str, str | None, str | None]
 class Cell:
     """A distinct configuration of a kernel: the one measured, and all it stands for (itself too).
 
-    `pages` is the page policy that its runs are told, None where they take the one that they were built for.
-    The configurations then have it as their `hugepages`. `placement` names that of its runs where there are
-    several, and the configurations have it too.
+    `pages` is the page policy that its runs request, None for the one that they were built for; the
+    configurations then have it as their `hugepages`. `placement` is the name of that of its runs if there are
+    several; the configurations have it, too.
     """
 
     measured: Configuration
@@ -38,7 +38,7 @@ class Cell:
 
     @property
     def key(self) -> CellKey:
-        """What tells it from the other cells of its kernel: the module, the policy told, the placement."""
+        """What identifies it among the cells of its kernel: module, requested policy, placement."""
         return self.measured.module, self.pages, self.placement
 
     @property
@@ -106,14 +106,18 @@ class Step:
 
     @property
     def swept(self) -> str | None:
-        """What is swept, None for a run that is no sweep."""
+        """What is swept, None for other runs."""
         return None if self.sweep is None else self.sweep.name
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The kernel's arguments for this series, and the page policy where it is told one."""
+        """The kernel's arguments for this series, and the page policy if its runs request one."""
         arguments = self.kernel.arguments if self.sweep is None else self.sweep.arguments
         return arguments if self.cell.pages is None else (*arguments, "--pages", self.cell.pages)
+
+
+# A run of a subject: its cell and series, and its group of events.
+_Run: TypeAlias = tuple[Cell, Series, str | None]
 
 
 def subject(
@@ -147,19 +151,19 @@ def subject(
 
 
 def placed(subjects: Sequence[Subject], names: Sequence[str]) -> list[Subject]:
-    """The subjects with each cell once in each placement, baselines in the first; with one as they are."""
+    """The subjects with each cell once per placement, baselines in the first; unchanged with one name."""
     if len(names) < 2:
         return list(subjects)
     return [
         replace(
-            one,
+            subject,
             cells=tuple(
                 _placed(cell, name, cell.is_baseline and name == names[0])
                 for name in names
-                for cell in one.cells
+                for cell in subject.cells
             ),
         )
-        for one in subjects
+        for subject in subjects
     ]
 
 
@@ -171,17 +175,15 @@ def key_of(run: RunOf) -> CellKey:
 def order_of_round(subjects: Sequence[Subject], number: int, seed: int, pairs: int = 1) -> list[Step]:
     """One round: every cell of every kernel once, the baselines `pairs` times more (A/A), shuffled.
 
-    Kernels are shuffled, and cells within a kernel: what is paired lies close in time, whatever the machine
-    does over the round. Another round has another order; the same seed gives the same orders.
+    Kernels are shuffled, and cells within a kernel: paired runs are close in time, whatever the machine does
+    during the round. Each round has another order; the same seed gives the same orders.
     """
-    shuffle = random.Random(f"pagewise:{seed}:{number}")
-    planned: list[tuple[Kernel, Cell, Series]] = []
-    for one in shuffle.sample(subjects, len(subjects)):
-        runs: list[tuple[Kernel, Cell, Series]] = [(one.kernel, cell, "compare") for cell in one.cells]
-        runs += [(one.kernel, cell, "aa") for cell in one.cells if cell.is_baseline for _ in range(pairs)]
-        shuffle.shuffle(runs)
-        planned += runs
-    return list(_numbered(planned, number))
+
+    def runs(cells: Sequence[Cell]) -> list[_Run]:
+        every: list[_Run] = [(cell, "compare", None) for cell in cells]
+        return every + [(cell, "aa", None) for cell in cells if cell.is_baseline for _ in range(pairs)]
+
+    return _shuffled(subjects, number, seed, runs, {None: ()})
 
 
 def order_of_groups(
@@ -191,64 +193,74 @@ def order_of_groups(
 
     Shuffled as in a comparison. `groups` gives the settings of a group's runs by its name.
     """
+
+    def runs(cells: Sequence[Cell]) -> list[_Run]:
+        every: list[_Run] = []
+        for group in groups:
+            every += [(cell, "counters", group) for cell in cells]
+            every += [(cell, "counters_aa", group) for cell in cells if cell.is_baseline]
+        return every
+
+    return _shuffled(subjects, number, seed, runs, groups)
+
+
+def _shuffled(
+    subjects: Sequence[Subject],
+    number: int,
+    seed: int,
+    runs_of: Callable[[Sequence[Cell]], list[_Run]],
+    settings: Mapping[Any, tuple[tuple[str, str], ...]],
+) -> list[Step]:
     shuffle = random.Random(f"pagewise:{seed}:{number}")
     steps: list[Step] = []
-    for one in shuffle.sample(subjects, len(subjects)):
-        runs: list[tuple[Cell, Series, str]] = []
-        for group in groups:
-            runs += [(cell, "counters", group) for cell in one.cells]
-            runs += [(cell, "counters_aa", group) for cell in one.cells if cell.is_baseline]
+    for subject in shuffle.sample(subjects, len(subjects)):
+        runs = runs_of(subject.cells)
         shuffle.shuffle(runs)
         steps += [
-            Step(one.kernel, cell, series, number, len(steps) + place, group, groups[group])
-            for place, (cell, series, group) in enumerate(runs, start=1)
+            Step(subject.kernel, cell, series, number, position, group, settings[group])
+            for position, (cell, series, group) in enumerate(runs, start=len(steps) + 1)
         ]
     return steps
 
 
 def order_of_sweeps(subjects: Sequence[Subject], seed: int) -> list[Step]:
-    """Every sweep of each cell that has it, those of a kernel one after the other, cells shuffled within."""
+    """Every sweep of each cell that has it, kernel by kernel, the cells of a sweep shuffled."""
     shuffle = random.Random(f"pagewise:{seed}:sweep")
     planned = []
-    for one in subjects:
-        for sweep in one.kernel.sweeps:
-            cells = [cell for cell in one.cells if sweep.suits(cell.measured)]
-            planned += [(one.kernel, cell, sweep) for cell in shuffle.sample(cells, len(cells))]
+    for subject in subjects:
+        for sweep in subject.kernel.sweeps:
+            cells = [cell for cell in subject.cells if sweep.suits(cell.measured)]
+            planned += [(subject.kernel, cell, sweep) for cell in shuffle.sample(cells, len(cells))]
     return [
         Step(kernel, cell, "sweep", 1, position, sweep=sweep)
         for position, (kernel, cell, sweep) in enumerate(planned, start=1)
     ]
 
 
-def _numbered(planned: Sequence[tuple[Kernel, Cell, Series]], number: int) -> Iterator[Step]:
-    for position, (kernel, cell, series) in enumerate(planned, start=1):
-        yield Step(kernel, cell, series, number, position)
-
-
 def fitting(configurations: Iterable[Configuration], baseline: str) -> list[Configuration]:
-    """Those whose label fits the glob; where none does, those that fit without library, width and target."""
+    """The configurations whose label matches the glob, or else whose plain variants match it."""
     known = list(configurations)
-    fits = [one for one in known if fnmatchcase(one.label, baseline)]
-    return fits or [one for one in known if fnmatchcase(one.plain, baseline)]
+    matches = [configuration for configuration in known if fnmatchcase(configuration.label, baseline)]
+    return matches or [configuration for configuration in known if fnmatchcase(configuration.plain, baseline)]
 
 
 def baselines(configurations: Iterable[Configuration], baseline: str) -> Iterator[Configuration]:
-    """The baseline of each package and compiler that has one: of those that fit, the first in order."""
-    of: dict[tuple[str, str], list[Configuration]] = {}
-    for one in sorted(configurations, key=Configuration.order):
-        of.setdefault((one.package, one.compiler), []).append(one)
-    for those in of.values():
-        yield from fitting(those, baseline)[:1]
+    """The baseline of each package and compiler that has one: the first match in order."""
+    groups: dict[tuple[str, str], list[Configuration]] = {}
+    for configuration in sorted(configurations, key=Configuration.order):
+        groups.setdefault((configuration.package, configuration.compiler), []).append(configuration)
+    for group in groups.values():
+        yield from fitting(group, baseline)[:1]
 
 
 def _with_pages(cell: Cell, policy: str) -> Cell:
-    """The cell, told another page policy; no baseline."""
+    """The cell with another page policy; not a baseline."""
     equal = tuple(replace(configuration, hugepages=policy) for configuration in cell.stands_for)
     return Cell(replace(cell.measured, hugepages=policy), equal, False, policy)
 
 
 def _placed(cell: Cell, name: str, is_baseline: bool) -> Cell:
-    """The cell in a placement that has a name."""
+    """The cell in a named placement."""
     equal = tuple(replace(configuration, placement=name) for configuration in cell.stands_for)
     measured = replace(cell.measured, placement=name)
     return Cell(measured, equal, is_baseline, cell.pages, name)

@@ -220,7 +220,7 @@ class RecordWriter:
         self._sha256.update(line)
 
     def _cut_back(self, size: int) -> None:
-        # A device such as /dev/full cannot be cut; the half line is then told by the reader.
+        # A device such as /dev/full cannot be cut; the reader then reports the half line.
         try:
             os.ftruncate(self._descriptor, size)
         except OSError:
@@ -254,21 +254,21 @@ def dumped(record: Record) -> bytes:
 
 
 def lock(descriptor: int, file: Path) -> None:
-    """Has the file alone for writing until it is closed. Raises RefusedError while another program has it."""
+    """Locks the file for writing until it is closed. Raises RefusedError while another program locks it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as fault:
-        # Some network file systems know no locks.
+        # Some network file systems do not support locks.
         if fault.errno in (errno.EWOULDBLOCK, errno.EACCES):
             raise RefusedError(
-                "another comparison is writing to this result",
+                "another session is writing to this result",
                 where=file,
                 remedy="wait for its end, or end it",
             ) from fault
 
 
 def _lines(content: bytes) -> Iterator[tuple[int, bytes, bool]]:
-    """Number, content and wholeness (ended by a newline) of each line that is not blank."""
+    """Number, content and completeness (a newline at its end) of each line that is not blank."""
     ended = content.count(b"\n")
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():

@@ -18,9 +18,8 @@ from pagewise.core.structure import structured, unstructured
 from pagewise.core.text import json_text
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
-_REMEDY = "copy the result anew from where it was made; one of a newer pagewise needs that one to be read"
-
-_REMEDY_ALTERED = "copy the result anew from where it was measured, or measure again"
+_REMEDY = "copy the result again from where it was made; a newer pagewise may be needed to read it"
+_REMEDY_ALTERED = "copy the result again from where it was measured, or measure again"
 
 
 @dataclass(frozen=True)
@@ -39,12 +38,12 @@ class Result:
 
 
 def create_folder(results: Path, name: str, now: datetime) -> Path:
-    """Makes `results/<utc>-<name>`, with -2 if that is there. Raises RefusedError, SelectionError."""
+    """Creates `results/<utc>-<name>`, with -2 if that exists. Raises RefusedError, SelectionError."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise SelectionError(
-            f"{name!r} is no name for a folder",
+            f"{name!r} cannot be the name of a folder",
             where="--name",
-            remedy="take letters and digits, and within them dots, dashes and underscores",
+            remedy="use letters and digits, and between them dots, dashes and underscores",
         )
     stem = f"{now.strftime('%Y%m%dT%H%M%SZ')}-{name}"
     try:
@@ -58,7 +57,7 @@ def create_folder(results: Path, name: str, now: datetime) -> Path:
             return folder
     except OSError as fault:
         raise RefusedError(
-            f"the results folder cannot be made: {fault.strerror}",
+            f"the results folder cannot be created: {fault.strerror}",
             where=results,
             remedy="name another: --output DIR",
         ) from fault
@@ -82,7 +81,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def keep_log(folder: Path, name: str, text: str) -> str | None:
-    """Keeps what a failing run said; the file's name inside the folder, None when the disk refuses it."""
+    """Keeps the output of a failed run; the file's name inside the folder, None when the disk refuses it."""
     try:
         return str(write_inside(folder, f"{LOGS}/{name}", text).relative_to(folder))
     except OSError:
@@ -96,7 +95,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _read(folder: Path) -> tuple[Manifest, list[Subject]]:
-    """The manifest, and what was to be measured by it. Raises FormatError."""
+    """The manifest, and what it planned to measure. Raises FormatError."""
     file = folder / MANIFEST
     try:
         data = parse_json(read_file(file))
@@ -122,9 +121,9 @@ def _read(folder: Path) -> tuple[Manifest, list[Subject]]:
 
 
 def read_result(folder: Path, *, records: bool = True) -> Result:
-    """Reads a folder; bad lines among the records are named, not read. Raises FormatError.
+    """Reads a folder; invalid lines among the records are listed, not read. Raises FormatError.
 
-    Without `records`, what was to be measured and how alone.
+    Without `records`, reads the manifest only.
     """
     manifest, subjects = _read(folder)
     there = records and (folder / RECORDS).exists()

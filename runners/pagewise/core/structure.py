@@ -84,7 +84,7 @@ def _of_dataclass(kind: Any) -> _Reader:
 
 
 def _of_union(kinds: tuple[Any, ...]) -> _Reader:
-    """Of None and one or several types of which the data tells which it is."""
+    """Of None, or of one of several types, according to the data."""
     others = [_reader(kind) for kind in kinds if kind is not NoneType]
 
     def read(data: Any) -> Any:

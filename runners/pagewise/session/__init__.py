@@ -1,1 +1,1 @@
-"""The session of a measurement: what begins it, goes on with it and repeats it."""
+"""The session of a measurement: its round loop, and how it is interrupted and resumed."""

@@ -1,4 +1,4 @@
-"""How long runs will take, estimated from what such runs took in earlier results on this machine."""
+"""Estimates how long runs take from earlier results on this machine."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from pagewise.session.progress import TimeLeft
 
 _MOST_RESULTS = 10
 _SAME_MACHINE = ("hostname", "cpu", "cpus")
+# What decides how long runs take (threads and arguments), by kernel and what is swept.
+_Arguments = Mapping[tuple[str, str | None], Any]
 
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier results tell: of the steps that were asked about, how many such were made before.
+    """The times of earlier runs. `steps`: how many of the given steps have one.
 
-    `own_seconds` is what the runner took for itself: finding modules, starting runs, the report.
+    `own_seconds`: the time of the runner itself, to find modules, start runs and write the report.
     """
 
     left: TimeLeft
@@ -35,31 +37,31 @@ class Known:
     results: tuple[Path, ...]
 
     def seconds(self, steps: Sequence[Step]) -> float | None:
-        """What these steps will take; None when nothing is known."""
+        """The expected duration of these steps; None if unknown."""
         return self.left.estimate(steps) if steps else 0.0
 
 
 def known_times(results: Path, manifest: Manifest, steps: Sequence[Step]) -> Known:
-    """Looks through the newest results for runs of the same program, arguments, pages and threads.
+    """Searches the newest results for runs of the same program, arguments, pages and threads.
 
-    `manifest` is that of the comparison which is planned. What cannot be read is passed over.
+    `manifest` is that of the planned session. Skips what cannot be read.
     """
-    wanted = {(step.kernel.name, *step.cell.key, step.swept): step for step in steps}
-    asked = _arguments(manifest)
+    planned = {(step.kernel.name, *step.cell.key, step.swept): step for step in steps}
+    planned_arguments = _arguments(manifest)
     left, seen, used, own = TimeLeft(), set(), [], []
     for folder, other in _on_this_machine(results, manifest):
-        told = _arguments(other)
-        alike = {one for one, arguments in told.items() if asked.get(one) == arguments}
-        found = False
+        arguments = _arguments(other)
+        same = {name for name, value in arguments.items() if planned_arguments.get(name) == value}
+        runs = 0
         for run in _runs(folder):
             kernel = run.kernel or ""
-            swept = (run.sweep or _first_sweep(told, kernel)) if run.series == "sweep" else None
+            swept = (run.sweep or _first_sweep(arguments, kernel)) if run.series == "sweep" else None
             key = (kernel, *key_of(run), swept)
-            if (kernel, swept) in alike and key in wanted and run.wall_seconds is not None:
-                left.add(wanted[key], run.wall_seconds)
+            if (kernel, swept) in same and key in planned and run.wall_seconds is not None:
+                left.add(planned[key], run.wall_seconds)
                 seen.add(key)
-                found = True
-        if found:
+                runs += 1
+        if runs:
             used.append(folder)
             timing = other.timing
             own.append(timing.wall_seconds - timing.kernel_seconds if timing is not None else 0.0)
@@ -69,20 +71,19 @@ def known_times(results: Path, manifest: Manifest, steps: Sequence[Step]) -> Kno
     return Known(left, known, median(own) if own else 0.0, tuple(used))
 
 
-def _arguments(manifest: Manifest) -> dict[tuple[str, str | None], Any]:
-    """What decides how long runs take, by kernel and what is swept."""
-    found: dict[tuple[str, str | None], Any] = {}
+def _arguments(manifest: Manifest) -> _Arguments:
+    arguments: dict[tuple[str, str | None], Any] = {}
     for subject in manifest.subjects:
         kernel = subject.kernel
-        found[kernel["name"], None] = (manifest.threads, kernel["compare"]["arguments"])
+        arguments[kernel["name"], None] = (manifest.threads, kernel["compare"]["arguments"])
         for sweep in kernel.get("sweeps", ()):
-            found[kernel["name"], sweep_name(sweep)] = (manifest.threads, sweep["arguments"])
-    return found
+            arguments[kernel["name"], sweep_name(sweep)] = (manifest.threads, sweep["arguments"])
+    return arguments
 
 
-def _first_sweep(told: Mapping[tuple[str, str | None], Any], kernel: str) -> str | None:
-    """What results of one sweep a kernel do not say: what was swept."""
-    return next((swept for name, swept in told if name == kernel and swept is not None), None)
+def _first_sweep(arguments: _Arguments, kernel: str) -> str | None:
+    """What was swept, for results with one sweep per kernel, whose records do not name it."""
+    return next((swept for name, swept in arguments if name == kernel and swept is not None), None)
 
 
 def _on_this_machine(results: Path, manifest: Manifest) -> Iterator[tuple[Path, Manifest]]:
@@ -97,13 +98,13 @@ def _on_this_machine(results: Path, manifest: Manifest) -> Iterator[tuple[Path, 
 
 
 def _runs(folder: Path) -> Iterator[RunOf]:
-    """The runs that a records file tells of and that ended well."""
+    """The successful runs of a records file."""
     try:
         lines = read_file(folder / RECORDS).splitlines()
     except OSError:
         return
     for line in lines:
-        # Only what is used is looked at: checking ten results against the schema takes many seconds.
+        # Reads the used fields only: checking ten results against the schema takes many seconds.
         try:
             record = parse_json(line)
             run = structured(RunOf, {"kernel": record["kernel"], **record["run"]})

@@ -154,7 +154,7 @@ class Stopwatch:
         return 0 if true is None else self.measure([true], os.environ, nullcontext()).faults[0]
 
     def failure(self, measured: Measurement) -> Failure:
-        """How a run ended that did not end well, and what to do."""
+        """How a failed run ended, and what to do."""
         code, remedy = measured.exit_code, None
         if code == TIMED_OUT:
             message, remedy = f"ended after {self.limit:g} s, the limit of a run", "allow more with --timeout"

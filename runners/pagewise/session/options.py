@@ -1,4 +1,4 @@
-"""What the user asked a session for, whatever it runs."""
+"""The options of a session, whatever it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pagewise.machine.placement import Where
 
 @dataclass(frozen=True, kw_only=True)
 class SessionOptions:
-    """What every session is asked; workloads add fields of their own. See `pagewise compare --help`."""
+    """The options of every session; workloads add further fields. See `pagewise compare --help`."""
 
     environment: str | None
     modules: Path | None

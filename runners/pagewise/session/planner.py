@@ -26,7 +26,7 @@ class ComparisonPlanner:
         return order_of_round(self.subjects, number, self.seed, self.aa)
 
     def sweeps(self) -> list[Step]:
-        """The sweeps, if they were asked for."""
+        """The sweeps, if they were requested."""
         return order_of_sweeps(self.subjects, self.seed) if self.sweep else []
 
     def can_run(self, step: Step) -> bool:

@@ -113,8 +113,8 @@ def in_session(
 ) -> Iterator[Running]:
     """A program that runs, at the longest until the block is left; then what is left of its group is ended.
 
-    It has a session of its own: Ctrl-C at the terminal reaches only us, and we end the group. It is started
-    `within` a context, whose settings it inherits. What it says goes to `said`. Processes that left its group
+    It runs in a separate session: Ctrl-C at the terminal reaches only us, and we end the group. It is started
+    `within` a context, whose settings it inherits. Its output goes to `output`. Processes that left its group
     are reported in `left`, and ended with `end_leftovers`, or when the run itself was ended by us. Raises
     OSError.
     """

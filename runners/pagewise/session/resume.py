@@ -1,4 +1,4 @@
-"""Continues an interrupted session in its folder, if everything is as it was."""
+"""Continues an interrupted session in its folder, if nothing has changed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pagewise.core.record_parts import RunOf
 from pagewise.core.result import Result, check_unaltered, read_result, utc_text
 from pagewise.core.structure import unstructured
 
-#: The series of runs that were begun before a break and are measured again.
+#: The series of runs before an interruption that are measured again.
 ASIDE = "aside"
-# What must be as it was; of the host, the settings that are put on purpose and the parts that decide times.
+# What must be unchanged; of the host, the settings and the parts that determine times.
 _ASKED = ("kind", "seed", "rounds", "aa", "threads", "baseline", "sweep", "limit_seconds")
 _HOST = (
     "hostname",
@@ -51,7 +51,7 @@ _Key = tuple[str, CellKey, str, int, str | None, str | None]
 
 @dataclass(frozen=True)
 class Earlier:
-    """What a comparison measured before a break; empty in a new one. `done` counts the runs of a kind."""
+    """What a session measured before an interruption; empty in a new one. `done` counts runs by key."""
 
     records: tuple[Record, ...] = ()
     skipped: tuple[Skipped, ...] = ()
@@ -70,33 +70,33 @@ class Earlier:
         return sum(run.wall_seconds or 0.0 for run in _runs(self.records).values())
 
     def left(self, steps: Sequence[Step], is_stopped: Callable[[Step], bool]) -> list[Step]:
-        """The steps still to be made, in order; those tried in vain are not.
+        """The remaining steps in order, without those that failed before.
 
-        All of a kernel's runs of a round that was broken off are: what is paired must lie close in time.
+        All runs of a kernel in an interrupted round are repeated: paired runs must be close in time.
         """
-        wanted = Counter(map(_key, steps))
+        planned = Counter(map(_key, steps))
         open_ = {
             _block(step)
             for step in steps
-            if self.done[_key(step)] < wanted[_key(step)] and not is_stopped(step)
+            if self.done[_key(step)] < planned[_key(step)] and not is_stopped(step)
         }
         return [step for step in steps if _block(step) in open_ and not is_stopped(step)]
 
     def broken(self, steps: Sequence[Step], is_stopped: Callable[[Step], bool]) -> list[Step]:
-        """The steps of a round that are made again: of kernels whose runs were begun and not ended."""
+        """The steps of a round that are repeated: of kernels whose runs were begun and not completed."""
         begun = {_block(step) for step in steps if self.done[_key(step)]}
         return [step for step in self.left(steps, is_stopped) if _block(step) in begun]
 
     def without(self, again: Iterable[Step]) -> Earlier:
-        """The same but for these steps."""
+        """The same without these steps."""
         keys = {_key(step) for step in again}
-        kept = tuple(one for one in self.records if (key := _key_of(one)) is None or key not in keys)
+        kept = tuple(record for record in self.records if (key := _key_of(record)) is None or key not in keys)
         return replace(
             self, records=kept, done=Counter({k: n for k, n in self.done.items() if k not in keys})
         )
 
     def failed(self, steps: Iterable[Step]) -> Iterator[tuple[Step, list[Record]]]:
-        """The steps whose run ended badly, with its records."""
+        """The steps whose run failed, with its records."""
         bad: dict[_Key, list[Record]] = {}
         for record in self.records:
             if record.status != "ok" and (key := _key_of(record)) is not None:
@@ -106,7 +106,7 @@ class Earlier:
                 yield step, bad[_key(step)]
 
     def took(self, steps: Iterable[Step]) -> Iterator[tuple[Step, float]]:
-        """The steps that were made, each with the seconds of its run."""
+        """The completed steps, each with the seconds of its run."""
         seconds = {key: run.wall_seconds for (key, _), run in _runs(self.records).items()}
         for step in steps:
             if (taken := seconds.get(_key(step))) is not None:
@@ -114,25 +114,24 @@ class Earlier:
 
 
 def continued(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
-    """The manifest and the records of a comparison that was broken off, to be gone on with as planned.
+    """The manifest and the records of an interrupted session that is resumed.
 
-    `planned` is the manifest that the same command would begin with now. Raises FormatError, SelectionError
-    when nothing is left to do, RefusedError that lists all that is not as it was.
+    `planned` is the manifest with which the same command would begin now. Raises FormatError, SelectionError
+    when nothing is left to do, RefusedError with a list of everything that has changed.
     """
     result = check_unaltered(read_result(folder))
     manifest = result.manifest
     if manifest.state == "complete":
         raise SelectionError(
-            "this comparison came to its end: nothing is left to do",
+            "this session is complete: nothing is left to do",
             where=folder,
-            remedy=f"measure it anew: {shlex.join(manifest.command)}",
+            remedy=f"measure again: {shlex.join(manifest.command)}",
         )
-    found = list(differences(manifest, planned))
-    if found:
+    if changes := list(differences(manifest, planned)):
         raise RefusedError(
-            "not all is as it was when this comparison began:\n    " + "\n    ".join(found),
+            "this has changed since the session began:\n    " + "\n    ".join(changes),
             where=folder,
-            remedy=f"put it back as it was, or begin anew: {shlex.join(manifest.command)}",
+            remedy=f"restore it, or begin again: {shlex.join(manifest.command)}",
         )
     runs = _runs(result.records)
     earlier = Earlier(
@@ -149,13 +148,13 @@ def continued(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
 
 
 def differences(before: Manifest, now: Manifest) -> Iterator[str]:
-    """What makes two manifests no longer one comparison: machine, builds, plan; a line each."""
+    """The differences that prevent resuming: machine, builds, plan; a line each."""
     yield from machine_differences(before.host, now.host)
     yield from program_differences(before, now)
 
 
 def machine_differences(before: Host, now: Host) -> Iterator[str]:
-    """What is another of the machine and its settings; a line each."""
+    """The differences of the machine and its settings; a line each."""
     for name in _HOST:
         yield from _changed(f"this machine's {name}", getattr(before, name), getattr(now, name))
     pools = [{pool.page_bytes: pool.total for pool in host.pools} for host in (before, now)]
@@ -163,24 +162,24 @@ def machine_differences(before: Host, now: Host) -> Iterator[str]:
 
 
 def program_differences(before: Manifest, now: Manifest) -> Iterator[str]:
-    """What is another of what is measured: what was asked, modules, programs, kernels; a line each."""
+    """The differences of what is measured: options, modules, programs, kernels; a line each."""
     for name in _ASKED:
         yield from _changed(name, getattr(before, name), getattr(now, name))
     yield from _changed("the placement", _placements(before), _placements(now))
     builds = [{one.module: one for one in manifest.configurations} for manifest in (before, now)]
     for module, one in builds[0].items():
         if module not in builds[1]:
-            yield f"the module {module} is not there"
+            yield f"the module {module} is missing"
         elif any(getattr(one, name) != getattr(builds[1][module], name) for name in _BUILD):
-            yield f"the module {module} was built again, or is another file: {one.hash[:12]}"
+            yield f"the module {module} was built again or replaced: {one.hash[:12]}"
     for module in builds[1].keys() - builds[0].keys():
-        yield f"the module {module} was not there"
+        yield f"the module {module} is new"
     digests = [
         {(one.module, one.program): one.sha256 for one in manifest.programs} for manifest in (before, now)
     ]
     for module, program in digests[0].keys() & digests[1].keys():
         if digests[0][module, program] != digests[1][module, program]:
-            yield f"the program {program} of the module {module} is another"
+            yield f"the program {program} of the module {module} was replaced"
     yield from _file_differences(before, now)
     kernels = [
         {subject.kernel["name"]: subject for subject in manifest.subjects} for manifest in (before, now)
@@ -197,7 +196,7 @@ def program_differences(before: Manifest, now: Manifest) -> Iterator[str]:
 def _file_differences(before: Manifest, now: Manifest) -> Iterator[str]:
     for file in sorted(before.files.keys() & now.files.keys()):
         if before.files[file] != now.files[file]:
-            yield f"the file {file} is another"
+            yield f"the file {file} has changed"
 
 
 def _placements(manifest: Manifest) -> list[dict[str, object]]:
@@ -206,10 +205,10 @@ def _placements(manifest: Manifest) -> list[dict[str, object]]:
 
 
 def set_aside(file: Path, again: Iterable[Step], announce: Callable[[Digest], None]) -> None:
-    """Marks the runs of these steps in a records file, so that they count no more: their series is `aside`.
+    """Marks the runs of these steps in a records file, so that they no longer count: their series is `aside`.
 
-    What is no record stays as it is. `announce` gets the digest of the new content before it replaces the
-    old one. Raises RefusedError, also while another program writes to the file.
+    Lines that are not records stay unchanged. `announce` gets the digest of the new content before it
+    replaces the old one. Raises RefusedError, also while another program writes to the file.
     """
     keys = {_key(step) for step in again}
     lines = []
@@ -235,7 +234,7 @@ def set_aside(file: Path, again: Iterable[Step], announce: Callable[[Digest], No
 
 
 def _last_seen(result: Result) -> str:
-    """When a comparison that was killed last wrote something."""
+    """When a killed session last wrote a record."""
     return str(result.records[-1].started if result.records else result.manifest.created)
 
 
@@ -251,12 +250,12 @@ def _short(value: Any) -> str:
 
 def _runs(records: Iterable[Record]) -> dict[tuple[_Key, int], RunOf]:
     """The runs that the records are of, by what they are and their place in the round."""
-    found = {}
+    runs = {}
     for record in records:
         key, run = _key_of(record), record.run
         if key is not None and run is not None and run.series not in (ASIDE, "trial"):
-            found[key, run.position] = run
-    return found
+            runs[key, run.position] = run
+    return runs
 
 
 def _key_of(record: Record) -> _Key | None:

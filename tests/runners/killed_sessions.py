@@ -22,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2] / "runners"))
 
 from pagewise.machine import settings
-from pagewise.machine.settings.journal import RESTORING, Folder, Journal, shared_folder
+from pagewise.machine.settings.journal import RESTORING, Journal, JournalFolder, shared_folder
 from pagewise.machine.settings.kinds import Attribute, Msr, Pool, Switch
 from pagewise.machine.settings.session import kept, restore, session
 
@@ -135,7 +135,7 @@ def guardian_of(session: int) -> int:
 def settle(root: Path) -> None:
     """Wait until the guardian has finished."""
     try:
-        folder = Folder(shared_folder(root))
+        folder = JournalFolder(shared_folder(root))
     except FileNotFoundError:
         return
     os.close(folder.lock(RESTORING, fcntl.LOCK_EX))
@@ -145,7 +145,7 @@ def settle(root: Path) -> None:
 def left_of(root: Path) -> list[str]:
     """The changes in the journal."""
     try:
-        return [change.text for change in Journal.load(Folder(shared_folder(root))).changes]
+        return [change.text for change in Journal.load(JournalFolder(shared_folder(root))).changes]
     except FileNotFoundError:
         return []
 

@@ -17,7 +17,7 @@ from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.record_parts import ProcessPlacement
 from pagewise.core.structure import unstructured
 from pagewise.machine import numa
-from pagewise.machine.placement import Machine, Placement, Where, had_by, placements, this_machine
+from pagewise.machine.placement import AvailableMachine, Placement, Where, had_by, placements, this_machine
 from pagewise.machine.topology import bitmap, parse, read_topology
 
 # 2 packages of 2 NUMA nodes, 4 cores each, SMT2 with siblings numbered n and n+16 as on x86.
@@ -39,11 +39,11 @@ def topology(description: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def machine(description: str, allowed: str | None = None) -> Machine:
+def machine(description: str, allowed: str | None = None) -> AvailableMachine:
     found = parse(topology(description))
     every = frozenset(cpu for core in found.cores() for cpu in core.cpus)
     may = every if allowed is None else frozenset(cpu_list(allowed))
-    return Machine(found, may, every, tuple(node.number for node in found.nodes))
+    return AvailableMachine(found, may, every, tuple(node.number for node in found.nodes))
 
 
 def cpus(description: str, allowed: str | None, threads: int | None, **where: object) -> list[list[int]]:
@@ -236,18 +236,18 @@ subprocess.run(["awk", "{print $2; exit}", "/proc/self/numa_maps"])
 
 
 def test_a_policy_that_the_kernel_refuses():
-    barred = numa.Memory("bind:900", "bind:900", 2, (900,))
+    barred = numa.MemoryPolicy("bind:900", "bind:900", 2, (900,))
     with pytest.raises(RefusedError), barred.applied():
         pass
 
 
 def test_a_policy_of_ours_is_handed_on():
     """Under numactl, or a batch system's, what was not asked for otherwise is kept and reported."""
-    bound = numa.Memory("interleave:0", "interleave:0", 3, (0,))
+    bound = numa.MemoryPolicy("interleave:0", "interleave:0", 3, (0,))
     with bound.applied():
         (kept,) = placements(1)
         (own,) = placements(1, Where(memory=("first-touch",)))
-        assert kept.memory == numa.Memory("interleave:0", "interleave:0")
+        assert kept.memory == numa.MemoryPolicy("interleave:0", "interleave:0")
         with own.bound():
             assert numa.policy_of(os.getpid()) == "default"
         assert numa.policy_of(os.getpid()) == "interleave:0"

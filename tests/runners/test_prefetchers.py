@@ -16,7 +16,7 @@ from pagewise.core.errors import Interrupted, RefusedError, SelectionError
 from pagewise.core.result import read_result
 from pagewise.core.signals import interruptible
 from pagewise.machine.settings import prefetchers
-from pagewise.machine.settings.journal import Folder, Journal, shared_folder
+from pagewise.machine.settings.journal import Journal, JournalFolder, shared_folder
 from pagewise.machine.settings.kinds import Hwpfctl, Msr
 from pagewise.machine.settings.prefetchers import find_control, switched_off
 from pagewise.machine.settings.session import restore, traces
@@ -249,7 +249,7 @@ def test_hwpfctl_resets_after_a_session_that_was_killed(tmp_path: Path, monkeypa
     log = hwpfctl(tmp_path, monkeypatch)
     control = find_control(["off"], {min(os.sched_getaffinity(0))}, root)
     setting = Hwpfctl(Path(control.program[0]), control.cpus)
-    folder = Folder.made(shared_folder(root))
+    folder = JournalFolder.made(shared_folder(root))
     journal = Journal(folder)
     journal.change(setting, "off", before="default")
     assert not log.exists()

@@ -17,7 +17,14 @@ import pytest
 import killed_sessions
 from pagewise.core.errors import FormatError, RefusedError
 from pagewise.machine.settings import journal
-from pagewise.machine.settings.journal import RESTORING, SESSION, Folder, HeldError, Journal, shared_folder
+from pagewise.machine.settings.journal import (
+    RESTORING,
+    SESSION,
+    HeldError,
+    Journal,
+    JournalFolder,
+    shared_folder,
+)
 from pagewise.machine.settings.kinds import Attribute, Hwpfctl, Msr, Pool, Switch, described, setting_of
 from pagewise.machine.settings.session import kept, restore, session, traces
 from pagewise.workloads.doctor import setting_findings
@@ -314,7 +321,7 @@ PLANTS = [value for name, value in sorted(globals().items()) if name.startswith(
 def test_planted_files_are_not_used(tmp_path: Path, machine: dict[str, Any], plant):
     if "foreign" in plant.__name__ and os.geteuid() != 0:
         pytest.skip("only root gives a file away")
-    folder = Folder.made(shared_folder(tmp_path))
+    folder = JournalFolder.made(shared_folder(tmp_path))
     Journal(folder).change(machine["pool"], "144")
     folder.close()
     plant(shared_folder(tmp_path))
@@ -327,7 +334,7 @@ def test_planted_files_are_not_used(tmp_path: Path, machine: dict[str, Any], pla
 
 def test_locks_are_not_accessible_to_others(tmp_path: Path):
     with session(tmp_path):
-        folder = Folder(shared_folder(tmp_path))
+        folder = JournalFolder(shared_folder(tmp_path))
         for name in (SESSION, RESTORING):
             assert (shared_folder(tmp_path) / name).stat().st_mode & 0o077 == 0
             with pytest.raises(HeldError):

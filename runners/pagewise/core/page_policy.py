@@ -9,7 +9,7 @@ from typing import Literal
 
 from pagewise.core.units import bytes_text
 
-Memory = Literal["base pages", "transparent huge pages", "hugetlb pool"]
+MemorySource = Literal["base pages", "transparent huge pages", "hugetlb pool"]
 #: The least share of a kernel's memory on huge pages that counts as huge pages.
 ENOUGH_COVERAGE = 0.99
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -17,7 +17,7 @@ _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 @dataclass(frozen=True)
 class _Kind:
-    memory: Memory
+    memory: MemorySource
     text: str
 
 
@@ -45,7 +45,7 @@ class PagePolicy:
         return policy_kind(self.name)
 
     @property
-    def memory(self) -> Memory | None:
+    def memory(self) -> MemorySource | None:
         """The source of its pages; None for a policy of unmodified programs only."""
         return _KINDS[self.kind].memory if self.kind in _KINDS else None
 

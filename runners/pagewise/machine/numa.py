@@ -1,4 +1,4 @@
-"""Memory policies of NUMA nodes: parsed from options, set, and read back."""
+"""MemoryPolicy policies of NUMA nodes: parsed from options, set, and read back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Mask = ctypes.c_ulong * (_MOST_NODES // _WORD_BITS)
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryPolicy:
     """A memory policy: its name as an option, what the kernel reports for it in numa_maps, and how it is set.
 
     `mode` is that of set_mempolicy(2), None to keep the inherited policy; `nodes` are those that it names.
@@ -58,7 +58,7 @@ class Memory:
             _put(*before)
 
 
-def parse_policy(text: str, local: Nodes, spread: Nodes, allowed: Nodes) -> Memory:
+def parse_policy(text: str, local: Nodes, spread: Nodes, allowed: Nodes) -> MemoryPolicy:
     """Parses `first-touch`, `local`, `bind`, `interleave`, `bind:0,2-3`.
 
     local: the nodes of `bind` without a list. spread: those of `interleave` without a list. allowed: all that
@@ -72,7 +72,7 @@ def parse_policy(text: str, local: Nodes, spread: Nodes, allowed: Nodes) -> Memo
             remedy="first-touch, local, bind, interleave; with nodes as bind:0 or interleave:0-3",
         )
     if policy in _WITHOUT_NODES:
-        return Memory(text, _WITHOUT_NODES[policy], _MODES[policy])
+        return MemoryPolicy(text, _WITHOUT_NODES[policy], _MODES[policy])
     nodes = tuple(parse_list(listed, "--memory")) if colon else local if policy == "bind" else spread
     missing = sorted(set(nodes) - set(allowed))
     if missing:
@@ -87,13 +87,13 @@ def parse_policy(text: str, local: Nodes, spread: Nodes, allowed: Nodes) -> Memo
             where="--memory interleave",
             remedy=f"omit it, or name the node: --memory interleave:{list_text(allowed)}",
         )
-    return Memory(text, f"{policy}:{list_text(nodes)}", _MODES[policy], nodes)
+    return MemoryPolicy(text, f"{policy}:{list_text(nodes)}", _MODES[policy], nodes)
 
 
-def inherited() -> Memory:
+def inherited() -> MemoryPolicy:
     """The policy that this process has, from numactl or a batch system, and that its children inherit."""
     reported = policy_of(os.getpid()) or "default"
-    return Memory("first-touch" if reported == "default" else reported, reported)
+    return MemoryPolicy("first-touch" if reported == "default" else reported, reported)
 
 
 def policy_of(pid: int) -> str | None:

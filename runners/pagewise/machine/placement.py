@@ -18,7 +18,7 @@ from pagewise.core.suggestions import choose_of
 from pagewise.core.units import count_text
 from pagewise.machine import numa
 from pagewise.machine.host import field, read
-from pagewise.machine.numa import Memory
+from pagewise.machine.numa import MemoryPolicy
 from pagewise.machine.topology import Core, Domain, Part, Topology, cores_in, read_topology
 
 ORDERS = ("compact", "scatter")
@@ -26,7 +26,7 @@ ORDERS = ("compact", "scatter")
 _SMT_NAMES = {"avoid": 1, "use": 0}
 _ONLINE = Path("/sys/devices/system/cpu/online")
 _SMT_CONTROL = Path("/sys/devices/system/cpu/smt/control")
-_FIRST_TOUCH = Memory("first-touch", "default")
+_FIRST_TOUCH = MemoryPolicy("first-touch", "default")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Placement:
     threads: int
     cpus: tuple[int, ...]
     name: str = "compact"
-    memory: Memory = _FIRST_TOUCH
+    memory: MemoryPolicy = _FIRST_TOUCH
     nodes: tuple[int, ...] = ()
     also: tuple[str, ...] = ()
     pinned: bool = True
@@ -130,7 +130,7 @@ NOWHERE = Where()
 
 
 @dataclass(frozen=True)
-class Machine:
+class AvailableMachine:
     """What placements are chosen from.
 
     allowed: the CPUs that this process may use. online: all CPUs of the machine. nodes: the NUMA nodes whose
@@ -143,11 +143,11 @@ class Machine:
     nodes: tuple[int, ...]
 
 
-def this_machine() -> Machine:
+def this_machine() -> AvailableMachine:
     """The machine that this process runs on, as far as it may use it. Raises SetupError."""
     allowed = frozenset(os.sched_getaffinity(0))
     online = frozenset(cpu_list(read(_ONLINE) or "")) | allowed
-    return Machine(read_topology(), allowed, online, numa.allowed_nodes())
+    return AvailableMachine(read_topology(), allowed, online, numa.allowed_nodes())
 
 
 def had_by(pid: int) -> ProcessPlacement:
@@ -162,7 +162,7 @@ def place(threads: int) -> Placement:
 
 
 def placements(
-    threads: int | None, where: Where = NOWHERE, machine: Machine | None = None
+    threads: int | None, where: Where = NOWHERE, machine: AvailableMachine | None = None
 ) -> list[Placement]:
     """The requested placements, each once; the first is the one to compare against.
 
@@ -215,7 +215,7 @@ def _check(threads: int | None, where: Where) -> None:
             )
 
 
-def _bound(threads: int | None, where: Where, machine: Machine) -> list[Placement]:
+def _bound(threads: int | None, where: Where, machine: AvailableMachine) -> list[Placement]:
     chosen = []
     if where.orders or not where.lists:
         if threads is None and where.cores is None:
@@ -229,7 +229,9 @@ def _bound(threads: int | None, where: Where, machine: Machine) -> list[Placemen
     return chosen + [_listed(text, threads, machine) for text in where.lists]
 
 
-def _chosen(threads: int | None, cores: int | None, order: str, smt: int, machine: Machine) -> Placement:
+def _chosen(
+    threads: int | None, cores: int | None, order: str, smt: int, machine: AvailableMachine
+) -> Placement:
     """Places threads, or fills a number of cores, with `smt` hardware threads of each core (0: all)."""
     most = max(len(core.cpus) for core in cores_in(machine.topology.machine))
     _check_smt(smt, most)
@@ -263,7 +265,9 @@ def _check_smt(smt: int, most: int) -> None:
     )
 
 
-def _too_many(requested: int, available: int, by_core: bool, smt: int, machine: Machine) -> SelectionError:
+def _too_many(
+    requested: int, available: int, by_core: bool, smt: int, machine: AvailableMachine
+) -> SelectionError:
     noun, option = ("cores", "--cores") if by_core else ("threads", "--threads")
     full = _usable(machine.topology.machine, machine.allowed, len(machine.online))
     cores, cpus = len(list(cores_in(full))), _size(full, lambda core: len(core.cpus))
@@ -278,7 +282,7 @@ def _too_many(requested: int, available: int, by_core: bool, smt: int, machine: 
     )
 
 
-def _listed(text: str, threads: int | None, machine: Machine) -> Placement:
+def _listed(text: str, threads: int | None, machine: AvailableMachine) -> Placement:
     """One thread on each of the listed CPUs, in the order of the list."""
     cpus = numa.parse_list(text, "--cpus")
     absent, barred = sorted({*cpus} - machine.online), sorted({*cpus} - machine.allowed)
@@ -299,7 +303,7 @@ def _listed(text: str, threads: int | None, machine: Machine) -> Placement:
     return Placement(len(cpus), tuple(cpus), f"cpus:{text}")
 
 
-def _with_memory(placement: Placement, policy: str | None, machine: Machine) -> Placement:
+def _with_memory(placement: Placement, policy: str | None, machine: AvailableMachine) -> Placement:
     topology = machine.topology
     local = topology.nodes_of(placement.cpus) or machine.nodes[:1]
     if policy is None:

@@ -29,7 +29,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Group:
+class EventGroup:
     """Events that are counted together, in one run."""
 
     name: str
@@ -43,7 +43,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Metric:
+class DerivedMetric:
     """A quantity derived from counts."""
 
     name: str
@@ -78,8 +78,8 @@ class EventFile:
     instructions: str | None
     constants: Mapping[str, float]
     events: Mapping[str, Event]
-    groups: tuple[Group, ...]
-    metrics: tuple[Metric, ...]
+    groups: tuple[EventGroup, ...]
+    metrics: tuple[DerivedMetric, ...]
     data: dict[str, Any] = field(repr=False)
 
     @classmethod
@@ -113,10 +113,10 @@ class EventFile:
             },
             events=events,
             groups=tuple(
-                Group(entry["name"], entry["title"], tuple(events[name] for name in entry["events"]))
+                EventGroup(entry["name"], entry["title"], tuple(events[name] for name in entry["events"]))
                 for entry in data["groups"]
             ),
-            metrics=tuple(structured(Metric, {**source, **entry}) for entry in data["metrics"]),
+            metrics=tuple(structured(DerivedMetric, {**source, **entry}) for entry in data["metrics"]),
             data=data,
         )
 
@@ -143,7 +143,7 @@ class EventFile:
         """Whether it has an event that PAPI must know, because the operating system has no such name."""
         return any(not event.native.startswith("perf::") for event in self.events.values())
 
-    def select(self, names: Sequence[str]) -> tuple[Group, ...]:
+    def select(self, names: Sequence[str]) -> tuple[EventGroup, ...]:
         """The groups with these names, in the file's order; without names, all. Raises SelectionError."""
         known = {group.name: group for group in self.groups}
         for name in names:
@@ -164,10 +164,10 @@ class EventFile:
 SOFTWARE, PERF, GENERIC = "software", "perf", "generic"
 
 
-def merged(groups: Sequence[Group]) -> Group:
+def merged(groups: Sequence[EventGroup]) -> EventGroup:
     """All groups as one, to count them in rotation in one run (multiplexing)."""
     events = {event.name: event for group in groups for event in group.events}
-    return Group("all", "All events in rotation", tuple(events.values()))
+    return EventGroup("all", "All events in rotation", tuple(events.values()))
 
 
 def _inner_faults(data: Mapping[str, Any]) -> Iterator[str]:

@@ -69,9 +69,9 @@ def main(folder: Path, descriptor: int) -> None:
         # When memory runs short, this process must outlive the session.
         Path("/proc/self/oom_score_adj").write_text("-1000", encoding="ascii")
     from pagewise.core.errors import RefusedError
-    from pagewise.machine.settings.journal import Folder, Journal
+    from pagewise.machine.settings.journal import Journal, JournalFolder
 
-    opened = Folder(folder)
+    opened = JournalFolder(folder)
     group = 0
     with socket.socket(fileno=descriptor) as session:
         session.send(READY)

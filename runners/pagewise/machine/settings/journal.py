@@ -49,7 +49,7 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class Change:
+class SettingChange:
     """A setting, its value before the change, and the value that it was observed to have after the change.
 
     `now` is None until the change is complete: until then the setting may have either value.
@@ -89,7 +89,7 @@ class _Content:
     changes: tuple[_Entry, ...]
 
 
-class Folder:
+class JournalFolder:
     """The folder of locks and journal. Files that others own or may write to and links are refused."""
 
     def __init__(self, path: Path) -> None:
@@ -103,7 +103,7 @@ class Folder:
         _check_owner(self._descriptor, path)
 
     @classmethod
-    def made(cls, path: Path) -> Folder:
+    def made(cls, path: Path) -> JournalFolder:
         """The folder, created if it is missing. Raises RefusedError."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -185,7 +185,9 @@ class Journal:
     flushed to the disk: what ends the kernel ends the settings too.
     """
 
-    def __init__(self, folder: Folder, owner: Owner = Owner(), changes: Iterable[Change] = ()) -> None:
+    def __init__(
+        self, folder: JournalFolder, owner: Owner = Owner(), changes: Iterable[SettingChange] = ()
+    ) -> None:
         self.folder = folder
         self.owner = owner
         self.changes = list(changes)
@@ -196,14 +198,14 @@ class Journal:
         return f"{read(BOOT) or 'boot'}.json"
 
     @classmethod
-    def load(cls, folder: Folder) -> Journal:
+    def load(cls, folder: JournalFolder) -> Journal:
         """The journal in this folder, or an empty one. Raises RefusedError."""
         try:
             with os.fdopen(folder.open(cls.name(), os.O_RDONLY), encoding="utf-8") as stream:
                 # The guardian runs this without third-party packages, so without core.reading.
                 content = structured(_Content, json.load(stream))
             changes = [
-                Change(setting_of(entry.setting), entry.before, entry.now) for entry in content.changes
+                SettingChange(setting_of(entry.setting), entry.before, entry.now) for entry in content.changes
             ]
         except FileNotFoundError:
             return cls(folder)
@@ -230,7 +232,7 @@ class Journal:
         before = setting.get() if before is None else before
         if value == before:
             return
-        self.changes.append(Change(setting, before))
+        self.changes.append(SettingChange(setting, before))
         self._write()
         setting.put(value)
         self.changes[-1] = replace(self.changes[-1], now=setting.get())

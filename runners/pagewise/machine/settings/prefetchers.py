@@ -72,7 +72,7 @@ _A64FX_CACHES = {"l1": ("index0", "--disableL1"), "l2": ("index2", "--disableL2"
 
 
 @dataclass(frozen=True)
-class Switch:
+class PrefetcherSwitch:
     """The bits of one CPU that switch prefetchers, and their value with the prefetchers off."""
 
     cpu: int
@@ -91,7 +91,7 @@ class Control:
     names: tuple[str, ...]
     method: str
     cpus: tuple[int, ...]
-    switches: tuple[Switch, ...]
+    switches: tuple[PrefetcherSwitch, ...]
     program: tuple[str, ...] = ()
     root: Path = Path("/")
 
@@ -159,7 +159,7 @@ def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control
             remedy=f"as root: modprobe msr (for a container: on its host, and pass it in); {WITHOUT}",
         )
     switches = [
-        Switch(cpu, Msr(device, register.address, mask), mask)
+        PrefetcherSwitch(cpu, Msr(device, register.address, mask), mask)
         for cpu, device in zip(cpus, devices, strict=True)
     ]
     return Control(names, f"MSR {register.address:#x}", cpus, tuple(switches), root=root)
@@ -183,7 +183,7 @@ def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Contr
     ]
     files = [(cpu, cache / "prefetch_control/stream_detect_prefetcher_enable") for cpu, cache in caches]
     if all(file.exists() for _, file in files):
-        switches = [Switch(cpu, Attribute(file, 1), 0) for cpu, file in files]
+        switches = [PrefetcherSwitch(cpu, Attribute(file, 1), 0) for cpu, file in files]
         return Control(names, "prefetch_control of the kernel", cpus, tuple(switches), root=root)
     program = shutil.which("hwpfctl")
     if program is None:

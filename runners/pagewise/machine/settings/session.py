@@ -17,24 +17,24 @@ from pagewise.machine.settings.guardian import Guardian
 from pagewise.machine.settings.journal import (
     RESTORING,
     SESSION,
-    Change,
-    Folder,
     HeldError,
     Journal,
+    JournalFolder,
     Owner,
     Report,
+    SettingChange,
     folder_path,
     shared_folder,
 )
 
-_current: Session | None = None
+_current: SettingsSession | None = None
 
 
 @dataclass
-class Session:
+class SettingsSession:
     """The locks and the journal of this process's session."""
 
-    folder: Folder
+    folder: JournalFolder
     locks: list[int]
     journal: Journal
     guardian: Guardian | None = None
@@ -70,7 +70,7 @@ class Session:
 class Trace:
     """Changed settings of a session that runs, or that was killed before it restored them."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[SettingChange, ...]
     owner: Owner
     running: bool
 
@@ -138,7 +138,7 @@ def traces(root: Path = Path("/")) -> list[Trace]:
     traced = []
     for path in sorted({shared_folder(root), folder_path(root)}):
         try:
-            folder = Folder(path)
+            folder = JournalFolder(path)
         except FileNotFoundError:
             continue
         try:
@@ -151,9 +151,9 @@ def traces(root: Path = Path("/")) -> list[Trace]:
 
 
 @contextmanager
-def _claimed(root: Path, report: Report) -> Iterator[Session]:
+def _claimed(root: Path, report: Report) -> Iterator[SettingsSession]:
     """Takes the locks and undoes the changes of killed sessions."""
-    folder, locks = Folder.made(folder_path(root)), []
+    folder, locks = JournalFolder.made(folder_path(root)), []
     try:
         try:
             locks.append(folder.lock(SESSION, fcntl.LOCK_EX | fcntl.LOCK_NB))
@@ -169,14 +169,14 @@ def _claimed(root: Path, report: Report) -> Iterator[Session]:
         journal.undo_left(report)
         journal.owner = Owner(os.getpid(), shlex.join(["pagewise", *sys.argv[1:]]))
         journal.begin()
-        yield Session(folder, locks, journal)
+        yield SettingsSession(folder, locks, journal)
     finally:
         for lock in locks:
             os.close(lock)
         folder.close()
 
 
-def _is_running(folder: Folder, journal: Journal) -> bool:
+def _is_running(folder: JournalFolder, journal: Journal) -> bool:
     try:
         os.close(folder.lock(SESSION, fcntl.LOCK_SH | fcntl.LOCK_NB))
     except HeldError:

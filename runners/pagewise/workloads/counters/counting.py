@@ -18,7 +18,7 @@ from pagewise.machine.host import read_host
 from pagewise.session.session import Session
 from pagewise.session.workload import Scope
 from pagewise.stack.catalog import Entry
-from pagewise.stack.events import EventFile, Group, merged
+from pagewise.stack.events import EventFile, EventGroup, merged
 from pagewise.workloads.counters.machine import Choice, choose, kernel_events, read_cpu
 from pagewise.workloads.counters.permission import hardware_counters
 from pagewise.workloads.counters.published import read_published
@@ -146,7 +146,7 @@ def event_folder(prefix: str) -> Path:
     return Path(prefix) / "share" / "pagewise" / "events"
 
 
-def counted_groups(file: EventFile, selection: Selection) -> list[Group]:
+def counted_groups(file: EventFile, selection: Selection) -> list[EventGroup]:
     """The chosen groups; multiplexed, as few as hold all their events. Raises SelectionError."""
     groups = file.select(selection.groups)
     if not selection.multiplex:
@@ -156,11 +156,12 @@ def counted_groups(file: EventFile, selection: Selection) -> list[Group]:
     parts = [others[i : i + room] for i in range(0, max(len(others), 1), room)]
     names = ["all"] if len(parts) == 1 else [f"all-{number}" for number in range(1, len(parts) + 1)]
     return [
-        Group(name, "Multiplexed events", (cycles, *part)) for name, part in zip(names, parts, strict=True)
+        EventGroup(name, "Multiplexed events", (cycles, *part))
+        for name, part in zip(names, parts, strict=True)
     ]
 
 
-def _settings(group: Group, multiplex: bool) -> tuple[tuple[str, str], ...]:
+def _settings(group: EventGroup, multiplex: bool) -> tuple[tuple[str, str], ...]:
     return ((_EVENTS, group.variable), *([(_MULTIPLEX, "1")] if multiplex else []))
 
 
@@ -174,7 +175,7 @@ def _published(files: Sequence[EventFile], subjects: Sequence[Subject]) -> Mappi
 
 
 def _intended(
-    subjects: Sequence[Subject], options: KernelOptions, choice: Choice, groups: Sequence[Group]
+    subjects: Sequence[Subject], options: KernelOptions, choice: Choice, groups: Sequence[EventGroup]
 ) -> str:
     cells = sum(len(subject.cells) for subject in subjects)
     names = ", ".join(subject.kernel.name for subject in subjects)

@@ -25,7 +25,7 @@ from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement
 from pagewise.session.session import Session
 from pagewise.session.workload import Outcome, Trials
-from pagewise.stack.events import PERF, SOFTWARE, Event, Group
+from pagewise.stack.events import PERF, SOFTWARE, Event, EventGroup
 from pagewise.workloads.counters.counting import CountingPlanner, Selection, counted_groups, session_part
 from pagewise.workloads.counters.machine import Choice, find_file, kernel_events
 from pagewise.workloads.counters.permission import INSTALL_PERF, hardware_counters
@@ -55,10 +55,10 @@ class Counter(Protocol):
     def source(self) -> str:
         """Who counts, for the record."""
 
-    def wrapper(self, group: Group, exported: Path) -> tuple[str, ...]:
+    def wrapper(self, group: EventGroup, exported: Path) -> tuple[str, ...]:
         """The command that starts and counts a run, and writes to `exported`; () if none is needed."""
 
-    def counts(self, group: Group, record: Record | None, exported: Path) -> Counts:
+    def counts(self, group: EventGroup, record: Record | None, exported: Path) -> Counts:
         """What was counted in a valid run; without a record, in the run that measures the overhead."""
 
 
@@ -70,13 +70,13 @@ class PerfStat:
     multiplexed: bool
     source: str = "perf_event"
 
-    def wrapper(self, group: Group, exported: Path) -> tuple[str, ...]:
+    def wrapper(self, group: EventGroup, exported: Path) -> tuple[str, ...]:
         """`perf stat`, which writes one line of JSON per event."""
         events = ",".join(perf_name(event) for event in group.events)
         chosen = events if self.multiplexed else f"{{{events}}}"
         return (self.program, "stat", "-j", "-o", str(exported), "-e", chosen, "--")
 
-    def counts(self, group: Group, record: Record | None, exported: Path) -> Counts:
+    def counts(self, group: EventGroup, record: Record | None, exported: Path) -> Counts:
         """The lines of its file, which are in the order of the events."""
         lines = exported.read_text(encoding="utf-8").splitlines() if exported.exists() else []
         counted = [json.loads(line) for line in lines if line.startswith("{")]
@@ -111,11 +111,11 @@ class Accounting:
     reason: str
     source: str = "software"
 
-    def wrapper(self, group: Group, exported: Path) -> tuple[str, ...]:
+    def wrapper(self, group: EventGroup, exported: Path) -> tuple[str, ...]:
         """None."""
         return ()
 
-    def counts(self, group: Group, record: Record | None, exported: Path) -> Counts:
+    def counts(self, group: EventGroup, record: Record | None, exported: Path) -> Counts:
         """Page faults, and user and system time."""
         known = {}
         if record is not None and (faults := record.page_faults) is not None:
@@ -137,7 +137,7 @@ class CountingLauncher:
     """Runs the program with one group of events; what is counted of hyperfine itself is subtracted."""
 
     inner: ProgramLauncher
-    groups: Mapping[str, Group]
+    groups: Mapping[str, EventGroup]
     counter: Counter
     # By group, with what is counted of hyperfine with `true`.
     _launchers: dict[str, tuple[ProgramLauncher, Mapping[str, float]]] = field(default_factory=dict)
@@ -158,7 +158,7 @@ class CountingLauncher:
             record = self._counted(record, counts, overhead)
         return replace(outcome, records=[record])
 
-    def _launcher(self, group: Group, exported: Path) -> tuple[ProgramLauncher, Mapping[str, float]]:
+    def _launcher(self, group: EventGroup, exported: Path) -> tuple[ProgramLauncher, Mapping[str, float]]:
         if group.name not in self._launchers:
             stopwatch = replace(self.inner.stopwatch, wrapper=self.counter.wrapper(group, exported))
             stopwatch.measure_overhead()
@@ -184,7 +184,7 @@ class ProgramCounting:
 
     runs: ProgramRuns
     planner: CountingPlanner
-    groups: Mapping[str, Group]
+    groups: Mapping[str, EventGroup]
     counter: Counter
 
     @property
@@ -266,7 +266,7 @@ def perf_name(event: Event) -> str:
     return re.sub(r"^([di])tlb", r"\1TLB", name).replace("l1-", "L1-")
 
 
-def _fault(counter: PerfStat, group: Group) -> str | None:
+def _fault(counter: PerfStat, group: EventGroup) -> str | None:
     """Why perf cannot count these events here; None when it can. Old versions have no `-j`."""
     command = [*counter.wrapper(group, Path(os.devnull)), "true"]
     try:

@@ -14,7 +14,7 @@ import pytest
 from builders import chase, configuration, kernel, record, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.core.errors import Interrupted, RefusedError
-from pagewise.core.page_policy import policy_kind, policy_size, size_name
+from pagewise.core.page_policy import PagePolicy, size_name
 from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, subject
 from pagewise.core.record import Record
 from pagewise.core.signals import interruptible
@@ -45,14 +45,14 @@ def planned(one=None) -> Subject:
     ],
 )
 def test_policies_are_read(policy, kind, size):
-    assert (policy_kind(policy), policy_size(policy)) == (kind, size)
+    assert (PagePolicy(policy).kind, PagePolicy(policy).size) == (kind, size)
     assert size is None or f"{kind}:{size_name(size)}" == policy
 
 
 @pytest.mark.parametrize("policy", ["thp:", "thp:0k", "thp:64", "thp:64kB", "thp:big"])
 def test_a_policy_without_a_sensible_size(policy):
     with pytest.raises(ValueError, match="no page size"):
-        policy_size(policy)
+        assert PagePolicy(policy).size
 
 
 def test_each_configuration_of_the_kind_gets_a_further_cell():

@@ -11,7 +11,7 @@ from statistics import median
 from pagewise.analysis.validity import Exclusion
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
-from pagewise.core.page_policy import policy_kind
+from pagewise.core.page_policy import PagePolicy
 from pagewise.core.record import Record
 from pagewise.core.record_parts import Option, ProblemSize
 from pagewise.core.structure import unstructured
@@ -124,7 +124,7 @@ def _build(measured: Configuration) -> _Check:
     """Checks that a program was built as its module says."""
     module = {
         "compiler": measured.compiler,
-        "hugepages": policy_kind(measured.hugepages),
+        "hugepages": PagePolicy(measured.hugepages).kind,
         "prefetch": measured.prefetch,
         "stores": measured.stores,
         "openmp": measured.openmp == "on",

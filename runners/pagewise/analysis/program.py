@@ -14,7 +14,7 @@ from pagewise.analysis.series import by_cell, runs_of
 from pagewise.analysis.statistics import Runs, noise_floor, quotients, ratio, repeated_ratios
 from pagewise.analysis.verdict import Comparison, Verdict, judge_all
 from pagewise.core.kernel import Metric
-from pagewise.core.page_policy import policy_size
+from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 from pagewise.core.record_parts import OverTime, ProgramMemory
@@ -125,7 +125,7 @@ def memory_rows(records: Iterable[Record]) -> list[MemoryRow]:
             of_kind = [usage.kinds[kind] for usage in usages if kind in usage.kinds]
             rows.append(_memory(policy, kind, of_kind))
         rows.append(_memory(policy, "all", [usage.total for usage in usages]))
-        size = policy_size(key[0])
+        size = PagePolicy(key[0]).size
         given = [usage.given for usage in usages if usage.given is not None]
         if given and size is not None:
             # smaps does not show mTHP; the kernel's counters do.

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from pagewise.core.page_policy import HUGEPAGES, policy_kind, policy_size
+from pagewise.core.page_policy import HUGEPAGES, PagePolicy
 
 PREFETCH = ("hardware", "compiler", "software", "block")
 STORES = ("regular", "nontemporal", "zfill")
@@ -112,8 +112,8 @@ class Configuration:
             _place(SIMD, self.simd),
             -len(self.ancestors.split()),
             self.target,
-            _place(HUGEPAGES, policy_kind(self.hugepages)),
-            policy_size(self.hugepages) or 0,
+            _place(HUGEPAGES, PagePolicy(self.hugepages).kind),
+            PagePolicy(self.hugepages).size or 0,
             _place(STORES, self.stores),
             _place(PREFETCH, self.prefetch),
             self.module,

@@ -10,7 +10,7 @@ from typing import Any
 
 from pagewise.core.configuration import VALUES, Configuration
 from pagewise.core.errors import FormatError
-from pagewise.core.page_policy import policy_kind
+from pagewise.core.page_policy import PagePolicy
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.schemas import faults_of_file
 from pagewise.core.structure import structured
@@ -61,7 +61,8 @@ class Sweep:
     def suits(self, configuration: Configuration) -> bool:
         """Whether this configuration has this curve."""
         return all(
-            policy_kind(getattr(configuration, variant)) in values for variant, values in self.when.items()
+            PagePolicy(getattr(configuration, variant)).kind in values
+            for variant, values in self.when.items()
         )
 
     @property

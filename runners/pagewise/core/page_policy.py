@@ -42,7 +42,18 @@ class PagePolicy:
     @property
     def kind(self) -> str:
         """The policy without its size: `thp` of `thp:64k`."""
-        return policy_kind(self.name)
+        return self.name.partition(":")[0]
+
+    @property
+    def size(self) -> int | None:
+        """The page size in bytes that it names: 65536 for `thp:64k`, None for `thp`. Raises ValueError."""
+        _, colon, size = self.name.partition(":")
+        if not colon:
+            return None
+        match = re.fullmatch(r"([1-9]\d*)([kmgt])", size)
+        if match is None:
+            raise ValueError(f"{self.name!r} names no page size")
+        return int(match[1]) * _UNITS[match[2]]
 
     @property
     def memory(self) -> MemorySource | None:
@@ -58,24 +69,7 @@ class PagePolicy:
     def text(self) -> str:
         """In words: `transparent huge pages of 64 KiB`."""
         text = _KINDS[self.kind].text if self.kind in _KINDS else self.kind
-        size = policy_size(self.name)
-        return text if size is None else f"{text} of {bytes_text(size)}"
-
-
-def policy_kind(policy: str) -> str:
-    """A page policy without its size: `thp:64k` is `thp`."""
-    return policy.partition(":")[0]
-
-
-def policy_size(policy: str) -> int | None:
-    """The page size in bytes that a policy names: 65536 for `thp:64k`, None for `thp`. Raises ValueError."""
-    size = policy.partition(":")[2]
-    if ":" not in policy:
-        return None
-    match = re.fullmatch(r"([1-9]\d*)([kmgt])", size)
-    if match is None:
-        raise ValueError(f"{policy!r} names no page size")
-    return int(match[1]) * _UNITS[match[2]]
+        return text if self.size is None else f"{text} of {bytes_text(self.size)}"
 
 
 def size_name(size: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.manifest import PlannedCell, PlannedSubject
-from pagewise.core.page_policy import policy_kind
+from pagewise.core.page_policy import PagePolicy
 from pagewise.core.record_parts import RunOf
 
 Series = Literal["compare", "aa", "sweep", "trial", "counters", "counters_aa", "simulate"]
@@ -144,7 +144,7 @@ def subject(
             _with_pages(cell, policy)
             for policy in dict.fromkeys(pages)
             for cell in cells
-            if cell.measured.hugepages == policy_kind(policy)
+            if cell.measured.hugepages == PagePolicy(policy).kind
         ]
         cells.sort(key=lambda cell: cell.measured.order())
     return Subject(kernel, tuple(cells))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.manifest import Switched
-from pagewise.core.page_policy import policy_kind, policy_size
+from pagewise.core.page_policy import PagePolicy
 from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Switch
 from pagewise.machine.settings.session import kept
@@ -30,12 +30,12 @@ def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Swi
     """
     for_all = Switch(root / _FOLDER / "enabled")
     needed = []
-    for policy in sorted(set(policies)):
-        if policy_kind(policy) != "thp":
+    for policy in map(PagePolicy, sorted(set(policies))):
+        if policy.kind != "thp":
             continue
-        size = policy_size(policy) or int(read(root / _FOLDER / "hpage_pmd_size") or 0)
+        size = policy.size or int(read(root / _FOLDER / "hpage_pmd_size") or 0)
         switch = Switch(root / _FOLDER / f"hugepages-{size // 1024}kB" / "enabled")
-        if policy_size(policy) is None and not switch.file.exists():
+        if policy.size is None and not switch.file.exists():
             switch = for_all
         word = switch.get()
         if "never" in (word, for_all.get() if word == "inherit" else word):

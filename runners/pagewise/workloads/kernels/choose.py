@@ -9,7 +9,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Scaled
-from pagewise.core.page_policy import policy_kind, policy_size
+from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Subject, baselines, fitting
 from pagewise.core.plan import subject as planned
 from pagewise.machine import memory
@@ -65,7 +65,7 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
     for policy in options.pages:
         if policy not in used:
             raise SelectionError(
-                f"{policy} needs a configuration built with hugepages={policy_kind(policy)}",
+                f"{policy} needs a configuration built with hugepages={PagePolicy(policy).kind}",
                 where="--policies",
                 remedy="choose such configurations, and kernels sensitive to hugepages; see `pagewise list`",
             )
@@ -96,7 +96,7 @@ def _baselines(kernel: Kernel, catalog: Catalog, pattern: str) -> list[str]:
 def _check_policies(policies: Sequence[str]) -> None:
     for policy in policies:
         try:
-            size = policy_size(policy)
+            size = PagePolicy(policy).size
         except ValueError:
             size = None
         if size is None:
@@ -123,7 +123,7 @@ def fit(
     """
     fitted, scaled = [], []
     for subject in subjects:
-        pooled = any(policy_kind(cell.measured.hugepages) == "hugetlbfs" for cell in subject.cells)
+        pooled = any(PagePolicy(cell.measured.hugepages).kind == "hugetlbfs" for cell in subject.cells)
         kernel, change = memory.fitted(subject.kernel, room, 2 if options.reserve and pooled else 1)
         fitted.append(replace(subject, kernel=kernel))
         if change is not None:

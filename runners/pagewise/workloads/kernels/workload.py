@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pagewise.core.manifest import Kind, Manifest, Scaled
-from pagewise.core.page_policy import policy_kind, policy_size
+from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, placed
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
@@ -95,8 +95,8 @@ class Kernels:
         arguments: dict[int, list[tuple[str, ...]]] = {}
         for subject in self.subjects:
             policies = {cell.measured.hugepages for cell in subject.cells}
-            for policy in (policy for policy in policies if policy_kind(policy) == "hugetlbfs"):
-                of_size = arguments.setdefault(policy_size(policy) or hugepages.PAGE_BYTES, [])
+            for policy in (policy for policy in policies if PagePolicy(policy).kind == "hugetlbfs"):
+                of_size = arguments.setdefault(PagePolicy(policy).size or hugepages.PAGE_BYTES, [])
                 of_size.append(subject.kernel.arguments)
                 if self.options.sweep:
                     of_size += [sweep.arguments for sweep in subject.kernel.sweeps]

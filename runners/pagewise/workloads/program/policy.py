@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pagewise.core.errors import SelectionError
-from pagewise.core.page_policy import policy_kind, policy_size, size_name
+from pagewise.core.page_policy import PagePolicy, size_name
 from pagewise.core.suggestions import choose_of
 
 _MALLOC = ("heap", "anonymous")
@@ -78,7 +78,7 @@ def parse_policy(text: str) -> Policy:
     where = f"--policies {text}"
     words = text.split("+")
     for word in words:
-        kind = policy_kind(word)
+        kind = PagePolicy(word).kind
         if kind not in PARTS:
             raise SelectionError(
                 f"there is no page policy {word!r}",
@@ -86,7 +86,7 @@ def parse_policy(text: str) -> Policy:
                 remedy=f"{choose_of(kind, PARTS)}; joined as in reuse+thp, with a size as in hugetlbfs:1g",
             )
         try:
-            sizes[kind] = policy_size(word)
+            sizes[kind] = PagePolicy(word).size
         except ValueError as fault:
             raise SelectionError(
                 f"{word!r} names no page size", where="--policies", remedy="write it like thp:64k"
@@ -96,7 +96,7 @@ def parse_policy(text: str) -> Policy:
             raise SelectionError(
                 f"{kind} has no size", where=where, remedy=f"write {kind}; these take a size: {sized}"
             )
-    if clash := _clash(list(map(policy_kind, words))):
+    if clash := _clash([PagePolicy(word).kind for word in words]):
         raise SelectionError(clash, where=where, remedy="measure them one after the other")
     size = next((size for size in sizes.values() if size is not None), None)
     return Policy(tuple(part for part in PARTS if part in sizes), size)

@@ -1,1 +1,1 @@
-"""Reports made from a result's folder alone: one file a kind of report. Nothing is launched from here."""
+"""Reports of a result, made from its folder: views per kind of result, renderers per format."""

@@ -1,4 +1,4 @@
-"""What reports consist of. Views build these types; renderers show them.
+"""The building blocks of reports. Views build these types; renderers show them.
 
 Tables hold values, not strings: how a value is shown follows from the kind of its column.
 """
@@ -19,7 +19,7 @@ _Words = Literal["text", "plain", "code"]
 _Numbers = Literal["integer", "count", "number", "factor", "swept", "seconds", "clock", "bytes", "percent"]
 _Ratios = Literal["ratio", "quotient", "heat"]
 Kind: TypeAlias = _Words | _Numbers | _Ratios
-#: Signs of verdicts, for readers who do not see colours.
+#: Signs of verdicts, for readers who cannot see colours.
 SIGNS: Mapping[str, str] = {"faster": "▼", "slower": "▲", "inconclusive": "?"}
 
 
@@ -58,7 +58,7 @@ def quotient_text(measured: Ratio | float) -> str:
 
 
 def _count_text(value: float) -> str:
-    """Large values with all their digits, others with three."""
+    """Large values with all digits, others with three significant figures."""
     return f"{value:.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"
 
 
@@ -138,12 +138,12 @@ class Column:
 
     @property
     def head(self) -> str:
-        """The head without its unit."""
+        """The column head without its unit."""
         return self.title or self.name.replace("_", " ")
 
     @property
     def right(self) -> bool:
-        """Whether its values are aligned at the right."""
+        """Whether its values are right-aligned."""
         return self.kind not in ("text", "code", "ratio")
 
     def text(self, value: Value | Cell) -> str:
@@ -222,7 +222,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph. `lead` stands before it in bold."""
+    """A paragraph. `lead` precedes it in bold."""
 
     text: str
     lead: str = ""
@@ -238,7 +238,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Line:
-    """A curve: points by x, numbers in order or words; `policy` gives the colour, `pattern` the dashes."""
+    """A curve: points whose x are sorted numbers or words; `policy` sets the colour, `pattern` the dashes."""
 
     label: str
     policy: str
@@ -248,7 +248,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Lines:
-    """Curves in one panel per compiler. `marks` are vertical lines with labels, as the sizes of caches."""
+    """Curves in one panel per compiler. `marks` are vertical lines with labels, such as cache sizes."""
 
     panels: tuple[tuple[str, tuple[Line, ...]], ...]
     x: str
@@ -277,7 +277,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Heat:
-    """A table of ratios as a heat map: columns of kind `heat` beside those that name the rows."""
+    """A table of ratios as a heat map: columns of kind `heat` next to columns that name the rows."""
 
     table: Table
 
@@ -298,7 +298,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a heading. `only`: for `files` (Markdown, LaTeX, HTML), or for the `page` (HTML) alone.
+    """Blocks under a heading. `only`: shown in `files` (Markdown, LaTeX, HTML), or only in the `page` (HTML).
 
     `folded`: closed at first.
     """
@@ -336,7 +336,7 @@ class Report:
 
 
 def figures(blocks: Sequence[Block]) -> Iterator[Figure]:
-    """All figures of these blocks and of the sections among them."""
+    """All figures in these blocks and in their sections."""
     for block in blocks:
         if isinstance(block, Figure):
             yield block

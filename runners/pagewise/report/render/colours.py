@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-# The report replaces these colours by CSS variables of the same role, so that figures follow light and dark.
+# The page replaces these colours by CSS variables of the same role, for its light and dark schemes.
 INK, FAINT, PAPER, SHADE = "#1c2430", "#59636f", "#fdfefd", "#e1e5eb"
 FASTER, SLOWER = "#00704f", "#a8320a"
 # All at least 4.5 : 1 on PAPER; blue and purple also differ in lightness from the grey of base pages for
-# people who see few colours, and every line carries its name.
+# colour-blind readers, and every line is labelled.
 _POLICY_COLOURS = {"none": "#6b7480", "thp": "#0072b2", "hugetlbfs": "#a23e8c"}
 _MORE_COLOURS = ("#946300", "#5b4bb5", "#4a7a1e")
 COLOUR_ROLES = {

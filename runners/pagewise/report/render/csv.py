@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from pagewise.report.model import Table
 
-# What a spreadsheet takes for the beginning of a formula.
+# Spreadsheets read text with these first characters as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

@@ -38,9 +38,9 @@ _DASHES: dict[tuple[str, str], Any] = {
     ("compiler", "regular"): (0, (7, 2, 1, 2, 1, 2)),
     ("hardware", "nontemporal"): (0, (6, 2, 1.2, 2)),
 }
-# A file matplotlibrc of the working folder, which may be a result's from elsewhere, decides nothing.
+# Ignore a matplotlibrc in the working folder, which may be a result of somebody else.
 mpl.rcdefaults()
-# `Any`, because the types of matplotlib list every name.
+# `Any`, because matplotlib's type lists every name of a setting.
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -58,19 +58,19 @@ STYLE: dict[Any, Any] = {
     "axes.facecolor": PAPER,
     "savefig.facecolor": PAPER,
     "svg.fonttype": "none",
-    # A name with two dollar signs is no formula.
+    # Names with two dollar signs are not formulas.
     "text.parse_math": False,
 }
-# Inches of a panel that stands alone, and of one that has a neighbour; of a character of a label.
+# Width in inches of a single panel, of panels side by side, and of a label's character.
 _WIDE, _NARROW, _CHARACTER = 6.0, 3.95, 0.075
-# Up to so many powers of two each gets a tick; up to so many points are marked.
+# Most powers of two with a tick each, and most points with a marker.
 _MANY_OCTAVES, _FEW_POINTS = 7, 16
 # An axis of ratios below this is logarithmic.
 _DECADE = 0.1
 
 
 def svgs(figures: Sequence[Figure]) -> dict[str, str]:
-    """Each figure as an SVG element by its name, drawn by as many processes as there are CPUs."""
+    """Each figure as an SVG element by its name, drawn by one process per CPU."""
     processes = min(len(figures), len(os.sched_getaffinity(0)))
     if processes < 2:
         return {figure.name: svg(figure) for figure in figures}
@@ -110,7 +110,7 @@ def drawing(figure: Figure) -> Drawing:
 
 
 def described(figure: Figure) -> str:
-    """The text that replaces a figure where it cannot be seen."""
+    """The text alternative of a figure."""
     return f"{figure.title}. {'; '.join(_descriptions(figure.data))}."
 
 
@@ -134,7 +134,7 @@ def _descriptions(data: Lines | Bars | Heat) -> Iterator[str]:
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C reaches all processes of the terminal: the one that waits for the figures acts on it."""
+    """Ctrl-C reaches all processes of the terminal; only the process that waits for them handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -195,7 +195,7 @@ def swept_text(x: float | str, in_bytes: bool = False) -> str:
 
 
 def _words(data: Lines) -> list[str]:
-    """The swept values in order where some are words; empty where all are numbers."""
+    """The swept values in order if some are words; empty if all are numbers."""
     values = [x for _, lines in data.panels for line in lines for x, _ in line.points]
     return list(dict.fromkeys(map(swept_text, values))) if any(isinstance(x, str) for x in values) else []
 
@@ -224,7 +224,7 @@ def _prepare(axes: Axes, data: Lines, words: Sequence[str]) -> None:
 
 
 def _mark(axes: Axes, marks: Sequence[tuple[str, float]]) -> None:
-    """Vertical lines with labels, as where caches end."""
+    """Vertical lines with labels, such as cache sizes."""
     low, high = axes.get_xlim()
     for label, place in marks:
         if low < place < high:
@@ -295,7 +295,7 @@ def _bars(data: Bars) -> Drawing:
     ends = [_ends(bar.ratio) for _, _, bars in data.panels for bar in bars]
     low, high = min(0.95, *(low for low, _ in ends)), max(1.05, *(high for _, high in ends))
     for axes in panels:
-        # Room at the right for the numbers beside the bars.
+        # Leave room at the right for the numbers next to the bars.
         if low < _DECADE:
             axes.set_xscale("log")
             axes.set_xlim(0.7 * low, 2.0 * high)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pagewise.analysis.ratio import Ratio
 
 _TICKS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
-# An axis has at least this much on either side of 1, and its ends lie at most so far out.
+# The smallest and the largest extent of an axis on either side of 1.
 _LEAST, _MOST = 1.08, 12.0
 # Per cent of the axis between two ticks.
 _ROOM = 13.0
@@ -17,7 +17,7 @@ _ROOM = 13.0
 
 @dataclass(frozen=True)
 class Bar:
-    """From `start` to `end` goes the bar, from `low` to `high` the interval."""
+    """A bar from `start` to `end`, with its interval from `low` to `high`."""
 
     start: float
     end: float
@@ -34,14 +34,14 @@ class Axis:
 
     @classmethod
     def over(cls, ratios: Iterable[Ratio | None]) -> Axis:
-        """The axis that holds all these, and 1."""
+        """The axis that contains all these ratios and 1."""
         known = [ratio for ratio in ratios if ratio is not None]
         ends = [end for ratio in known for end in (ratio.low or ratio.median, ratio.high or ratio.median)]
         low, high = min([*ends, 1 / _LEAST]), max([*ends, _LEAST])
         return cls(max(low / 1.02, 1 / _MOST), min(high * 1.02, _MOST))
 
     def place(self, ratio: float) -> float:
-        """Where a ratio lies, in per cent of the axis; what lies beyond stands at its end."""
+        """The position of a ratio in per cent of the axis; ratios beyond its ends are clipped."""
         share = math.log(ratio / self.first) / math.log(self.last / self.first)
         return round(100 * min(max(share, 0.0), 1.0), 1)
 
@@ -58,7 +58,7 @@ class Axis:
 
     @property
     def ticks(self) -> Sequence[tuple[float, str]]:
-        """Places and texts, 1 always among them, no two too near."""
+        """Positions and texts, including 1, with enough room between them."""
         ticks = [(self.place(1.0), "1")]
         inside = [tick for tick in _TICKS if self.first <= tick <= self.last and tick != 1.0]
         for tick in sorted(inside, key=lambda tick: (len(f"{tick:g}"), abs(math.log(tick)))):

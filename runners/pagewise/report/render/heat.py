@@ -15,7 +15,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.report.model import Cell, Column, Table
 from pagewise.report.render.colours import FAINT, FASTER, INK, PAPER, SHADE, SLOWER
 
-# Inches of a cell, and of a character of a label. Colours end where black text can still be read on them.
+# Cell size and label character width in inches; the darkest shade on which black text is legible.
 _WIDTH, _HEIGHT, _CHARACTER, _STRONGEST = 0.62, 0.25, 0.075, 0.55
 
 

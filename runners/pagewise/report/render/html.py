@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else, no network and no scripts."""
+"""A report as a single HTML file without scripts or network access."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from pagewise.report.render.colours import COLOUR_ROLES
 from pagewise.report.render.figure import described, svgs
 from pagewise.report.render.forest import Axis
 
-# At this ratio or its inverse a heat map's colour is full.
+# A heat map's colour is full at this ratio and its inverse.
 _FULL, _STEPS = 1.6, 5
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
-# What matplotlib gives every text, path and group: a browser has it anyway, ids would be there twice.
+# Defaults of browsers that matplotlib writes anyway, and ids that would not be unique in the page.
 _NEEDLESS = re.compile(
     r' transform="rotate\(-0 [^"]*\)"|; stroke-linejoin: miter|; stroke-linecap: square|(?<=<g) id="[^"]*"'
 )
 
 
 def render(report: Report, files: Sequence[str] = ()) -> str:
-    """The page. `files` lie beside it."""
+    """The page. `files` are in the same folder."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent.parent / "templates"),
         autoescape=True,
@@ -65,7 +65,7 @@ def render(report: Report, files: Sequence[str] = ()) -> str:
 
 
 def slug(text: str) -> str:
-    """A text as the anchor of a section."""
+    """The anchor of a section with this title."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "section"
 
 
@@ -75,7 +75,7 @@ def _axis(table: Table) -> Axis:
 
 
 def _rows(table: Table) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Each row's class and cells; cells that repeat the one above them are joined with it."""
+    """Each row's class and cells; a cell that repeats the cell above is joined with it."""
     heat = any(column.kind == "heat" for column in table.columns)
     rows = []
     for number, row in enumerate(table.rows):
@@ -129,7 +129,7 @@ def _classes(column: Column, shown: Cell) -> Iterator[str]:
 
 
 def _inline(figure: Figure, text: str) -> Mapping[str, Any]:
-    """The figure in the page's colours, with a description for those who cannot see it."""
+    """The figure in the page's colours, with its text alternative."""
     text = _NEEDLESS.sub("", text)
     # A tenth of a point is finer than any screen.
     text = _NUMBER.sub(lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), text)

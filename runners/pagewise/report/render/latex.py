@@ -22,13 +22,13 @@ _SPECIAL = str.maketrans(
         "×": r"$\times$",
     }
 )
-# Tables with more rows may break over pages; others are scaled to the width of the text.
+# Longer tables may break across pages; others are scaled to the text width.
 _LONG = 40
 _WRAPPED = r"p{0.32\linewidth}"
 
 
 def render(report: Report) -> str:
-    """All tables but those for the page alone."""
+    """All tables except those only for the page."""
     # A name may contain a line break, which would end the comment.
     lines = [
         f"% {escaped(' '.join(report.title.split()))}. Needs: \\usepackage{{booktabs,graphicx,longtable}}",

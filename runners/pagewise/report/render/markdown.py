@@ -10,12 +10,12 @@ _SPECIAL = "\\`*_{}[]<>|"
 
 
 def render(report: Report) -> str:
-    """The text of the file; without figures and sections for the page alone."""
+    """The text of the file, without figures and without sections only for the page."""
     return "\n".join(_report(report)) + "\n"
 
 
 def escaped(text: str) -> str:
-    """Text in one line, in which nothing is Markdown or HTML."""
+    """Text on one line, with the special characters of Markdown and HTML escaped."""
     text = " ".join(text.split("\n"))
     for sign in _SPECIAL:
         text = text.replace(sign, f"\\{sign}")
@@ -56,7 +56,7 @@ def _blocks(blocks: Sequence[Block], first: Block | None = None) -> Iterator[str
 
 def _text(block: Text) -> str:
     if block.style == "code":
-        # Indented code is shown as it is, as long as it is one line.
+        # Indented code needs no escapes, but must stay on one line.
         return "    " + " ".join(block.text.split())
     return (f"**{escaped(block.lead)}** " if block.lead else "") + escaped(block.text)
 

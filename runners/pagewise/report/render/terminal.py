@@ -1,4 +1,4 @@
-"""A report on a terminal: tables first, the answer last, where the eye is."""
+"""A report on a terminal: tables first, the answer last, next to the prompt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STYLES = {
     "strong": "bold",
 }
 _TEXTS = {"dim": "dim", "note": "yellow"}
-# A head is wrapped at so many characters.
+# Column heads are wrapped at this number of characters.
 _HEAD = 16
 _UNLIMITED = 10000
 
@@ -40,7 +40,7 @@ def show(console: Console, report: Report) -> None:
 
 
 def show_table(console: Console, table: Table) -> None:
-    """Prints a table; no value is cut off: without room it loses optional columns, then it is wider."""
+    """Prints a table without truncating values: it omits optional columns, then exceeds the width."""
     width, shown = console.width, _rich(table, with_optional=True)
     if _width(console, shown) > width:
         shown = _rich(table, with_optional=False)

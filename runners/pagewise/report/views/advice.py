@@ -14,7 +14,7 @@ from pagewise.report.model import Getter, Table, interval_text, ratio_text
 from pagewise.report.views.data import Entry, faults
 from pagewise.report.views.wording import capital, change_text, label_of, share_text
 
-# Up to so many kernels a sentence names each of them.
+# A sentence names each kernel up to this number of kernels.
 _FEW = 3
 _FINDING: Mapping[str, Getter] = {
     "code": "row.code",
@@ -32,7 +32,7 @@ _FINDING: Mapping[str, Getter] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer for one dimension: yes, no or neither, what to do, and what `more` was observed.
+    """The answer for a dimension: yes, no or neither, the advice, and `more` observations.
 
     `outcome`: `use` one of the `values`, `keep` that of the baseline (because those are slower), `choose` by
     kernel, or all are the `same`; None with too few rounds.
@@ -48,7 +48,7 @@ class Answer:
 
     @property
     def whole(self) -> str:
-        """All of it."""
+        """The complete answer."""
         return f"{self.lead}{self.text} {self.more}".rstrip()
 
 
@@ -147,7 +147,7 @@ def _advice_text(dimension: Dimension, advice: Advice, others: Sequence[Choice],
 
 
 def _text(choice: Choice) -> str:
-    """Its value in a sentence; of two compilers the first."""
+    """The choice's value in a sentence; of two compilers the first."""
     return BY_NAME[choice.factor].text(choice.value.partition(AGAINST)[0])
 
 
@@ -200,6 +200,6 @@ def _where(choice: Choice, effects: Sequence[Effect]) -> str:
 
 
 def _range(shares: Sequence[float]) -> str:
-    """Shares as per cent: `34 %`, `8 to 43 %`; below 10 % with a decimal."""
+    """Shares as percentages: `34 %`, `8 to 43 %`; below 10 % with a decimal."""
     low, high = (share_text(share) for share in (min(shares), max(shares)))
     return low if low == high else f"{low.removesuffix(' %')} to {high}"

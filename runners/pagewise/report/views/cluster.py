@@ -34,12 +34,12 @@ _AWAY: Mapping[str, Getter] = {
     **{name: name for name in ("node", "value", "usual", "factor", "score", "p")},
 }
 _POPULATION: Mapping[str, Getter] = {**_QUANTITY, **{name: name for name in ("nodes", "usual", "spread")}}
-# What a factor above and below 1 is called.
+# Words for a factor above 1, a factor below 1, and the quantities.
 _WORDS = {"time": ("slower", "faster", "times"), "time_ratio": ("higher", "lower", "time ratios")}
 
 
 def view(findings: Findings) -> Report:
-    """The report, also of a comparison that still runs."""
+    """The report; the comparison may still be running."""
     about = findings.campaign
     headline = _headline(findings)
     return Report(
@@ -142,7 +142,7 @@ def _all(findings: Findings) -> Iterator[Section]:
 
 
 def _rows(findings: Findings) -> Iterator[dict[str, Value]]:
-    """A row per node and quantity; of a node without any, its name and state alone."""
+    """A row per node and quantity; only name and state for a node without quantities."""
     away = {(each.node, each.quantity): each for each in findings.away}
     usual = {population.quantity: population.usual for population in findings.populations}
     for node in findings.nodes:

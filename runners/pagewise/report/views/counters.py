@@ -38,7 +38,7 @@ _VERDICT = verdict_fields("verdict.change")
 
 @dataclass(frozen=True)
 class Counted:
-    """A result of counting with all that its report needs."""
+    """A result of counting with everything its report needs."""
 
     result: Result
     request: CountersPart
@@ -117,7 +117,7 @@ def analyse(result: Result) -> Counted:
 
 
 def _headline(counted: Counted) -> str:
-    """The count that huge pages lower most, of those with a verdict, and what the time does."""
+    """Of the significantly lower counts, the count that huge pages lower most, with its time ratio."""
     lowered = []
     for counts in counted.kernels:
         titles = {quantity.name: quantity.title for quantity in counts.quantities if quantity.kind == "count"}
@@ -133,7 +133,7 @@ def _headline(counted: Counted) -> str:
 
 
 def _notes(counted: Counted) -> list[str]:
-    """Which events were counted and why, what is missing, how well the runs agree."""
+    """Which events were counted and why, what is missing, and how well the runs agree."""
     request = counted.request
     lines = [f"No counts: {counted.result.altered}."] if counted.result.altered else []
     lines.append(f"Counted: {counted.file.title}; {request.reason}.")
@@ -159,7 +159,7 @@ def _notes(counted: Counted) -> list[str]:
 
 
 def _kernel_notes(counts: KernelCounts) -> Iterator[str]:
-    """What is missing, once for all configurations that miss it."""
+    """What is missing; configurations that miss the same share a line."""
     together: dict[str, list[str]] = {}
     for cell in counts.cells:
         name = f"{cell.cell.compiler} {label(counts.kernel, cell.cell.measured)}"
@@ -177,7 +177,7 @@ def _kernel_notes(counts: KernelCounts) -> Iterator[str]:
 
 
 def _section(counted: Counted, counts: KernelCounts) -> Section:
-    """A kernel's tables; those of published values alone are for the files."""
+    """A kernel's tables; tables of published values go to the files."""
     title, kernel = counts.kernel.title, counts.kernel
     measured: dict[str, list[Column]] = {}
     published: dict[str, list[Column]] = {}
@@ -206,7 +206,7 @@ def _section(counted: Counted, counts: KernelCounts) -> Section:
 
 
 def _column(above: str, name: str, values: Mapping[str, Value | Cell], kind: Kind = "quotient") -> Column:
-    """A column of `Quantity`s: the values by their names."""
+    """A column of a table of quantities, with values by quantity name."""
     full = f"{above} {name}".strip()
     return Column(full, name, kind, above=above, get=lambda quantity: values.get(quantity.name, Cell(None)))
 
@@ -305,7 +305,7 @@ def _raw_rows(counted: Counted) -> Iterator[dict[str, Value]]:
 
 
 def _value_rows(counted: Counted) -> Iterator[dict[str, Value]]:
-    """A row for each quantity and configuration, per pass; published ones among them."""
+    """A row for each quantity and configuration, per pass; including published values."""
     for counts in counted.kernels:
         for quantity in counts.quantities:
             names = {"quantity": quantity.name, "kind": quantity.kind, "unit": quantity.unit}
@@ -330,7 +330,7 @@ def _value_rows(counted: Counted) -> Iterator[dict[str, Value]]:
 
 
 def _ratio_rows(counted: Counted) -> Iterator[dict[str, Value]]:
-    """A row for each ratio: of pages with : without, or of two compilers; published ones among them."""
+    """A row for each ratio: of pages with : without, or of two compilers; including published values."""
     for counts in counted.kernels:
         for column in counts.compared:
             other = column.other.measured

@@ -64,7 +64,7 @@ def faults(kernels: Iterable[KernelResult]) -> list[Entry]:
 
 
 def ratio_fields(path: str = "ratio", prefix: str = "") -> dict[str, Getter]:
-    """The fields of a ratio, whose path from an item this is; `prefix` stands before their names."""
+    """The fields of the ratio at `path` of an item; `prefix` precedes their names."""
     fields = {"ratio": "median", "low": "low", "high": "high", "pairs": "pairs"}
     return {f"{prefix}{name}": f"{path}.{attribute}" for name, attribute in fields.items()}
 
@@ -81,7 +81,7 @@ def verdict_fields(change: Getter) -> dict[str, Getter]:
 
 
 def dimension_fields(path: str) -> dict[str, Getter]:
-    """The dimensions' values in a configuration, whose path from an item this is; None for no value."""
+    """The dimensions' values in the configuration at `path` of an item; None for no value."""
 
     def getter(dimension: Dimension) -> Getter:
         return lambda item: dimension.of(value_of(item, path)) or None
@@ -138,7 +138,7 @@ _POLICIES: Mapping[str, Getter] = {
 
 
 def summary(kernels: Iterable[KernelResult]) -> Table:
-    """Each configuration of each kernel, also those that share a measurement; times in seconds."""
+    """Each configuration of each kernel, including those that share a measurement; times in seconds."""
     return Table.of_fields(
         _SUMMARY,
         [

@@ -45,7 +45,7 @@ from pagewise.report.views.wording import (
 
 
 def section(result: KernelResult, manifest: Manifest) -> Section:
-    """All of a kernel."""
+    """The section of a kernel."""
     kernel, entries = result.kernel, ranked([result])
     blocks: list[Block] = [
         Text(" ".join(filter(None, (kernel.summary, kernel.data.get("equation")))), style="dim")
@@ -84,13 +84,13 @@ def _best_texts(best: Best) -> Iterator[Text]:
 
 
 def _metric(metric: Metric, name: str) -> Column:
-    """The column of a metric of `Entry`s."""
+    """A column of a table of entries with the values of a metric."""
     unit = ", ".join(filter(None, (metric.unit, metric.convention)))
     return Column(name, metric.label, "number", unit, get=lambda entry: entry.row.metrics.get(metric.field))
 
 
 def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
-    """A row per ranked configuration, with a column for each dimension that needs one."""
+    """A row per ranked configuration, with a column for each dimension that varies."""
     kernel = result.kernel
     dimensions = [each for each in shown_dimensions(result) if kernel.is_sensitive_to(each.name)] or [PAGES]
     columns = [
@@ -200,7 +200,7 @@ def _figure(result: KernelResult, sweep: Sweep, curves: Sequence[Curve], manifes
 
 
 def _caches(manifest: Manifest) -> tuple[tuple[str, float], ...]:
-    """Where the caches of the cores in use end."""
+    """The cache sizes of the cores in use."""
     return tuple(
         (f"L{cache.level}", float(cache.bytes * -(-manifest.threads // cache.shared_by)))
         for cache in manifest.host.caches

@@ -136,7 +136,7 @@ def _facts(kernels: Sequence[KernelResult]) -> Iterator[tuple[str, str]]:
 
 
 def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
-    """What a reader must know of noise and faults."""
+    """What a reader must know about noise and faults."""
     highest = max(_floors(kernels), default=0.0)
     if highest > _UNSTEADY:
         yield (

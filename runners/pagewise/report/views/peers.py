@@ -1,4 +1,4 @@
-"""Our kernels against peer benchmarks: speed-up, interval and target of each comparison."""
+"""Our kernels compared with peer benchmarks: speed-up, interval and target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session would run, and how long that takes."""
+"""What a session would run, and its estimated duration."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PLACEMENT: Mapping[str, Getter] = {
 
 
 def view(session: Session) -> Report:
-    """All that would be run, with the time it takes as far as earlier results show."""
+    """All runs of a session, with their duration estimated from earlier results."""
     options, manifest, workload = session.options, session.manifest, session.workload
     planner, placement = workload.planner, workload.placements[0]
     rounds = [

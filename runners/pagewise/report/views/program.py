@@ -1,4 +1,4 @@
-"""What the report of the user's program also shows: its metrics, its memory by kind, the policies."""
+"""Further sections for the user's program: its metrics, its memory by kind, the policies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MEMORY_SHOWN = (
     Column("peak_coverage", "on huge pages", unit="at peak", kind="percent"),
     Column("coverage", "on huge pages", unit="over time", kind="percent"),
 )
-# Less is not shown, unless it is on huge pages.
+# Kinds with a smaller peak are shown only if they use huge pages.
 _SMALL_BYTES = 1 << 20
 
 

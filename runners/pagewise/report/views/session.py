@@ -48,7 +48,7 @@ def data(result: Result) -> dict[str, object]:
 
 
 def notes(result: Result) -> list[str]:
-    """What a reader must know of machine and session before trusting a number."""
+    """What a reader must know about machine and session before trusting a number."""
     manifest, texts = result.manifest, []
     if left := left_text(left_by(result.records)):
         texts.append(left)
@@ -120,7 +120,7 @@ def rounds_text(manifest: Manifest) -> str:
 
 
 def until_text(manifest: Manifest) -> str:
-    """How adding rounds ended, empty when it was not requested."""
+    """Why no more rounds were added; empty if --until was not requested."""
     until = manifest.until
     if until is None or until.ended is None:
         return ""

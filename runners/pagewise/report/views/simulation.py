@@ -27,7 +27,7 @@ _UNAVAILABLE = "pages_unavailable"
 
 
 def view(result: Result) -> Report:
-    """The report of a simulation. Policies whose pages are unavailable are no fault, unless all are."""
+    """The report of a simulation. Unavailable pages are a fault only if they affect all policies."""
     (subject,) = result.subjects
     about = result.manifest.simulation
     assert about is not None
@@ -67,7 +67,7 @@ def view(result: Result) -> Report:
 
 
 def _by_policy(result: Result) -> tuple[Records, Mapping[str, Mapping[str, str | None]]]:
-    """By policy, in the order of the plan, the valid records; and why the others are missing."""
+    """The valid records by policy in the order of the plan, and why other policies are missing."""
     by_module = {record.run.module: record for record in result.records if record.run is not None}
     records: dict[str, Record] = {}
     missing: dict[str, Mapping[str, str | None]] = {}

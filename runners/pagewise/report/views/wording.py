@@ -85,12 +85,12 @@ def equally_good(best: Best) -> str:
 
 
 def capital(text: str) -> str:
-    """A text with a capital first letter."""
+    """The text with its first letter capitalized."""
     return text[:1].upper() + text[1:]
 
 
 def floored_percent(share: float) -> str:
-    """A share that is never rounded up: `99.9 %` of what is not complete."""
+    """A share that is never rounded up: incomplete coverage shows as `99.9 %` at most."""
     return f"{int(1000 * share) / 10:g} %"
 
 
@@ -111,7 +111,7 @@ def change_text(measured: Ratio | None) -> str:
 
 
 def share_text(share: float) -> str:
-    """A share with two figures: `13 %`, `4.1 %`."""
+    """A share with two significant figures: `13 %`, `4.1 %`."""
     return f"{100 * share:.0f} %" if share >= 0.0995 else percent_text(share)
 
 
@@ -164,7 +164,7 @@ def _drift_text(drift: Drift) -> str:
 
 
 def method_text(results: Sequence[KernelResult]) -> str:
-    """How many verdicts there are, and the correction for it; empty without any."""
+    """The number of verdicts and their correction; empty if there are fewer than two."""
     count = results[0].comparisons if results else 0
     if count < 2:
         return ""
@@ -201,7 +201,7 @@ def _effect(result: KernelResult, dimension: Dimension, value: str) -> str:
 
 
 def versus_text(versus: Versus) -> str:
-    """A compiler against another at the baseline, as a sentence without its full stop."""
+    """Two compilers compared at the baseline, as a sentence without its full stop."""
     if is_decided(versus.verdict):
         text = f"{versus.compiler} takes {change_text(versus.time_ratio)} than {versus.reference}"
     else:

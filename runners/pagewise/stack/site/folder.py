@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,9 +78,9 @@ def read_site(name: str, root: Path | None = None, *, here: bool = False) -> Sit
     site = Site(folder, data, packages, of_all, _read(definitions) if definitions.is_file() else {})
     for package, entry in packages.items():
         all_faults += [f"packages.yaml: {package}: {fault}" for fault in _external_faults(entry)]
-    all_faults = all_faults or _inconsistencies(site, root or project_root())
+    all_faults = all_faults or list(_inconsistencies(site, root or project_root()))
     if here and not all_faults:
-        all_faults = _missing_here(site)
+        all_faults = list(_missing_here(site))
     if all_faults:
         raise FormatError(
             "this site has faults:\n    " + "\n    ".join(all_faults),
@@ -105,49 +105,46 @@ def spack_toolchains(toolchains: Sequence[str]) -> dict[str, Any]:
     return {"toolchains": [f"%{name}" for name in toolchains]}
 
 
-def _external_faults(entry: Any) -> list[str]:
+def _external_faults(entry: Any) -> Iterator[str]:
     """The faults in the externals of one package."""
     externals = entry.get("externals") if isinstance(entry, dict) else None
     if not isinstance(externals, list) or not externals:
-        return ["the list `externals` is missing"]
-    found = []
+        yield "the list `externals` is missing"
+        return
     for external in externals:
         if not isinstance(external, dict) or not isinstance(external.get("spec"), str):
-            found.append("an external without a `spec`")
+            yield "an external without a `spec`"
         elif "@" not in external["spec"]:
-            found.append(f"{external['spec']!r} names no version")
+            yield f"{external['spec']!r} names no version"
         elif not external.get("prefix") and not external.get("modules"):
-            found.append(f"{external['spec']!r} has neither `prefix` nor `modules`")
+            yield f"{external['spec']!r} has neither `prefix` nor `modules`"
         elif not str(external.get("prefix", "/")).startswith("/"):
-            found.append(f"the prefix {external['prefix']!r} is not an absolute path")
-    return found
+            yield f"the prefix {external['prefix']!r} is not an absolute path"
 
 
-def _inconsistencies(site: Site, root: Path) -> list[str]:
+def _inconsistencies(site: Site, root: Path) -> Iterator[str]:
     """The faults between the site's files, each of which is well-formed."""
-    found = []
     if site.name != site.folder.name:
-        found.append(f"site.yaml: name: {site.name!r} is not the folder's name")
+        yield f"site.yaml: name: {site.name!r} is not the folder's name"
     known = toolchain_compilers(root)
     for toolchain in site.data["toolchains"]:
         if toolchain not in known:
-            found.append(f"site.yaml: toolchains: {toolchain!r} is not one of {', '.join(known)}")
+            yield f"site.yaml: toolchains: {toolchain!r} is not one of {', '.join(known)}"
         for compiler in sorted(known.get(toolchain, ())):
-            found += [f"packages.yaml: {fault}" for fault in _compiler_faults(site, compiler, toolchain)]
+            yield from (f"packages.yaml: {fault}" for fault in _compiler_faults(site, compiler, toolchain))
     expected = spack_toolchains(site.data["toolchains"])
     if [entry for entry in site.definitions.get("definitions", []) if "toolchains" in entry] != [expected]:
-        found.append(f"definitions.yaml: by site.yaml, it must be `definitions: [{json.dumps(expected)}]`")
+        yield f"definitions.yaml: by site.yaml, it must be `definitions: [{json.dumps(expected)}]`"
     target = site.data["target"]
     if site.of_all.get("target", []) != ([target] if target else []):
         fault = f"`all: {{target: [{target}]}}` is missing" if target else "all: target: site.yaml has none"
-        found.append(f"packages.yaml: {fault}")
+        yield f"packages.yaml: {fault}"
     for tool in _TOOLS:
         if tool not in site.packages:
-            found.append(f"packages.yaml: {tool} is missing; every build needs it")
+            yield f"packages.yaml: {tool} is missing; every build needs it"
     policies = site.data["pages"]["policies"]
     if _LIBMPG not in site.packages and any(policy.startswith("fjmpg") for policy in policies):
-        found.append(f"packages.yaml: {_LIBMPG} is missing; the page policies fjmpg need it")
-    return found
+        yield f"packages.yaml: {_LIBMPG} is missing; the page policies fjmpg need it"
 
 
 def _compilers_of(external: dict[str, Any]) -> dict[str, str]:
@@ -165,24 +162,20 @@ def _compiler_faults(site: Site, compiler: str, toolchain: str) -> list[str]:
     ]
 
 
-def _missing_here(site: Site) -> list[str]:
-    found = []
+def _missing_here(site: Site) -> Iterator[str]:
     for name, entry in site.packages.items():
         for external in entry["externals"]:
             if "prefix" in external and not Path(external["prefix"]).is_dir():
-                found.append(f"packages.yaml: {name}: there is no folder {external['prefix']} here")
-            found += [
-                f"packages.yaml: {name}: {driver} is no program here"
-                for driver in _compilers_of(external).values()
-                if not os.access(driver, os.X_OK)
-            ]
+                yield f"packages.yaml: {name}: this machine has no folder {external['prefix']}"
+            for driver in _compilers_of(external).values():
+                if not os.access(driver, os.X_OK):
+                    yield f"packages.yaml: {name}: {driver} is not a program on this machine"
     init = site.data["modules"]["init"]
     if init and not Path(init).is_file():
-        found.append(f"site.yaml: modules: there is no file {init} here")
+        yield f"site.yaml: modules: this machine has no file {init}"
     base = os.sysconf("SC_PAGE_SIZE") // 1024
     if base != site.data["pages"]["base_kib"]:
-        found.append(f"site.yaml: pages: base pages have {base} KiB here")
-    return found
+        yield f"site.yaml: pages: base pages have {base} KiB on this machine"
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -17,7 +17,14 @@ from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.record_parts import ProcessPlacement
 from pagewise.core.structure import unstructured
 from pagewise.machine import numa
-from pagewise.machine.placement import AvailableMachine, Placement, Where, had_by, placements, this_machine
+from pagewise.machine.placement import (
+    AvailableMachine,
+    Placement,
+    Where,
+    observed_placement,
+    placements,
+    this_machine,
+)
 from pagewise.machine.topology import bitmap, parse, read_topology
 
 # 2 packages of 2 NUMA nodes, 4 cores each, SMT2 with siblings numbered n and n+16 as on x86.
@@ -219,12 +226,12 @@ def test_a_process_has_the_cpus_and_the_policy_it_was_started_with(policy: str):
     with placed.bound():
         command = [sys.executable, "-c", _CHILD]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
-    reported = had_by(process.pid)
+    reported = observed_placement(process.pid)
     child, _ = process.communicate(b"\n")
     assert reported == ProcessPlacement((last,), policy)
     assert child.decode().split() == [str(last), policy]
     assert (os.sched_getaffinity(0), numa.policy_of(os.getpid())) == before
-    assert had_by(process.pid) == ProcessPlacement(None, None)
+    assert observed_placement(process.pid) == ProcessPlacement(None, None)
 
 
 _CHILD = """

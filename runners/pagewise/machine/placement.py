@@ -150,7 +150,7 @@ def this_machine() -> AvailableMachine:
     return AvailableMachine(read_topology(), allowed, online, numa.allowed_nodes())
 
 
-def had_by(pid: int) -> ProcessPlacement:
+def observed_placement(pid: int) -> ProcessPlacement:
     """The CPUs that a process may use and its memory policy, both inherited by programs that it starts."""
     allowed = field(Path(f"/proc/{pid}/status"), "Cpus_allowed_list")
     return ProcessPlacement(tuple(cpu_list(allowed)) if allowed else None, numa.policy_of(pid))

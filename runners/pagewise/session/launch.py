@@ -27,7 +27,7 @@ from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import BuildReport, Failure, LeftProcess, ProcessPlacement, RunOf
 from pagewise.core.result import utc_text
 from pagewise.core.signals import interruptible
-from pagewise.machine.placement import Placement, had_by
+from pagewise.machine.placement import Placement, observed_placement
 from pagewise.machine.settings.prefetchers import find_control, switched_off
 from pagewise.session.processes import in_session
 from pagewise.stack.provenance import hyperfine_version
@@ -125,7 +125,7 @@ class Stopwatch:
             inherited,
             end_leftovers=self.end_leftovers,
         ) as running:
-            observed = had_by(running.pid)
+            observed = observed_placement(running.pid)
             if watch is not None:
                 watch(running.pid)
             running.wait(self.limit)

@@ -19,7 +19,7 @@ from pagewise.core.record_parts import Binding, Failure, LeftProcess, PageUse, P
 from pagewise.core.result import utc_text
 from pagewise.core.units import percent_text
 from pagewise.machine.host import size
-from pagewise.machine.placement import Placement, had_by
+from pagewise.machine.placement import Placement, observed_placement
 from pagewise.session.launch import Stopwatch, about_run, build_of
 from pagewise.session.processes import in_session
 from pagewise.session.workload import Outcome
@@ -139,7 +139,7 @@ class PeerLauncher:
                     placement.bound(),
                     end_leftovers=self.stopwatch.end_leftovers,
                 ) as running:
-                    bound = placement.binding(had_by(running.pid))
+                    bound = placement.binding(observed_placement(running.pid))
                     # `look` is for trial runs only: it takes time from the run.
                     ended, ran.huge = self._wait(running.process, written, call.until, look)
             except OSError as fault:

@@ -87,7 +87,7 @@ def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage, number: int)
     ]
     [reported] = after.manifest.breaks
     aside = [r for r in after.records if r.run.series == "aside"]
-    assert reported["runs"] == len(before.records) and reported["aside"] == len(aside)
+    assert reported.runs == len(before.records) and reported.aside == len(aside)
     # Complete rounds are kept; the interrupted round is measured again as a whole.
     assert {r.run.round for r in aside} <= {max(r.run.round for r in before.records)}
     assert after.manifest.timing.runs == 16

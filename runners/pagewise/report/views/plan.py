@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from pagewise.core.plan import Cell, Subject
+from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.units import clock_text, count_text, percent_text
 from pagewise.report.model import Column, Getter, Report, Section, Table, Text
 from pagewise.session.estimate import Known, known_times
@@ -54,24 +54,17 @@ _PLACEMENT: Mapping[str, Getter] = {
 
 def view(session: Session) -> Report:
     """All runs of a session, with their duration estimated from earlier results."""
-    options, manifest, workload = session.options, session.manifest, session.workload
-    planner, placement = workload.planner, workload.placements[0]
+    options, planner = session.options, session.workload.planner
     rounds = [
         [step for step in planner.steps_of_round(number, ()) if planner.can_run(step)]
         for number in range(1, options.rounds + 1)
     ]
     sweeps, every = planner.sweeps(), list(chain(*rounds))
-    known = known_times(options.results, manifest, [*every, *sweeps])
-    kernels = []
-    for subject in workload.subjects:
-        steps, curves = (
-            [step for step in of if step.kernel.name == subject.kernel.name] for of in (rounds[0], sweeps)
-        )
-        keys = {step.cell.key for step in steps}
-        cells = [cell for cell in subject.cells if cell.key in keys]
-        seconds = known.seconds([*steps * options.rounds, *curves])
-        kernels.append(_Planned(subject, cells, len(steps), len(curves), seconds))
-    durations = {
+    known = known_times(options.results, session.manifest, [*every, *sweeps])
+    kernels = [
+        _planned(subject, rounds[0], sweeps, known, options.rounds) for subject in session.workload.subjects
+    ]
+    seconds = {
         "rounds": known.seconds(every),
         "sweeps": known.seconds(sweeps),
         "own": known.own_seconds,
@@ -84,38 +77,57 @@ def view(session: Session) -> Report:
     budget = None if options.until is None else options.budget
     return Report(
         f"pagewise: plan of {options.name}",
-        f"{_duration(durations.values(), runs, known)}{_until(options.until, budget)}",
+        f"{_duration(seconds.values(), runs, known)}{_until(options.until, budget)}",
         (Section("Plan", tables),),
         (Text("Nothing was started, and no folder was made."),),
         data={
-            "schema": "pagewise.plan/1",
-            "name": options.name,
-            "tree": manifest.modules.tree,
-            "rounds": options.rounds,
-            "until": options.until,
+            **_request(session),
             "budget_seconds": budget,
-            "seed": options.seed,
-            "baseline": options.baseline,
-            "threads": placement.threads,
-            "cpus": placement.cpus,
-            "placements": Table.of_fields(_PLACEMENT, workload.placements),
-            "kernels": [
-                {
-                    "name": planned.subject.kernel.name,
-                    "arguments": planned.subject.kernel.arguments,
-                    "configurations": Table.of_fields(_CELL, planned.cells),
-                    "runs_a_round": planned.runs,
-                    "sweeps": planned.sweeps,
-                    "seconds": planned.seconds,
-                }
-                for planned in kernels
-            ],
+            "kernels": [_kernel_data(planned) for planned in kernels],
             "runs": runs,
-            "seconds": durations,
+            "seconds": seconds,
             "runs_known": known.steps,
             "estimated_from": known.results,
         },
     )
+
+
+def _planned(
+    subject: Subject, a_round: Sequence[Step], sweeps: Sequence[Step], known: Known, rounds: int
+) -> _Planned:
+    steps = [step for step in a_round if step.kernel.name == subject.kernel.name]
+    curves = [step for step in sweeps if step.kernel.name == subject.kernel.name]
+    keys = {step.cell.key for step in steps}
+    cells = [cell for cell in subject.cells if cell.key in keys]
+    return _Planned(subject, cells, len(steps), len(curves), known.seconds([*steps * rounds, *curves]))
+
+
+def _request(session: Session) -> dict[str, object]:
+    """What schema pagewise.plan/1 repeats of the request."""
+    options, placements = session.options, session.workload.placements
+    return {
+        "schema": "pagewise.plan/1",
+        "name": options.name,
+        "tree": session.manifest.modules.tree,
+        "rounds": options.rounds,
+        "until": options.until,
+        "seed": options.seed,
+        "baseline": options.baseline,
+        "threads": placements[0].threads,
+        "cpus": placements[0].cpus,
+        "placements": Table.of_fields(_PLACEMENT, placements),
+    }
+
+
+def _kernel_data(planned: _Planned) -> dict[str, object]:
+    return {
+        "name": planned.subject.kernel.name,
+        "arguments": planned.subject.kernel.arguments,
+        "configurations": Table.of_fields(_CELL, planned.cells),
+        "runs_a_round": planned.runs,
+        "sweeps": planned.sweeps,
+        "seconds": planned.seconds,
+    }
 
 
 def _duration(seconds: Iterable[float | None], runs: int, known: Known) -> str:

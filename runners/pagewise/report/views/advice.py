@@ -34,7 +34,7 @@ _FINDING: Mapping[str, Getter] = {
 class Answer:
     """The answer for a dimension: yes, no or neither, the advice, and `more` observations.
 
-    `outcome`: `use` one of the `values`, `keep` that of the baseline (because those are slower), `choose` by
+    `outcome`: `use` one of the `values`, `keep` the baseline's (because `values` are slower), `choose` by
     kernel, or all are the `same`; None with too few rounds.
     """
 

@@ -26,7 +26,7 @@ def catalog_data(catalog: Catalog, entries: Sequence[Entry], kernels: Sequence[K
 def configuration_table(catalog: Catalog, entries: Sequence[Entry]) -> Table:
     """A row per configuration; the module's name contains the compiler."""
     configurations = [entry.configuration for entry in entries]
-    shown = [one for one in DIMENSIONS if one.always or len({*map(one.of, configurations)}) > 1]
+    shown = [each for each in DIMENSIONS if each.always or len({*map(each.of, configurations)}) > 1]
     columns = (Column("module"), *map(_column, shown), Column("builder"))
     return Table.of(f"Configurations in {catalog.tree}", columns, configurations)
 

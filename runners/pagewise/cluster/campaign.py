@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pagewise.analysis.analysis import analyse_result
 from pagewise.analysis.rows import Row
 from pagewise.core.errors import FormatError, RefusedError
 from pagewise.core.files import write_inside
+from pagewise.core.manifest import Manifest
 from pagewise.core.reading import parse_json, read_file
-from pagewise.core.result import MANIFEST, RECORDS, Result, read_result
+from pagewise.core.result import MANIFEST, RECORDS, Result, read_manifest, read_result
 from pagewise.core.schemas import faults
 from pagewise.core.structure import structured, unstructured
 from pagewise.core.text import json_text
@@ -85,12 +86,15 @@ class Campaign:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A result folder and how it ended: the manifest's `state`, `running` if it was killed."""
+    """A result folder with its manifest, whose `state` is `running` if it was killed."""
 
     folder: Path
-    manifest: dict[str, Any]
-    state: str
-    rounds: int
+    manifest: Manifest
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it came to its end."""
+        return self.manifest.state == "complete"
 
     @property
     def has_records(self) -> bool:
@@ -119,7 +123,7 @@ class NodeOutcome:
     @property
     def is_complete(self) -> bool:
         """Whether the comparison was completed here."""
-        return self.attempt is not None and self.attempt.state == "complete"
+        return self.attempt is not None and self.attempt.is_complete
 
     @property
     def state(self) -> str:
@@ -163,11 +167,10 @@ def attempts(folder: Path) -> list[Attempt]:
     items = []
     for file in folder.glob(f"*/{MANIFEST}"):
         try:
-            manifest = parse_json(read_file(file))
-            items.append(Attempt(file.parent, manifest, manifest["state"], manifest["rounds_done"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            items.append(Attempt(file.parent, read_manifest(file.parent)))
+        except FormatError:
             continue
-    return sorted(items, key=lambda attempt: (attempt.manifest.get("created") or "", attempt.folder.name))
+    return sorted(items, key=lambda attempt: (attempt.manifest.created, attempt.folder.name))
 
 
 def newest(folder: Path) -> Attempt | None:
@@ -205,20 +208,21 @@ def outcomes(folder: Path, campaign: Campaign) -> list[NodeOutcome]:
 def _outcome(folder: Path, node: RequestedNode, job: Job | None, state: str) -> NodeOutcome:
     """The newest complete attempt counts, else the one with the most rounds."""
     started = attempts(folder / NODES / node.name)
-    complete = [attempt for attempt in started if attempt.state == "complete"]
-    best = complete[-1] if complete else max(started, key=lambda attempt: attempt.rounds, default=None)
+    complete = [attempt for attempt in started if attempt.is_complete]
+    most = max(started, key=lambda attempt: attempt.manifest.rounds_done, default=None)
+    best = complete[-1] if complete else most
     number = None if job is None else job.id
     if complete:
-        first, reason = started[0], None
+        first, reason = started[0].manifest, None
         if len(started) > 1:
             reason = (
-                f"started {len(started)} times: the attempt of {first.manifest.get('created')} ended after "
-                f"{first.rounds} of {first.manifest['rounds']} rounds"
+                f"started {len(started)} times: the attempt of {first.created} ended after "
+                f"{first.rounds_done} of {first.rounds} rounds"
             )
         return NodeOutcome(node.name, best, len(started), number, reason)
     reasons = [_why_missing(node, job, state)]
     if best is not None:
-        reasons.append(f"{best.rounds} of {best.manifest['rounds']} rounds are available")
+        reasons.append(f"{best.manifest.rounds_done} of {best.manifest.rounds} rounds are available")
     if len(started) > 1:
         reasons.append(f"started {len(started)} times")
     return NodeOutcome(node.name, best, len(started), number, "; ".join(reasons))

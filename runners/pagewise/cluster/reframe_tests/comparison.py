@@ -83,7 +83,7 @@ class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801
     def is_complete(self) -> object:
         """Whether the comparison was completed; the report lists excluded rows."""
         attempt = newest(self.folder)
-        state = "no result" if attempt is None else attempt.state
+        state = "no result" if attempt is None else attempt.manifest.state
         return sn.assert_eq(state, "complete", f"the comparison was not completed: {state}")
 
     @run_before("performance")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kendalltau, theilslopes
 
 # With fewer values no bimodality and no drift are detected.
 _FEWEST = 7
@@ -128,6 +127,9 @@ def drift(values: Mapping[int, float]) -> Drift | None:
     """
     if len(values) < _FEWEST:
         return None
+    # See verdict.corrected.
+    from scipy.stats import kendalltau, theilslopes
+
     rounds = np.array(sorted(values), dtype=float)
     logs = np.log([values[int(number)] for number in rounds])
     p = float(kendalltau(rounds, logs).pvalue)

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from scipy.stats import false_discovery_control
-
 from pagewise.analysis.noise import Drift
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import CONFIDENCE
@@ -77,7 +75,12 @@ def corrected(ps: Sequence[float]) -> list[float]:
     chance of any is 5 %. To limit that chance also where much differs (Holm, Scand. J. Stat. 6, 1979) would
     lose up to half of the true differences (docs/statistics.md).
     """
-    return [float(p) for p in false_discovery_control(ps, method="bh")] if ps else []
+    if not ps:
+        return []
+    # Importing scipy.stats takes a second, which commands that judge nothing need not wait.
+    from scipy.stats import false_discovery_control
+
+    return [float(p) for p in false_discovery_control(ps, method="bh")]
 
 
 def _verdict(comparison: Comparison, corrected_ps: Mapping[float, float]) -> Verdict:

@@ -12,7 +12,7 @@ module pw_harness
     use pw_openmp_runtime, only: verify_runtime
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_free, pages_policy_from_name, &
-        pages_policy_names, pages_policy_t, pages_require
+        pages_policy_names, pages_policy_t, pages_require, pages_static_bytes
     use pw_processor, only: processor_check
     use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
     use pw_record, only: configuration_t, metric_t, record_t, traffic_t, validation_t
@@ -175,7 +175,7 @@ contains
             call options%add('pages', option_choice, kernel%configuration%hugepages, 'page policy of the arrays', &
                              choices=pages_policy_names())
             call options%add('allocation', option_choice, 'dynamic', 'memory of the arrays: mapped, or part of a large array '// &
-                             'of the program', choices='dynamic|static')
+                             'of the program', choices=trim(merge('dynamic|static', 'dynamic       ', pages_static_bytes() > 0)))
             call options%add('first-touch', option_choice, 'parallel', 'first touch of the pages: each thread its share, '// &
                              'or the first thread all of them', choices='parallel|serial')
             call options%add('sweep', option_text, '', 'one record per value of an option: OPTION or OPTION=VALUE,VALUE; '// &

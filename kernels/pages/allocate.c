@@ -106,15 +106,21 @@ static int32_t map_fjmpg(struct pw_pages_array *array, struct pw_pages_failure *
     return PW_PAGES_OK;
 }
 
-/* The static memory. It is part of every program that allocates, and costs nothing until it is touched; the code models
-   of x86-64 allow 2 GiB in total. Arrays are cut from it one after the other; it is free again when none is left. */
-static char static_memory[1 << 30];
+/* The static memory of static_memory.c, absent in programs that are linked without it. Arrays are cut from it one after the
+   other; it is free again when none is left. */
+extern char pw_static_memory[] __attribute__((weak));
+extern const int64_t pw_static_memory_bytes __attribute__((weak));
 static int64_t static_used;
 static int32_t static_arrays;
 
+int64_t pw_pages_static_bytes(void)
+{
+    return &pw_static_memory_bytes != NULL ? pw_static_memory_bytes : 0;
+}
+
 static char *static_start(void)
 {
-    return static_memory + (-(uintptr_t)static_memory % (uintptr_t)pw_system_base_page_size());
+    return pw_static_memory + (-(uintptr_t)pw_static_memory % (uintptr_t)pw_system_base_page_size());
 }
 
 /* One array with its guards. */
@@ -143,7 +149,7 @@ static struct layout layout_of(const struct pw_pages_policy *policy, int32_t all
 static int32_t static_short(struct pw_pages_failure *failure, int64_t needed)
 {
     pw_pages_fail(failure, PW_PAGES_USAGE, "the arrays need %lld MiB of static memory, but only %lld are available",
-                  (long long)(needed >> 20) + 1, (long long)sizeof static_memory >> 20);
+                  (long long)(needed >> 20) + 1, (long long)pw_pages_static_bytes() >> 20);
     pw_pages_remedy(failure, "choose a smaller working set, or dynamic arrays (--allocation dynamic)");
     return failure->code;
 }
@@ -167,9 +173,9 @@ static int32_t require_static(const struct pw_pages_policy *policy, const int64_
                               struct pw_pages_failure *failure)
 {
     if (policy->kind == PW_PAGES_HUGETLBFS || policy->kind >= PW_PAGES_FJMPG) return static_pool(policy, failure);
-    int64_t needed = static_used + (static_start() - static_memory);
+    int64_t needed = static_used + (static_start() - pw_static_memory);
     for (int32_t i = 0; i < count; i++) needed += layout_of(policy, PW_PAGES_STATIC, bytes[i]).whole;
-    return needed <= (int64_t)sizeof static_memory ? PW_PAGES_OK : static_short(failure, needed);
+    return needed <= pw_pages_static_bytes() ? PW_PAGES_OK : static_short(failure, needed);
 }
 
 int32_t pw_pages_require(const struct pw_pages_policy *policy, int32_t allocation, const int64_t *bytes, int32_t count,

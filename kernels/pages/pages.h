@@ -79,6 +79,9 @@ int64_t pw_pages_size(const struct pw_pages_policy *policy);
    and process support the policy. */
 int32_t pw_pages_begin(const struct pw_pages_policy *policy, struct pw_pages_failure *failure);
 
+/* The size of the program's static memory; 0: it is linked without any. */
+int64_t pw_pages_static_bytes(void);
+
 /* Check that the hugetlb pool, or the static memory, has room for all `count` arrays of these sizes (offsets included)
    together, so that the remedy covers them all. */
 int32_t pw_pages_require(const struct pw_pages_policy *policy, int32_t allocation, const int64_t *bytes, int32_t count,

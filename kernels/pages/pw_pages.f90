@@ -55,7 +55,8 @@ module pw_pages
     end type observed_pages_t
 
     public :: pages_policy_names, pages_policy_from_name, pages_policy_name
-    public :: pages_begin, pages_require, pages_allocate, pages_verify, pages_observe, pages_free
+    public :: pages_begin, pages_require, pages_allocate, pages_verify, pages_observe, pages_free, &
+              pages_static_bytes
 
     ! The types of pages.h.
     type, bind(c) :: failure_t
@@ -113,6 +114,11 @@ module pw_pages
             type(pages_policy_t), intent(in) :: policy
             type(failure_t), intent(inout) :: failure
         end function c_begin
+
+        !> Bytes of the program's static memory; 0: it is linked without any, as most programs.
+        integer(c_int64_t) function pages_static_bytes() bind(c, name='pw_pages_static_bytes')
+            import :: c_int64_t
+        end function pages_static_bytes
 
         integer(c_int32_t) function c_require(policy, allocation, bytes, count, failure) bind(c, name='pw_pages_require')
             import :: c_int32_t, c_int64_t, failure_t, pages_policy_t

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -16,13 +15,13 @@ from pagewise.core.kernel import Kernel
 from pagewise.core.plan import subject
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog, Entry
+from pagewise.stack.commands import output_of
 from pagewise.stack.files import sha256
 from pagewise.workloads.peers.analysis import Candidate, Side
 from pagewise.workloads.peers.known import PEERS
 from pagewise.workloads.peers.peer import Ask, Peer, Program, Statistic, UnableError, find_library
 from pagewise.workloads.peers.plan import CACHES, PROVIDERS, Match, Ours, Theirs
 
-_VERSION_SECONDS = 20
 # In memory as many passes as the peers that report their best, fewer where all count; a repetition in a
 # cache takes 10 ms, a peer some tenths of a second.
 _REPETITIONS, _REPETITIONS_IN_CACHE = {"best": "10", "mean": "5", "worst": "5"}, "30"
@@ -201,18 +200,7 @@ def _called_file(entry: Entry) -> str | None:
         program = entry.program(kernel.executable)
         if program is None:
             continue
-        try:
-            done = subprocess.run(
-                [program, "--version"],
-                env=entry.environment,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_VERSION_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if match := re.search(r"^library +[^:]+: (.+)$", done.stdout, re.MULTILINE):
+        text = output_of([str(program), "--version"], entry.environment, check=False) or ""
+        if match := re.search(r"^library +[^:]+: (.+)$", text, re.MULTILINE):
             return match[1]
     return None

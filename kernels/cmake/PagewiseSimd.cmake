@@ -53,25 +53,34 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^ppc64")
     set(pagewise_simd_128_LLVM -mvsx)
 endif()
 
-# Set `result` to the widths that this compiler and instruction set support. Compiles instead of only preprocessing, because
-# Spack's wrappers do not add the target's flags when only preprocessing.
+# Set `result` to whether the compiler, with the build's flags, predefines a macro that is not 0. Compiles instead of only
+# preprocessing, because Spack's wrappers do not add the target's flags when only preprocessing.
+function(pagewise_has_macro macro result)
+    separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
+    execute_process(
+        COMMAND ${CMAKE_C_COMPILER} ${_flags} -DPW_HAS=${macro} -fsyntax-only ${PROJECT_SOURCE_DIR}/cmake/has_macro.c
+        RESULT_VARIABLE _missing
+        OUTPUT_QUIET ERROR_QUIET
+    )
+    if(_missing EQUAL 0)
+        set(${result} ON PARENT_SCOPE)
+    else()
+        set(${result} OFF PARENT_SCOPE)
+    endif()
+endfunction()
+
+# Set `result` to the widths that this compiler and instruction set support.
 function(_pagewise_supported_simd result)
     set(_supported compiler)
-    separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
     foreach(_width scalar 128 256 512 vla)
         if(NOT DEFINED pagewise_simd_${_width}_${pagewise_compiler_family})
             continue()
         endif()
-        set(_missing 0)
+        set(_has ON)
         if(NOT _width STREQUAL "scalar")
-            execute_process(
-                COMMAND ${CMAKE_C_COMPILER} ${_flags} -DPW_HAS=${pagewise_simd_${_width}_HAS} -fsyntax-only
-                        ${PROJECT_SOURCE_DIR}/cmake/has_macro.c
-                RESULT_VARIABLE _missing
-                OUTPUT_QUIET ERROR_QUIET
-            )
+            pagewise_has_macro("${pagewise_simd_${_width}_HAS}" _has)
         endif()
-        if(_missing EQUAL 0)
+        if(_has)
             list(APPEND _supported ${_width})
         endif()
     endforeach()

@@ -14,15 +14,7 @@ set(PAGEWISE_PREFETCH_LATENCY 200 CACHE STRING "prefetch=compiler: memory latenc
 # requests for prefetches without a message.
 set(pagewise_has_prefetch ON)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^riscv")
-    separate_arguments(_flags NATIVE_COMMAND "${CMAKE_C_FLAGS}")
-    execute_process(
-        COMMAND ${CMAKE_C_COMPILER} ${_flags} -DPW_HAS=__riscv_zicbop -fsyntax-only ${PROJECT_SOURCE_DIR}/cmake/has_macro.c
-        RESULT_VARIABLE _missing
-        OUTPUT_QUIET ERROR_QUIET
-    )
-    if(NOT _missing EQUAL 0)
-        set(pagewise_has_prefetch OFF)
-    endif()
+    pagewise_has_macro(__riscv_zicbop pagewise_has_prefetch)
 endif()
 
 # GCC weighs a prefetch against the instructions around it and inserts few; these parameters make it insert them all. It

@@ -50,8 +50,7 @@ enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
         __asm__ volatile("" ::: "memory");                                                                                      \
     } while (0)
 
-/* Vectors of a group: sums use more if there are 32 registers, because two additions per cycle of latency 4 leave 8 sums
- * no slack. */
+/* Vectors of a group: sums use more if there are 32 registers; two additions per cycle of latency 4 need 8 sums at least. */
 #if defined(PW_REDUCES) && (defined(__AVX512VL__) || defined(__aarch64__))
 #define PW_VECTORS(unroll) (2 * (unroll))
 #else
@@ -59,8 +58,7 @@ enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
 #endif
 
 /* The vector is needed: passes before the last compute their sums completely, although only those of the last are combined.
-   Clang
- * has no register for vectors of 64 bits. */
+ * Clang has no register for vectors of 64 bits. */
 #if defined(__x86_64__)
 #define PW_KEEP(v, lanes)                                                                                                       \
     do {                                                                                                                        \

@@ -100,6 +100,10 @@ def test_of_two_kinds_the_worse_one_counts():
 def test_a_program_without_such_memory():
     _, failure = verified(THP, memory(sample(0.0, heap=usage(1), bss=usage(500))))
     assert failure is not None and "(heap, anonymous)" in failure.message and failure.remedy is None
+    # A heap that begins at an aligned address is on one huge page by chance.
+    by_chance = memory(sample(0.0, heap=usage(2, 2), bss=usage(500)))
+    assert verified(THP, by_chance)[1] == replace(failure, message=failure.message.replace("1 MiB", "2 MiB"))
+    assert verified(replace(THP, from_pool=True), by_chance)[1] is None
 
 
 def test_huge_pages_that_were_refused():

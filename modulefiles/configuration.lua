@@ -3,7 +3,8 @@
     which PAGEWISE_* describe. -#}
 {%- set compiler = spec["fortran"].name ~ "-" ~ spec["fortran"].version -%}
 {%- set facts = [("Name", "PACKAGE", spec.name), ("Version", "VERSION", spec.version), ("Compiler", "COMPILER", compiler)] -%}
-{%- for label, variant, plain in [("Hugepages", "hugepages", "none"), ("Prefetch", "prefetch", "hardware"), ("Stores", "stores", "regular")] -%}
+{%- set variants = [("Hugepages", "hugepages", "none"), ("Prefetch", "prefetch", "hardware"), ("Stores", "stores", "regular"), ("Loop", "loop", "explicit")] -%}
+{%- for label, variant, plain in variants -%}
 {%- set _ = facts.append((label, variant | upper, spec.variants[variant].value if variant in spec.variants else plain)) -%}
 {%- endfor -%}
 {%- if "hugepages" in spec.variants and spec.package.library_name() -%}

@@ -48,7 +48,7 @@ endfunction()
 
 # A program of the mini-app `app` from the sources that follow, linked with the library of the app's modules.
 function(pagewise_mini_program target app)
-    pagewise_build_facts(${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} "" _facts)
+    pagewise_build_facts(${pagewise_built_variant} "" _facts)
     add_executable(${target} ${ARGN})
     _pagewise_mini_compile(${target})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${_facts}>)

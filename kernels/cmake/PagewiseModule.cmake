@@ -7,7 +7,7 @@ function(pagewise_install_module package)
     set(_Package ${package})
     set(_Version develop)
     set(_Compiler ${PAGEWISE_COMPILER})
-    foreach(_fact Hugepages Prefetch Stores)
+    foreach(_fact Hugepages Prefetch Stores Loop)
         string(TOUPPER ${_fact} _variable)
         set(_${_fact} ${PAGEWISE_${_variable}})
     endforeach()
@@ -26,7 +26,7 @@ function(pagewise_install_module package)
     set(_Builder cmake)
 
     # Equal builds have equal hashes: compiler and flags are part of the facts, the location is not.
-    set(_facts Package Version Compiler Hugepages Prefetch Stores OpenMP PAPI ${ARGN} Target)
+    set(_facts Package Version Compiler Hugepages Prefetch Stores Loop OpenMP PAPI ${ARGN} Target)
     set(_suffix "")
     if(_Library)
         list(APPEND _facts Library)
@@ -73,7 +73,7 @@ function(pagewise_install_module package)
     # In two steps: @NAME@ is known now, ${CMAKE_INSTALL_PREFIX} when `cmake --install` runs.
     set(_template ${PROJECT_BINARY_DIR}/${MODULE_PACKAGE}.lua.in)
     configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.lua.in ${_template} @ONLY)
-    set(_name ${package}/${_Version}/${_Compiler}/${_Hugepages}/${_Prefetch}-${_Stores}${_suffix})
+    set(_name ${package}/${_Version}/${_Compiler}/${_Hugepages}/${pagewise_built_variant}${_suffix})
     install(
         CODE "
             set(_tree \"${PAGEWISE_MODULE_DIR}\")

@@ -17,12 +17,10 @@ function(pagewise_test_variants kernel)
     file(STRINGS kernel.yaml _traffic REGEX "^traffic:")
     pagewise_kernel_variants(_variants)
     foreach(_variant ${_variants})
-        string(REGEX MATCH "([^-]*)-(.*)" _found ${_variant})
-        set(_prefetch ${CMAKE_MATCH_1})
-        set(_stores ${CMAKE_MATCH_2})
+        pagewise_split(${_variant})
         set(_target pw-${kernel}-${_variant})
         set(_timed pw-${kernel}-timed-${_variant})
-        pagewise_program(${_target} ${kernel} ${_timed} ${_prefetch} ${_stores})
+        pagewise_program(${_target} ${kernel} ${_timed} ${_variant})
         foreach(_pages none thp)
             add_test(NAME ${kernel}.${_variant}.${_pages} COMMAND ${_target} ${_smoke} --pages ${_pages})
             # Page tests change the machine's settings temporarily.
@@ -33,9 +31,9 @@ function(pagewise_test_variants kernel)
         add_test(NAME ${kernel}.${_variant}.instructions
                  COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP}
                          "-DOBJECTS=$<TARGET_OBJECTS:${_timed}>" -DPROCESSOR=${CMAKE_SYSTEM_PROCESSOR}
-                         -DPREFETCH=${_prefetch} -DSTORES=${_stores} -P ${_instructions}
+                         -DPREFETCH=${prefetch} -DSTORES=${stores} -P ${_instructions}
         )
-        if(_traffic AND _prefetch STREQUAL "hardware")
+        if(_traffic AND prefetch STREQUAL "hardware")
             add_test(NAME ${kernel}.${_variant}.traffic
                      COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:${_target}>"
                              "-DARGUMENTS=${_smoke}"
@@ -54,8 +52,8 @@ function(pagewise_test_variants kernel)
     )
     add_test(NAME ${kernel}.serial-first-touch COMMAND pw-${kernel} ${_smoke} --first-touch serial)
     # A kernel that skips some of its work fails validation.
-    pagewise_timed_code(pw-${kernel}-timed-broken hardware regular broken.c)
-    pagewise_program(pw-${kernel}-broken ${kernel} pw-${kernel}-timed-broken hardware regular)
+    pagewise_timed_code(pw-${kernel}-timed-broken hardware-regular broken.c)
+    pagewise_program(pw-${kernel}-broken ${kernel} pw-${kernel}-timed-broken hardware-regular)
     add_test(NAME ${kernel}.broken COMMAND pw-${kernel}-broken ${_smoke})
     set_tests_properties(${kernel}.broken PROPERTIES PASS_REGULAR_EXPRESSION "check +FAILED")
     if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/CMakeLists.txt)

@@ -1,13 +1,18 @@
 # The variants of a build, and how a micro-kernel is built in each of them.
 #
-# A kernel's folder holds its driver, main.f90, and the timed code, ending in .f90 or .c: `kernel` belongs to every variant;
-# of kernel_<prefetch>_<stores> and kernel_<prefetch> the first that exists is used. Macros also describe the variant:
-# PW_PREFETCH_SOFTWARE, PW_STORES_NONTEMPORAL and so on. kernel.yaml lists the dimensions that the kernel is sensitive to; a
-# build that has no effect on it is the same as prefetch=hardware, stores=regular. prefetch=compiler uses the source of
-# prefetch=hardware and has the compiler insert the prefetches.
+# A variant is named <prefetch>-<stores>, with -loop-compiler at the end if the timed loops are plain Fortran instead of
+# explicit vector code. kernel.yaml lists the dimensions that the kernel is sensitive to; a build that has no effect on it is
+# the same as hardware-regular.
+#
+# A kernel's folder holds its driver, main.f90, and the timed code, ending in .f90 or .c: `kernel` belongs to every variant,
+# loop.f90 to loop=compiler; of kernel_<prefetch>_<stores> and kernel_<prefetch> loop=explicit uses the first that exists.
+# Macros also describe the variant: PW_PREFETCH_SOFTWARE, PW_STORES_NONTEMPORAL, PW_LOOP_COMPILER and so on.
+# prefetch=compiler has the compiler insert the prefetches: into loop.f90, or into the source of prefetch=hardware if the
+# kernel is written in one way only.
 set(PAGEWISE_HUGEPAGES none CACHE STRING "Page policy unless --pages is given: none, thp, hugetlbfs, fjmpg")
 set(PAGEWISE_PREFETCH hardware CACHE STRING "hardware, compiler, software, block")
 set(PAGEWISE_STORES regular CACHE STRING "regular, nontemporal (x86-64, aarch64), zfill (aarch64)")
+set(PAGEWISE_LOOP explicit CACHE STRING "How timed loops are written: explicit (vector intrinsics), compiler (plain Fortran)")
 set(PAGEWISE_PREFETCH_LATENCY 200 CACHE STRING "prefetch=compiler: memory latency in instructions, sets the distance")
 
 # RISC-V has prefetch instructions in the extension Zicbop only, and GCC before 14 does not use them; compilers then ignore
@@ -55,7 +60,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     list(APPEND pagewise_all_stores nontemporal zfill)
 endif()
-foreach(_dimension HUGEPAGES PREFETCH STORES)
+set(pagewise_all_loop explicit compiler)
+foreach(_dimension HUGEPAGES PREFETCH STORES LOOP)
     string(TOLOWER ${_dimension} _lower)
     if(NOT PAGEWISE_${_dimension} IN_LIST pagewise_all_${_lower})
         message(FATAL_ERROR "PAGEWISE_${_dimension}=${PAGEWISE_${_dimension}} is not available for ${CMAKE_SYSTEM_PROCESSOR}: "
@@ -63,6 +69,48 @@ foreach(_dimension HUGEPAGES PREFETCH STORES)
         )
     endif()
 endforeach()
+
+# Set `result` to the name of a variant.
+function(pagewise_variant prefetch stores loop result)
+    set(_name ${prefetch}-${stores})
+    if(loop STREQUAL "compiler")
+        string(APPEND _name -loop-compiler)
+    endif()
+    set(${result} ${_name} PARENT_SCOPE)
+endfunction()
+
+# Set `prefetch`, `stores` and `loop` to the parts of a variant's name.
+macro(pagewise_split variant)
+    string(REGEX MATCH "^([a-z]+)-([a-z]+)(-loop-compiler)?$" _ ${variant})
+    set(prefetch ${CMAKE_MATCH_1})
+    set(stores ${CMAKE_MATCH_2})
+    set(loop explicit)
+    if(CMAKE_MATCH_3)
+        set(loop compiler)
+    endif()
+endmacro()
+
+# Every variant of the micro-kernels for this processor and compiler. Prefetches by the programmer, and stores other than
+# regular ones, are explicit code; compilers insert prefetches into loops that they vectorise.
+set(pagewise_all_variants "")
+foreach(_stores ${pagewise_all_stores})
+    foreach(_prefetch ${pagewise_all_prefetch})
+        if(NOT _prefetch STREQUAL "compiler")
+            list(APPEND pagewise_all_variants ${_prefetch}-${_stores})
+        endif()
+        if(_prefetch MATCHES "^(hardware|compiler)$" AND _stores STREQUAL "regular")
+            list(APPEND pagewise_all_variants ${_prefetch}-regular-loop-compiler)
+        endif()
+    endforeach()
+endforeach()
+pagewise_variant(${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} ${PAGEWISE_LOOP} pagewise_built_variant)
+# Mini-apps, and programs that call a library, are written in one way only.
+if(PAGEWISE_MICRO AND NOT PAGEWISE_NEEDS AND NOT pagewise_built_variant IN_LIST pagewise_all_variants)
+    message(FATAL_ERROR "prefetch=${PAGEWISE_PREFETCH} stores=${PAGEWISE_STORES} loop=${PAGEWISE_LOOP} do not go together: "
+                        "prefetch=compiler needs loop=compiler; loop=compiler needs stores=regular and prefetch=hardware or "
+                        "compiler"
+    )
+endif()
 
 foreach(_option OPENMP PAPI FINALIZERS)
     if(PAGEWISE_${_option})
@@ -73,8 +121,8 @@ foreach(_option OPENMP PAPI FINALIZERS)
 endforeach()
 
 message(STATUS "pagewise ${PROJECT_VERSION}: ${PAGEWISE_COMPILER}, hugepages=${PAGEWISE_HUGEPAGES} "
-               "prefetch=${PAGEWISE_PREFETCH} stores=${PAGEWISE_STORES} simd=${PAGEWISE_SIMD} openmp=${PAGEWISE_OPENMP} "
-               "runtime=${PAGEWISE_RUNTIME} papi=${PAGEWISE_PAPI}"
+               "prefetch=${PAGEWISE_PREFETCH} stores=${PAGEWISE_STORES} loop=${PAGEWISE_LOOP} simd=${PAGEWISE_SIMD} "
+               "openmp=${PAGEWISE_OPENMP} runtime=${PAGEWISE_RUNTIME} papi=${PAGEWISE_PAPI}"
 )
 
 # CMake 3.25 tracks neither the modules that object libraries use nor those of an installed library. An object that uses the
@@ -96,27 +144,43 @@ function(pagewise_effective dimension value plain result)
     set(${result} ${value} PARENT_SCOPE)
 endfunction()
 
-# Set `result` to the sources of the timed code in the current folder for the two values.
-function(pagewise_kernel_sources prefetch stores result)
+# Set `result` to the variant that the kernel in the current folder uses in a build of this variant.
+function(pagewise_effective_variant variant result)
+    pagewise_split(${variant})
+    pagewise_effective(prefetch ${prefetch} hardware prefetch)
+    pagewise_effective(stores ${stores} regular stores)
+    pagewise_effective(loop ${loop} explicit loop)
+    pagewise_variant(${prefetch} ${stores} ${loop} _name)
+    set(${result} ${_name} PARENT_SCOPE)
+endfunction()
+
+# Set `result` to the sources of the timed code in `folder` for a variant.
+function(pagewise_kernel_sources folder variant result)
+    pagewise_split(${variant})
     if(prefetch STREQUAL "compiler")
         set(prefetch hardware)
     endif()
-    file(GLOB _every CONFIGURE_DEPENDS kernel.[fc]*)
-    foreach(_name kernel_${prefetch}_${stores} kernel_${prefetch})
-        file(GLOB _found CONFIGURE_DEPENDS ${_name}.[fc]*)
+    set(_names kernel_${prefetch}_${stores} kernel_${prefetch})
+    if(loop STREQUAL "compiler")
+        set(_names loop)
+    endif()
+    file(GLOB _every CONFIGURE_DEPENDS ${folder}/kernel.[fc]*)
+    foreach(_name ${_names})
+        file(GLOB _found CONFIGURE_DEPENDS ${folder}/${_name}.[fc]*)
         if(_found)
             break()
         endif()
     endforeach()
-    if(NOT _found AND NOT _every)
-        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR} has no source for prefetch=${prefetch} stores=${stores}")
+    if(NOT _found AND (loop STREQUAL "compiler" OR NOT _every))
+        message(FATAL_ERROR "${folder} has no source for prefetch=${prefetch} stores=${stores} loop=${loop}")
     endif()
     set(${result} ${_every} ${_found} PARENT_SCOPE)
 endfunction()
 
 # The object library `result` that holds what an executable was built as; `needs`: the kind of library that it needs, if any.
-function(pagewise_build_facts prefetch stores needs result)
-    set(_target pagewise-build-${prefetch}-${stores}${needs})
+function(pagewise_build_facts variant needs result)
+    pagewise_split(${variant})
+    set(_target pagewise-build-${variant}${needs})
     if(NOT TARGET ${_target})
         set(_folder ${PROJECT_BINARY_DIR}/${_target})
         set(_file "")
@@ -139,11 +203,11 @@ function(pagewise_build_facts prefetch stores needs result)
     set(${result} ${_target} PARENT_SCOPE)
 endfunction()
 
-# The program `target` from the driver of `kernel` and the object library `timed`; it reports the given prefetch and
-# stores, whether it is sensitive to them or not.
-function(pagewise_program target kernel timed prefetch stores)
+# The program `target` from the driver of `kernel` and the object library `timed`; it reports the given variant, whether it
+# is sensitive to it or not.
+function(pagewise_program target kernel timed variant)
     pagewise_needs(${kernel} _needs)
-    pagewise_build_facts(${prefetch} ${stores} "${_needs}" _facts)
+    pagewise_build_facts(${variant} "${_needs}" _facts)
     add_executable(${target})
     foreach(_objects pagewise::pw-${kernel}-driver ${timed} ${_facts})
         target_sources(${target} PRIVATE $<TARGET_OBJECTS:${_objects}>)
@@ -164,14 +228,18 @@ function(pagewise_program target kernel timed prefetch stores)
     pagewise_link_pages(${target})
 endfunction()
 
-# The object library `target` of timed code from the sources that follow, for the prefetch and stores that the kernel is
-# sensitive to.
-function(pagewise_timed_code target prefetch stores)
+# The object library `target` of timed code from the sources that follow, for a variant that the kernel is sensitive to.
+function(pagewise_timed_code target variant)
     add_library(${target} OBJECT ${ARGN})
     pagewise_compile(${target})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/harness)
-    string(TOUPPER "PW_PREFETCH_${prefetch};PW_STORES_${stores}" _variant)
-    target_compile_definitions(${target} PRIVATE ${_variant})
+    pagewise_split(${variant})
+    # Kernels without loop.f90 have their Fortran loop in the source of one explicit variant.
+    if("${ARGN}" MATCHES "kernel_hardware[a-z_]*\\.f90")
+        set(loop compiler)
+    endif()
+    string(TOUPPER "PW_PREFETCH_${prefetch};PW_STORES_${stores};PW_LOOP_${loop}" _macros)
+    target_compile_definitions(${target} PRIVATE ${_macros})
     pagewise_simd(${target} ${PAGEWISE_SIMD})
     if(prefetch STREQUAL "compiler")
         target_compile_options(${target} PRIVATE ${pagewise_compiler_prefetch})
@@ -180,15 +248,12 @@ function(pagewise_timed_code target prefetch stores)
     endif()
 endfunction()
 
-# Set `result` to the variants, as <prefetch>-<stores>, that the kernel is sensitive to.
+# Set `result` to the variants that the kernel in the current folder is sensitive to.
 function(pagewise_kernel_variants result)
     set(_all "")
-    foreach(_prefetch ${pagewise_all_prefetch})
-        foreach(_stores ${pagewise_all_stores})
-            pagewise_effective(prefetch ${_prefetch} hardware _effective_prefetch)
-            pagewise_effective(stores ${_stores} regular _effective_stores)
-            list(APPEND _all ${_effective_prefetch}-${_effective_stores})
-        endforeach()
+    foreach(_variant ${pagewise_all_variants})
+        pagewise_effective_variant(${_variant} _effective)
+        list(APPEND _all ${_effective})
     endforeach()
     list(REMOVE_DUPLICATES _all)
     set(${result} ${_all} PARENT_SCOPE)
@@ -206,9 +271,8 @@ function(_pagewise_kernel_objects kernel)
     set(_objects pw-${kernel}-driver)
     pagewise_kernel_variants(_variants)
     foreach(_variant ${_variants})
-        string(REPLACE "-" ";" _values ${_variant})
-        pagewise_kernel_sources(${_values} _sources)
-        pagewise_timed_code(pw-${kernel}-timed-${_variant} ${_values} ${_sources})
+        pagewise_kernel_sources(${CMAKE_CURRENT_SOURCE_DIR} ${_variant} _sources)
+        pagewise_timed_code(pw-${kernel}-timed-${_variant} ${_variant} ${_sources})
         list(APPEND _objects pw-${kernel}-timed-${_variant})
     endforeach()
     pagewise_effective(library yes no _calls_library)
@@ -218,8 +282,8 @@ function(_pagewise_kernel_objects kernel)
         set(_mathlibs ${pagewise_mathlibs})
         list(REMOVE_ITEM _mathlibs libm)
         foreach(_mathlib ${_mathlibs})
-            pagewise_kernel_sources(hardware regular _sources)
-            pagewise_timed_code(pw-${kernel}-timed-${_mathlib} hardware regular ${_sources})
+            pagewise_kernel_sources(${CMAKE_CURRENT_SOURCE_DIR} hardware-regular _sources)
+            pagewise_timed_code(pw-${kernel}-timed-${_mathlib} hardware-regular ${_sources})
             target_compile_definitions(pw-${kernel}-timed-${_mathlib} PRIVATE PW_MATH_VECTORS)
             target_compile_options(
                 pw-${kernel}-timed-${_mathlib} PRIVATE ${pagewise_mathlib_${_mathlib}_${pagewise_compiler_family}}
@@ -248,16 +312,15 @@ function(pagewise_micro_kernel)
         endif()
     endif()
     if(PAGEWISE_MICRO)
-        pagewise_effective(prefetch ${PAGEWISE_PREFETCH} hardware _prefetch)
-        pagewise_effective(stores ${PAGEWISE_STORES} regular _stores)
-        set(_timed pagewise::pw-${_kernel}-timed-${_prefetch}-${_stores})
+        pagewise_effective_variant(${pagewise_built_variant} _variant)
+        set(_timed pagewise::pw-${_kernel}-timed-${_variant})
         set(_libraries "")
         pagewise_effective(library ${PAGEWISE_MATHLIB} libm _mathlib)
         if(NOT _needs AND NOT _mathlib STREQUAL "libm")
             set(_timed pagewise::pw-${_kernel}-timed-${_mathlib})
             pagewise_mathlib_link(${_mathlib} _libraries)
         endif()
-        pagewise_program(pw-${_kernel} ${_kernel} ${_timed} ${PAGEWISE_PREFETCH} ${PAGEWISE_STORES})
+        pagewise_program(pw-${_kernel} ${_kernel} ${_timed} ${pagewise_built_variant})
         target_link_libraries(pw-${_kernel} PRIVATE ${_libraries})
         install(TARGETS pw-${_kernel} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
         install(FILES kernel.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/pagewise/kernels RENAME ${_kernel}.yaml)

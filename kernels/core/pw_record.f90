@@ -16,7 +16,7 @@ module pw_record
         character(:), allocatable :: compiler           !< of Fortran and C, such as gcc-12.2.0
         character(:), allocatable :: compiler_version   !< as the Fortran compiler reports it
         character(:), allocatable :: compiler_options   !< as the Fortran compiler reports them
-        character(:), allocatable :: hugepages, prefetch, stores
+        character(:), allocatable :: hugepages, prefetch, stores, loop
         character(:), allocatable :: simd               !< SIMD width; empty: as the compiler's flags set it
         character(:), allocatable :: library            !< called instead of the system's; empty: none
         character(:), allocatable :: library_file       !< of that library, as linked; then as loaded
@@ -262,6 +262,7 @@ contains
         call json%put('hugepages', configuration%hugepages)
         call json%put('prefetch', configuration%prefetch)
         call json%put('stores', configuration%stores)
+        call json%put('loop', configuration%loop)
         call put_known(json, 'simd', configuration%simd)
         call put_known(json, 'library', configuration%library)
         call put_known(json, 'library_file', configuration%library_file)

@@ -3,9 +3,8 @@
  * A kernel may define, before it includes this file:
  *   PW_UPDATES            it reads what it writes
  *   PW_BROKEN             skip the last line: for the test that validation detects it
- * The macros PW_PREFETCH_..., PW_STORES_... set the build's variant. In the plain variant the loops are the Fortran
- compiler's,
- * called through the kernel's PW_FORTRAN_LOOP. */
+ * The macros PW_PREFETCH_..., PW_STORES_..., PW_LOOP_... set the build's variant. With PW_LOOP_COMPILER the kernel calls
+ * plain Fortran loops. */
 #ifndef PAGEWISE_BUNDLE_H
 #define PAGEWISE_BUNDLE_H
 
@@ -13,7 +12,7 @@
 #include "pw_vector.h"
 #include "pw_zero.h"
 
-#if (defined(PW_PREFETCH_HARDWARE) || defined(PW_PREFETCH_COMPILER)) && defined(PW_STORES_REGULAR) && !defined(PW_BROKEN)
+#if defined(PW_LOOP_COMPILER)
 #define PW_FORTRAN_LOOP
 #endif
 #if defined(PW_STORES_NONTEMPORAL)

@@ -131,6 +131,7 @@ contains
             'hugepages  '//configuration%hugepages, &
             'prefetch   '//configuration%prefetch, &
             'stores     '//configuration%stores, &
+            'loop       '//configuration%loop, &
             'finalizers '//trim(merge('once, at the end of the block: regions can be objects', &
                                       'unreliable: begin and end regions by calls           ', configuration%finalizers))
         if (allocated(configuration%library_file)) then

@@ -451,7 +451,8 @@ contains
         integer :: i
 
         associate (c => record%configuration, seconds => record%seconds)
-            write (output_unit, '(a)') record%kernel//'  '//c%compiler//'  prefetch '//c%prefetch//'  stores '//c%stores, &
+            write (output_unit, '(a)') record%kernel//'  '//c%compiler//'  prefetch '//c%prefetch//'  stores '//c%stores// &
+                '  loop '//c%loop, &
                 '  working set   '//bytes_to_text(record%working_set)//' in '//to_text(record%arrays)//' array(s), '// &
                 to_text(size(record%cpus))//' thread(s)', &
                 '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &

@@ -146,6 +146,7 @@ def test_a_module_sets_the_configuration(preset_checkout: Path, lmod: Lmod) -> N
         "PAGEWISE_HUGEPAGES": "thp",
         "PAGEWISE_PREFETCH": "hardware",
         "PAGEWISE_STORES": "nontemporal",
+        "PAGEWISE_LOOP": "explicit",
         "PAGEWISE_OPENMP": "on",
         "PAGEWISE_PAPI": "off",
         "PAGEWISE_BUILDER": "cmake",

@@ -30,6 +30,7 @@ class BuildReport:
     hugepages: str
     prefetch: str
     stores: str
+    loop: str | None = None
     simd: str | None = None
     library: str | None = None
     library_file: str | None = None

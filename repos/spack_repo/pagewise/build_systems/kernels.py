@@ -181,9 +181,10 @@ class LibraryUserPackage(KernelsPackage):
 
 
 class ProgramsPackage(LibraryUserPackage):
-    """Programs in one configuration of pages, prefetching, stores and compiler.
+    """Programs in one configuration of pages, prefetching, stores, loops and compiler.
 
-    A package declares `prefetch` with its values, and `stores` if its programs are sensitive to it.
+    A package declares `prefetch` with its values, and `stores` and `loop` if its programs are sensitive to
+    them.
     """
 
     variant(
@@ -219,10 +220,13 @@ class ProgramsPackage(LibraryUserPackage):
 
     @property
     def module_tail(self):
-        """The end of a module's name: prefetch, stores; library, runtime, SIMD width, target if needed."""
+        """End of a module's name: prefetch-stores; if needed loop, library, runtime, SIMD width, target."""
         variants = self.spec.variants
-        stores = variants["stores"].value if "stores" in variants else "regular"
-        parts = [f"{variants['prefetch'].value}-{stores}", self.library_name()]
+        built = self.configuration()
+        parts = [f"{built['prefetch']}-{built['stores']}"]
+        if built["loop"] != "explicit":
+            parts.append(f"loop-{built['loop']}")
+        parts.append(self.library_name())
         if "runtime" in variants and variants["runtime"].value != "compiler":
             parts.append(variants["runtime"].value)
         if "simd" in variants and variants["simd"].value != "compiler":
@@ -259,7 +263,8 @@ class ProgramsPackage(LibraryUserPackage):
         """The build's facts that every record of the programs must contain."""
         variants = self.spec.variants
         built = {name: variants[name].value for name in ("hugepages", "prefetch", "openmp", "papi")}
-        return {**built, "stores": variants["stores"].value if "stores" in variants else "regular"}
+        plain = {"stores": "regular", "loop": "explicit"}
+        return {**plain, **{name: variants[name].value for name in plain if name in variants}, **built}
 
     def test_kernels(self):
         """run every installed kernel at a small size, and check its result and pages"""

@@ -41,6 +41,25 @@ class PagewiseMicro(ProgramsPackage):
     )
 
     variant(
+        "loop",
+        default="explicit",
+        values=("explicit", "compiler"),
+        multi=False,
+        description="How timed loops are written: explicit (vector intrinsics) or compiler (plain Fortran)",
+    )
+    requires(
+        "loop=compiler",
+        when="prefetch=compiler",
+        msg="prefetch=compiler needs loop=compiler: the compiler inserts prefetches into plain Fortran loops",
+    )
+    for _explicit in ("prefetch=software", "prefetch=block", "stores=nontemporal", "stores=zfill"):
+        conflicts(
+            "loop=compiler",
+            when=_explicit,
+            msg=f"{_explicit} needs loop=explicit: plain Fortran loops have no such instructions",
+        )
+
+    variant(
         "mathlib",
         default="libm",
         values=("libm", "libmvec", "sleef", "armpl", "mass", "fujitsu"),
@@ -76,6 +95,7 @@ class PagewiseMicro(ProgramsPackage):
             *super().cmake_args(),
             self.define("PAGEWISE_MICRO", True),
             self.define_from_variant("PAGEWISE_STORES", "stores"),
+            self.define_from_variant("PAGEWISE_LOOP", "loop"),
             self.define_from_variant("PAGEWISE_MATHLIB", "mathlib"),
             self.define_from_variant("PAGEWISE_RUNTIME", "runtime"),
             self.define_from_variant("PAGEWISE_SIMD", "simd"),

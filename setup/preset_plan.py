@@ -1,11 +1,11 @@
-"""List the CMake presets of an environment, with the verified compilers that build them.
+"""List the CMake builds of an environment, with the verified compilers that build them.
 
     preset_plan.py ENVIRONMENT_FILE SITE_FOLDER SETUP_FILE
 
-The site's definitions.yaml names the toolchains. Prints one line `<preset> <C compiler> <Fortran compiler>
-<version>` per preset, in stages with a blank line between them: the libraries, what else is built once per
-compiler, the configurations that need these. Configurations without a verified compiler are reported on
-standard error, with the reason.
+The site's definitions.yaml names the toolchains. Prints one line `<name> <preset> <C compiler> <Fortran
+compiler> <version> <CMake options>` per build, in stages with a blank line between them: the libraries, what
+else is built once per toolchain, the configurations that need these. Configurations without a verified
+compiler are reported on standard error, with the reason.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,31 +22,61 @@ from typing import Any
 
 import yaml
 
-#: The packages that presets build, and the variants that distinguish their configurations.
+#: The packages that presets build, and the variants that a spec must name.
 PACKAGES = {
     "pagewise-micro": ("hugepages", "prefetch", "stores"),
     "pagewise-helmholtz": ("hugepages", "prefetch"),
     "pagewise-ember": ("hugepages", "prefetch"),
 }
+#: The variants that a spec may name, with their defaults, which are not part of names.
+OPTIONAL = {"pagewise-micro": {"loop": "explicit"}}
 #: The values of the other variants in every preset; other values need Spack.
 PLAIN = {"simd": "compiler", "mathlib": "libm", "runtime": "compiler", "stores": "regular"}
-#: What is built once per compiler before these packages, in addition to the library.
+#: What is built once per toolchain before these packages, in addition to the library.
 NEEDS = {"pagewise-helmholtz": "eos-table", "pagewise-ember": "eos-table"}
 
 
 @dataclass(frozen=True)
-class Configuration:
-    """One configuration of a package that an environment asks for."""
+class Build:
+    """What one run of CMake builds: a preset with a toolchain, and the variants of a configuration.
 
-    package: str
-    compiler: str
-    values: tuple[str, ...]
+    toolchain: `pagewise-<compiler>...`; or a compiler, which means the toolchain of its presets.
+    """
+
+    part: str
+    toolchain: str
+    values: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def compiler(self) -> str:
+        """The compiler of the toolchain."""
+        return self.toolchain.removeprefix("pagewise-").partition("-")[0]
 
     @property
     def preset(self) -> str:
-        """The name of the preset that builds it."""
-        mini_app = self.package.removeprefix("pagewise-").removeprefix("micro")
-        return "-".join(filter(None, (self.compiler, mini_app, *self.values)))
+        """The preset that builds it."""
+        return f"{self.compiler}-{self.part}"
+
+    @property
+    def name(self) -> str:
+        """The name of its folders."""
+        defaults = OPTIONAL.get(f"pagewise-{self.part}", {})
+        values = [f"{k}-{v}" if k in defaults else v for k, v in self.values if defaults.get(k) != v]
+        part = "" if self.part == "micro" else self.part
+        return "-".join(filter(None, (self.toolchain.removeprefix("pagewise-"), part, *values)))
+
+    def options(self, presets: Path) -> list[str]:
+        """The options of CMake in addition to the preset's. presets: where builds are installed."""
+        values = [("PAGEWISE_" + variant.upper(), value) for variant, value in self.values]
+        if self.toolchain.startswith("pagewise-"):
+            values.append(("PAGEWISE_TOOLCHAIN", self.toolchain))
+        if self.part != "library":
+            values.append(("pagewise_ROOT", str(presets / Build("library", self.toolchain).name)))
+        need = NEEDS.get(f"pagewise-{self.part}")
+        if need:
+            table = presets / Build(need, self.toolchain).name / "share" / "pagewise" / "helmholtz.h5"
+            values.append(("PAGEWISE_EOS_TABLE", str(table)))
+        return [f"-D{name}={value}" for name, value in values]
 
 
 def expand(entries: Iterable[Any], definitions: dict[str, list[Any]]) -> Iterator[str]:
@@ -73,25 +104,28 @@ def package_of(spec: str) -> str:
     return re.split(r"[^\w-]", spec, maxsplit=1)[0]
 
 
-def configuration(spec: str) -> Configuration:
+def configuration(spec: str) -> Build:
     """Parse a spec of one of the packages. Raises ValueError if it omits a variant or needs Spack."""
-    compiler = re.search(r"%\S*?(gcc|llvm)", spec)
-    if compiler is None:
+    toolchain = re.search(r"%(pagewise-(?:gcc|llvm)[\w-]*)", spec) or re.search(r"%\S*?(gcc|llvm)", spec)
+    if toolchain is None:
         raise ValueError(f"'{spec}' names neither gcc nor llvm after a %")
     package = package_of(spec)
-    variants = PACKAGES[package]
+    optional = OPTIONAL.get(package, {})
+    variants = (*PACKAGES[package], *optional)
     # What follows a % belongs to the compiler.
     values = dict(re.findall(r"\b(\w+)=(\w+)", re.sub(r"%\S+", "", spec)))
-    missing = set(variants) - values.keys()
+    missing = set(PACKAGES[package]) - values.keys()
     if missing:
         raise ValueError(f"'{spec}' does not name {' and '.join(sorted(missing))}")
     unsupported = [f"{k}={v}" for k, v in values.items() if k not in variants and PLAIN.get(k) != v]
     if unsupported:
         raise ValueError(f"'{spec}': no preset has {' and '.join(unsupported)}; use Spack (BUILDER=spack)")
-    return Configuration(package, compiler.group(1), tuple(values[name] for name in variants))
+    chosen = optional | values
+    named = tuple((name, chosen[name]) for name in variants)
+    return Build(package.removeprefix("pagewise-"), toolchain.group(1), named)
 
 
-def configurations(environment_file: Path, site: Path) -> list[Configuration]:
+def configurations(environment_file: Path, site: Path) -> list[Build]:
     """The configurations of an environment on a site, in the environment's order."""
     content = yaml.safe_load(environment_file.read_text())["spack"]
     file = site / "definitions.yaml"
@@ -106,14 +140,14 @@ def configurations(environment_file: Path, site: Path) -> list[Configuration]:
     return list(dict.fromkeys(wanted))
 
 
-def compilers(setup_file: Path) -> tuple[dict[str, str], dict[str, str]]:
+def compilers(setup_file: Path) -> tuple[dict[str, tuple[str, str, str]], dict[str, str]]:
     """C and Fortran compiler and version by name if verified, and the reason by name otherwise."""
-    verified: dict[str, str] = {}
+    verified: dict[str, tuple[str, str, str]] = {}
     rejected: dict[str, str] = {}
     for compiler in json.loads(setup_file.read_text())["compilers"]:
         name = compiler["name"]
         if compiler["entered"]:
-            verified.setdefault(name, f"{compiler['c']} {compiler['fortran']} {compiler['version']}")
+            verified.setdefault(name, (compiler["c"], compiler["fortran"], compiler["version"]))
         else:
             rejected[name] = compiler["reason"]
     return verified, rejected
@@ -131,13 +165,18 @@ def main(environment_file: Path, site: Path, setup_file: Path) -> int:
         reason = rejected.get(name, "it was not found")
         print(f"presets: the configurations of {name} are excluded: {reason}", file=sys.stderr)
     built = [item for item in wanted if item.compiler in verified]
+    needed = [(item.toolchain, NEEDS.get(f"pagewise-{item.part}")) for item in built]
     stages = (
-        {f"{item.compiler}-library": item.compiler for item in built},
-        {f"{item.compiler}-{NEEDS[item.package]}": item.compiler for item in built if item.package in NEEDS},
-        {item.preset: item.compiler for item in built},
+        [Build("library", toolchain) for toolchain, _ in needed],
+        [Build(need, toolchain) for toolchain, need in needed if need],
+        built,
     )
+    presets = setup_file.parent / "presets"
     for stage in filter(None, stages):
-        print("\n".join(f"{preset} {verified[compiler]}" for preset, compiler in stage.items()), end="\n\n")
+        for item in dict.fromkeys(stage):
+            words = (item.name, item.preset, *verified[item.compiler], *item.options(presets))
+            print(shlex.join(words))
+        print()
     return 0 if built else 4
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import platform
 import re
 import subprocess
 from pathlib import Path
@@ -13,22 +13,7 @@ import yaml
 
 from conftest import ROOT, load_preset_plan
 
-# Spack's compiler wrapper adds the flag of the target.
-TARGET_FLAG = "-march=native"
-
-
 plan = load_preset_plan()
-
-
-def visible_presets() -> list[str]:
-    presets = json.loads((ROOT / "kernels" / "CMakePresets.json").read_text())["configurePresets"]
-    return [preset["name"] for preset in presets if not preset.get("hidden", False)]
-
-
-def configurations_of_presets() -> list[str]:
-    return [
-        name for name in visible_presets() if not name.endswith(("-test", "-library", "-model", "-eos-table"))
-    ]
 
 
 def configurations_of(*environments: str, site: str = "debian") -> list[SimpleNamespace]:
@@ -45,13 +30,32 @@ def resolved(preset: str) -> dict[str, str]:
     return dict(re.findall(r'^  (\w+)(?::\w+)?="(.*)"$', out, re.MULTILINE))
 
 
+def flags_in_cmake(build: Path, *options: str) -> tuple[str, str]:
+    """The flags for C and Fortran that CMake has with these options when it detects the compilers."""
+    project = build / "CMakeLists.txt"
+    project.parent.mkdir(exist_ok=True)
+    project.write_text(
+        "cmake_minimum_required(VERSION 3.20)\n"
+        f"include({ROOT}/kernels/cmake/PagewiseToolchain.cmake)\n"
+        "project(flags LANGUAGES NONE)\n"
+        'message(STATUS "C=${CMAKE_C_FLAGS}")\n'
+        'message(STATUS "Fortran=${CMAKE_Fortran_FLAGS}")\n'
+    )
+    done = subprocess.run(
+        ["cmake", "-S", build, "-B", build / "out", *options], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    values = dict(re.findall(r"^-- (C|Fortran)=(.*)$", done.stdout, re.MULTILINE))
+    return values["C"], values["Fortran"]
+
+
 # The presets
 
 
-def test_presets_are_the_configurations_of_the_environments() -> None:
-    wanted = [item.preset for item in configurations_of("", "envs/mini-apps")]
-    assert len(wanted) == 24 + 12 + 18
-    assert sorted(configurations_of_presets()) == sorted(wanted)
+def test_the_default_environments_builds_have_unique_names() -> None:
+    names = [item.name for item in configurations_of("", "envs/mini-apps")]
+    assert len(set(names)) == len(names) >= 24 + 12 + 18
+    assert {"gcc-none-hardware-regular", "llvm-ember-thp-software"} <= set(names)
 
 
 def test_environments_have_the_toolchains_of_the_site() -> None:
@@ -60,9 +64,9 @@ def test_environments_have_the_toolchains_of_the_site() -> None:
 
 
 def test_the_quick_environment_is_part_of_the_default_one() -> None:
-    quick = [item.preset for item in configurations_of("envs/quick")]
+    quick = configurations_of("envs/quick")
     assert quick
-    assert set(quick) <= set(configurations_of_presets())
+    assert set(quick) <= set(configurations_of(""))
 
 
 @pytest.mark.parametrize(
@@ -74,21 +78,40 @@ def test_variants_without_a_preset_are_refused(name: str, variant: str) -> None:
         configurations_of(f"envs/{name}")
 
 
-@pytest.mark.parametrize("wanted", configurations_of("", "envs/mini-apps"), ids=lambda item: item.preset)
-def test_a_preset_sets_the_values_of_its_name(wanted: SimpleNamespace) -> None:
-    values = resolved(wanted.preset)
-    variants = plan.PACKAGES[wanted.package]
-    assert [values[f"PAGEWISE_{name.upper()}"] for name in variants] == list(wanted.values)
-    assert values["PAGEWISE_LIBRARY"] == "OFF"
-    assert values["PAGEWISE_MODULE"] == "ON"
-    micro, mini = (
-        ("ON", "OFF")
-        if wanted.package == "pagewise-micro"
-        else ("OFF", wanted.package.removeprefix("pagewise-"))
+@pytest.mark.parametrize(
+    ("package", "micro", "mini"),
+    [
+        ("pagewise-micro", "ON", "OFF"),
+        ("pagewise-helmholtz", "OFF", "helmholtz"),
+        ("pagewise-ember", "OFF", "ember"),
+    ],
+)
+@pytest.mark.parametrize("compiler", ["gcc", "llvm"])
+def test_a_preset_builds_the_programs_of_its_package(
+    compiler: str, package: str, micro: str, mini: str
+) -> None:
+    named = " ".join(
+        f"{name}={value}"
+        for name, value in zip(plan.PACKAGES[package], ("thp", "hardware", "regular"), strict=False)
     )
+    values = resolved(plan.configuration(f"{package} {named} %pagewise-{compiler}").preset)
     assert (values["PAGEWISE_MICRO"], values["PAGEWISE_MINI"]) == (micro, mini)
+    assert (values["PAGEWISE_LIBRARY"], values["PAGEWISE_MODULE"]) == ("OFF", "ON")
     assert values["BUILD_TESTING"] == "OFF"
-    assert Path(values["CMAKE_INSTALL_PREFIX"]) == ROOT / ".pagewise" / "presets" / wanted.preset
+
+
+def test_the_options_of_a_build_are_its_variants(tmp_path: Path) -> None:
+    build = plan.configuration(
+        "pagewise-ember hugepages=thp prefetch=software stores=regular %pagewise-gcc-other"
+    )
+    assert (build.preset, build.name) == ("gcc-ember", "gcc-other-ember-thp-software")
+    assert build.options(tmp_path) == [
+        "-DPAGEWISE_HUGEPAGES=thp",
+        "-DPAGEWISE_PREFETCH=software",
+        "-DPAGEWISE_TOOLCHAIN=pagewise-gcc-other",
+        f"-Dpagewise_ROOT={tmp_path}/gcc-other-library",
+        f"-DPAGEWISE_EOS_TABLE={tmp_path}/gcc-other-eos-table/share/pagewise/helmholtz.h5",
+    ]
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "llvm"])
@@ -98,30 +121,47 @@ def test_test_presets_are_strict(compiler: str) -> None:
     assert values["PAGEWISE_WERROR"] == "ON"
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "llvm"])
-def test_flags_are_those_of_the_toolchain(compiler: str) -> None:
-    content = yaml.safe_load((ROOT / "envs" / "toolchains" / f"{compiler}.yaml").read_text())
-    specs = " ".join(
-        entry if isinstance(entry, str) else entry["spec"]
-        for toolchain in content["toolchains"].values()
-        for entry in ([toolchain] if isinstance(toolchain, str) else toolchain)
+TOOLCHAINS = {
+    name: [entry["spec"] for entry in entries]
+    for file in sorted((ROOT / "envs" / "toolchains").glob("*.yaml"))
+    for name, entries in yaml.safe_load(file.read_text())["toolchains"].items()
+}
+
+
+@pytest.mark.parametrize("name", TOOLCHAINS)
+def test_cmake_reads_the_flags_of_a_toolchain(name: str, tmp_path: Path) -> None:
+    """Compares with a YAML reader and Spack's syntax, which CMake does not have."""
+    expected = tuple(
+        next(spec for spec in TOOLCHAINS[name] if spec.startswith(f"{kind}==")).partition("==")[2].strip('"')
+        for kind in ("cflags", "fflags")
     )
-    values = resolved(f"{compiler}-none-hardware-regular")
-    for spack_name, cmake_name in (("cflags", "CMAKE_C_FLAGS"), ("fflags", "CMAKE_Fortran_FLAGS")):
-        match = re.search(rf"{spack_name}==?(\"[^\"]*\"|'[^']*'|\S+)", specs)
-        assert match is not None
-        toolchain_flags = match.group(1).strip("\"'").split()
-        preset_flags = values[cmake_name].split()
-        assert TARGET_FLAG in preset_flags
-        preset_flags.remove(TARGET_FLAG)
-        assert preset_flags == toolchain_flags
+    options = (f"-DPAGEWISE_TOOLCHAIN={name}", "-DPAGEWISE_TARGET_FLAGS=-mtune=generic")
+    found = flags_in_cmake(tmp_path, *options)
+    assert found == tuple(f"-mtune=generic {flags}" for flags in expected)
+
+
+def test_the_target_of_a_toolchain_is_the_compiling_processor(tmp_path: Path) -> None:
+    native = {"x86_64": "-march=native", "aarch64": "-mcpu=native"}[platform.machine()]
+    assert flags_in_cmake(tmp_path, "-DPAGEWISE_TOOLCHAIN=pagewise-gcc")[0].startswith(f"{native} -O3 ")
+    assert flags_in_cmake(tmp_path / "none", "-DCMAKE_C_FLAGS=-O1") == ("-O1", "")
+
+
+def test_an_unknown_toolchain_is_refused(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["cmake", "--preset", "gcc-library", "-B", tmp_path, "-DPAGEWISE_TOOLCHAIN=pagewise-other"],
+        cwd=ROOT / "kernels",
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "pagewise-other" in done.stderr and "pagewise-gcc" in done.stderr
 
 
 # The plan
 
 
 @pytest.mark.parametrize(
-    ("spec", "preset"),
+    ("spec", "name"),
     [
         (
             "pagewise-micro@develop hugepages=thp prefetch=block stores=regular %pagewise-gcc",
@@ -132,10 +172,15 @@ def test_flags_are_those_of_the_toolchain(compiler: str) -> None:
             "llvm-none-hardware-nontemporal",
         ),
         ("pagewise-ember +mpi hugepages=thp prefetch=software %pagewise-gcc", "gcc-ember-thp-software"),
+        (
+            "pagewise-micro hugepages=none prefetch=hardware stores=regular loop=compiler "
+            "%pagewise-gcc-native",
+            "gcc-native-none-hardware-regular-loop-compiler",
+        ),
     ],
 )
-def test_a_spec_names_its_preset(spec: str, preset: str) -> None:
-    assert plan.configuration(spec).preset == preset
+def test_a_spec_names_its_build(spec: str, name: str) -> None:
+    assert plan.configuration(spec).name == name
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,7 @@ def record_data(
             "hugepages": one.hugepages,
             "prefetch": one.prefetch,
             "stores": one.stores,
+            "loop": one.loop,
             "openmp": True,
             "papi": False,
         },

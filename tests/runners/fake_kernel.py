@@ -61,6 +61,7 @@ def record(size: int, factor: float, **options: object) -> dict:
             "hugepages": os.environ["PAGEWISE_HUGEPAGES"],
             "prefetch": os.environ["PAGEWISE_PREFETCH"],
             "stores": os.environ["PAGEWISE_STORES"],
+            "loop": os.environ.get("PAGEWISE_LOOP", "explicit"),
             "openmp": True,
             "papi": os.environ.get("PAGEWISE_PAPI") == "on",
         },

@@ -182,6 +182,7 @@ FAULTS: dict[str, Callable[[Record, int], Any]] = {
     "another-compiler": every("configuration", compiler="gcc-4.8.5"),
     "another-prefetch": every("configuration", prefetch="block"),
     "another-store": every("configuration", stores="nontemporal"),
+    "another-loop": every("configuration", loop="compiler"),
     "without-openmp": every("configuration", openmp=False),
     "dropped-flag": every("configuration", compiler_options="-O0"),
     "another-version": every("configuration", version="0.0.9"),

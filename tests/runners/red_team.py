@@ -51,6 +51,7 @@ OF_KERNELS = (
     Fault("another-compiler", "wrong_build"),
     Fault("another-prefetch", "wrong_build"),
     Fault("another-store", "wrong_build"),
+    Fault("another-loop", "wrong_build"),
     Fault("without-openmp", "wrong_build"),
     Fault("dropped-flag", "wrong_build", ("thp", "block", "regular")),
     Fault("another-version", "wrong_build", ("thp", "software", "regular")),

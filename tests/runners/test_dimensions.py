@@ -32,7 +32,8 @@ NOISE = [1.0, 1.002, 0.998, 1.001, 0.999, 1.0, 1.0004]
 def variant(compiler: str = COMPILERS[0], pages: str = "none", **given: str) -> Configuration:
     """A configuration as its module sets it; the target is last in the module name."""
     simd = [f"simd-{given['simd']}"] if given.get("simd") else []
-    others = [given[one] for one in ("library", "runtime") if one in given]
+    others = [f"loop-{given['loop']}"] if given.get("loop") == "compiler" else []
+    others += [given[one] for one in ("library", "runtime") if one in given]
     tail = "-".join(["hardware-regular", *others, *simd])
     if "target" in given:
         tail += f"-{given['target']}"
@@ -74,13 +75,14 @@ def test_a_module_names_library_width_and_target():
     given = {f"PAGEWISE_{name.upper()}": "x" for name in required - {"module", "digest"}}
     given |= {"PAGEWISE_HUGEPAGES": "thp", "PAGEWISE_PREFETCH": "hardware", "PAGEWISE_STORES": "regular"}
     more = {"PAGEWISE_TARGET": "x86_64_v3", "PAGEWISE_SIMD": "128", "PAGEWISE_LIBRARY": "sleef"}
-    more["PAGEWISE_RUNTIME"] = "libomp"
-    name = "pagewise-micro/0.1.0/gcc-12.2.0/thp/hardware-regular-sleef-libomp-simd-128-x86_64_v3"
+    more |= {"PAGEWISE_RUNTIME": "libomp", "PAGEWISE_LOOP": "compiler"}
+    tail = "hardware-regular-loop-compiler-sleef-libomp-simd-128-x86_64_v3"
+    name = f"pagewise-micro/0.1.0/gcc-12.2.0/thp/{tail}"
     read = Configuration.from_environment(name, given | more | {"PAGEWISE_TARGET_ANCESTORS": "x86_64"}, "d")
     assert name.endswith(f"/{read.label}") and read.plain == "thp/hardware-regular"
     assert structured(Configuration, unstructured(read)) == read
     plain = Configuration.from_environment("p/1/gcc/thp/hardware-regular", given, "d")
-    assert plain.label == "thp/hardware-regular"
+    assert plain.label == "thp/hardware-regular" and unstructured(plain)["loop"] == "explicit"
     assert not {"simd", "ancestors", "library", "runtime"} & set(unstructured(plain))
     assert wording.label(kernel(), read) == "thp simd=128 x86_64_v3"
     assert wording.label(kernel(), plain) == "thp"
@@ -96,6 +98,9 @@ def test_each_compiler_has_one_baseline_the_most_specific_target():
     assert chosen == [(COMPILERS[0], "none", "native"), (COMPILERS[1], "none", "x86_64_v4")]
     (other,) = baselines(found[:6], "none/hardware-regular-x86_64_v2")
     assert other.target == "x86_64_v2"
+    loops = [variant(loop=name) for name in ("compiler", "explicit")]
+    assert [one.loop for one in baselines(loops, "none/hardware-regular")] == ["explicit"]
+    assert [one.loop for one in baselines(loops[:1], "none/hardware-regular")] == ["compiler"]
     widths = [variant(simd=width) for width in ("512", "", "scalar")]
     assert [one.simd for one in baselines(widths, "none/hardware-regular")] == [""]
 
@@ -134,13 +139,14 @@ def test_a_choice_by_kernel_is_neither_yes_nor_no():
     ("given", "factor", "label"),
     [
         ({"runtime": "libomp"}, "runtime", "none libomp"),
+        ({"loop": "compiler"}, "loop", "none loop=compiler"),
         ({"library": "openblas"}, "library", "none openblas"),
         ({"simd": "512"}, "simd", "none simd=512"),
         ({"simd": "scalar"}, "simd", "none simd=scalar"),
     ],
 )
 def test_other_dimensions_are_reported_in_the_same_way(given, factor, label):
-    felt = kernel(sensitive_to=["compiler", "hugepages", "library", "runtime"])
+    felt = kernel(sensitive_to=["compiler", "hugepages", "loop", "library", "runtime"])
     found = compared({variant(): 1.0, variant(**given): 0.5}, felt)
     reported = answer(found, factor)
     assert (reported.outcome, reported.values) == ("use", tuple(given.values()))

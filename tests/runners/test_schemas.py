@@ -17,7 +17,7 @@ from pagewise.core.schemas import faults
 from pagewise.core.structure import unstructured
 from stage import CHASE, ROOT, TRIAD
 
-SCHEMAS = ROOT / "runners" / "pagewise" / "schema"
+SCHEMAS = ROOT / "runners" / "pagewise" / "core" / "schema"
 GOOD = record_data(configuration(), 1.0)
 
 

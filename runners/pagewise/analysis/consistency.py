@@ -127,6 +127,7 @@ def _build(measured: Configuration) -> _Check:
         "hugepages": PagePolicy(measured.hugepages).kind,
         "prefetch": measured.prefetch,
         "stores": measured.stores,
+        "loop": measured.loop,
         "openmp": measured.openmp == "on",
         "papi": measured.papi == "on",
         "simd": measured.simd,

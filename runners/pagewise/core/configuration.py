@@ -11,8 +11,9 @@ from pagewise.core.page_policy import HUGEPAGES, PagePolicy
 
 PREFETCH = ("hardware", "compiler", "software", "block")
 STORES = ("regular", "nontemporal", "zfill")
+LOOP = ("explicit", "compiler")
 SIMD = ("", "scalar", "128", "256", "512", "vla")
-VALUES = {"hugepages": HUGEPAGES, "prefetch": PREFETCH, "stores": STORES}
+VALUES = {"hugepages": HUGEPAGES, "prefetch": PREFETCH, "stores": STORES, "loop": LOOP}
 BASELINE = "none/hardware-regular"
 # Libraries that others are compared against: the system's, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")
@@ -22,6 +23,7 @@ REFERENCES = ("", "netlib-lapack", "fftw")
 class Configuration:
     """What one module provides. `digest` is the SHA-256 of the module file, `hash` that of the build.
 
+    loop: how timed loops are written; packages without this variant have `explicit`.
     library: what its programs call instead of the system's library: of mathematical functions libmvec or
     sleef; empty if they call none. runtime: what serves OpenMP instead of the compiler's library. simd: the
     SIMD width, empty for that of the toolchain's flags. ancestors: targets whose code its processor runs too;
@@ -43,6 +45,7 @@ class Configuration:
     builder: str
     prefix: str
     digest: str
+    loop: str = "explicit"
     library: str = ""
     runtime: str = ""
     simd: str = ""
@@ -78,12 +81,14 @@ class Configuration:
     def label(self) -> str:
         """The variants, as in the module's name: `thp/hardware-regular`, `none/hardware-regular-sleef`.
 
-        SIMD width and target are last: `none/hardware-regular-simd-512-x86_64_v4`, and then the placement if
-        there are several: `thp/hardware-regular@scatter`.
+        Loop, SIMD width and target are last: `none/hardware-regular-loop-compiler`,
+        `none/hardware-regular-simd-512-x86_64_v4`, and then the placement if there are several:
+        `thp/hardware-regular@scatter`.
         """
+        loop = "" if self.loop == LOOP[0] else f"loop-{self.loop}"
         simd = f"simd-{self.simd}" if self.simd else ""
         target = self.target if self.names_target else ""
-        label = "-".join(filter(None, (self.plain, self.library, self.runtime, simd, target)))
+        label = "-".join(filter(None, (self.plain, loop, self.library, self.runtime, simd, target)))
         return f"{label}@{self.placement}" if self.placement else label
 
     @property
@@ -100,8 +105,8 @@ class Configuration:
     def order(self) -> tuple[str | int, ...]:
         """The sort key: package, compiler, then defaults first.
 
-        Defaults are the system's library, no SIMD width, the most specific target, base pages and hardware
-        prefetch; policies with a page size are last.
+        Defaults are the system's library, no SIMD width, the most specific target, base pages, the explicit
+        loop and hardware prefetch; policies with a page size are last.
         """
         return (
             self.package,
@@ -114,6 +119,7 @@ class Configuration:
             self.target,
             _place(HUGEPAGES, PagePolicy(self.hugepages).kind),
             PagePolicy(self.hugepages).size or 0,
+            _place(LOOP, self.loop),
             _place(STORES, self.stores),
             _place(PREFETCH, self.prefetch),
             self.module,

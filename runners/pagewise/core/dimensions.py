@@ -47,6 +47,8 @@ class Dimension:
             return value if configuration.names_target else ""
         if self.name == "simd" and value:
             return f"simd={value}"
+        if self.name == "loop" and value != self.rule:
+            return f"loop={value}"
         return "" if value == self.rule else value
 
     def cell(self, configuration: Configuration) -> str:
@@ -104,6 +106,14 @@ DIMENSIONS = (
         always=True,
         texts={"nontemporal": "non-temporal stores", "zfill": "zero-fill stores"},
         other="{} stores",
+    ),
+    Dimension(
+        "loop",
+        "Loop",
+        "the way the loop is written",
+        "Does the compiler's loop reach the explicit one?",
+        rule="explicit",
+        texts={"explicit": "the explicit loop", "compiler": "the compiler's loop"},
     ),
     Dimension(
         "library",

@@ -29,6 +29,7 @@ class Metric:
     unit: str
     better: str
     convention: str | None = None
+    estimated: bool = False
 
     @property
     def title(self) -> str:

@@ -30,7 +30,7 @@ class BuildReport:
     hugepages: str
     prefetch: str
     stores: str
-    loop: str | None = None
+    loop: str = "explicit"
     simd: str | None = None
     library: str | None = None
     library_file: str | None = None
@@ -179,11 +179,18 @@ class Simulated:
 
 @dataclass(frozen=True)
 class ThreadPlaces:
-    """Where the threads ran and the memory lay, by the program's own report."""
+    """Where the threads ran and the memory lay, by the program's own report.
+
+    cpus and numa_nodes: as the timed part began, by thread. migrated: how many threads were on another CPU
+    after some repetition; None where the program does not report it.
+    """
 
     threads: int
     cpus: tuple[int, ...]
     numa_nodes: tuple[int, ...] | None = None
+    cpus_at_end: tuple[int, ...] | None = None
+    numa_nodes_at_end: tuple[int, ...] | None = None
+    migrated: int | None = None
     cpus_allowed: str | None = None
     memory_policy: str | None = None
     node_bytes: tuple[int, ...] | None = None

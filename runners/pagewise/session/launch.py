@@ -211,7 +211,11 @@ def failed_record(step: Step, started: datetime, status: Status, failure: Failur
 def build_of(built: Configuration) -> BuildReport:
     """The configuration of a program that does not report it itself."""
     return BuildReport(
-        compiler=built.compiler, hugepages=built.hugepages, prefetch=built.prefetch, stores=built.stores
+        compiler=built.compiler,
+        hugepages=built.hugepages,
+        prefetch=built.prefetch,
+        stores=built.stores,
+        loop=built.loop,
     )
 
 

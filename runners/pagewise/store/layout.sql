@@ -62,6 +62,7 @@ CREATE TABLE IF NOT EXISTS cells (
     hugepages VARCHAR NOT NULL,
     prefetch VARCHAR NOT NULL,
     stores VARCHAR NOT NULL,
+    loop VARCHAR NOT NULL,
     library VARCHAR,                -- these two NULL: the system's, the compiler's
     runtime VARCHAR,
     simd VARCHAR,                   -- NULL: as wide as the compiler's flags say
@@ -102,6 +103,7 @@ CREATE TABLE IF NOT EXISTS records (
     built_hugepages VARCHAR NOT NULL,
     prefetch VARCHAR NOT NULL,
     stores VARCHAR NOT NULL,
+    loop VARCHAR NOT NULL,
     openmp BOOLEAN,
     papi BOOLEAN,
     options MAP(VARCHAR, VARCHAR),
@@ -173,7 +175,7 @@ CREATE TABLE IF NOT EXISTS peer_samples (
 -- The runs that are ranked, with their node and date. `repeat` counts a baseline's runs within a round.
 CREATE OR REPLACE VIEW runs AS
 SELECT c.result, r.hostname, r.created, r.kernel_release, r.cpu, r.threads, r.name, c.kernel, c.compiler,
-       c.hugepages, c.prefetch, c.stores, c.module, c.run_pages, c.run_placement, c.is_baseline, m.round, m.series,
+       c.hugepages, c.prefetch, c.stores, c.loop, c.module, c.run_pages, c.run_placement, c.is_baseline, m.round, m.series,
        row_number() OVER (PARTITION BY c.result, c.kernel, c.module, c.run_pages, c.run_placement, m.round
                           ORDER BY m.series = 'aa', m.position) AS repeat,
        m.seconds, m.populate_seconds, m.metrics, m.huge_coverage
@@ -187,7 +189,7 @@ WHERE m.excluded IS NULL AND m.series IN ('compare', 'aa') AND m.seconds IS NOT 
 -- The configurations that are compared with their baselines, with the verdicts of the reports.
 CREATE OR REPLACE VIEW ratios AS
 SELECT c.result, r.hostname, r.created, r.kernel_release, r.cpu, r.threads, r.name, c.kernel, c.compiler,
-       c.hugepages, c.prefetch, c.stores, c.module, c.run_pages, c.run_placement, c.time_ratio, c.low, c.high,
+       c.hugepages, c.prefetch, c.stores, c.loop, c.module, c.run_pages, c.run_placement, c.time_ratio, c.low, c.high,
        c.pairs, c.noise_floor, c.p_corrected, c.verdict, c.reason, c.seconds, c.baseline_seconds
 FROM cells AS c JOIN results AS r USING (result)
 WHERE c.time_ratio IS NOT NULL;

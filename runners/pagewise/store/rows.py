@@ -23,7 +23,7 @@ _RECORD = columns(
         "modelled",
         "failure": "message remedy",
         "configuration": "compiler compiler_version compiler_options built_hugepages=hugepages prefetch "
-        "stores openmp papi",
+        "stores loop openmp papi",
         "sizes": "elements element_bytes arrays working_set_bytes array_spacing_bytes",
         "seconds": "repetitions populate_seconds=populate",
         "traffic": "bytes_stream bytes_hardware flops",

@@ -72,10 +72,10 @@ def kernels(context: click.Context) -> dict[str, str | None]:
 def configurations(context: click.Context) -> dict[str, str | None]:
     """The configurations of the environment, from the compiler on."""
     names = ("COMPILER", "HUGEPAGES", "PREFETCH", "STORES")
-    labels = (
-        [settings[name] for name in names] for settings in _modules(context) if settings.keys() >= set(names)
-    )
-    return dict.fromkeys(f"{c}/{pages}/{prefetch}-{stores}" for c, pages, prefetch, stores in labels)
+    known = [settings for settings in _modules(context) if settings.keys() >= set(names)]
+    loops = ("-loop-compiler" if settings.get("LOOP") == "compiler" else "" for settings in known)
+    labels = ("{COMPILER}/{HUGEPAGES}/{PREFETCH}-{STORES}".format_map(settings) for settings in known)
+    return dict.fromkeys(map("".join, zip(labels, loops, strict=True)))
 
 
 def baselines(context: click.Context) -> dict[str, str | None]:

@@ -119,6 +119,7 @@ def workspace(chosen: Chosen) -> dict[str, Any]:
                     "hugepages": configuration.hugepages,
                     "prefetch": configuration.prefetch,
                     "stores": configuration.stores,
+                    "loop": configuration.loop,
                     "compiler_used": configuration.compiler,
                 },
             }

@@ -85,6 +85,12 @@ module pw_record
         integer(i8), allocatable :: count(:)           !< per event, over all threads; empty if unknown
     end type region_record_t
 
+    !> CPU and NUMA node of each thread when the timed part begins and ends.
+    type, public :: placement_t
+        integer(i4), allocatable :: cpus(:), numa_nodes(:), cpus_at_end(:), numa_nodes_at_end(:)
+        integer(i4), allocatable :: migrated(:)        !< 1: on another CPU after some repetition, else 0
+    end type placement_t
+
     type, public :: record_t
         character(:), allocatable :: kernel, started
         type(configuration_t) :: configuration
@@ -101,7 +107,7 @@ module pw_record
         type(counters_record_t) :: counters
         type(region_record_t), allocatable :: regions(:)
         real(r8) :: region_cost = 0.0_r8      !< of an empty region, to the region around it
-        integer(i4), allocatable :: cpus(:), numa_nodes(:)   !< of each thread
+        type(placement_t) :: placement
     contains
         procedure :: to_json
     end type record_t
@@ -174,13 +180,7 @@ contains
         call write_counters(json, self%counters)
         if (allocated(self%regions)) call write_regions(json, self%regions, self%counters, self%region_cost)
 
-        call json%open_object('placement')
-        call json%put('threads', size(self%cpus))
-        call json%put('cpus', self%cpus)
-        call json%put('numa_nodes', self%numa_nodes)
-        call write_bound(json)
-        call json%close_object()
-
+        call write_placement(json, self%placement)
         call write_host(json)
         call json%close_object()
         line = json%text()
@@ -208,6 +208,21 @@ contains
         call json%close_object()
         line = json%text()
     end function failure_to_json
+
+    subroutine write_placement(json, placement)
+        type(json_t), intent(inout) :: json
+        type(placement_t), intent(in) :: placement
+
+        call json%open_object('placement')
+        call json%put('threads', size(placement%cpus))
+        call json%put('cpus', placement%cpus)
+        call json%put('numa_nodes', placement%numa_nodes)
+        call json%put('cpus_at_end', placement%cpus_at_end)
+        call json%put('numa_nodes_at_end', placement%numa_nodes_at_end)
+        call json%put('migrated', sum(placement%migrated))
+        call write_bound(json)
+        call json%close_object()
+    end subroutine write_placement
 
     !> What the process may use and where its memory is, as far as the operating system reports it.
     subroutine write_bound(json)

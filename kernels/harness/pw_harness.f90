@@ -19,7 +19,7 @@ module pw_harness
     use pw_region, only: region_begin_team, region_end_team, region_handle, regions_open, regions_reset
     use pw_system, only: append_line, base_page_size, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
-    use pw_threads, only: threads_begin, threads_ladder
+    use pw_threads, only: placement_begin, placement_update, threads_begin, threads_ladder
     use pw_timer, only: wall_seconds
     implicit none
     private
@@ -98,7 +98,6 @@ module pw_harness
         type(pages_policy_t) :: policy
         logical :: static = .false., parallel_touch = .true.
         character(:), allocatable :: record_file, swept   !< swept: name of an option, empty without a sweep
-        integer(i4), allocatable :: cpus(:), numa_nodes(:)
         type(populated_t) :: populated
     end type session_t
 
@@ -270,7 +269,7 @@ contains
         if (error%failed()) return
         if (session%swept == 'working-set' .and. sum(wanted%bytes) == measured) return
         measured = sum(wanted%bytes)
-        call threads_begin(session%threads, session%cpus, session%numa_nodes, error)
+        call threads_begin(session%threads, error)
         if (error%failed()) return
         call allocate_arrays(kernel, session, wanted, error)
         if (error%failed()) return
@@ -374,11 +373,13 @@ contains
         if (error%failed()) return
         allocate (record%seconds(session%repetitions))
         compute = region_handle('compute')
+        call placement_begin(record%placement)
         call page_faults(minor, major)
         do i = 1, size(record%seconds)
             call region_begin_team(compute)
             call kernel%run(record%passes)
             call region_end_team(compute, record%seconds(i))
+            call placement_update(record%placement)
         end do
         call page_faults(record%compute_minor, record%compute_major)
         record%compute_minor = record%compute_minor - minor
@@ -387,8 +388,6 @@ contains
         record%populate_seconds = session%populated%seconds
         record%populate_minor = session%populated%minor
         record%populate_major = session%populated%major
-        record%cpus = session%cpus
-        record%numa_nodes = session%numa_nodes
         call put_regions(record, 'compute', error)
         if (error%failed()) return
         record%traffic = kernel%traffic(record%passes)
@@ -454,7 +453,7 @@ contains
             write (output_unit, '(a)') record%kernel//'  '//c%compiler//'  prefetch '//c%prefetch//'  stores '//c%stores// &
                 '  loop '//c%loop, &
                 '  working set   '//bytes_to_text(record%working_set)//' in '//to_text(record%arrays)//' array(s), '// &
-                to_text(size(record%cpus))//' thread(s)', &
+                to_text(size(record%placement%cpus))//' thread(s)', &
                 '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &
                 ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; first touch '// &
                 to_text(1.0e3_r8*record%populate_seconds, 'f0.2')//' ms', &

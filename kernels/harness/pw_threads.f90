@@ -1,40 +1,67 @@
 !> Threads and their static shares of an array, the same for first touch, initialisation and the timed loop.
 module pw_threads
-    !$ use omp_lib, only: omp_get_num_procs, omp_get_num_threads, omp_get_thread_num, omp_set_dynamic, omp_set_num_threads
+    !$ use omp_lib, only: omp_get_max_threads, omp_get_num_procs, omp_get_num_threads, omp_get_thread_num, omp_set_dynamic, &
+    !$     omp_set_num_threads
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i4, i8
+    use pw_record, only: placement_t
     use pw_system, only: placement
     use pw_text, only: to_text
     implicit none
     private
 
-    public :: threads_begin, threads_ladder, thread_number, thread_share
+    public :: threads_begin, threads_ladder, thread_number, thread_share, placement_begin, placement_update
 
 contains
 
-    !> Start `threads` threads; `cpus` and `numa_nodes` return where each runs.
-    subroutine threads_begin(threads, cpus, numa_nodes, error)
+    !> Start `threads` threads.
+    subroutine threads_begin(threads, error)
         integer(i8), intent(in) :: threads
-        integer(i4), allocatable, intent(out) :: cpus(:), numa_nodes(:)
         type(error_t), intent(inout) :: error
-        integer :: thread, team
+        integer :: team
 
-        allocate (cpus(threads), source=-1_i4)
-        allocate (numa_nodes(threads), source=-1_i4)
-        thread = 0
         team = 1
         !$ call omp_set_dynamic(.false.)
         !$ call omp_set_num_threads(int(threads))
-        !$omp parallel private(thread) shared(cpus, numa_nodes, team)
-        !$ thread = omp_get_thread_num()
+        !$omp parallel shared(team)
         !$omp single
         !$ team = omp_get_num_threads()
         !$omp end single
-        call placement(cpus(thread + 1), numa_nodes(thread + 1))
         !$omp end parallel
         if (team < threads) call error%raise(exit_usage, to_text(threads)//' threads requested, '//to_text(team)//' started', &
             'threads_begin', 'request fewer, or use a build with OpenMP (variant +openmp)')
     end subroutine threads_begin
+
+    !> Note where each thread runs as the timed part begins; call it outside of parallel regions.
+    subroutine placement_begin(placed)
+        type(placement_t), intent(out) :: placed
+        integer :: threads
+
+        threads = 1
+        !$ threads = omp_get_max_threads()
+        allocate (placed%cpus(threads), placed%numa_nodes(threads), source=-1_i4)
+        allocate (placed%migrated(threads), source=0_i4)
+        call observe(placed%cpus, placed%numa_nodes)
+        placed%cpus_at_end = placed%cpus
+        placed%numa_nodes_at_end = placed%numa_nodes
+    end subroutine placement_begin
+
+    !> Note where each thread runs after a timed repetition. Allocates nothing, because page faults are counted.
+    subroutine placement_update(placed)
+        type(placement_t), intent(inout) :: placed
+
+        call observe(placed%cpus_at_end, placed%numa_nodes_at_end)
+        where (placed%cpus_at_end /= placed%cpus) placed%migrated = 1_i4
+    end subroutine placement_update
+
+    !> CPU and NUMA node of each thread of a team now; -1 where unknown.
+    subroutine observe(cpus, numa_nodes)
+        integer(i4), intent(inout) :: cpus(:), numa_nodes(:)
+
+        !$omp parallel
+        call placement(cpus(thread_number() + 1), numa_nodes(thread_number() + 1))
+        !$omp end parallel
+    end subroutine observe
 
     !> Numbers of threads for a sweep, separated by ',': powers of two up to the CPUs that the program may run on.
     !> The number comes from OpenMP: if libgomp has bound the calling thread (OMP_PROC_BIND), its CPU set is a single CPU.

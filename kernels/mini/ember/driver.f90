@@ -17,14 +17,14 @@ module ember_driver
     use ember_solution_errors, only: blast_radius, density_error
     use pw_error, only: error_t, exit_check
     use pw_evidence, only: outcome, populate, populated_t, record_pages, put_regions
-    use pw_kinds, only: i4, i8, r8
+    use pw_kinds, only: i8, r8
     use pw_options, only: options_t
     use pw_pages, only: pages_begin, pages_verify, pages_policy_t
-    use pw_record, only: array_record_t, configuration_t, metric_t, record_t
+    use pw_record, only: array_record_t, configuration_t, metric_t, placement_t, record_t
     use pw_region, only: region_t, regions_reset
     use pw_system, only: append_line, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
-    use pw_threads, only: threads_begin
+    use pw_threads, only: placement_begin, placement_update, threads_begin
     implicit none
     private
 
@@ -34,7 +34,7 @@ module ember_driver
         type(simulation_t) :: simulation
         type(log_t), private :: log
         type(populated_t), private :: populated
-        integer(i4), allocatable, private :: cpus(:), numa_nodes(:)
+        type(placement_t), private :: placement
         integer(i8), private :: minor = 0, major = 0              ! page faults of the time loop
         real(r8), allocatable, private :: seconds(:)              ! of each step
         real(r8), allocatable, private :: first_totals(:), last_totals(:)
@@ -107,7 +107,7 @@ contains
         type(pages_policy_t) :: policy
 
         associate (given => self%parameters, simulation => self%simulation, mesh => self%simulation%mesh)
-            call threads_begin(int(given%threads, i8), self%cpus, self%numa_nodes, error)
+            call threads_begin(int(given%threads, i8), error)
             call simulation%comm%agree(error)
             if (error%failed()) return
             call given%set_up_mesh(mesh)
@@ -202,12 +202,14 @@ contains
         real(r8) :: seconds
 
         step%name = 'step'
+        call placement_begin(self%placement)
         call page_faults(minor, major)
         associate (simulation => self%simulation, given => self%parameters)
             do while (simulation%step - self%first_step < given%steps .and. simulation%time < given%end_time)
                 call step%begin()
                 call simulation%advance(given%end_time, error)
                 call step%end(seconds)
+                call placement_update(self%placement)
                 if (error%failed()) return
                 self%seconds = [self%seconds, seconds]
                 call self%write_files(options, error)
@@ -366,8 +368,13 @@ contains
             record%populate_major = total(self%populated%major)
             record%compute_minor = total(self%minor)
             record%compute_major = total(self%major)
-            call simulation%comm%all_gather(int(self%cpus), record%cpus)
-            call simulation%comm%all_gather(int(self%numa_nodes), record%numa_nodes)
+            associate (mine => self%placement, all => record%placement)
+                call simulation%comm%all_gather(mine%cpus, all%cpus)
+                call simulation%comm%all_gather(mine%numa_nodes, all%numa_nodes)
+                call simulation%comm%all_gather(mine%cpus_at_end, all%cpus_at_end)
+                call simulation%comm%all_gather(mine%numa_nodes_at_end, all%numa_nodes_at_end)
+                call simulation%comm%all_gather(mine%migrated, all%migrated)
+            end associate
             ! Of this rank.
             call put_regions(record, 'step', error)
             call simulation%comm%agree(error)

@@ -10,14 +10,14 @@ module helmholtz_driver
     use helmholtz_reference, only: reference_t
     use pw_error, only: error_t, exit_check
     use pw_evidence, only: median, outcome, populate, populated_t, record_pages, put_regions
-    use pw_kinds, only: i4, i8, r8
+    use pw_kinds, only: i8, r8
     use pw_options, only: options_t
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_require
-    use pw_record, only: configuration_t, metric_t, record_t
+    use pw_record, only: configuration_t, metric_t, placement_t, record_t
     use pw_region, only: region_t, regions_open
     use pw_system, only: append_line, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
-    use pw_threads, only: thread_share, threads_begin
+    use pw_threads, only: placement_begin, placement_update, thread_share, threads_begin
     implicit none
     private
 
@@ -30,7 +30,7 @@ module helmholtz_driver
         type(region_t), private :: region
         !> (zone of a row, column, row)
         real(r8), pointer, contiguous, private :: state(:, :, :) => null()
-        integer(i4), allocatable, private :: cpus(:), numa_nodes(:)
+        type(placement_t), private :: placement
         integer(i8), private :: minor = 0, major = 0, zones = 0, n_rows = 0
         real(r8), allocatable, private :: seconds(:)
     contains
@@ -50,7 +50,7 @@ contains
         integer(i8) :: bytes
 
         associate (given => self%parameters)
-            call threads_begin(given%threads, self%cpus, self%numa_nodes, error)
+            call threads_begin(given%threads, error)
             if (.not. error%failed()) call pages_begin(given%policy, error)
             if (error%failed()) return
             self%eos%coulomb = given%coulomb
@@ -160,6 +160,7 @@ contains
         call self%start_again()
         call self%evaluate(error)
         allocate (self%seconds(self%parameters%repetitions), source=0.0_r8)
+        call placement_begin(self%placement)
         do i = 1, size(self%seconds)
             if (error%failed()) exit
             call self%start_again()
@@ -167,6 +168,7 @@ contains
             call self%region%begin()
             call self%evaluate(error)
             call self%region%end(self%seconds(i))
+            call placement_update(self%placement)
             call page_faults(minor_after, major_after)
             self%minor = self%minor + minor_after - minor
             self%major = self%major + major_after - major
@@ -196,8 +198,7 @@ contains
         record%populate_major = self%populated%major + self%eos%populated%major
         record%compute_minor = self%minor
         record%compute_major = self%major
-        record%cpus = self%cpus
-        record%numa_nodes = self%numa_nodes
+        record%placement = self%placement
         call put_regions(record, 'eos', error)
         if (error%failed()) return
         call count_traffic(self%parameters%few, self%parameters%mode, record)

@@ -23,7 +23,6 @@ program main
     type(provenance_t) :: provenance
     character(:), allocatable :: path
     integer(i8) :: densities, temperatures, threads
-    integer(i4), allocatable :: cpus(:), numa_nodes(:)
     real(r8) :: begin
     logical :: answered
 
@@ -44,7 +43,7 @@ program main
     call options%get('densities', densities)
     call options%get('temperatures', temperatures)
     call options%get('threads', threads)
-    call threads_begin(threads, cpus, numa_nodes, error)
+    call threads_begin(threads, error)
     call stop_on(program, error)
     call watch_signals()
     call table%start(int(min(densities, huge(1_i4) + 0_i8)), int(min(temperatures, huge(1_i4) + 0_i8)), error)

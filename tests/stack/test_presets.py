@@ -54,8 +54,20 @@ def flags_in_cmake(build: Path, *options: str) -> tuple[str, str]:
 
 def test_the_default_environments_builds_have_unique_names() -> None:
     names = [item.name for item in configurations_of("", "envs/mini-apps")]
-    assert len(set(names)) == len(names) >= 24 + 12 + 18
+    assert len(set(names)) == len(names) == 26 + 12 + 18
     assert {"gcc-none-hardware-regular", "llvm-ember-thp-software"} <= set(names)
+
+
+@pytest.mark.parametrize("environment", ["", "envs/release"])
+def test_each_compilers_own_loop_is_compared_with_the_explicit_one(environment: str) -> None:
+    micro = [item for item in configurations_of(environment) if item.part == "micro"]
+    loops = [item for item in micro if ("loop", "compiler") in item.values]
+    assert [item.compiler for item in loops] == ["gcc", "llvm"]
+    explicit = {(item.compiler, *item.values) for item in micro}
+    for item in loops:
+        values = dict(item.values) | {"loop": "explicit"}
+        assert (item.compiler, *values.items()) in explicit
+    assert len(micro) == 26
 
 
 def test_environments_have_the_toolchains_of_the_site() -> None:

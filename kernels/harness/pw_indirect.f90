@@ -8,7 +8,7 @@ module pw_indirect
     use pw_indices, only: indices_t
     use pw_kinds, only: i4, i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_choice, option_count
+    use pw_options, only: option_count
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_threads, only: thread_share
     implicit none
@@ -16,13 +16,16 @@ module pw_indirect
 
     integer(i8), parameter :: element_bytes = 8, index_bytes = 4
     integer(i8), parameter :: line = line_bytes/index_bytes   ! shares start at a cache line of every array
-    integer(i8), parameter :: vector = 1                      ! as in pw_indirect.h
+    integer(i8), parameter :: most_tuning = 2_i8**40          ! more indices than any memory has; sums with it do not overflow
     real(r8), parameter :: untouched = -1.0_r8
+    real(r8), parameter :: scalar = 3.0_r8                    ! s; whole, so that sums are exact
 
+    !> loads, stores, flops: per element, in words of 8 bytes; as in kernel.yaml.
     type, extends(kernel_t), public :: indirect_t
+        real(r8) :: loads = 0.0_r8, stores = 0.0_r8, flops = 0.0_r8
         logical :: gathers = .false.       !< b is read through c
         logical :: scatters = .false.      !< a is written through c
-        logical :: accumulates = .false.   !< a = a + scalar*b instead of a = b
+        logical :: updates = .false.       !< a = a + s*b instead of a = b
         type(indices_t), private :: indices
         integer(i8), private :: elements = 0, tuning = 0, passes = 0
         real(r8), pointer, contiguous, private :: a(:) => null(), b(:) => null()
@@ -38,16 +41,15 @@ module pw_indirect
         procedure :: metrics
     end type indirect_t
 
-    real(r8), parameter :: scalar = 3.0_r8   ! of a = a + scalar*b, in the timed code too
-
     interface
         !> The timed kernel of this build; see pw_indirect.h.
-        subroutine pw_indirect_run(n, a, b, c, tuning) bind(c)
+        subroutine pw_indirect_run(n, a, b, c, s, tuning) bind(c)
             import :: c_double, c_int32_t, c_int64_t
             integer(c_int64_t), intent(in), value :: n, tuning
             real(c_double), intent(inout) :: a(*)
             real(c_double), intent(in) :: b(*)
             integer(c_int32_t), intent(in) :: c(n)
+            real(c_double), intent(in), value :: s
         end subroutine pw_indirect_run
     end interface
 
@@ -64,16 +66,12 @@ contains
         case ('block')
             call self%options%add('block-indices', option_count, '64', 'indices per block whose elements are loaded before use', &
                                   lowest=1_i8, ladder='8,16,32,64,128,256,512,1024')
-        case default
-            call self%options%add('access', option_choice, 'scalar', 'element by element, or with the gather and scatter '// &
-                                  'instructions that the compiler generates', choices='scalar|vector')
         end select
     end subroutine declare_options
 
     subroutine read_options(self, error)
         class(indirect_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: word
 
         call self%indices%read(self%options)
         select case (self%configuration%prefetch)
@@ -81,11 +79,8 @@ contains
             call self%options%get('prefetch-distance', self%tuning)
         case ('block')
             call self%options%get('block-indices', self%tuning)
-        case default
-            call self%options%get('access', word)
-            self%tuning = merge(vector, 0_i8, word == 'vector')
         end select
-        if (self%tuning > 2_i8**40) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
+        if (self%tuning > most_tuning) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
             self%name, 'choose a smaller --prefetch-distance or --block-indices')
     end subroutine read_options
 
@@ -146,7 +141,8 @@ contains
             b_first = merge(1_i8, first, self%gathers)
             if (last >= first) then
                 do pass = 1, passes
-                    call pw_indirect_run(last - first + 1, a(a_first), b(b_first), c(first), self%tuning)
+                    call pw_indirect_run(last - first + 1, a(a_first), b(b_first), c(first), scalar, &
+                                         self%tuning)
                 end do
             end if
             !$omp end parallel
@@ -171,7 +167,7 @@ contains
                 if (self%scatters) place = self%indices%at(i)
                 if (self%gathers) source = self%indices%at(i)
                 expected = b_value(source)
-                if (self%accumulates) expected = untouched + real(self%passes, r8)*scalar*expected
+                if (self%updates) expected = untouched + real(self%passes, r8)*scalar*expected
                 error = worse(error, abs(a(place) - expected))
             end do
             !$omp end parallel
@@ -195,10 +191,9 @@ contains
         through = merge(line_bytes, element_bytes, self%indices%lines_apart(line_bytes/element_bytes))
         a_bytes = merge(through, element_bytes, self%scatters)
         b_bytes = merge(through, element_bytes, self%gathers)
-        moved%bytes_stream = (index_bytes + 2*element_bytes)*words
-        if (self%accumulates) moved%bytes_stream = moved%bytes_stream + element_bytes*words
+        moved%bytes_stream = (self%loads + self%stores)*element_bytes*words
         moved%bytes_hardware = (index_bytes + b_bytes + 2*a_bytes)*words
-        if (self%accumulates) moved%flops = 2*words
+        moved%flops = self%flops*words
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)

@@ -1,52 +1,93 @@
-/* Indirect access with explicit prefetch, for the kernels whose driver is pw_indirect.f90. */
+/* The timed code of a kernel of indirect access; its driver is pw_indirect.f90.
+ *
+ * PagewiseIndirect.cmake writes a kernel.c that includes this file, and defines from the equation in kernel.yaml:
+ *   PW_SCATTERS   whether a is addressed through the indices c
+ *   PW_GATHERS    whether b is
+ *   PW_UPDATES    whether a + s*b is stored instead of b
+ *   PW_BROKEN     skip the last element: for the test that validation detects it
+ * The macros PW_PREFETCH_... and PW_LOOP_... set the build's variant. */
 #ifndef PAGEWISE_INDIRECT_H
 #define PAGEWISE_INDIRECT_H
 
-#include "pw_vector.h"
+#include "pw_widths.h"
 
-/* The timed kernel, one implementation per variant: n indices c, from 1, into a or b or both; what is not addressed through
- * them has n elements. `tuning` is the prefetch distance in indices (software), or the indices of a block
- * (block); otherwise indirect_vector if the compiler may use gather and scatter instructions. */
-enum { indirect_vector = 1 };
-void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, int64_t tuning);
+/* n indices c, from 1, into a or b or both; what is not addressed through them has n elements. `tuning` is the prefetch
+ * distance in indices (software) or the number of indices in a block (block). */
+void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning);
 
-/* The work of a kernel for index number i, whose value is `at` (from 0). */
-typedef void (*indirect_work)(double *a, const double *b, int64_t at, int64_t i);
-/* How it prefetches the lines that an index names. */
-typedef void (*indirect_ask)(const double *a, const double *b, int64_t at);
+#if defined(PW_LOOP_COMPILER)
 
-/* One by one: the index is kept from the vectoriser, because these variants must not contain its gather instructions. */
-PW_INLINE void indirect_plain(int64_t first, int64_t last, double *restrict a, const double *restrict b, const int32_t *c,
-                              indirect_work work)
+/* The plain Fortran loop in loop.f90. */
+void pw_loop(int64_t n, double *a, const double *b, const int32_t *c, double s);
+
+void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning)
 {
-    for (int64_t i = first; i < last; i++) {
-        int64_t at = c[i] - 1;
-        __asm__("" : "+r"(at));
-        work(a, b, at, i);
-    }
+    (void)tuning;
+    pw_loop(n, a, b, c, s);
 }
 
-/* The lines of an index are prefetched `distance` indices ahead. */
-PW_INLINE void indirect_software(int64_t n, double *restrict a, const double *restrict b, const int32_t *c, int64_t distance,
-                                 indirect_work work, indirect_ask ask)
+#else
+
+#if defined(PW_BROKEN)
+enum { pw_left_out = 1 };
+#else
+enum { pw_left_out = 0 };
+#endif
+/* Elements per iteration of every variant: enough to make the loop's overhead small. */
+enum { pw_group = 8 };
+
+/* Element number i, whose index is `at`, from 1. The barrier keeps compilers from vectorising, of which prefetches also keep
+ * them: all explicit variants access element by element. */
+PW_INLINE void pw_indirect_element(double *a, const double *b, int64_t at, double s, int64_t i)
 {
+    double *const to = a + (PW_SCATTERS ? at - 1 : i);
+    const double from = b[PW_GATHERS ? at - 1 : i];
+    *to = PW_UPDATES ? *to + s * from : from;
+    __asm__ volatile("" ::: "memory");
+}
+
+PW_INLINE void pw_indirect_prefetch(const double *a, const double *b, int64_t at)
+{
+    if (PW_GATHERS) pw_prefetch_read(b + at - 1);
+    if (PW_SCATTERS) pw_prefetch_write(a + at - 1);
+}
+
+PW_INLINE void pw_indirect_preload(const double *a, const double *b, int64_t at)
+{
+    if (PW_GATHERS) pw_preload(b + at - 1);
+    if (PW_SCATTERS) pw_preload(a + at - 1);
+}
+
+void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning)
+{
+    const int64_t end = n - pw_left_out;
     int64_t i = 0;
-    for (; i + distance < n; i++) {
-        ask(a, b, c[i + distance] - 1);
-        work(a, b, c[i] - 1, i);
+#if defined(PW_PREFETCH_SOFTWARE)
+    PW_NO_UNROLL
+    for (; i + pw_group + tuning <= end; i += pw_group) {
+        PW_UNROLL
+        for (int k = 0; k < pw_group; k++) {
+            pw_indirect_prefetch(a, b, c[i + k + tuning]);
+            pw_indirect_element(a, b, c[i + k], s, i + k);
+        }
     }
-    indirect_plain(i, n, a, b, c, work);
+#endif
+    while (i < end) {
+        int64_t last = end;
+#if defined(PW_PREFETCH_BLOCK)
+        last = i + tuning < end ? i + tuning : end;
+        for (int64_t k = i; k < last; k++) pw_indirect_preload(a, b, c[k]);
+#endif
+        PW_NO_UNROLL
+        for (; i + pw_group <= last; i += pw_group) {
+            PW_UNROLL
+            for (int k = 0; k < pw_group; k++) pw_indirect_element(a, b, c[i + k], s, i + k);
+        }
+        PW_NO_UNROLL
+        for (; i < last; i++) pw_indirect_element(a, b, c[i], s, i);
+    }
+    (void)tuning;
 }
 
-/* The lines of a block of indices are all loaded before the first of them is processed. */
-PW_INLINE void indirect_block(int64_t n, double *restrict a, const double *restrict b, const int32_t *c, int64_t block,
-                              indirect_work work, indirect_ask ask)
-{
-    for (int64_t first = 0; first < n; first += block) {
-        int64_t last = first + block < n ? first + block : n;
-        for (int64_t i = first; i < last; i++) ask(a, b, c[i] - 1);
-        indirect_plain(first, last, a, b, c, work);
-    }
-}
-
+#endif
 #endif

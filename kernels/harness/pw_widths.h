@@ -7,11 +7,13 @@
 
 #if defined(__clang__)
 #define PW_UNROLL _Pragma("clang loop unroll(full)")
+#define PW_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #define PW_WIDE __attribute__((min_vector_width(512)))
 #define PW_NO_VECTORS
 #define PW_SCALAR_LOOP _Pragma("clang loop vectorize(disable) interleave(disable)")
 #else
 #define PW_UNROLL _Pragma("GCC unroll 16")
+#define PW_NO_UNROLL _Pragma("GCC unroll 1")
 #define PW_WIDE
 #define PW_NO_VECTORS __attribute__((optimize("no-tree-vectorize")))
 #define PW_SCALAR_LOOP

@@ -1,0 +1,43 @@
+# Kernels of indirect access: their folder has kernel.yaml, whose equation defines them, and loop.f90; the driver and the
+# explicit code are written from kernel.yaml.
+
+# The kernel in the current folder. Its equation is a(INDEX) = b(INDEX) or a(INDEX) = a(INDEX) + s*b(INDEX), with i or c(i) as
+# INDEX.
+function(pagewise_indirect_kernel)
+    pagewise_described("" name name)
+    pagewise_described("" equation equation)
+    set(_element "\\((i|c\\(i\\))\\)")
+    if(NOT equation MATCHES "^a${_element} = (a${_element} [+] s\\*)?b${_element}$"
+       OR (CMAKE_MATCH_2 AND NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_3)
+    )
+        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml: the equation '${equation}' is not one of indirect access; "
+                            "write it like a(i) = a(i) + s*b(c(i))"
+        )
+    endif()
+    set(_indices "${CMAKE_MATCH_1} ${CMAKE_MATCH_4}")
+    string(LENGTH "${CMAKE_MATCH_2}" _added)
+    set(scatters 0)
+    set(gathers 0)
+    set(updates 0)
+    if(_indices MATCHES "^c")
+        set(scatters 1)
+    endif()
+    if(_indices MATCHES "c\\(i\\)$")
+        set(gathers 1)
+    endif()
+    if(_added GREATER 0)
+        set(updates 1)
+    endif()
+    pagewise_described(traffic loads loads)
+    pagewise_described(traffic stores stores)
+    pagewise_described(traffic flops flops)
+    pagewise_write_driver(pw_indirect_main.f90.in)
+    pagewise_write_timed_code(pw_indirect.h PW_SCATTERS=${scatters} PW_GATHERS=${gathers} PW_UPDATES=${updates})
+    pagewise_micro_kernel()
+    if(TARGET pw-${name}-broken)
+        add_test(NAME ${name}.orders COMMAND pw-${name} --working-set 100kB --repetitions 1 --threads 2 --sweep indices)
+        add_test(NAME ${name}.distances
+                 COMMAND pw-${name}-software-regular --working-set 2kB --repetitions 1 --sweep prefetch-distance=1,99,500
+        )
+    endif()
+endfunction()

@@ -7,18 +7,19 @@ module stencil7
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count, option_text
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_threads, only: thread_share
     implicit none
     private
 
-    integer(i8), parameter :: element_bytes = 8, line = 8, most_points = 2_i8**40
+    integer(i8), parameter :: element_bytes = 8, most_points = 2_i8**40
     real(r8), parameter :: h(4) = [1.0_r8, 2.0_r8, 5.0_r8, 0.0625_r8]   ! 1/h1**2, 1/h2**2, 1/h3**2, half their sum's inverse
 
     type, extends(kernel_t), public :: stencil_t
         private
-        integer(i8) :: grid(3) = 0, rows = 0, tuning = 0
+        integer(i8) :: grid(3) = 0, rows = 0, distance = 0
         logical :: cube = .false.
         real(r8), pointer, contiguous :: u(:, :, :) => null(), rhs(:, :, :) => null(), unew(:, :, :) => null()
     contains
@@ -36,11 +37,12 @@ module stencil7
 
     interface
         !> The timed kernel of this build; see stencil.h.
-        subroutine pw_stencil7(nx, ny, planes, rows, tuning, h, u, rhs, unew) bind(c)
+        subroutine pw_stencil7(points, rows, distance, h, u, rhs, unew) bind(c)
             import :: c_double, c_int64_t
-            integer(c_int64_t), intent(in), value :: nx, ny, planes, rows, tuning
-            real(c_double), intent(in) :: h(4), u(nx, ny, planes + 2), rhs(nx, ny, planes + 2)
-            real(c_double), intent(inout) :: unew(nx, ny, planes + 2)
+            integer(c_int64_t), intent(in) :: points(3)
+            integer(c_int64_t), intent(in), value :: rows, distance
+            real(c_double), intent(in) :: h(4), u(points(1), points(2), points(3) + 2), rhs(points(1), points(2), points(3) + 2)
+            real(c_double), intent(inout) :: unew(points(1), points(2), points(3) + 2)
         end subroutine pw_stencil7
     end interface
 
@@ -99,8 +101,8 @@ contains
         self%rows = most_points
         if (word == 'rows') call self%options%get('block-rows', self%rows)
         if (self%configuration%prefetch /= 'software') return
-        call self%options%get('prefetch-distance', self%tuning)
-        self%tuning = min(self%tuning, most_points)*line
+        call self%options%get('prefetch-distance', self%distance)
+        self%distance = min(self%distance, most_points)*(line_bytes/element_bytes)
     end subroutine read_options
 
     subroutine plan(self, bytes, wanted, error)
@@ -175,7 +177,7 @@ contains
             call thread_share(grid(3) - 2, 1_i8, first, last)
             if (last >= first) then
                 do pass = 1, passes
-                    call pw_stencil7(grid(1), grid(2), last - first + 1, self%rows, self%tuning, h, u(1, 1, first), &
+                    call pw_stencil7([grid(:2), last - first + 1], self%rows, self%distance, h, u(1, 1, first), &
                                      rhs(1, 1, first), unew(1, 1, first))
                 end do
             end if

@@ -1,9 +1,12 @@
-/* The tiled transpose, whose pages and lines stay in the TLB and the caches: the matrix is halved along
+/* The transpose element by element along the columns of b, in explicit code; loop.f90 is the plain loop of loop=compiler.
+ *
+ * The tiled transpose, whose pages and lines stay in the TLB and the caches: the matrix is halved along
  * its longer side until a tile remains (Frigo, Leiserson, Prokop and Ramachandran, Cache-oblivious algorithms, 1999),
  * and a tile consists of blocks of a cache line by a cache line, which are transposed in registers. */
 #include "transpose.h"
+#include "pw_zero.h"
 
-enum { tile = 64, line = pw_line_doubles, width = pw_vector_doubles };
+enum { tile = 64, line = pw_line_doubles, width = pw_vector_doubles, vectors = line / width };
 
 /* Elements of two vectors by number, counted across both. */
 #if defined(__clang__) || __GNUC__ >= 12
@@ -39,61 +42,112 @@ PW_INLINE void transpose_registers(pw_vector v[width])
 #endif
 }
 
-/* One line of each of some columns of b, from part of a line of the columns of a, as many as a line has elements. Both
-   vectors of a line
- * are stored in succession, so that non-temporal stores fill a whole line. */
+/* Store a line of b from vectors of it. */
+PW_INLINE void put_line(double *to, const pw_vector *v, int64_t add)
+{
+    pw_vector x[vectors];
+    for (int part = 0; part < vectors; part++) x[part] = add ? pw_load(to + part * width) + v[part] : v[part];
+    if (!add) {
+        struct pw_zeroing zero = pw_zero_begin(to, line, sizeof *to, 0);
+        pw_zero_until(&zero, to + line);
+    }
+    for (int part = 0; part < vectors; part++) transpose_put(to + part * width, x[part]);
+}
+
+#if defined(PW_LOOP_EXPLICIT)
+
+/* The elements that are `leading` apart. */
+PW_INLINE pw_vector vector_of(const double *row, int64_t leading)
+{
+    pw_vector v = {0};
+    PW_UNROLL
+    for (int k = 0; k < width; k++) PW_SET_LANE(v, k, row[k * leading]);
+    return v;
+}
+
+PW_INLINE void naive_column(int64_t n, int64_t leading, const double *row, double *column, int64_t add)
+{
+    int64_t i = (int64_t)((0 - (uintptr_t)column / sizeof *column) % line);
+    if (i > n) i = n;
+    transpose_scalar(0, i, leading, row, column, add);
+    PW_NO_UNROLL
+    for (; i + line <= n; i += line) {
+        pw_vector v[vectors];
+        for (int part = 0; part < vectors; part++) v[part] = vector_of(row + (i + part * width) * leading, leading);
+        put_line(column + i, v, add);
+    }
+    transpose_scalar(i, n, leading, row, column, add);
+}
+
+void pw_transpose_naive(int64_t n, int64_t leading, int64_t first, int64_t last, const double *a, double *b, int64_t add)
+{
+    for (int64_t j = first; j < last; j++) {
+        if (add)
+            naive_column(n, leading, a + j, b + j * leading, 1);
+        else
+            naive_column(n, leading, a + j, b + j * leading, 0);
+    }
+    transpose_fence();
+}
+
+#endif
+
+struct matrices {
+    int64_t leading;
+    const double *a;
+    double *b;
+};
+
+/* One line of each of some columns of b, from part of a line of the columns of a, as many as a line has elements. */
 PW_INLINE void transpose_strip(int64_t leading, const double *a, double *b, int64_t add)
 {
-    pw_vector v[line / width][width];
-    for (int part = 0; part < line / width; part++) {
+    pw_vector v[vectors][width], x[vectors];
+    for (int part = 0; part < vectors; part++) {
         for (int i = 0; i < width; i++) v[part][i] = pw_load(a + (part * width + i) * leading);
         transpose_registers(v[part]);
     }
-    for (int i = 0; i < width; i++)
-        for (int part = 0; part < line / width; part++) {
-            double *to = b + i * leading + part * width;
-            transpose_put(to, add ? pw_load(to) + v[part][i] : v[part][i]);
-        }
+    for (int i = 0; i < width; i++) {
+        for (int part = 0; part < vectors; part++) x[part] = v[part][i];
+        put_line(b + i * leading, x, add);
+    }
 }
 
 /* Rows row..row_end-1 of the columns column..column_end-1 of b; rows begin at a cache line. */
-PW_INLINE void transpose_tile(int64_t row, int64_t row_end, int64_t column, int64_t column_end, int64_t leading,
-                              const double *a, double *b, int64_t add)
+PW_INLINE void transpose_tile(struct matrices m, int64_t row, int64_t row_end, int64_t column, int64_t column_end, int64_t add)
 {
     for (; column + line <= column_end; column += line) {
         int64_t i = row;
         for (; i + line <= row_end; i += line)
             for (int64_t j = column; j < column + line; j += width)
-                transpose_strip(leading, a + j + i * leading, b + i + j * leading, add);
-        for (int64_t j = column; j < column + line; j++) transpose_scalar(i, row_end, leading, a + j, b + j * leading, add);
+                transpose_strip(m.leading, m.a + j + i * m.leading, m.b + i + j * m.leading, add);
+        for (int64_t j = column; j < column + line; j++)
+            transpose_scalar(i, row_end, m.leading, m.a + j, m.b + j * m.leading, add);
     }
-    for (; column < column_end; column++) transpose_scalar(row, row_end, leading, a + column, b + column * leading, add);
+    for (; column < column_end; column++)
+        transpose_scalar(row, row_end, m.leading, m.a + column, m.b + column * m.leading, add);
 }
 
-static void transpose_halves(int64_t row, int64_t row_end, int64_t column, int64_t column_end, int64_t leading,
-                             const double *a, double *b, int64_t add)
+static void transpose_halves(struct matrices m, int64_t row, int64_t row_end, int64_t column, int64_t column_end, int64_t add)
 {
-    int64_t rows = row_end - row, columns = column_end - column;
+    const int64_t rows = row_end - row, columns = column_end - column;
     if (rows <= tile && columns <= tile) {
         if (add)
-            transpose_tile(row, row_end, column, column_end, leading, a, b, 1);
+            transpose_tile(m, row, row_end, column, column_end, 1);
         else
-            transpose_tile(row, row_end, column, column_end, leading, a, b, 0);
+            transpose_tile(m, row, row_end, column, column_end, 0);
     } else if (rows > columns) {
-        int64_t half = row + (rows / 2 + tile - 1) / tile * tile;
-        transpose_halves(row, half, column, column_end, leading, a, b, add);
-        transpose_halves(half, row_end, column, column_end, leading, a, b, add);
+        const int64_t half = row + (rows / 2 + tile - 1) / tile * tile;
+        transpose_halves(m, row, half, column, column_end, add);
+        transpose_halves(m, half, row_end, column, column_end, add);
     } else {
-        int64_t half = column + (columns / 2 + tile - 1) / tile * tile;
-        transpose_halves(row, row_end, column, half, leading, a, b, add);
-        transpose_halves(row, row_end, half, column_end, leading, a, b, add);
+        const int64_t half = column + (columns / 2 + tile - 1) / tile * tile;
+        transpose_halves(m, row, row_end, column, half, add);
+        transpose_halves(m, row, row_end, half, column_end, add);
     }
 }
 
 void pw_transpose_tiled(int64_t n, int64_t leading, int64_t first, int64_t last, const double *a, double *b, int64_t add)
 {
-    transpose_halves(0, n, first, last, leading, a, b, add);
-#ifdef PW_STORES_NONTEMPORAL
-    pw_stream_fence();
-#endif
+    transpose_halves((struct matrices){leading, a, b}, 0, n, first, last, add);
+    transpose_fence();
 }

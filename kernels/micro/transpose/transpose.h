@@ -3,25 +3,20 @@
 #ifndef PAGEWISE_TRANSPOSE_H
 #define PAGEWISE_TRANSPOSE_H
 
-#include "pw_vector.h"
+#include "pw_widths.h"
 
 #ifdef PW_STORES_NONTEMPORAL
 #define transpose_put pw_stream
+#define transpose_fence pw_stream_fence
 #else
 #define transpose_put pw_store
+#define transpose_fence() (void)0
 #endif
 
 /* The timed kernels: the columns first..last-1 of b, of n elements. `add` is 0 or 1. Plain loops, and tiles. The arrays
  * start at a cache line. */
 void pw_transpose_naive(int64_t n, int64_t leading, int64_t first, int64_t last, const double *a, double *b, int64_t add);
 void pw_transpose_tiled(int64_t n, int64_t leading, int64_t first, int64_t last, const double *a, double *b, int64_t add);
-
-/* The number of elements of b before the first one at the start of a cache line, at most n. */
-PW_INLINE int64_t transpose_head(int64_t n, const double *b)
-{
-    int64_t head = (int64_t)((0 - (uintptr_t)b / sizeof *b) % pw_line_doubles);
-    return head < n ? head : n;
-}
 
 PW_INLINE void transpose_scalar(int64_t from, int64_t to, int64_t leading, const double *a, double *b, int64_t add)
 {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from statistics import median
 from typing import Any
 
+from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.core.configuration import Configuration
 from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
 from pagewise.core.kernel import Kernel
@@ -17,6 +19,7 @@ from pagewise.core.structure import structured, unstructured
 from stage import CHASE, TRIAD
 
 HUGE = 2 * 1024 * 1024
+_NOISE = [1.0, 1.002, 0.998, 1.001, 0.999, 1.0, 1.0004]
 
 
 def kernel(data: dict[str, Any] = TRIAD, **changes: Any) -> Kernel:
@@ -201,6 +204,20 @@ def record_data(
         },
     }
     return {**made, **changes}
+
+
+def compared(times: Mapping[Configuration, float], one: Kernel | None = None) -> KernelResult:
+    """Seven rounds of these times, the baseline twice in each."""
+    one = one or kernel()
+    planned = subject_of(one, *times)
+    records = []
+    for place, cell in enumerate(planned.cells):
+        for number in range(1, 8):
+            for series, shift in (("compare", place), *((("aa", place + 2),) if cell.is_baseline else ())):
+                seconds = times[cell.measured] * _NOISE[(number + shift) % 7]
+                name = {"number": number, "series": series, "kernel": one.name}
+                records.append(record(cell.measured, seconds, **name))
+    return analyse([planned], records, seed=1)[0]
 
 
 def varied(made: Record, part: str, **changes: Any) -> Record:

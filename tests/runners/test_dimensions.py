@@ -7,8 +7,8 @@ from dataclasses import MISSING, fields
 
 import pytest
 
-from builders import chase, configuration, kernel, record
-from pagewise.analysis.analysis import KernelResult, analyse
+from builders import chase, compared, configuration, kernel
+from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import geometric_mean
@@ -26,7 +26,6 @@ ANCESTORS = {
     "x86_64_v3": "x86_64_v2 x86_64",
     "x86_64_v2": "x86_64",
 }
-NOISE = [1.0, 1.002, 0.998, 1.001, 0.999, 1.0, 1.0004]
 
 
 def variant(compiler: str = COMPILERS[0], pages: str = "none", **given: str) -> Configuration:
@@ -40,20 +39,6 @@ def variant(compiler: str = COMPILERS[0], pages: str = "none", **given: str) -> 
         given["ancestors"] = ANCESTORS.get(given["target"], "")
     module = f"pagewise-micro/0.1.0/{compiler}/{pages}/{tail}"
     return configuration(compiler, (pages, "hardware", "regular"), module=module, **given)
-
-
-def compared(times: dict[Configuration, float], one: Kernel | None = None) -> KernelResult:
-    """Seven rounds of these times, the baseline twice in each."""
-    one = one or kernel()
-    planned = subject(one, times, "none/hardware-regular")
-    records = []
-    for place, cell in enumerate(planned.cells):
-        for number in range(1, 8):
-            for series, shift in (("compare", place), *((("aa", place + 2),) if cell.is_baseline else ())):
-                seconds = times[cell.measured] * NOISE[(number + shift) % 7]
-                name = {"number": number, "series": series, "kernel": one.name}
-                records.append(record(cell.measured, seconds, **name))
-    return analyse([planned], records, seed=1)[0]
 
 
 def by_targets(factors: dict[str, float], one: Kernel | None = None) -> KernelResult:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import mean
 from typing import TYPE_CHECKING, TypeVar
 
+from pagewise.analysis.changes import SingleChange, neighbour
 from pagewise.analysis.consistency import incomparable, inconsistent
 from pagewise.analysis.curves import Curve, curves_of
 from pagewise.analysis.noise import drift, outliers
@@ -28,6 +29,7 @@ from pagewise.analysis.statistics import (
 )
 from pagewise.analysis.validity import Exclusion
 from pagewise.analysis.verdict import Comparison, Outcome, Reason, judge_all
+from pagewise.core.dimensions import BY_NAME, differing
 from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
@@ -35,7 +37,7 @@ from pagewise.core.record import Record
 if TYPE_CHECKING:
     from pagewise.core.result import Result
 
-_Judged = TypeVar("_Judged", Row, "Versus")
+_Judged = TypeVar("_Judged", Row, SingleChange, "Versus")
 
 
 @dataclass(frozen=True)
@@ -195,13 +197,21 @@ class _Analyser:
         baseline = self.times(base) if base is not None and is_sound else []
         repeated = repeated_ratios(baseline, self._seed(compiler, "aa"))
         rows = [row if row.invalid is not None else self._with_ratio(row, baseline) for row in rows]
+        if base is not None:
+            rows = [replace(row, differs=self._differing(row.cell, base)) for row in rows]
+        ranked = [row for row in rows if row.invalid is None]
+        if base is not None and baseline:
+            ranked = [self._with_change(row, base, ranked) for row in ranked]
         return Group(
             compiler,
-            tuple(row for row in rows if row.invalid is None),
+            tuple(ranked),
             tuple(row for row in rows if row.invalid is not None),
             tuple(repeated),
             noise_floor(*repeated),
         )
+
+    def _differing(self, cell: Cell, other: Cell) -> tuple[str, ...]:
+        return differing(self.subject.kernel, cell.measured, other.measured)
 
     def _runs(self, cell: Cell) -> list[Record]:
         """The records that decide on a cell's row."""
@@ -233,6 +243,35 @@ class _Analyser:
         measured = ratio(ratios, self._seed(*filter(None, row.cell.key)))
         return replace(row, time_ratio=measured, outliers=_outliers(by_round), drift=drift(by_round))
 
+    def _with_change(self, row: Row, base: Cell, ranked: Sequence[Row]) -> Row:
+        """A ranked row, compared with its neighbour if it differs from the baseline in several things."""
+        kernel, cell = self.subject.kernel, row.cell
+        if unnamed := [name for name in row.differs if name not in BY_NAME]:
+            differs = f"differs from the baseline in {', '.join(unnamed)}, too"
+            row = replace(row, note=_joined(row.note, differs))
+        bimodal = {other.cell: other.bimodal is not None for other in ranked}
+        found = neighbour(kernel, cell, base, list(bimodal)) if len(row.differs) > 1 else None
+        if found is None:
+            return row
+        name, reference = found
+        ours, theirs = (valid_records(self.of(each, "compare")) for each in (cell, reference))
+        fault = incomparable(kernel, ours, theirs, cell.measured, reference.measured)
+        if fault is not None:
+            return replace(row, note=_joined(row.note, f"not compared in {name} alone: {fault.reason}"))
+        runs, others = self.times(cell)[:1], self.times(reference)[:1]
+        ratios = quotients(runs, others)
+        measured = ratio(ratios, self._seed(name, *filter(None, cell.key)))
+        if measured is None:
+            return row
+        change = SingleChange(
+            name,
+            reference,
+            measured,
+            bimodal=bimodal[cell] or bimodal[reference],
+            drift=drift(_means(common_rounds(*runs, *others), ratios)),
+        )
+        return replace(row, change=change)
+
     def _versus(self, groups: Sequence[Group]) -> Iterator[Versus]:
         """Each further compiler against the first at the baselines, with the larger noise floor of both."""
         if "compiler" not in self.subject.kernel.sensitive_to:
@@ -250,6 +289,10 @@ class _Analyser:
     def _seed(self, *parts: str) -> int:
         """A different seed for each ratio, the same in every process (Python's hash() is not)."""
         return zlib.crc32("/".join((str(self.seed), self.subject.kernel.name, *parts)).encode())
+
+
+def _joined(note: str | None, more: str) -> str:
+    return more if note is None else f"{note}; {more}"
 
 
 def _means(rounds: Sequence[int], values: Sequence[Sequence[float]]) -> dict[int, float]:
@@ -274,6 +317,13 @@ def _judged(results: Sequence[KernelResult]) -> list[KernelResult]:
         for row in group.ranked
         if not row.cell.is_baseline
     }
+    comparisons |= {
+        id(change): Comparison(change.time_ratio, group.floor, change.bimodal, change.drift)
+        for result in results
+        for group in result.groups
+        for row in group.ranked
+        if (change := row.change) is not None
+    }
     versus = [item for result in results for item in result.versus]
     verdicts = judge_all(comparisons | {id(item): Comparison(item.time_ratio, item.floor) for item in versus})
 
@@ -281,10 +331,23 @@ def _judged(results: Sequence[KernelResult]) -> list[KernelResult]:
         verdict = verdicts.get(id(item))
         return replace(item, verdict=verdict.outcome, reason=verdict.reason, p=verdict.p) if verdict else item
 
+    def with_change(row: Row, base: Row | None) -> Row:
+        """The row, judged, with its change: that from the baseline if it differs from it in one thing."""
+        row, change = judged(row), row.change
+        if change is not None:
+            return replace(row, change=judged(change))
+        if base is None or row.time_ratio is None or len(row.differs) != 1:
+            return row
+        change = SingleChange(row.differs[0], base.cell, row.time_ratio, row.verdict, row.reason, row.p)
+        return replace(row, change=change)
+
     return [
         replace(
             result,
-            groups=tuple(replace(group, ranked=tuple(map(judged, group.ranked))) for group in result.groups),
+            groups=tuple(
+                replace(group, ranked=tuple(with_change(row, group.baseline) for row in group.ranked))
+                for group in result.groups
+            ),
             versus=tuple(map(judged, result.versus)),
             comparisons=sum(verdict.p is not None for verdict in verdicts.values()),
         )

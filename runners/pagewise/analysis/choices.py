@@ -13,7 +13,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import geometric_mean
 from pagewise.analysis.verdict import Outcome
-from pagewise.core.dimensions import DIMENSIONS, Dimension, sensitive_dimensions
+from pagewise.core.dimensions import DIMENSIONS, LOOP, Dimension
 
 AdviceOutcome = Literal["use", "keep", "choose", "same"]
 #: Between two compilers.
@@ -25,7 +25,7 @@ _NEARLY, _NEGLIGIBLE = 0.9, 0.02
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of one choice on one kernel with one compiler; all else is as in the baseline."""
+    """The effect of one choice on one kernel with one compiler, all else being equal."""
 
     kernel: KernelResult
     compiler: str
@@ -37,17 +37,23 @@ class Effect:
 class Choice:
     """A single choice and its effects: a value of a dimension, or of `compiler` one against another.
 
-    `missing` counts the effects that were planned and excluded.
+    `missing` counts the effects that were planned and excluded. `loop` is how loops are written on both sides
+    if not as in the baseline: the compiler can insert prefetches into its own loops only.
     """
 
     factor: str
     value: str
     effects: tuple[Effect, ...]
     missing: int
+    loop: str | None = None
 
     def having(self, verdict: Outcome) -> list[Effect]:
         """The effects with this verdict."""
         return [effect for effect in self.effects if effect.verdict == verdict]
+
+    def effects_of(self, compiler: str) -> tuple[Effect, ...]:
+        """The effects with this compiler."""
+        return tuple(effect for effect in self.effects if effect.compiler == compiler)
 
     @property
     def middle(self) -> float | None:
@@ -95,11 +101,12 @@ class Best:
 def choices(kernels: Sequence[KernelResult]) -> list[Choice]:
     """Every choice that was planned, in the order of dimensions; compilers last."""
     by_value = [
-        _choice(kernels, dimension, value)
+        _choice(kernels, dimension, value, loop)
         for dimension in DIMENSIONS
         for value in dict.fromkeys(
             value for result in _sensitive(kernels, dimension) for value in values_of(result, dimension)
         )
+        for loop in _loops(kernels, dimension, value)
     ]
     return [*by_value, *_compilers(kernels)]
 
@@ -136,13 +143,12 @@ def values_of(result: KernelResult, dimension: Dimension) -> list[str]:
 
 
 def alone(result: KernelResult, dimension: Dimension, value: str) -> list[Row]:
-    """The ranked rows that differ from their baseline in this dimension only."""
+    """The ranked rows with this value whose `change` answers for it."""
     return [
         row
         for group in result.groups
-        if (base := group.baseline) is not None
         for row in group.ranked
-        if _has_alone(result, row, base, dimension, value)
+        if _answers(row, dimension, value) and row.change and row.change.dimension == dimension.name
     ]
 
 
@@ -159,29 +165,39 @@ def _faster(group: Group) -> list[Row]:
     return [row for _, row in sorted(faster, key=lambda pair: pair[0])]
 
 
-def _has_alone(result: KernelResult, row: Row, base: Row, dimension: Dimension, value: str) -> bool:
-    """Whether a row has this value, and agrees with the baseline in all else the kernel is sensitive to."""
-    measured, other = row.cell.measured, base.cell.measured
-    rest = (item for item in sensitive_dimensions(result.kernel) if item.name != dimension.name)
-    return dimension.of(measured) == value and all(item.of(measured) == item.of(other) for item in rest)
+def loop_of(row: Row, dimension: Dimension) -> str | None:
+    """How loops are written on both sides of a row's change in a dimension, None for as in the baseline."""
+    return LOOP.of(row.cell.measured) if dimension is not LOOP and LOOP.name in row.differs else None
+
+
+def _answers(row: Row, dimension: Dimension, value: str) -> bool:
+    """Whether a row has this value, and all else but the loop as its baseline."""
+    has_value = bool(row.differs) and dimension.of(row.cell.measured) == value
+    return has_value and {*row.differs, LOOP.name} == {dimension.name, LOOP.name}
+
+
+def _loops(kernels: Sequence[KernelResult], dimension: Dimension, value: str) -> list[str | None]:
+    """The loops with which a value was planned, see `Choice`."""
+    rows = (row for result in _sensitive(kernels, dimension) for group in result.groups for row in group.rows)
+    loops = dict.fromkeys(loop_of(row, dimension) for row in rows if _answers(row, dimension, value))
+    return list(loops) or [None]
 
 
 def _sensitive(kernels: Sequence[KernelResult], dimension: Dimension) -> list[KernelResult]:
     return [result for result in kernels if result.kernel.is_sensitive_to(dimension.name)]
 
 
-def _choice(kernels: Sequence[KernelResult], dimension: Dimension, value: str) -> Choice:
+def _choice(kernels: Sequence[KernelResult], dimension: Dimension, value: str, loop: str | None) -> Choice:
     effects, missing = [], 0
     for result in _sensitive(kernels, dimension):
         for row in alone(result, dimension, value):
-            if row.time_ratio is not None:
-                effects.append(Effect(result, row.cell.compiler, row.time_ratio, row.verdict))
-        for group in result.groups:
-            base = next((row for row in group.rows if row.cell.is_baseline), None)
-            missing += base is not None and any(
-                _has_alone(result, row, base, dimension, value) for row in group.unranked
-            )
-    return Choice(dimension.name, value, tuple(effects), missing)
+            if (change := row.change) is not None and loop_of(row, dimension) == loop:
+                effects.append(Effect(result, row.cell.compiler, change.time_ratio, change.verdict))
+        missing += sum(
+            any(_answers(row, dimension, value) and loop_of(row, dimension) == loop for row in group.unranked)
+            for group in result.groups
+        )
+    return Choice(dimension.name, value, tuple(effects), missing, loop)
 
 
 def _compilers(kernels: Sequence[KernelResult]) -> Iterator[Choice]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
+from pagewise.analysis.changes import SingleChange
 from pagewise.analysis.noise import Bimodal, Drift, bimodal
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import run_seconds, valid_records
@@ -41,7 +42,8 @@ class Row:
     `rounds` counts those with a valid run, of the `rounds_made` of its kernel. `reason` is why the verdict is
     inconclusive, else None; `p` is corrected for all comparisons of the result. `outliers` are rounds and
     their ratios, included in all numbers; the baseline's are those of A/A. `drift` is that of the ratio; the
-    baseline's is that of its time.
+    baseline's is that of its time. `differs` is what differs from the baseline; `change` compares it with the
+    configuration from which it differs in one thing, None if there is none.
     """
 
     cell: Cell
@@ -66,6 +68,8 @@ class Row:
     code: Code | None = None
     rounds: int = 0
     rounds_made: int = 0
+    differs: tuple[str, ...] = ()
+    change: SingleChange | None = None
 
     @property
     def share(self) -> float:

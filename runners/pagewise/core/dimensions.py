@@ -19,8 +19,9 @@ class Dimension:
 
     question: what a comparison of its values answers. rule: the value that labels omit. empty: what a table
     shows without a value. yes: which outcome means yes: to `use` another value than the baseline's, or to
-    `keep` that. texts: values in words; other: the words for the rest. always: whether tables have its column
-    even if nothing differs in it. same: the sentence if all verdicts are inconclusive.
+    `keep` that. neither: the outcomes that mean neither yes nor no. by_compiler: whether each compiler has
+    its own answer. texts: values in words; other: the words for the rest. always: whether tables have its
+    column even if nothing differs in it. same: the sentence if all verdicts are inconclusive.
     """
 
     name: str
@@ -30,6 +31,8 @@ class Dimension:
     rule: str = ""
     empty: str = ""
     yes: str = ""
+    neither: tuple[str, ...] = ("choose",)
+    by_compiler: bool = False
     texts: Mapping[str, str] = field(default_factory=dict)
     other: str = "{}"
     always: bool = False
@@ -78,6 +81,17 @@ PAGES = Dimension(
     same="Huge pages make no significant difference on this node.",
     words=lambda policy: PagePolicy(policy).text,
 )
+LOOP = Dimension(
+    "loop",
+    "Loop",
+    "the way the loop is written",
+    "Does the compiler's loop reach the explicit one?",
+    rule="explicit",
+    yes="use",
+    neither=("choose", "same"),
+    by_compiler=True,
+    texts={"explicit": "the explicit loop", "compiler": "the compiler's loop"},
+)
 COMPILER = Dimension("compiler", "Compiler", "the compiler", "Which compiler?")
 DIMENSIONS = (
     PAGES,
@@ -107,14 +121,7 @@ DIMENSIONS = (
         texts={"nontemporal": "non-temporal stores", "zfill": "zero-fill stores"},
         other="{} stores",
     ),
-    Dimension(
-        "loop",
-        "Loop",
-        "the way the loop is written",
-        "Does the compiler's loop reach the explicit one?",
-        rule="explicit",
-        texts={"explicit": "the explicit loop", "compiler": "the compiler's loop"},
-    ),
+    LOOP,
     Dimension(
         "library",
         "Library",
@@ -161,6 +168,8 @@ DIMENSIONS = (
         other="the placement {}",
     ),
 )
+# What configurations should not differ in: reports say where they do.
+_NO_DIMENSIONS = ("package", "version", "builder", "openmp", "papi")
 BY_NAME = {dimension.name: dimension for dimension in (*DIMENSIONS, COMPILER)}
 
 
@@ -172,6 +181,13 @@ def values_of(configuration: Configuration) -> dict[str, str | None]:
 def sensitive_dimensions(kernel: Kernel) -> list[Dimension]:
     """The dimensions that a kernel is sensitive to."""
     return [dimension for dimension in DIMENSIONS if kernel.is_sensitive_to(dimension.name)]
+
+
+def differing(kernel: Kernel, first: Configuration, second: Configuration) -> tuple[str, ...]:
+    """In what two configurations differ that may matter to a kernel: dimensions, and what is none."""
+    names = [dimension.name for dimension in sensitive_dimensions(kernel)]
+    names += [COMPILER.name] if kernel.is_sensitive_to(COMPILER.name) else []
+    return tuple(name for name in (*names, *_NO_DIMENSIONS) if getattr(first, name) != getattr(second, name))
 
 
 def differ_only_in(dimension: str, first: Configuration, second: Configuration) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.choices import AGAINST, Advice, AdviceOutcome, Choice, Effect, advise, bests, choices
 from pagewise.analysis.statistics import FEWEST_ROUNDS
-from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, PAGES, Dimension
+from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, LOOP, PAGES, Dimension
 from pagewise.core.units import count_text
 from pagewise.report.model import Getter, Table, interval_text, ratio_text
 from pagewise.report.views.data import Entry, faults
@@ -34,8 +34,9 @@ _FINDING: Mapping[str, Getter] = {
 class Answer:
     """The answer for a dimension: yes, no or neither, the advice, and `more` observations.
 
-    `outcome`: `use` one of the `values`, `keep` the baseline's (because `values` are slower), `choose` by
-    kernel, or all are the `same`; None with too few rounds.
+    `compiler` is None if it is for all compilers; `loop` as in `Choice`. `outcome`: `use` one of the
+    `values`, `keep` the baseline's (because `values` are slower), `choose` by kernel, or all are the `same`;
+    None with too few rounds.
     """
 
     factor: str
@@ -45,6 +46,8 @@ class Answer:
     lead: str
     text: str
     more: str
+    compiler: str | None = None
+    loop: str | None = None
 
     @property
     def whole(self) -> str:
@@ -91,11 +94,32 @@ def headline(kernels: Sequence[KernelResult]) -> str:
 def answers(kernels: Sequence[KernelResult]) -> list[Answer]:
     """The answer for each dimension in which something was compared; pages first."""
     compared = [choice for choice in choices(kernels) if choice.effects]
-    by_dimension = {
-        dimension: [choice for choice in compared if choice.factor == dimension.name]
-        for dimension in (*DIMENSIONS, COMPILER)
-    }
-    return [_answer(dimension, of_it) for dimension, of_it in by_dimension.items() if of_it]
+    answered = []
+    for dimension in (*DIMENSIONS, COMPILER):
+        by_loop: dict[str | None, list[Choice]] = {}
+        for choice in compared:
+            if choice.factor == dimension.name:
+                by_loop.setdefault(choice.loop, []).append(choice)
+        for loop, of_it in by_loop.items():
+            for answer in (_by_compiler if dimension.by_compiler else _for_all)(dimension, of_it):
+                where = f"In {LOOP.text(loop)}: " if loop else ""
+                answered.append(replace(answer, question=where + answer.question, loop=loop))
+    return answered
+
+
+def _for_all(dimension: Dimension, compared: Sequence[Choice]) -> list[Answer]:
+    return [_answer(dimension, compared)]
+
+
+def _by_compiler(dimension: Dimension, compared: Sequence[Choice]) -> list[Answer]:
+    """The answer for each compiler."""
+    answered = []
+    for compiler in dict.fromkeys(effect.compiler for choice in compared for effect in choice.effects):
+        own = [replace(choice, effects=choice.effects_of(compiler)) for choice in compared]
+        answer = _answer(dimension, [choice for choice in own if choice.effects])
+        question = f"{compiler}: {dimension.question}"
+        answered.append(replace(answer, question=question, compiler=compiler))
+    return answered
 
 
 def _base(dimension: Dimension, compared: Sequence[Choice]) -> str:
@@ -116,7 +140,7 @@ def _answer(dimension: Dimension, compared: Sequence[Choice]) -> Answer:
         return Answer(dimension.name, None, (), dimension.question, "", text, "")
     advice, base = advise(compared), _base(dimension, compared)
     lead = ""
-    if dimension.yes and advice.outcome != "choose":
+    if dimension.yes and advice.outcome not in dimension.neither:
         lead = "Yes. " if advice.outcome == dimension.yes else "No. "
     others = [choice for choice in compared if choice not in advice.choices]
     slower = [_more_time(choice) for choice in others if choice.having("slower")]

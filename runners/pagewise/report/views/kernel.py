@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from pagewise.analysis.analysis import KernelResult
+from pagewise.analysis.changes import SingleChange
 from pagewise.analysis.choices import Best, bests
 from pagewise.analysis.curves import Curve
 from pagewise.core.dimensions import COMPILER, PAGES, Dimension
@@ -61,6 +62,7 @@ def section(result: KernelResult, manifest: Manifest) -> Section:
         sentences = [floor_text(group), *noise_sentences(kernel, group)]
         sentences += [f"{label(kernel, row.cell.measured)}: {row.note}." for row in group.ranked if row.note]
         blocks.append(Text(prefix + " ".join(sentences), style="dim"))
+    blocks += _changes(kernel, entries)
     blocks += _forest(result)
     blocks += sweeps(result, manifest)
     if entries and not kernel.is_program:
@@ -127,6 +129,35 @@ def _verdict(entry: Entry) -> Cell:
     if row.cell.is_baseline:
         return Cell("baseline", "baseline")
     return Cell(row.verdict, style_of(row.verdict), reason_text(row.reason))
+
+
+def _changes(kernel: Kernel, entries: Sequence[Entry]) -> Iterator[Section]:
+    """What one thing does where a configuration differs from the baseline in several."""
+    changed = [
+        (entry, change)
+        for entry in entries
+        if len(entry.row.differs) > 1 and (change := entry.row.change) is not None
+    ]
+    if changed:
+        columns = (
+            Column("compiler", merged=True, get=lambda pair: pair[0].group.compiler),
+            Column("configuration", get=lambda pair: pair[0].label),
+            Column("compared with", get=lambda pair: label(kernel, pair[1].reference.measured)),
+            Column("time ratio", unit="95 % interval", kind="ratio", get=_change_ratio),
+            Column("verdict", get=_change_verdict),
+        )
+        title = "Configurations that differ from the baseline in several things, with one of them changed"
+        yield Section("One change at a time", (Table.of(title, columns, changed),), only="page", folded=True)
+
+
+def _change_ratio(pair: tuple[Entry, SingleChange]) -> Cell:
+    entry, change = pair
+    return Cell(change.time_ratio, style_of(change.verdict), floor=entry.group.floor)
+
+
+def _change_verdict(pair: tuple[Entry, SingleChange]) -> Cell:
+    change = pair[1]
+    return Cell(change.verdict, style_of(change.verdict), reason_text(change.reason))
 
 
 def _forest(result: KernelResult) -> Iterator[Figure]:

@@ -42,7 +42,7 @@ _POLICIES: dict[str, Getter] = {
     **data.ratio_fields(),
 }
 _CHOICES = (
-    Column("choice", get=lambda choice: choice_text(choice.factor, choice.value)),
+    Column("choice", get=choice_text),
     Column("faster", kind="integer", get=lambda choice: len(choice.having("faster"))),
     Column("inconclusive", kind="integer", get=lambda choice: len(choice.having("inconclusive"))),
     Column("slower", kind="integer", get=lambda choice: len(choice.having("slower"))),
@@ -93,6 +93,7 @@ def view(result: Result) -> Report:
             *whole,
             *(pages if len(kernels) == 1 else [Section("Kernels", tuple(pages))]),
             *ratios.by_policy(kernels),
+            *ratios.loops(kernels),
             *_excluded(kernels),
             *program.sections(result),
             *evidence.sections(result, kernels),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pagewise.analysis.analysis import Group, KernelResult
-from pagewise.analysis.choices import fastest
+from pagewise.analysis.choices import alone, fastest
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
-from pagewise.core.dimensions import DIMENSIONS, PAGES
+from pagewise.core.dimensions import DIMENSIONS, LOOP, PAGES
 from pagewise.report.model import Bar, Bars, Cell, Column, Figure, Section, Table, Text, Values, style_of
 from pagewise.report.views.wording import named
 
@@ -79,6 +79,30 @@ def by_policy(kernels: Sequence[KernelResult]) -> Iterator[Section]:
         )
         figures = [figure for result in kernels for figure in _policy_figure(result)]
         yield Section("With and without huge pages", (*tables, Text(text, style="dim"), *figures), "policies")
+
+
+def loops(kernels: Sequence[KernelResult]) -> Iterator[Section]:
+    """Whether the compilers' loops reach the explicit ones: a row per kernel and compiler."""
+    rows = [
+        (result.kernel.title, row.cell.compiler, row.change)
+        for result in kernels
+        for row in alone(result, LOOP, "compiler")
+        if row.change
+    ]
+    if len(rows) > 1:
+        columns = (
+            Column("kernel", merged=True),
+            Column("compiler"),
+            Column("time ratio", unit="95 % interval", kind="ratio"),
+            Column("verdict"),
+        )
+        values = tuple(
+            (title, compiler, Cell(change.time_ratio, style), Cell(change.verdict, style))
+            for title, compiler, change in rows
+            for style in (style_of(change.verdict),)
+        )
+        title = "Time ratio of the compiler's loop to the explicit one; below 1 is faster"
+        yield Section("The compiler's loop", (Table(title, columns, values, chart=True),), "loops")
 
 
 def _policy_table(kernels: Sequence[KernelResult], title: str, *, of_compilers: bool) -> Iterator[Table]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pagewise.analysis.analysis import Group, KernelResult, Versus
-from pagewise.analysis.choices import Best, alone, values_of
+from pagewise.analysis.choices import Best, Choice, alone, loop_of, values_of
 from pagewise.analysis.noise import Drift
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
@@ -68,9 +68,11 @@ def named(configuration: Configuration, dimensions: Iterable[Dimension]) -> str:
     return " ".join(filter(None, (dimension.brief(configuration) for dimension in dimensions)))
 
 
-def choice_text(factor: str, value: str) -> str:
+def choice_text(choice: Choice) -> str:
     """A single choice: `Pages: thp`."""
-    return f"{BY_NAME[factor].title}: {value or BY_NAME[factor].empty}"
+    dimension = BY_NAME[choice.factor]
+    loop = f" (loop={choice.loop})" if choice.loop else ""
+    return f"{dimension.title}: {choice.value or dimension.empty}{loop}"
 
 
 def label_of(best: Best) -> str:
@@ -186,17 +188,20 @@ def effect_sentences(result: KernelResult) -> list[tuple[str, str]]:
 
 
 def _effect(result: KernelResult, dimension: Dimension, value: str) -> str:
-    rows = [row for row in alone(result, dimension, value) if row.time_ratio is not None]
+    changes = [
+        (", ".join(filter(None, (row.cell.compiler, loop_of(row, dimension) and "its loop"))), row.change)
+        for row in alone(result, dimension, value)
+        if row.change
+    ]
     value = value or dimension.empty
-    if not rows:
+    if not changes:
         return f"{value} was not measured" if dimension is PAGES else ""
-    if not any(is_decided(row.verdict) for row in rows):
+    if not any(is_decided(change.verdict) for _, change in changes):
         return f"{value}: inconclusive"
     texts = []
-    for row in rows:
-        assert row.time_ratio is not None
-        text = change_text(row.time_ratio) if is_decided(row.verdict) else "inconclusive"
-        texts.append(f"{text} ({row.cell.compiler})")
+    for where, change in changes:
+        text = change_text(change.time_ratio) if is_decided(change.verdict) else "inconclusive"
+        texts.append(f"{text} ({where})")
     return f"{value}: {', '.join(texts)}"
 
 

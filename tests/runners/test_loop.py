@@ -1,0 +1,110 @@
+"""The way a loop is written: what is compared with what, and what reports say of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import compared, configuration, kernel, record
+from pagewise.analysis.choices import choices
+from pagewise.analysis.consistency import inconsistent
+from pagewise.core.configuration import Configuration
+from pagewise.report.views import advice, data
+from pagewise.report.views.ratios import loops
+from stage import TRIAD
+
+COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
+LOOPED = kernel(sensitive_to=[*TRIAD["sensitive_to"], "loop"])
+
+
+def made(compiler: str = COMPILERS[0], pages: str = "none", access: str = "hardware-regular", **given: str):
+    prefetch, stores = access.split("-")
+    loop = "-loop-compiler" if given.get("loop") == "compiler" else ""
+    module = f"pagewise-micro/0.1.0/{compiler}/{pages}/{access}{loop}"
+    return configuration(compiler, (pages, prefetch, stores), module=module, **given)
+
+
+BASE, SOFTWARE = made(), made(access="software-regular")
+LOOP = made(loop="compiler")
+BY_COMPILER = made(access="compiler-regular", loop="compiler")
+TIMES = {BASE: 1.0, SOFTWARE: 1.0, LOOP: 3.0, BY_COMPILER: 2.7}
+
+
+def rows(times: dict[Configuration, float], of=LOOPED) -> dict[str, dict]:
+    return {row["module"]: row for row in data.summary([compared(times, of)]).records()}
+
+
+def answers(times: dict[Configuration, float]) -> dict[tuple[str, str | None, str | None], advice.Answer]:
+    return {(one.factor, one.loop, one.compiler): one for one in advice.answers([compared(times, LOOPED)])}
+
+
+def test_prefetching_is_not_credited_with_the_loop():
+    """As measured: the compiler's loop three times as slow as explicit code with and without prefetching."""
+    reported = answers(TIMES)
+    assert (reported["prefetch", None, None].outcome, reported["prefetch", None, None].values) == ("same", ())
+    slow = reported["loop", None, COMPILERS[0]]
+    assert (slow.lead, slow.outcome, slow.values) == ("No. ", "keep", ("compiler",))
+
+
+def test_prefetching_of_the_compiler_is_compared_in_its_loop():
+    row = rows(TIMES)[BY_COMPILER.module]
+    assert row["differs_in"].split() == ["prefetch", "loop"]
+    assert (row["change"], row["change_from"], row["change_verdict"]) == ("prefetch", LOOP.module, "faster")
+    assert row["change_ratio"] == pytest.approx(0.9, abs=0.01) and row["verdict"] == "slower"
+    reported = answers(TIMES)["prefetch", "compiler", None]
+    assert (reported.outcome, reported.values) == ("use", ("compiler",))
+
+
+def test_without_its_loop_prefetching_of_the_compiler_has_no_answer():
+    times = {one: time for one, time in TIMES.items() if one != LOOP}
+    row = rows(times)[BY_COMPILER.module]
+    assert row["change"] is None and row["differs_in"].split() == ["prefetch", "loop"]
+    assert {factor for factor, _, _ in answers(times)} == {"prefetch"}
+    assert ("prefetch", "compiler", None) not in answers(times)
+
+
+def test_each_compiler_has_its_answer_on_its_loop():
+    times = {made(who): 1.0 for who in COMPILERS}
+    times |= {made(who, loop="compiler"): time for who, time in zip(COMPILERS, (3.0, 0.8), strict=True)}
+    reported = answers(times)
+    assert [reported["loop", None, who].lead for who in COMPILERS] == ["No. ", "Yes. "]
+    same = {made(): 1.0, made(loop="compiler"): 1.0}
+    assert (answers(same)["loop", None, COMPILERS[0]].lead, len(list(loops([compared(same, LOOPED)])))) == (
+        "",
+        0,
+    )
+    (section,) = loops([compared(times, LOOPED)])
+    assert [row[1] for row in section.blocks[0].rows] == list(COMPILERS)
+
+
+def test_variants_are_compared_at_the_same_pages():
+    pages = {made(pages="thp"): 0.5, made(pages="thp", access="software-regular"): 0.45}
+    row = rows({BASE: 1.0, **pages})[made(pages="thp", access="software-regular").module]
+    assert row["differs_in"].split() == ["hugepages", "prefetch"]
+    assert (row["change"], row["change_from"]) == ("prefetch", made(pages="thp").module)
+    assert row["change_ratio"] == pytest.approx(0.9, abs=0.01)
+
+
+def test_one_difference_is_that_from_the_baseline():
+    row = rows(TIMES)[SOFTWARE.module]
+    assert (row["change"], row["change_from"], row["differs_in"]) == ("prefetch", BASE.module, "prefetch")
+    assert (row["change_ratio"], row["change_p_corrected"]) == (row["time_ratio"], row["p_corrected"])
+    assert rows(TIMES)[BASE.module]["change"] is None
+
+
+@pytest.mark.parametrize("other", [{"openmp": "off"}, {"papi": "on"}, {"version": "9"}, {"builder": "cmake"}])
+def test_what_else_differs_is_reported_and_is_no_answer(other):
+    (name,) = other
+    result = compared({BASE: 1.0, made(pages="thp", **other): 0.5}, LOOPED)
+    (row,) = (row for row in data.summary([result]).records() if not row["is_baseline"])
+    assert row["differs_in"].split() == ["hugepages", name] and name in (row["note"] or row["invalid"])
+    assert advice.answers([result]) == [] and choices([result])[0].effects == ()
+
+
+def test_a_loop_that_a_kernel_is_not_sensitive_to_is_not_measured():
+    found = rows({BASE: 1.0, LOOP: 3.0}, kernel())
+    assert {row["measured_as"] for row in found.values()} == {BASE.module} and len(found) == 2
+
+
+def test_a_record_of_another_loop_than_the_module_names_is_wrong():
+    assert inconsistent(LOOPED, LOOP, [record(BASE, 1.0)]).code == "wrong_build"
+    assert inconsistent(LOOPED, LOOP, [record(LOOP, 1.0)]) is None

@@ -46,6 +46,18 @@ if(PAGEWISE_WERROR)
     list(APPEND pagewise_c_warnings -Werror)
 endif()
 
+# Undo options that assume there is no NaN or Inf, such as -Ofast: in the library and the drivers, which validate results.
+set(pagewise_fortran_has_nan "")
+set(pagewise_c_has_nan "")
+if(CMAKE_Fortran_COMPILER_ID MATCHES "^(GNU|LLVMFlang|ArmClang)$")
+    set(pagewise_fortran_has_nan -fno-fast-math)
+elseif(CMAKE_Fortran_COMPILER_ID STREQUAL "Fujitsu")
+    set(pagewise_fortran_has_nan -Kfp_precision)
+endif()
+if(CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang|ArmClang|FujitsuClang|CrayClang)$")
+    set(pagewise_c_has_nan -fno-fast-math)
+endif()
+
 # The target of the compiler's flags, by archspec's name (cascadelake, zen4, neoverse_v1). With compilers that are not
 # driven like GCC and LLVM it is the processor family.
 function(_pagewise_target result)
@@ -81,6 +93,14 @@ set(PAGEWISE_LINE_BYTES ${_line} CACHE STRING "Bytes of a cache line: the unit o
 if(NOT PAGEWISE_LINE_BYTES MATCHES "^(64|128|256)$")
     message(FATAL_ERROR "PAGEWISE_LINE_BYTES=${PAGEWISE_LINE_BYTES}: choose 64, 128 or 256")
 endif()
+
+# Code that validates: it must detect NaN and Inf.
+function(pagewise_compile_with_nan target)
+    pagewise_compile(${target})
+    target_compile_options(
+        ${target} PRIVATE $<$<COMPILE_LANGUAGE:Fortran>:${pagewise_fortran_has_nan}> $<$<COMPILE_LANGUAGE:C>:${pagewise_c_has_nan}>
+    )
+endfunction()
 
 # Warnings, and threads if enabled, for the sources of one of the project's targets.
 function(pagewise_compile target)

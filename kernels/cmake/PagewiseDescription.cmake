@@ -47,13 +47,11 @@ function(pagewise_write_driver template)
     configure_file(${PROJECT_SOURCE_DIR}/harness/${template} ${_folder}/main.f90 @ONLY)
 endfunction()
 
-# Write the explicit code of the kernel in the current folder, which is a header in harness after the definitions that follow;
-# and the code that skips work, for the test that validation detects it.
+# Write the explicit code of the kernel in the current folder, which is a header in harness after the definitions that follow.
 function(pagewise_write_timed_code header)
     pagewise_described("" name _name)
     pagewise_written(${_name} _folder)
     list(TRANSFORM ARGN REPLACE "^([^=]+)=?(.*)" "#define \\1 \\2\n" OUTPUT_VARIABLE _definitions)
     list(JOIN _definitions "" _definitions)
     file(CONFIGURE OUTPUT ${_folder}/kernel.c CONTENT "@_definitions@#include \"${header}\"\n" @ONLY)
-    file(CONFIGURE OUTPUT ${_folder}/broken.c CONTENT "#define PW_BROKEN\n#include \"kernel.c\"\n")
 endfunction()

@@ -2,7 +2,7 @@
 # the micro-kernels, drivers and timed code, are installed with it.
 add_library(pagewise STATIC)
 add_library(pagewise::pagewise ALIAS pagewise)
-pagewise_compile(pagewise)
+pagewise_compile_with_nan(pagewise)
 set(_modules ${PROJECT_BINARY_DIR}/include/pagewise)
 set_target_properties(pagewise PROPERTIES Fortran_MODULE_DIRECTORY ${_modules})
 target_include_directories(

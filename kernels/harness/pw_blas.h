@@ -3,7 +3,6 @@
  * A kernel defines, and then includes this file:
  *   PW_GEMM               the routine, by its Fortran symbol name: dgemm_
  *   PW_ELEMENT            the type of the matrices' elements
- *   PW_BROKEN             skip the last column: for the test that validation detects it
  *
  * Source: Dongarra et al., A set of level 3 basic linear algebra subprograms, ACM TOMS 16 (1990). */
 #ifndef PAGEWISE_BLAS_H
@@ -11,12 +10,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-#if defined(PW_BROKEN)
-#define PW_LEFT_OUT 1
-#else
-#define PW_LEFT_OUT 0
-#endif
 
 /* The last arguments are the lengths of both characters, as Fortran compilers pass them. */
 void PW_GEMM(const char *transa, const char *transb, const int *m, const int *n, const int *k, const PW_ELEMENT *alpha,
@@ -26,7 +19,7 @@ void PW_GEMM(const char *transa, const char *transb, const int *m, const int *n,
 /* c = c + alpha a b for the columns of b and c of one thread; see pw_blas.f90. */
 void pw_gemm_call(int64_t n, int64_t columns, int64_t stride, double alpha, const PW_ELEMENT *a, const PW_ELEMENT *b, PW_ELEMENT *c)
 {
-    const int rows = (int)n, width = (int)columns - PW_LEFT_OUT, step = (int)stride;
+    const int rows = (int)n, width = (int)columns, step = (int)stride;
     const PW_ELEMENT factor = (PW_ELEMENT)alpha, one = 1;
     PW_GEMM("N", "N", &rows, &width, &rows, &factor, a, &step, b, &step, &one, c, &step, 1, 1);
 }

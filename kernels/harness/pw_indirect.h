@@ -4,7 +4,6 @@
  *   PW_SCATTERS   whether a is addressed through the indices c
  *   PW_GATHERS    whether b is
  *   PW_UPDATES    whether a + s*b is stored instead of b
- *   PW_BROKEN     skip the last element: for the test that validation detects it
  * The macros PW_PREFETCH_... and PW_LOOP_... set the build's variant. */
 #ifndef PAGEWISE_INDIRECT_H
 #define PAGEWISE_INDIRECT_H
@@ -28,11 +27,6 @@ void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, do
 
 #else
 
-#if defined(PW_BROKEN)
-enum { pw_left_out = 1 };
-#else
-enum { pw_left_out = 0 };
-#endif
 /* Elements per iteration of every variant: enough to make the loop's overhead small. */
 enum { pw_group = 8 };
 
@@ -60,11 +54,10 @@ PW_INLINE void pw_indirect_preload(const double *a, const double *b, int64_t at)
 
 void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning)
 {
-    const int64_t end = n - pw_left_out;
     int64_t i = 0;
 #if defined(PW_PREFETCH_SOFTWARE)
     PW_NO_UNROLL
-    for (; i + pw_group + tuning <= end; i += pw_group) {
+    for (; i + pw_group + tuning <= n; i += pw_group) {
         PW_UNROLL
         for (int k = 0; k < pw_group; k++) {
             pw_indirect_prefetch(a, b, c[i + k + tuning]);
@@ -72,10 +65,10 @@ void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, do
         }
     }
 #endif
-    while (i < end) {
-        int64_t last = end;
+    while (i < n) {
+        int64_t last = n;
 #if defined(PW_PREFETCH_BLOCK)
-        last = i + tuning < end ? i + tuning : end;
+        last = i + tuning < n ? i + tuning : n;
         for (int64_t k = i; k < last; k++) pw_indirect_preload(a, b, c[k]);
 #endif
         PW_NO_UNROLL

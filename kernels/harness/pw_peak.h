@@ -1,8 +1,7 @@
 /* Independent multiply-adds, as many in flight as registers hold: the maximum of the processor.
  *
  * Each element undergoes PW_PEAK_STEPS of them per pass; a group of vectors is loaded, processed in registers, and stored. A
- * multiply-add of 4 cycles in 2 units (x86), or of 9 in 2 (A64FX), needs 8, or 18, in flight. PW_BROKEN: skip the last
- * group, for the test that validation detects it. */
+ * multiply-add of 4 cycles in 2 units (x86), or of 9 in 2 (A64FX), needs 8, or 18, in flight. */
 #ifndef PAGEWISE_PEAK_H
 #define PAGEWISE_PEAK_H
 
@@ -27,7 +26,7 @@
         T by = (T)call->summand;                                                                                                \
         for (int64_t pass = 0; pass < call->passes; pass++) {                                                                   \
             const name##_vector summand = name##_every(by);                                                                     \
-            for (int64_t i = 0; i + group + PW_PEAK_LEFT_OUT <= call->elements; i += group) {                                   \
+            for (int64_t i = 0; i + group <= call->elements; i += group) {                                                      \
                 PW_GROUP(PW_PEAK_TAKE, name)                                                                                    \
                 for (int step = 0; step < PW_PEAK_STEPS; step += 4) {                                                           \
                     PW_GROUP(PW_PEAK_STEP, name)                                                                                \
@@ -42,12 +41,6 @@
         }                                                                                                                       \
         return PW_PEAK_OK;                                                                                                      \
     }
-
-#if defined(PW_BROKEN)
-#define PW_PEAK_LEFT_OUT 1
-#else
-#define PW_PEAK_LEFT_OUT 0
-#endif
 
 #define PW_DEFINE_PEAKS(type, T)                                                                                                \
     PW_DEFINE_PEAK(type##_scalar, T, )                                                                                          \

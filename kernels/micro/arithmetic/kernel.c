@@ -10,12 +10,6 @@
 #include <immintrin.h>
 #endif
 
-#if defined(PW_BROKEN)
-enum { left_out = 1 };
-#else
-enum { left_out = 0 };
-#endif
-
 #define ONE(DO, STEP) DO(0, STEP)
 
 #define TAKE(u, STEP) x[u] = *(const VL *)(p + i + u * lanes);
@@ -28,7 +22,7 @@ enum { left_out = 0 };
         for (int64_t pass = 0; pass < call->passes; pass++, s = call->flips ? -s : s) {                                         \
             const V a = EVERY(s);                                                                                               \
             (void)a;                                                                                                            \
-            for (int64_t i = 0; i + (chains) * lanes + left_out <= call->elements; i += (chains) * lanes) {                     \
+            for (int64_t i = 0; i + (chains) * lanes <= call->elements; i += (chains) * lanes) {                                \
                 V x[chains];                                                                                                    \
                 GROUP(TAKE, STEP)                                                                                               \
                 for (int step = 0; step < arithmetic_steps; step += 3) {                                                        \
@@ -44,7 +38,7 @@ enum { left_out = 0 };
  * the following vectors. */
 #define ONE_BY_ONE(STEP)                                                                                                        \
     do {                                                                                                                        \
-        for (int64_t i = 0; i + lanes + left_out <= call->elements; i += lanes) {                                               \
+        for (int64_t i = 0; i + lanes <= call->elements; i += lanes) {                                                          \
             T by = s;                                                                                                           \
             V x[1];                                                                                                             \
             ONE(TAKE, STEP)                                                                                                     \

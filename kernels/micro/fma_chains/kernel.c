@@ -5,12 +5,6 @@
 void pw_chains_source(int64_t fmas, int64_t rows, int64_t distance, const double *c, double *y);
 void pw_chains_interleaved(int64_t fmas, int64_t rows, const double *c, const double *x, double *y);
 
-#if defined(PW_BROKEN)
-enum { left_out = 1 };
-#else
-enum { left_out = 0 };
-#endif
-
 /* Chains in flight in `interleaved`: as many as a multiply-add of 4 cycles in two units needs, if there are registers
  * for an argument and a sum each. */
 #if defined(__AVX512VL__) || defined(__aarch64__)
@@ -43,7 +37,7 @@ enum { together = 4 };
     }                                                                                                                           \
     PW_INLINE width_attribute void name##_all(int order, int fmas, int64_t rows, int64_t distance, const double *c, double *y)  \
     {                                                                                                                           \
-        const int64_t lanes = name##_lanes(), all = (rows - left_out) * chains_row;                                             \
+        const int64_t lanes = name##_lanes(), all = rows * chains_row;                                                          \
         const double *x = y - distance * chains_row;                                                                            \
         int64_t i = 0;                                                                                                          \
         double own[chains_longest + 1];                                                                                         \
@@ -76,9 +70,9 @@ int32_t pw_chains(int32_t simd, int32_t order, int64_t fmas, int64_t rows, int64
     switch (simd) {
     case PW_SIMD_COMPILER:
         if (order == chains_interleaved)
-            pw_chains_interleaved(fmas, rows - left_out, c, y - distance * chains_row, y);
+            pw_chains_interleaved(fmas, rows, c, y - distance * chains_row, y);
         else
-            pw_chains_source(fmas, rows - left_out, distance, c, y - distance * chains_row);
+            pw_chains_source(fmas, rows, distance, c, y - distance * chains_row);
         return 0;
     case PW_SIMD_SCALAR: return fp64_scalar_chains(order, fmas, rows, distance, c, y);
     case PW_SIMD_128: return fp64_128_chains(order, fmas, rows, distance, c, y);

@@ -1,10 +1,12 @@
 /* Skips the last row: validation must detect it. */
 #include "masked_rows.h"
+#include "pw_broken.h"
 
 int32_t pw_masked_rows(int32_t simd, int64_t length, int64_t rows, int64_t leading, double *y, const double *x)
 {
     (void)simd;
     for (int64_t j = 0; j < rows - 1; j++)
         for (int64_t i = 0; i < length; i++) y[j * leading + i] += x[j * leading + i];
+    pw_spoil(y, sizeof *y);
     return 0;
 }

@@ -4,6 +4,7 @@
 module math_functions
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr
     use pw_cycles, only: clock_hertz
+    use pw_deviation, only: worse
     use pw_elements, only: element_at, element_bytes, element_types
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: kernel_t, plan_t
@@ -127,11 +128,12 @@ contains
         self%elements = elements
         call pw_math_arguments(self%function, self%type, 0_i8, elements, self%memory(1)%address, self%memory(2)%address)
         self%largest = 0.0_r8
+        y = 0.0_r8
         do first = 0, self%samples - 1, chunk
             n = min(chunk, (self%samples - first + grain - 1)/grain*grain)
             call pw_math_arguments(self%function, self%type, elements + first, n, c_loc(x), c_loc(z))
             status = pw_math(self%function, self%type, self%call, n, c_loc(x), c_loc(z), c_loc(y))
-            self%largest = max(self%largest, pw_math_error(self%function, self%type, n, c_loc(x), c_loc(z), c_loc(y)))
+            self%largest = worse(self%largest, pw_math_error(self%function, self%type, n, c_loc(x), c_loc(z), c_loc(y)))
         end do
     end subroutine initialise
 
@@ -161,8 +163,8 @@ contains
         class(math_functions_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
 
-        outcome%error = max(self%largest, pw_math_error(self%function, self%type, self%elements, self%memory(1)%address, &
-                                                        self%memory(2)%address, self%memory(3)%address))
+        outcome%error = worse(self%largest, pw_math_error(self%function, self%type, self%elements, self%memory(1)%address, &
+                                                          self%memory(2)%address, self%memory(3)%address))
         outcome%method = 'every result, and those of '//to_text(self%samples)//' samples, against the C library''s with '// &
                          to_text(int(pw_math_reference_bits(), i8))//' bits, largest error in units in the last place'
         outcome%tolerance = tolerance

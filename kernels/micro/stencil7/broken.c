@@ -1,5 +1,6 @@
 /* Uses the point itself instead of the one below: validation must detect it. */
 #include "stencil.h"
+#include "pw_broken.h"
 
 void pw_stencil7(const int64_t *points, int64_t rows, int64_t distance, const double *h, const double *u, const double *rhs,
                  double *unew)
@@ -11,4 +12,5 @@ void pw_stencil7(const int64_t *points, int64_t rows, int64_t distance, const do
             for (int64_t i = 1 + nx * (j + ny * k); i < (nx - 1) + nx * (j + ny * k); i++)
                 unew[i] = ((u[i + 1] + u[i - 1]) * h[0] + (u[i + nx] + u[i - nx]) * h[1] + (u[i + plane] + u[i]) * h[2] - rhs[i])
                           * h[3];
+    pw_spoil(unew + 1 + nx * (1 + ny), sizeof *unew);
 }

@@ -1,0 +1,23 @@
+# A program with wrong timed code detects it: exit code 1 and, for NaN and Inf, the largest error that there is.
+#
+# Arguments: PROGRAM, ARGUMENTS (a list), RECORD (a file to write), VALUE (wrong, nan or inf).
+file(REMOVE ${RECORD})
+unset(ENV{PAGEWISE_BROKEN})
+if(NOT VALUE STREQUAL "wrong")
+    set(ENV{PAGEWISE_BROKEN} ${VALUE})
+endif()
+execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} --record ${RECORD} RESULT_VARIABLE _code OUTPUT_QUIET ERROR_QUIET)
+if(NOT _code EQUAL 1)
+    message(FATAL_ERROR "exit code ${_code}, not 1")
+endif()
+file(READ ${RECORD} _record)
+string(JSON _passed GET "${_record}" validation passed)
+string(JSON _error GET "${_record}" validation error)
+string(TOUPPER "${_error}" _error)
+set(_largest OFF)
+if(_error MATCHES "^1\\.797.*E\\+308$")
+    set(_largest ON)
+endif()
+if(_passed OR (VALUE STREQUAL "wrong" AND _largest) OR (NOT VALUE STREQUAL "wrong" AND NOT _largest))
+    message(FATAL_ERROR "${VALUE}: the record has the error ${_error}, passed: ${_passed}")
+endif()

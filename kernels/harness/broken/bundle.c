@@ -1,0 +1,14 @@
+/* A kernel of many streams that skips the last line of every call: validation must detect it. */
+#define PW_BROKEN
+#define pw_bundle_run pw_bundle_run_short
+#include "kernel.c"
+#undef pw_bundle_run
+
+#include "pw_broken.h"
+
+void pw_bundle_run(struct pw_bundle_call *call)
+{
+    pw_bundle_run_short(call);
+    double *result = call->outputs ? call->out : &call->sum;
+    pw_spoil(result, sizeof *result);
+}

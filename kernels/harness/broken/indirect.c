@@ -1,0 +1,12 @@
+/* A kernel of indirect access that skips the last index: validation must detect it. */
+#define pw_indirect_run pw_indirect_run_short
+#include "kernel.c"
+#undef pw_indirect_run
+
+#include "pw_broken.h"
+
+void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning)
+{
+    pw_indirect_run_short(n - 1, a, b, c, s, tuning);
+    pw_spoil(a, sizeof *a);
+}

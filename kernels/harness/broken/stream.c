@@ -1,0 +1,17 @@
+/* A streaming kernel that skips the last element of every call: validation must detect it. */
+#define PW_BROKEN
+#define pw_stream_run pw_stream_run_short
+#include "kernel.c"
+#undef pw_stream_run
+
+#include "pw_broken.h"
+
+int32_t pw_stream_run(struct pw_stream_call *call)
+{
+    const int32_t status = pw_stream_run_short(call);
+    if (status == PW_STREAM_OK && call->passes > 0 && call->type == PW_FP64) {
+        double *result = PW_SUMS ? &call->sum : (double *)call->array[0] + call->elements - 1;
+        pw_spoil(result, sizeof *result);
+    }
+    return status;
+}

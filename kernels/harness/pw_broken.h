@@ -1,0 +1,24 @@
+/* For deliberately wrong timed code: validation must also detect results that are not numbers. */
+#ifndef PAGEWISE_BROKEN_H
+#define PAGEWISE_BROKEN_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Leave NaN or Inf, as the environment variable PAGEWISE_BROKEN requests, in a result, a number of 8 or 4 bytes. As bits,
+ * because compilers may assume that there are no such numbers. */
+static inline void pw_spoil(void *result, size_t bytes)
+{
+    const char *value = getenv("PAGEWISE_BROKEN");
+    if (value == NULL) return;
+    const int nan = strcmp(value, "nan") == 0;
+    const uint64_t wide = nan ? UINT64_C(0x7ff8000000000000) : UINT64_C(0x7ff0000000000000);
+    const uint32_t narrow = nan ? UINT32_C(0x7fc00000) : UINT32_C(0x7f800000);
+    if (bytes == sizeof wide)
+        memcpy(result, &wide, sizeof wide);
+    else
+        memcpy(result, &narrow, sizeof narrow);
+}
+
+#endif

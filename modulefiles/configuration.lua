@@ -16,6 +16,9 @@
 {%- if "simd" in spec.variants and spec.variants["simd"].value != "compiler" -%}
 {%- set _ = facts.append(("SIMD", "SIMD", spec.variants["simd"].value)) -%}
 {%- endif -%}
+{%- if "hugepages" in spec.variants and spec.package.flag_set -%}
+{%- set _ = facts.append(("Flags", "FLAGS", spec.package.flag_set)) -%}
+{%- endif -%}
 {%- for label, variant in [("OpenMP", "openmp"), ("PAPI", "papi"), ("MPI", "mpi")] if variant in spec.variants -%}
 {%- set _ = facts.append((label, variant | upper, "on" if spec.variants[variant].value else "off")) -%}
 {%- endfor -%}

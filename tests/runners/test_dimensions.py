@@ -33,7 +33,8 @@ def variant(compiler: str = COMPILERS[0], pages: str = "none", **given: str) -> 
     simd = [f"simd-{given['simd']}"] if given.get("simd") else []
     others = [f"loop-{given['loop']}"] if given.get("loop") == "compiler" else []
     others += [given[one] for one in ("library", "runtime") if one in given]
-    tail = "-".join(["hardware-regular", *others, *simd])
+    flags = [given["flags"]] if given.get("flags") else []
+    tail = "-".join(["hardware-regular", *others, *simd, *flags])
     if "target" in given:
         tail += f"-{given['target']}"
         given["ancestors"] = ANCESTORS.get(given["target"], "")
@@ -60,16 +61,16 @@ def test_a_module_names_library_width_and_target():
     given = {f"PAGEWISE_{name.upper()}": "x" for name in required - {"module", "digest"}}
     given |= {"PAGEWISE_HUGEPAGES": "thp", "PAGEWISE_PREFETCH": "hardware", "PAGEWISE_STORES": "regular"}
     more = {"PAGEWISE_TARGET": "x86_64_v3", "PAGEWISE_SIMD": "128", "PAGEWISE_LIBRARY": "sleef"}
-    more |= {"PAGEWISE_RUNTIME": "libomp", "PAGEWISE_LOOP": "compiler"}
-    tail = "hardware-regular-loop-compiler-sleef-libomp-simd-128-x86_64_v3"
+    more |= {"PAGEWISE_RUNTIME": "libomp", "PAGEWISE_LOOP": "compiler", "PAGEWISE_FLAGS": "pearc23"}
+    tail = "hardware-regular-loop-compiler-sleef-libomp-simd-128-pearc23-x86_64_v3"
     name = f"pagewise-micro/0.1.0/gcc-12.2.0/thp/{tail}"
     read = Configuration.from_environment(name, given | more | {"PAGEWISE_TARGET_ANCESTORS": "x86_64"}, "d")
     assert name.endswith(f"/{read.label}") and read.plain == "thp/hardware-regular"
     assert structured(Configuration, unstructured(read)) == read
     plain = Configuration.from_environment("p/1/gcc/thp/hardware-regular", given, "d")
     assert plain.label == "thp/hardware-regular" and unstructured(plain)["loop"] == "explicit"
-    assert not {"simd", "ancestors", "library", "runtime"} & set(unstructured(plain))
-    assert wording.label(kernel(), read) == "thp simd=128 x86_64_v3"
+    assert not {"simd", "flags", "ancestors", "library", "runtime"} & set(unstructured(plain))
+    assert wording.label(kernel(), read) == "thp simd=128 pearc23 x86_64_v3"
     assert wording.label(kernel(), plain) == "thp"
 
 
@@ -128,6 +129,7 @@ def test_a_choice_by_kernel_is_neither_yes_nor_no():
         ({"library": "openblas"}, "library", "none openblas"),
         ({"simd": "512"}, "simd", "none simd=512"),
         ({"simd": "scalar"}, "simd", "none simd=scalar"),
+        ({"flags": "pearc23"}, "flags", "none pearc23"),
     ],
 )
 def test_other_dimensions_are_reported_in_the_same_way(given, factor, label):

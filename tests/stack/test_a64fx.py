@@ -68,9 +68,10 @@ def test_loops_are_vector_length_agnostic_sve_and_zfill_zeroes_lines(emulated: P
 
 def test_a_module_names_target_and_stores(emulated: Path) -> None:
     tree = emulated / ".pagewise" / "modules" / "a64fx-agnostic"
-    text = next(tree.rglob("none/hardware-zfill.lua")).read_text()
+    text = next(tree.rglob("none/hardware-zfill-agnostic.lua")).read_text()
     assert 'whatis("Target: a64fx")' in text
     assert 'whatis("Stores: zfill")' in text
+    assert 'whatis("Flags: agnostic")' in text
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +17,8 @@ import yaml
 
 from conftest import EMULATED, ROOT, STATE, run, spack
 
+# With the flags of a study, in addition to the site's toolchains.
+STUDY = ("pagewise-fujitsu-a64fx-pearc23", "pagewise-arm-a64fx-pearc23")
 STAND_IN = Path(__file__).parent / "stand_ins" / "compiler.py"
 
 
@@ -62,7 +65,9 @@ def ookami(small: Path) -> Path:
     pages = "  - hugepages: [hugepages=none, hugepages=fjmpg]\n"
     head, rest = text.split("  - hugepages:")[0], text[text.index("  specs:") :]
     accesses = "  - accesses: [prefetch=hardware stores=regular]\n"
-    environment.write_text(head + pages + accesses + rest)
+    study = "".join(f"  - pagewise-micro@develop hugepages=none target=a64fx %{name}\n" for name in STUDY)
+    specs, later = rest.split("  develop:")
+    environment.write_text(f"{head}{pages}{accesses}{specs}{study}  develop:{later}")
     install = ("install", "--only-concrete", "--no-cache", "--jobs", "2")
     for command in (
         ("concretize", "--force"),
@@ -88,7 +93,7 @@ def calls(root: Path, program: str, *words: str) -> list[list[str]]:
 def test_every_compiler_of_the_site_concretizes_for_a64fx(ookami: Path) -> None:
     lock = json.loads((ookami / "envs" / "a64fx" / "spack.lock").read_text())
     specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
-    assert len(specs) == 10
+    assert len(specs) == 10 + len(STUDY)
     assert {spec["arch"]["target"]["name"] for spec in specs} == {"a64fx"}
     compilers = {
         lock["concrete_specs"][dependency["hash"]]["name"]
@@ -99,11 +104,23 @@ def test_every_compiler_of_the_site_concretizes_for_a64fx(ookami: Path) -> None:
     assert compilers == {"gcc", "acfl", "fj", "cce", "llvm"}
 
 
-def test_fujitsus_compilers_get_the_studies_flags(ookami: Path) -> None:
+def test_the_studys_environment_has_both_sets_of_flags(ookami: Path) -> None:
+    folder = ookami / "envs" / "a64fx-pearc23"
+    done = spack(ookami, "-D", folder, "concretize", "--force")
+    assert done.returncode == 0, done.stdout
+    lock = json.loads((folder / "spack.lock").read_text())
+    specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
+    flags = Counter(" ".join(spec["parameters"]["fflags"]) for spec in specs)
+    assert set(flags.values()) == {3} and len(flags) == 4
+    assert any("-Kfast" in text for text in flags) and any("-Kfp_contract" in text for text in flags)
+
+
+def test_fujitsus_compilers_get_the_flags_of_their_toolchain(ookami: Path) -> None:
     compiled = calls(ookami, "frt", "kernel_hardware_regular.f90", "-c")
-    assert compiled
-    for call in compiled:
-        assert {"-Kfast", "-KSVE,A64FX,ARMV8_3_A", "-Az"} <= set(call)
+    assert all({"-KSVE,A64FX,ARMV8_3_A", "-Az"} <= set(call) for call in compiled)
+    study = ["-Kfast" in call for call in compiled]
+    assert study == ["-Kfp_contract" not in call for call in compiled]
+    assert any(study) and not all(study)
     assert any("-Knoprefetch" in call for call in compiled)
     assert any("-Kprefetch_sequential=soft" in call for call in compiled), "prefetch=compiler"
     assert all("-Nclang" in call for call in calls(ookami, "fcc", "kernel.c", "-c"))
@@ -112,21 +129,26 @@ def test_fujitsus_compilers_get_the_studies_flags(ookami: Path) -> None:
 def test_large_pages_are_linked_according_to_the_policy(ookami: Path) -> None:
     links = calls(ookami, "frt", "pw-stream_triad")
     links = [call for call in links if "-c" not in call]
-    assert sorted(("-Klargepage" in call, "-Knolargepage" in call) for call in links) == [
+    assert {("-Klargepage" in call, "-Knolargepage" in call) for call in links} == {
         (False, True),
         (True, False),
-    ]
+    }
     script = f"-Wl,-T{ookami}/mmm/util/bss-2mb.lds"
     links = [call for call in calls(ookami, "armflang", "pw-stream_triad") if "-c" not in call]
-    assert sorted((script in call, "-lmpg" in call) for call in links) == [(False, False), (True, True)]
+    assert {(script in call, "-lmpg" in call) for call in links} == {(False, False), (True, True)}
 
 
-def test_arms_compilers_get_the_studies_flags(ookami: Path) -> None:
-    for call in calls(ookami, "armflang", "kernel_hardware_regular.f90", "-c"):
-        assert {"-O3", "-armpl", "-mcpu=a64fx", "-mtune=a64fx"} <= set(call)
+def test_arms_compilers_get_the_flags_of_their_toolchain(ookami: Path) -> None:
+    compiled = calls(ookami, "armflang", "kernel_hardware_regular.f90", "-c")
+    assert all({"-O3", "-mcpu=a64fx", "-mtune=a64fx"} <= set(call) for call in compiled)
+    assert {"-armpl" in call for call in compiled} == {False, True}
+    links = [call for call in calls(ookami, "armflang", "pw-stream_triad") if "-c" not in call]
+    assert {"-lamath" in call for call in links} == {False, True}
 
 
-def test_modules_for_libmpg_have_its_settings(ookami: Path) -> None:
+@pytest.fixture(scope="module")
+def tree(ookami: Path) -> Path:
+    """The modules of what is installed."""
     tree = ookami / "module-tree"
     done = spack(
         ookami,
@@ -134,6 +156,17 @@ def test_modules_for_libmpg_have_its_settings(ookami: Path) -> None:
         *("module", "lmod", "refresh", "--yes-to-all"),
     )
     assert done.returncode == 0, done.stdout
+    return tree
+
+
+def test_modules_name_a_studys_flags(tree: Path) -> None:
+    for compiler in ("fj-4.5.0", "acfl-21.0"):
+        text = next(tree.rglob(f"{compiler}/none/hardware-regular-pearc23.lua")).read_text()
+        assert 'setenv("PAGEWISE_FLAGS", "pearc23")' in text
+        assert "PAGEWISE_FLAGS" not in next(tree.rglob(f"{compiler}/none/hardware-regular.lua")).read_text()
+
+
+def test_modules_for_libmpg_have_its_settings(ookami: Path, tree: Path) -> None:
     text = next(tree.rglob("fj-4.5.0/fjmpg/hardware-regular.lua")).read_text()
     for setting in (
         'setenv("XOS_MMM_L_HPAGE_TYPE", "hugetlbfs")',

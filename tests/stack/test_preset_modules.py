@@ -235,6 +235,7 @@ def spack_module(facts: dict[str, str]) -> str:
         prefix=Prefix(facts["PREFIX"]),
         compiler=SimpleNamespace(name=name, version=version),
         package=SimpleNamespace(
+            flag_set=facts.get("FLAGS", ""),
             library_name=lambda: facts.get("LIBRARY", ""),
             built_for=facts["TARGET"],
             built_for_ancestors=facts.get("TARGET_ANCESTORS", ""),

@@ -26,7 +26,8 @@ class Configuration:
     loop: how timed loops are written; packages without this variant have `explicit`.
     library: what its programs call instead of the system's library: of mathematical functions libmvec or
     sleef; empty if they call none. runtime: what serves OpenMP instead of the compiler's library. simd: the
-    SIMD width, empty for that of the toolchain's flags. ancestors: targets whose code its processor runs too;
+    SIMD width, empty for that of the toolchain's flags. flags: the set of flags by its name, such as a
+    study's, empty for the project's own. ancestors: targets whose code its processor runs too;
     of two targets the one with more of them is more specific. placement: that of its runs if several are
     compared, else empty.
     """
@@ -49,6 +50,7 @@ class Configuration:
     library: str = ""
     runtime: str = ""
     simd: str = ""
+    flags: str = ""
     ancestors: str = ""
     placement: str = ""
 
@@ -81,14 +83,15 @@ class Configuration:
     def label(self) -> str:
         """The variants, as in the module's name: `thp/hardware-regular`, `none/hardware-regular-sleef`.
 
-        Loop, SIMD width and target are last: `none/hardware-regular-loop-compiler`,
+        Loop, SIMD width, flags and target are last: `none/hardware-regular-loop-compiler`,
         `none/hardware-regular-simd-512-x86_64_v4`, and then the placement if there are several:
         `thp/hardware-regular@scatter`.
         """
         loop = "" if self.loop == LOOP[0] else f"loop-{self.loop}"
         simd = f"simd-{self.simd}" if self.simd else ""
         target = self.target if self.names_target else ""
-        label = "-".join(filter(None, (self.plain, loop, self.library, self.runtime, simd, target)))
+        parts = (self.plain, loop, self.library, self.runtime, simd, self.flags, target)
+        label = "-".join(filter(None, parts))
         return f"{label}@{self.placement}" if self.placement else label
 
     @property
@@ -105,8 +108,8 @@ class Configuration:
     def order(self) -> tuple[str | int, ...]:
         """The sort key: package, compiler, then defaults first.
 
-        Defaults are the system's library, no SIMD width, the most specific target, base pages, the explicit
-        loop and hardware prefetch; policies with a page size are last.
+        Defaults are the system's library, no SIMD width, the project's flags, the most specific target, base
+        pages, the explicit loop and hardware prefetch; policies with a page size are last.
         """
         return (
             self.package,
@@ -115,6 +118,7 @@ class Configuration:
             self.library,
             self.runtime,
             _place(SIMD, self.simd),
+            self.flags,
             -len(self.ancestors.split()),
             self.target,
             _place(HUGEPAGES, PagePolicy(self.hugepages).kind),

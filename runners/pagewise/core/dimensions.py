@@ -152,6 +152,15 @@ DIMENSIONS = (
         other="{}-bit SIMD",
     ),
     Dimension(
+        "flags",
+        "Flags",
+        "the set of flags",
+        "Which compiler flags?",
+        empty="pagewise's",
+        texts={"": "pagewise's flags"},
+        other="the flags {}",
+    ),
+    Dimension(
         "target",
         "Target",
         "the target",

@@ -17,7 +17,7 @@ from pagewise.core.structure import structured
 
 SCHEMA = "pagewise.kernel/1"
 # Dimensions that decide, with the compiler, which code it generates.
-_CODE_DIMENSIONS = ("simd", "target")
+_CODE_DIMENSIONS = ("simd", "flags", "target")
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class Sweep:
 class Kernel:
     """A kernel: what it is, what it is sensitive to, how it is measured.
 
-    sensitive_to: with the compiler also `simd` and `target`, which decide its code. default: whether it is
-    compared when no kernel is named. data: the file's content.
+    sensitive_to: with the compiler also `simd`, `flags` and `target`, which decide its code. default:
+    whether it is compared when no kernel is named. data: the file's content.
     """
 
     name: str

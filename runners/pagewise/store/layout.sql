@@ -66,6 +66,7 @@ CREATE TABLE IF NOT EXISTS cells (
     library VARCHAR,                -- these two NULL: the system's, the compiler's
     runtime VARCHAR,
     simd VARCHAR,                   -- NULL: as wide as the compiler's flags say
+    flags VARCHAR,                  -- NULL: the project's own set
     target VARCHAR,
     hash VARCHAR,
     is_baseline BOOLEAN NOT NULL,

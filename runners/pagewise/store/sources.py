@@ -34,7 +34,8 @@ _MANIFEST = columns(
 _CELL = columns(
     {
         "": "run_pages=pages run_placement=placement is_baseline",
-        "measured": "module package compiler hugepages prefetch stores loop library runtime simd target hash",
+        "measured": "module package compiler hugepages prefetch stores loop library runtime simd flags "
+        "target hash",
     }
 )
 # The columns of `peer_samples` that are fields of a sample.

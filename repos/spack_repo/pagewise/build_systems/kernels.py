@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import spack.config
 import spack.environment
 import spack.platforms
 import spack.store
@@ -91,6 +92,25 @@ def environment_has_targets():
     """Whether the environment's roots have several targets, so that module names must contain them."""
     environment = spack.environment.active_environment()
     return environment is not None and len(set(map(built_for, environment.concrete_roots()))) > 1
+
+
+def flag_set(spec):
+    """The set of flags that a package is built with, from the name of its toolchain; empty for our own sets.
+
+    `pearc23` for `pagewise-gcc-a64fx-pearc23`: compiler and target are separate facts. Other toolchains,
+    such as a site's, have their full name.
+    """
+    options = {f'{kind}=="{" ".join(spec.compiler_flags.get(kind, ()))}"' for kind in ("cflags", "fflags")}
+    options.add(f"%fortran={spec['fortran'].name}")
+    for name, entries in spack.config.get("toolchains", {}).items():
+        if not isinstance(entries, str) and options <= {entry["spec"] for entry in entries}:
+            prefix, _, rest = name.partition("-")
+            if prefix != "pagewise":
+                return name
+            return "-".join(
+                word for word in rest.split("-")[1:] if word not in (spec.target.name, "other", "native")
+            )
+    return ""
 
 
 class KernelsPackage(CMakePackage):
@@ -220,7 +240,7 @@ class ProgramsPackage(LibraryUserPackage):
 
     @property
     def module_tail(self):
-        """End of a module's name: prefetch-stores; if needed loop, library, runtime, SIMD width, target."""
+        """End of a module's name: prefetch-stores; if needed loop, library, runtime, SIMD, flags, target."""
         variants = self.spec.variants
         built = self.configuration()
         parts = [f"{built['prefetch']}-{built['stores']}"]
@@ -231,9 +251,15 @@ class ProgramsPackage(LibraryUserPackage):
             parts.append(variants["runtime"].value)
         if "simd" in variants and variants["simd"].value != "compiler":
             parts.append(f"simd-{variants['simd'].value}")
+        parts.append(self.flag_set)
         if environment_has_targets():
             parts.append(built_for(self.spec))
         return "-".join(filter(None, parts))
+
+    @property
+    def flag_set(self):
+        """The set of flags of its toolchain, for the module; empty for our own."""
+        return flag_set(self.spec)
 
     @property
     def built_for(self):

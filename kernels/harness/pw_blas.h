@@ -1,6 +1,6 @@
 /* The timed code of a kernel that multiplies matrices by BLAS: a call of one of its four GEMM routines.
  *
- * A kernel defines, and then includes this file:
+ * PagewiseBlas.cmake writes a kernel.c that defines the following and includes this file:
  *   PW_GEMM               the routine, by its Fortran symbol name: dgemm_
  *   PW_ELEMENT            the type of the matrices' elements
  *

@@ -1,4 +1,0 @@
-/* ZGEMM of BLAS. */
-#define PW_GEMM zgemm_
-#define PW_ELEMENT double _Complex
-#include "pw_blas.h"

@@ -1,8 +1,8 @@
-!> The updates in their original order.
+!> The updates in their original order; see random_access.h.
 subroutine pw_random_access(steps, state, table, mask, tuning) bind(c)
     use, intrinsic :: iso_c_binding, only: c_int64_t
     implicit none
-    integer, parameter :: lanes = 128
+    integer, parameter :: lanes = 128                ! as in random_access.h
     integer(c_int64_t), parameter :: polynomial = 7
     integer(c_int64_t), intent(in), value :: steps, mask, tuning
     integer(c_int64_t), intent(inout) :: state(lanes), table(0:mask)

@@ -1,21 +1,25 @@
 /* Skips the last entry of each row: validation must detect it. */
-#include "spmv.h"
 #include "pw_broken.h"
+#include "spmv.h"
 
-void pw_spmv_crs(int64_t first, int64_t last, const int64_t *start, const int32_t *column, const double *value, const double *x,
-                 double *y, int64_t tuning)
+void pw_spmv_crs(const int64_t *extent, const int64_t *start, const int32_t *column, const double *value, const double *x,
+                 double *y)
 {
-    (void)tuning;
-    for (int64_t i = first; i < last; i++) y[i] = spmv_row(start[i], start[i + 1] - 1, column, value, x, 0);
-    pw_spoil(y + first, sizeof *y);
+    for (int64_t i = 0; i < extent[spmv_chunks]; i++) {
+        y[i] = 0;
+        for (int64_t k = start[i]; k < start[i + 1] - 1; k++) y[i] += value[k] * x[column[k]];
+    }
+    pw_spoil(y, sizeof *y);
 }
 
-void pw_spmv_sell(int64_t first, int64_t last, int64_t chunk, const int64_t *start, const int32_t *order, const int32_t *column,
-                  const double *value, const double *x, double *y, int64_t tuning)
+void pw_spmv_sell(const int64_t *extent, const int64_t *start, const int32_t *order, const int32_t *column, const double *value,
+                  const double *x, double *y)
 {
-    (void)tuning;
-    for (int64_t c = first; c < last; c++)
-        for (int64_t row = 0; row < chunk; row += lanes)
-            spmv_lanes(start[c] + row, start[c + 1] - chunk, chunk, order + c * chunk + row, column, value, x, y, 0);
-    pw_spoil(y + order[first * chunk], sizeof *y);
+    const int64_t rows = extent[spmv_rows];
+    for (int64_t i = 0; i < extent[spmv_chunks] * rows; i++) {
+        double total = 0;
+        for (int64_t k = start[i / rows] + i % rows; k < start[i / rows + 1] - rows; k += rows) total += value[k] * x[column[k]];
+        y[order[i]] = total;
+    }
+    pw_spoil(y + order[0], sizeof *y);
 }

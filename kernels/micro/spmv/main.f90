@@ -44,19 +44,17 @@ module spmv
 
     interface
         !> The timed kernels of this build; see spmv.h.
-        subroutine pw_spmv_crs(first, last, start, column, value, x, y, tuning) bind(c)
+        subroutine pw_spmv_crs(extent, start, column, value, x, y) bind(c)
             import :: c_double, c_int32_t, c_int64_t
-            integer(c_int64_t), intent(in), value :: first, last, tuning
-            integer(c_int64_t), intent(in) :: start(*)
+            integer(c_int64_t), intent(in) :: extent(3), start(*)
             integer(c_int32_t), intent(in) :: column(*)
             real(c_double), intent(in) :: value(*), x(*)
             real(c_double), intent(inout) :: y(*)
         end subroutine pw_spmv_crs
 
-        subroutine pw_spmv_sell(first, last, chunk, start, order, column, value, x, y, tuning) bind(c)
+        subroutine pw_spmv_sell(extent, start, order, column, value, x, y) bind(c)
             import :: c_double, c_int32_t, c_int64_t
-            integer(c_int64_t), intent(in), value :: first, last, chunk, tuning
-            integer(c_int64_t), intent(in) :: start(*)
+            integer(c_int64_t), intent(in) :: extent(3), start(*)
             integer(c_int32_t), intent(in) :: order(*), column(*)
             real(c_double), intent(in) :: value(*), x(*)
             real(c_double), intent(inout) :: y(*)
@@ -246,21 +244,24 @@ contains
     subroutine run(self, passes)
         class(spmv_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass
+        integer(i8) :: first, last, pass, extent(3)
 
-        !$omp parallel private(first, last, pass)
-        call thread_share(size(self%offset) - 1_i8, 1_i8, first, last)
-        if (last >= first) then
-            do pass = 1, passes
-                if (self%sell) then
-                    call pw_spmv_sell(first - 1, last, self%chunk, self%start, self%order, self%column, self%value, self%x, &
-                                      self%y, self%tuning)
-                else
-                    call pw_spmv_crs(first - 1, last, self%start, self%column, self%value, self%x, self%y, self%tuning)
-                end if
-            end do
-        end if
-        !$omp end parallel
+        associate (start => self%start, order => self%order, column => self%column, value => self%value, x => self%x, &
+                   y => self%y)
+            !$omp parallel private(first, last, pass, extent)
+            call thread_share(size(self%offset) - 1_i8, 1_i8, first, last)
+            extent = [last - first + 1, self%chunk, self%tuning]
+            if (last >= first) then
+                do pass = 1, passes
+                    if (self%sell) then
+                        call pw_spmv_sell(extent, start(first), order((first - 1)*self%chunk + 1), column, value, x, y)
+                    else
+                        call pw_spmv_crs(extent, start(first), column, value, x, y(first))
+                    end if
+                end do
+            end if
+            !$omp end parallel
+        end associate
     end subroutine run
 
     !> Every row recomputed from the formulas of the matrix in whole numbers, without the stored entries.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict
@@ -10,11 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from builders import configuration, failed_record, kernel, record, subject_of, varied
-from pagewise.analysis.analysis import analyse
-from pagewise.core.record import Record, digest_of
-from pagewise.core.result import read_result
-from pagewise.report.views import advice
+from builders import a_manifest, configuration, failed_record, kernel, record, subject_of, varied
+from pagewise.analysis.analysis import analyse, analyse_result
+from pagewise.analysis.series import fewest_rounds
+from pagewise.core.record import Record, Status, digest_of
+from pagewise.core.result import Result, read_result
+from pagewise.report.render import html, markdown
+from pagewise.report.render.json import render
+from pagewise.report.views import advice, session
+from pagewise.report.views.kernels import view
 from pagewise.stack.files import Watch
 from stage import Stage
 
@@ -112,8 +117,8 @@ def test_a_watch_reports_what_changed_by_module(tmp_path: Path):
     assert watch.verify() == {"one": [library], "two": [library], "three": [tmp_path / "none"]}
 
 
-def sixty(lost: int) -> list[Record]:
-    """60 rounds; thp takes 0.87 of the time until its pages are lost in a round."""
+def sixty(lost: int, status: Status = "pages_unavailable") -> list[Record]:
+    """60 rounds; thp takes 0.87 of the time until it fails in a round."""
     made = []
     for number in range(1, 61):
         noise = 1.0 + 0.001 * (number % 7)
@@ -121,7 +126,7 @@ def sixty(lost: int) -> list[Record]:
         if number < lost:
             made.append(record(THP, 0.87 * noise, number=number))
         elif number == lost:
-            made.append(failed_record(THP, "pages_unavailable", "THP is never", number=number))
+            made.append(failed_record(THP, status, "THP is never", number=number))
     return made
 
 
@@ -135,6 +140,32 @@ def test_a_policy_that_could_not_be_kept_is_a_finding_and_no_advice(lost: int):
         ("policy_not_kept", "thp", lost - 1)
     ]
     assert advice.answers(found) == [] and f"{lost - 1} of 60" in advice.headline(found)
+
+
+@pytest.mark.parametrize("status", ["pages_unavailable", "failed", "check_failed"])
+def test_what_fails_after_some_rounds_is_reported_with_its_share_of_them(status: Status, tmp_path: Path):
+    manifest = a_manifest(rounds=60, rounds_done=60, configurations=(BASE, THP))
+    result = Result(tmp_path, manifest, [subject_of(kernel(), BASE, THP)], sixty(19, status), [])
+    report = view(result)
+    answered = {answer.text for answer in advice.answers(analyse_result(result))}
+    assert answered == set() and "18 of 60" in report.headline and report.faulty
+    measured = dict(report.facts)["Measured"]
+    assert re.findall(r"\d+", measured.rpartition("UTC")[2]) == ["18", "60", "60"]
+    assert re.findall(r"\d+", session.runs_text(result))[:3] == ["18", "60", "60"]
+    assert any("18 of 60" in note for note in report.notes)
+    (excluded,) = (
+        block for section in report.sections for block in section.blocks if section.title == "Excluded"
+    )
+    assert [row["rounds"] for row in excluded.records()] == ["18 of 60 rounds"]
+    texts = (markdown.render(report), html.render(report), json.dumps(render(report.data)))
+    assert all("60 of 60" not in text for text in texts)
+
+
+def test_rounds_that_all_have_are_reported_as_such(tmp_path: Path):
+    manifest = a_manifest(rounds=60, rounds_done=60, configurations=(BASE, THP))
+    result = Result(tmp_path, manifest, [subject_of(kernel(), BASE, THP)], sixty(61), [])
+    assert fewest_rounds(result.records) is None
+    assert re.findall(r"\d+", session.rounds_text(result)) == ["60", "60"]
 
 
 def test_a_policy_that_was_kept_is_an_advice():

@@ -27,6 +27,21 @@ def valid_records(records: Iterable[Record]) -> list[Record]:
     return [record for record in records if invalid_reason(record) is None]
 
 
+def fewest_rounds(records: Iterable[Record]) -> int | None:
+    """The fewest rounds of a cell in which it has valid runs, None if all have all rounds of their kernel.
+
+    Cells without any valid run do not count.
+    """
+    made: dict[str, set[int]] = {}
+    valid: dict[tuple[str, CellKey], set[int]] = {}
+    for (kernel, key, series), several in by_cell(records).items():
+        if series in ("compare", "aa"):
+            made.setdefault(kernel, set()).update(record.round for record in several)
+            valid.setdefault((kernel, key), set()).update(record.round for record in valid_records(several))
+    short = [len(rounds) for (kernel, _), rounds in valid.items() if rounds and rounds < made[kernel]]
+    return min(short, default=None)
+
+
 def run_seconds(record: Record) -> float:
     """Seconds of one pass: the median repetition by its passes (a kernel chooses these by the clock)."""
     return median(record.repetitions) / record.passes

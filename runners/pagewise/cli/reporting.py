@@ -85,7 +85,7 @@ def print_runs(console: Console, result: Result) -> None:
     """Prints in one line how much was measured, and the runner overhead."""
     from pagewise.report.views.session import runs_text
 
-    if text := runs_text(result.manifest):
+    if text := runs_text(result):
         console.print(text, highlight=False)
 
 

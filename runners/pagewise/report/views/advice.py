@@ -11,7 +11,7 @@ from pagewise.analysis.statistics import FEWEST_ROUNDS
 from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, LOOP, PAGES, Dimension
 from pagewise.core.units import count_text
 from pagewise.report.model import Getter, Table, interval_text, ratio_text
-from pagewise.report.views.data import Entry, faults
+from pagewise.report.views.data import Entry, faults, rounds_share
 from pagewise.report.views.wording import capital, change_text, label_of, share_text
 
 # A sentence names each kernel up to this number of kernels.
@@ -61,25 +61,29 @@ def findings(kernels: Sequence[KernelResult]) -> Table:
 
 
 def _obstacles(entries: Sequence[Entry]) -> list[str]:
-    """What a reader must know before any advice: altered records, page policies that could not be kept."""
+    """What a reader must know before any advice: altered records, what failed after some rounds."""
     altered = next((entry.row.invalid for entry in entries if entry.row.code == "records_altered"), None)
     if altered is not None:
         return [f"No verdict: {altered}."]
     not_kept: dict[str, list[Entry]] = {}
+    failed: list[Entry] = []
     for entry in entries:
         if entry.row.code == "policy_not_kept":
             not_kept.setdefault(entry.measured.hugepages, []).append(entry)
-    return [
+        elif 0 < entry.row.rounds < entry.row.rounds_made:
+            failed.append(entry)
+    sentences = [
         f"{capital(PAGES.text(policy))} could not be kept: {_rounds(of_policy)}."
         for policy, of_policy in not_kept.items()
     ]
+    return [*sentences, *([f"Excluded after some rounds: {_rounds(failed)}."] if failed else [])]
 
 
 def _rounds(entries: Sequence[Entry]) -> str:
     fewest = min(entries, key=lambda entry: entry.row.share)
     more = f", and in {len(entries) - 1} more" if len(entries) > 1 else ""
     where = f"{fewest.kernel.title} ({fewest.label})"
-    return f"{fewest.row.rounds} of {fewest.row.rounds_made} rounds in {where}{more}"
+    return f"{rounds_share(fewest.row)} in {where}{more}"
 
 
 def headline(kernels: Sequence[KernelResult]) -> str:

@@ -64,9 +64,9 @@ def view(result: Result) -> Report:
     return Report(
         session.title(result.manifest),
         _headline(counted),
-        (*sections, _events(counted), *session.sections(result.manifest)),
+        (*sections, _events(counted), *session.sections(result)),
         (),
-        tuple(session.facts(result.manifest)),
+        tuple(session.facts(result)),
         tuple(notes),
         "counters",
         tables,

@@ -10,6 +10,7 @@ from pagewise.analysis.rows import Row
 from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import COMPILER, DIMENSIONS, Dimension
 from pagewise.core.kernel import Kernel
+from pagewise.core.units import count_text
 from pagewise.report.model import Getter, Table, value_of
 from pagewise.report.views.wording import label
 
@@ -87,6 +88,11 @@ def dimension_fields(path: str) -> dict[str, Getter]:
         return lambda item: dimension.of(value_of(item, path)) or None
 
     return {dimension.name: getter(dimension) for dimension in (COMPILER, *DIMENSIONS)}
+
+
+def rounds_share(row: Row) -> str:
+    """In how many of its kernel's rounds a row has a valid run: `18 of 60 rounds`."""
+    return f"{row.rounds} of {count_text(row.rounds_made, 'round')}"
 
 
 # Of `row` by `kernel`, `group` and the `configuration` that it stands for.

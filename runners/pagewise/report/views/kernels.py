@@ -54,7 +54,9 @@ _CHOICES = (
 )
 _EXCLUDED = (
     Column("kernel", merged=True),
-    *(Column(name, wrap=True) for name in ("configurations", "reason", "remedy")),
+    Column("configurations", wrap=True),
+    Column("rounds"),
+    *(Column(name, wrap=True) for name in ("reason", "remedy")),
 )
 
 
@@ -97,10 +99,10 @@ def view(result: Result) -> Report:
             *_excluded(kernels),
             *program.sections(result),
             *evidence.sections(result, kernels),
-            *session.sections(result.manifest),
+            *session.sections(result),
         ),
         tuple(_answers(kernels, several)),
-        (*session.facts(result.manifest), *_facts(kernels)),
+        (*session.facts(result), *_facts(kernels)),
         tuple(notes),
         "kernels",
         {
@@ -147,7 +149,11 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
     for result in kernels:
         if faults := data.faults([result]):
             count = count_text(len(faults), "configuration")
-            yield f"{result.kernel.title}: {count} excluded because of a fault: {faults[0].row.invalid}."
+            first = faults[0].row
+            yield (
+                f"{result.kernel.title}: {count} excluded because of a fault, the first with "
+                f"{data.rounds_share(first)}: {first.invalid}."
+            )
 
 
 def _choices(kernels: Sequence[KernelResult]) -> Iterator[Section]:
@@ -184,10 +190,15 @@ def _matrix(kernels: Sequence[KernelResult]) -> Iterator[Section]:
 
 
 def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
-    """Excluded configurations; those of a kernel with one reason and remedy share a row."""
-    together: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+    """Excluded configurations; those of a kernel with one share of rounds, reason and remedy share a row."""
+    together: dict[tuple[str, str, str, str], dict[str, list[str]]] = {}
     for entry in data.excluded(kernels):
-        key = (entry.kernel.title, entry.row.invalid or "", entry.row.remedy or "")
+        key = (
+            entry.kernel.title,
+            data.rounds_share(entry.row),
+            entry.row.invalid or "",
+            entry.row.remedy or "",
+        )
         together.setdefault(key, {}).setdefault(entry.group.compiler, []).append(entry.label)
     rows = tuple(
         (title, "; ".join(f"{name}: {', '.join(labels)}" for name, labels in compilers.items()), *why)

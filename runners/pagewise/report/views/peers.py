@@ -58,8 +58,8 @@ def view(result: Result) -> Report:
     return Report(
         "pagewise: our kernels against peer benchmarks",
         _headline(rows),
-        (*sections(rows), *missing(rows), *session.sections(manifest)),
-        facts=tuple(session.facts(manifest)),
+        (*sections(rows), *missing(rows), *session.sections(result)),
+        facts=tuple(session.facts(result)),
         notes=(*(f"not measured as requested: {fault}" for fault in faults), *session.notes(result)),
         reading="peers",
         tables={"peers.csv": table},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from pagewise.analysis.series import fewest_rounds
 from pagewise.core.manifest import Break, Manifest
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
@@ -20,8 +21,9 @@ def title(manifest: Manifest) -> str:
     return f"pagewise: {manifest.name} on {manifest.host.hostname}"
 
 
-def facts(manifest: Manifest) -> list[tuple[str, str]]:
+def facts(result: Result) -> list[tuple[str, str]]:
     """Node, CPU, threads, time and rounds, target."""
+    manifest = result.manifest
     host, configurations = manifest.host, manifest.configurations
     threads = [place.threads for place in manifest.placements]
     targets = dict.fromkeys(each.target for each in configurations if each.builder != "own")
@@ -30,7 +32,7 @@ def facts(manifest: Manifest) -> list[tuple[str, str]]:
         ("Node", host.hostname),
         ("CPU", host.cpu or host.architecture),
         ("Threads", ", ".join(map(str, dict.fromkeys(threads)))),
-        ("Measured", f"{day} {clock[:5]} UTC, {rounds_text(manifest)}"),
+        ("Measured", f"{day} {clock[:5]} UTC, {rounds_text(result)}"),
         *([("Built for", ", ".join(targets))] if targets else []),
     ]
 
@@ -87,12 +89,13 @@ _MODULES = (
 )
 
 
-def sections(manifest: Manifest) -> list[Section]:
+def sections(result: Result) -> list[Section]:
     """Machine and provenance."""
+    manifest = result.manifest
     modules = Table.of("Modules of this session", _MODULES, manifest.configurations)
     broken = "; ".join(f"{each.module} ({each.reason})" for each in manifest.broken_modules)
     provenance: list[Block] = [
-        Facts(tuple(_provenance(manifest))),
+        Facts(tuple(_provenance(result))),
         Section("Modules", (modules,), folded=True),
         *([Text(f"Excluded modules: {broken}", style="note")] if broken else []),
     ]
@@ -102,21 +105,24 @@ def sections(manifest: Manifest) -> list[Section]:
     ]
 
 
-def runs_text(manifest: Manifest) -> str:
+def runs_text(result: Result) -> str:
     """`7 of 7 rounds, 42 runs in 1:07; runner overhead: 2.1 %.`; empty without times."""
-    timing = manifest.timing
+    timing = result.manifest.timing
     if not timing:
         return ""
     return (
-        f"{rounds_text(manifest)}, {timing.runs} runs in {clock_text(timing.wall_seconds)}; "
+        f"{rounds_text(result)}, {timing.runs} runs in {clock_text(timing.wall_seconds)}; "
         f"runner overhead: {percent_text(timing.own_share)}."
     )
 
 
-def rounds_text(manifest: Manifest) -> str:
-    """`7 of 7 rounds`, `18 rounds (at least 7)`."""
-    done, asked = manifest.rounds_done, manifest.rounds
-    return f"{done} rounds (at least {asked})" if done > asked else f"{done} of {asked} rounds"
+def rounds_text(result: Result) -> str:
+    """`7 of 7 rounds`, `18 rounds (at least 7)`; `2 to 7 rounds of 7` if a configuration has fewer."""
+    done, asked = result.manifest.rounds_done, result.manifest.rounds
+    fewest = fewest_rounds(result.records)
+    if done > asked:
+        return f"{'' if fewest is None else f'{fewest} to '}{done} rounds (at least {asked})"
+    return f"{done} of {asked} rounds" if fewest is None else f"{fewest} to {done} rounds of {asked}"
 
 
 def until_text(manifest: Manifest) -> str:
@@ -202,15 +208,16 @@ def _placements(manifest: Manifest) -> Iterator[tuple[str, str]]:
         )
 
 
-def _provenance(manifest: Manifest) -> list[tuple[str, str]]:
+def _provenance(result: Result) -> list[tuple[str, str]]:
     """When, how and from what sources it was measured."""
+    manifest = result.manifest
     sources, software = manifest.provenance, manifest.software
     dirty = " with uncommitted changes" if sources.project_dirty else ""
     finished = manifest.finished or "not finished"
     return [
         ("Measured", f"{manifest.created} to {finished}, {manifest.state}"),
         ("Command", shlex.join(manifest.command)),
-        ("Rounds", f"{rounds_text(manifest)}, seed {manifest.seed}. {until_text(manifest)}".rstrip()),
+        ("Rounds", f"{rounds_text(result)}, seed {manifest.seed}. {until_text(manifest)}".rstrip()),
         ("Project commit", (sources.project_commit or "unknown") + dirty),
         ("Spack", f"{sources.spack_version or 'unknown'}, tree {sources.spack_tree or 'unknown'}"),
         ("Spack packages", sources.packages_commit or "unknown"),

@@ -40,7 +40,7 @@ def view(result: Result) -> Report:
         f"{name}, simulated on {geometry['title']}; nothing was measured."
         if records
         else f"{name} could not be simulated under any page policy.",
-        (*counts, *session.sections(result.manifest)),
+        (*counts, *session.sections(result)),
         (),
         (("Geometry", geometry["title"]), ("Policies", ", ".join(records)), ("Emulator", about.tool)),
         (

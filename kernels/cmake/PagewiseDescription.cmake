@@ -32,18 +32,18 @@ function(pagewise_source name result)
     set(${result} ${_path} PARENT_SCOPE)
 endfunction()
 
-# Write the driver of the kernel in the current folder from a template in harness: its name, summary, default working set,
-# and the caller's variables.
+# Write the driver of the kernel in the current folder from a template in harness: its name, summary, default working set
+# (of compare; without one there, the machine's), and the caller's variables.
 function(pagewise_write_driver template)
     pagewise_described("" name name)
     pagewise_described("" equation equation)
     pagewise_described("" summary summary)
     string(REPLACE "'" "''" summary "${summary}")
     pagewise_described("" compare _compare)
-    if(NOT _compare MATCHES "--working-set, *([^],]+)")
-        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml: compare has no --working-set, the default of the program")
+    set(default_working_set "! default_working_set comes from the machine")
+    if(_compare MATCHES "--working-set, *([^],]+)")
+        set(default_working_set "kernel%default_working_set = '${CMAKE_MATCH_1}'")
     endif()
-    set(working_set ${CMAKE_MATCH_1})
     pagewise_written(${name} _folder)
     configure_file(${PROJECT_SOURCE_DIR}/harness/${template} ${_folder}/main.f90 @ONLY)
 endfunction()

@@ -2,22 +2,18 @@
 #include "bound.h"
 
 #include <dirent.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { most_cpus = 16384 };
-
-/* Add the numbers of a list in the kernel's format to a set. */
-static void add_list(const char *list, bool *set)
+void pw_bound_add_list(const char *list, bool *set)
 {
     while (*list != '\0' && *list != '\n') {
         char *end;
         long first = strtol(list, &end, 10), last = first;
         if (end == list) return;
         if (*end == '-') last = strtol(end + 1, &end, 10);
-        for (long i = first; i >= 0 && i <= last && i < most_cpus; i++) set[i] = true;
+        for (long i = first; i >= 0 && i <= last && i < PW_BOUND_MOST_CPUS; i++) set[i] = true;
         list = *end == ',' ? end + 1 : end;
     }
 }
@@ -34,7 +30,7 @@ static void add_thread(const char *thread, bool *set)
     while (getline(&line, &size, file) > 0) {
         if (strncmp(line, key, sizeof key - 1) != 0) continue;
         const char *list = line + sizeof key - 1;
-        add_list(list + strspn(list, " \t"), set);
+        pw_bound_add_list(list + strspn(list, " \t"), set);
         break;
     }
     free(line);
@@ -44,16 +40,16 @@ static void add_thread(const char *thread, bool *set)
 void pw_bound_cpus(char *list, int32_t length)
 {
     list[0] = '\0';
-    bool *set = calloc(most_cpus, sizeof *set);
+    bool *set = calloc(PW_BOUND_MOST_CPUS, sizeof *set);
     DIR *threads = opendir("/proc/self/task");
     if (set != NULL && threads != NULL) {
         for (struct dirent *one; (one = readdir(threads)) != NULL;)
             if (one->d_name[0] != '.') add_thread(one->d_name, set);
         int used = 0;
-        for (int first = 0; first < most_cpus && used < length; first++) {
+        for (int first = 0; first < PW_BOUND_MOST_CPUS && used < length; first++) {
             if (!set[first]) continue;
             int last = first;
-            while (last + 1 < most_cpus && set[last + 1]) last++;
+            while (last + 1 < PW_BOUND_MOST_CPUS && set[last + 1]) last++;
             used += snprintf(list + used, (size_t)(length - used), "%s%d", used > 0 ? "," : "", first);
             if (last > first && used < length) used += snprintf(list + used, (size_t)(length - used), "-%d", last);
             first = last;

@@ -2,7 +2,13 @@
 #ifndef PAGEWISE_BOUND_H
 #define PAGEWISE_BOUND_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+enum { PW_BOUND_MOST_CPUS = 16384 };
+
+/* Add the numbers of a list in the kernel's format to a set of PW_BOUND_MOST_CPUS. */
+void pw_bound_add_list(const char *list, bool *set);
 
 /* The CPUs on which threads of this process may run, all threads together, in the kernel's list format: 0-3,8. At most
    `length` characters with the null character; empty if unknown or too long. */

@@ -89,6 +89,7 @@ module pw_record
     type, public :: placement_t
         integer(i4), allocatable :: cpus(:), numa_nodes(:), cpus_at_end(:), numa_nodes_at_end(:)
         integer(i4), allocatable :: migrated(:)        !< 1: on another CPU after some repetition, else 0
+        integer(i8) :: last_level_cache = 0            !< bytes next to the CPUs that the run may use; 0: unknown
     end type placement_t
 
     type, public :: record_t
@@ -96,6 +97,7 @@ module pw_record
         type(configuration_t) :: configuration
         integer(i8) :: elements = 0, element_bytes = 0, arrays = 0, working_set = 0
         integer(i8) :: array_spacing = 0      !< between the starts of the first two arrays; 0 with one array
+        character(:), allocatable :: size_warning   !< of a default working set that memory limits
         real(r8) :: populate_seconds = 0.0_r8
         real(r8), allocatable :: seconds(:)   !< of each timed repetition
         integer(i8) :: passes = 1             !< passes over the working set in one repetition
@@ -141,6 +143,7 @@ contains
         call json%put('arrays', self%arrays)
         call json%put('working_set_bytes', self%working_set)
         call json%put('array_spacing_bytes', self%array_spacing)
+        call put_known(json, 'warning', self%size_warning)
         call json%close_object()
 
         call json%open_object('seconds')
@@ -220,6 +223,7 @@ contains
         call json%put('cpus_at_end', placement%cpus_at_end)
         call json%put('numa_nodes_at_end', placement%numa_nodes_at_end)
         call json%put('migrated', sum(placement%migrated))
+        if (placement%last_level_cache > 0) call json%put('last_level_cache_bytes', placement%last_level_cache)
         call write_bound(json)
         call json%close_object()
     end subroutine write_placement

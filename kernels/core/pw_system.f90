@@ -8,7 +8,7 @@ module pw_system
     private
 
     public :: base_page_size, page_faults, placement
-    public :: cpus_allowed, memory_bound
+    public :: cpus_allowed, last_level_cache, free_memory, memory_bound
     public :: host_name, host_kernel, host_cpu, utc_now, append_line
 
     interface
@@ -41,6 +41,16 @@ module pw_system
             integer(c_int32_t), value :: length, n
             integer(c_int64_t), intent(out) :: bytes(*)
         end function c_bound_memory
+
+        integer(c_int64_t) function c_last_level_cache(root, cpus) bind(c, name='pw_caches_last_level')
+            import :: c_char, c_int64_t
+            character(kind=c_char), intent(in) :: root(*), cpus(*)
+        end function c_last_level_cache
+
+        integer(c_int64_t) function c_free_memory(root) bind(c, name='pw_caches_free_memory')
+            import :: c_char, c_int64_t
+            character(kind=c_char), intent(in) :: root(*)
+        end function c_free_memory
 
         subroutine c_hostname(text, length) bind(c, name='pw_system_hostname')
             import :: c_char, c_int32_t
@@ -89,6 +99,21 @@ contains
         call c_bound_cpus(buffer, longest)
         list = from_c(buffer)
     end function cpus_allowed
+
+    !> Bytes of the last-level caches next to the CPUs of a list such as 0-3,8, each cache once; 0 if unknown. `root`: '/';
+    !> tests pass another.
+    integer(i8) function last_level_cache(root, cpus)
+        character(*), intent(in) :: root, cpus
+
+        last_level_cache = c_last_level_cache(root//c_null_char, cpus//c_null_char)
+    end function last_level_cache
+
+    !> Bytes that new programs can use, at most the limits of this process's control groups; 0 if unknown.
+    integer(i8) function free_memory(root)
+        character(*), intent(in) :: root
+
+        free_memory = c_free_memory(root//c_null_char)
+    end function free_memory
 
     !> The memory policy of this process, as bind:0, and the bytes of its memory on each NUMA node, from node 0; both
     !> empty if unknown. Walks every page of the process: do not call it in timed code.

@@ -17,10 +17,11 @@ module pw_harness
     use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
     use pw_record, only: configuration_t, metric_t, record_t, traffic_t, validation_t
     use pw_region, only: region_begin_team, region_end_team, region_handle, regions_open, regions_reset
-    use pw_system, only: append_line, base_page_size, page_faults, utc_now
+    use pw_system, only: append_line, base_page_size, free_memory, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
     use pw_threads, only: placement_begin, placement_update, threads_begin, threads_ladder
     use pw_timer, only: wall_seconds
+    use pw_working_set, only: fit_working_set, machine_caches, memory_working_set
     implicit none
     private
 
@@ -32,7 +33,8 @@ module pw_harness
     end type plan_t
 
     type, abstract, public :: kernel_t
-        character(:), allocatable :: name, summary, default_working_set
+        character(:), allocatable :: name, summary
+        character(:), allocatable :: default_working_set   !< not set: from the machine's caches, for kernels that measure memory
         type(configuration_t) :: configuration
         type(options_t) :: options
         type(paged_array_t), allocatable :: memory(:)   !< as planned
@@ -96,7 +98,9 @@ module pw_harness
     type :: session_t
         integer(i8) :: working_set = 0, repetitions = 0, threads = 1
         type(pages_policy_t) :: policy
+        integer(i8) :: last_level_cache = 0
         logical :: static = .false., parallel_touch = .true.
+        character(:), allocatable :: size_warning
         character(:), allocatable :: record_file, swept   !< swept: name of an option, empty without a sweep
         type(populated_t) :: populated
     end type session_t
@@ -113,10 +117,13 @@ contains
 
         program = 'pw-'//kernel%name
         kernel%configuration = pagewise_built_configuration()
-        call declare_common_options(kernel, program)
+        session%last_level_cache = machine_caches()
+        call declare_common_options(kernel, program, session%last_level_cache)
         call kernel%declare_options()
         call read_command_line(kernel%options, program, kernel%configuration, answered, error)
         if (answered) return
+        if (.not. error%failed() .and. .not. allocated(kernel%default_working_set)) &
+            call fit_working_set(kernel%options, program, free_memory('/'), session%size_warning, error)
         if (.not. error%failed()) call measure(kernel, session, error)
         if (error%failed()) then
             call report_failure(program, session%record_file, kernel%configuration, kernel%options, error)
@@ -161,13 +168,17 @@ contains
                    metric_t('bandwidth_hardware_gb_per_s', moved%bytes_hardware/seconds*1.0e-9_r8)]
     end function bandwidth_metrics
 
-    subroutine declare_common_options(kernel, program)
+    subroutine declare_common_options(kernel, program, last_level_cache)
         class(kernel_t), intent(inout) :: kernel
         character(*), intent(in) :: program
+        integer(i8), intent(in) :: last_level_cache
+        character(:), allocatable :: working_set
 
+        working_set = to_text(memory_working_set(last_level_cache))
+        if (allocated(kernel%default_working_set)) working_set = kernel%default_working_set
         associate (options => kernel%options)
             call options%start(program, kernel%summary)
-            call options%add('working-set', option_bytes, kernel%default_working_set, 'total bytes of all arrays', &
+            call options%add('working-set', option_bytes, working_set, 'total bytes of all arrays', &
                              lowest=512_i8)
             call options%add('repetitions', option_count, '5', 'timed repetitions', lowest=1_i8)
             call options%add('threads', option_count, '1', 'threads', lowest=1_i8, ladder=threads_ladder())
@@ -360,6 +371,7 @@ contains
 
         record%kernel = kernel%name
         record%started = utc_now()
+        if (allocated(session%size_warning)) record%size_warning = session%size_warning
         record%configuration = kernel%configuration
         record%elements = wanted%elements
         record%element_bytes = wanted%element_bytes
@@ -385,6 +397,7 @@ contains
         record%compute_minor = record%compute_minor - minor
         record%compute_major = record%compute_major - major
 
+        record%placement%last_level_cache = session%last_level_cache
         record%populate_seconds = session%populated%seconds
         record%populate_minor = session%populated%minor
         record%populate_major = session%populated%major

@@ -1,16 +1,16 @@
 !> Threads and their static shares of an array, the same for first touch, initialisation and the timed loop.
 module pw_threads
-    !$ use omp_lib, only: omp_get_max_threads, omp_get_num_procs, omp_get_num_threads, omp_get_thread_num, omp_set_dynamic, &
-    !$     omp_set_num_threads
+    !$ use omp_lib, only: omp_get_max_threads, omp_get_num_places, omp_get_num_procs, omp_get_num_threads, &
+    !$     omp_get_place_num_procs, omp_get_place_proc_ids, omp_get_thread_num, omp_set_dynamic, omp_set_num_threads
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i4, i8
     use pw_record, only: placement_t
-    use pw_system, only: placement
+    use pw_system, only: cpus_allowed, placement
     use pw_text, only: to_text
     implicit none
     private
 
-    public :: threads_begin, threads_ladder, thread_number, thread_share, placement_begin, placement_update
+    public :: threads_begin, threads_cpus, threads_ladder, thread_number, thread_share, placement_begin, placement_update
 
 contains
 
@@ -62,6 +62,25 @@ contains
         call placement(cpus(thread_number() + 1), numa_nodes(thread_number() + 1))
         !$omp end parallel
     end subroutine observe
+
+    !> The CPUs that the threads may run on, as 0,1,8: those of OpenMP's places if there are any, because libgomp has then
+    !> bound the calling thread to one of them; else those of the process. Empty if unknown.
+    function threads_cpus() result(list)
+        character(:), allocatable :: list
+        !$ integer, allocatable :: cpus(:)
+        !$ integer :: place, i
+
+        list = ''
+        !$ do place = 0, omp_get_num_places() - 1
+        !$     allocate (cpus(omp_get_place_num_procs(place)))
+        !$     call omp_get_place_proc_ids(place, cpus)
+        !$     do i = 1, size(cpus)
+        !$         list = list//to_text(cpus(i))//','
+        !$     end do
+        !$     deallocate (cpus)
+        !$ end do
+        if (len(list) == 0) list = cpus_allowed()
+    end function threads_cpus
 
     !> Numbers of threads for a sweep, separated by ',': powers of two up to the CPUs that the program may run on.
     !> The number comes from OpenMP: if libgomp has bound the calling thread (OMP_PROC_BIND), its CPU set is a single CPU.

@@ -168,6 +168,12 @@ def print_version() -> int:
     return 0
 
 
+def print_options() -> int:
+    size = f"{64 * len(os.sched_getaffinity(0))}MiB"
+    print(json.dumps([{"name": "working-set", "kind": "bytes", "default": size, "help": "64 MiB per CPU"}]))
+    return 0
+
+
 def slower_by_memory() -> float:
     if "PW_FAKE_INTERLEAVED" not in os.environ:
         return 1.0
@@ -255,4 +261,5 @@ def written(records: list[dict]) -> bytes:
 
 
 apply_node_settings()
-sys.exit(print_version() if "--version" in sys.argv else main())
+QUERIES = {"--version": print_version, "--list-options": print_options}
+sys.exit(next((answer for option, answer in QUERIES.items() if option in sys.argv), main)())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -9,11 +10,14 @@ import pytest
 from rich.console import Console
 
 from builders import chase, kernel
-from pagewise.core.errors import RefusedError
+from pagewise.core.errors import RefusedError, SetupError
 from pagewise.machine import memory, numa
 from pagewise.machine.memory import available, available_on, fitted
 from pagewise.machine.placement import Placement
-from pagewise.workloads.kernels.choose import fit, room_for
+from pagewise.stack.catalog import read_catalog
+from pagewise.stack.lmod import find_init
+from pagewise.workloads.kernels.choose import choose, fit, room_for
+from pagewise.workloads.kernels.sizes import default_working_set, sized
 from pagewise.workloads.kernels.workload import prepare
 from stage import CHASE, TRIAD, Stage
 from test_choice import options
@@ -102,6 +106,33 @@ def test_less_than_a_quarter_is_refused_with_what_to_do():
     assert "--kernels" in fault.value.remedy
     unsized = kernel(CHASE, compare={"arguments": ["--block", "1GiB"]})
     assert fitted(unsized, 1) == (unsized, None)
+
+
+def test_a_default_size_is_that_of_the_cpus_of_all_placements(small: Stage):
+    cpus = tuple(sorted(os.sched_getaffinity(0))[:2])
+    unsized = {**TRIAD, "name": "other", "executable": "pw-other"}
+    unsized["compare"] = {"arguments": ["--repetitions", "3"]}
+    unsized["sweeps"] = [{**TRIAD["sweeps"][0], "arguments": ["--sweep", "working-set"]}]
+    small.add("gcc-12.2.0", ("none", "block", "regular"), [TRIAD, unsized])
+    catalog = read_catalog(small.modules, find_init(None))
+    chosen = choose(catalog, options(modules=small.modules, kernels=("*r*",), baseline="none/block-regular"))
+    places = [Placement(1, (cpu,)) for cpu in cpus]
+    subjects = {one.kernel.name: one.kernel for one in sized(chosen, catalog, places)}
+    size = f"{64 * len(cpus)}MiB"
+    assert subjects["other"].arguments == ("--repetitions", "3", "--working-set", size)
+    assert subjects["other"].sweeps[0].arguments == ("--sweep", "working-set", "--working-set", size)
+    assert subjects["triad"].arguments == ("--working-set", "64MiB", "--repetitions", "5")
+
+
+def test_a_program_that_does_not_list_its_options_is_an_error(tmp_path: Path):
+    for text in ("exit 1", "echo no JSON", "echo '[{}]'"):
+        program = tmp_path / "program"
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+        with pytest.raises(SetupError):
+            default_working_set(str(program), {}, tuple(os.sched_getaffinity(0)))
+    program.write_text("#!/bin/sh\necho '[]'\n")
+    assert default_working_set(str(program), {}, tuple(os.sched_getaffinity(0))) is None
 
 
 def test_a_pool_takes_the_same_amount_in_addition(small: Stage, monkeypatch: pytest.MonkeyPatch):

@@ -29,7 +29,6 @@ program main
 
     kernel%name = 'component_sums'
     kernel%summary = 'bandwidth of t_j(i) = t0_j(i) + t1_j(i) + t2_j(i), six components'
-    kernel%default_working_set = '256MiB'
     kernel%inputs = 18
     kernel%outputs = 6
     kernel%loads = 18

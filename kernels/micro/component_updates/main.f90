@@ -27,7 +27,6 @@ program main
 
     kernel%name = 'component_updates'
     kernel%summary = 'bandwidth of v_j(i) = v_j(i) + s*t_j(i), six components'
-    kernel%default_working_set = '256MiB'
     kernel%inputs = 6
     kernel%outputs = 6
     kernel%loads = 12

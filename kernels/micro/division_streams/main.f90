@@ -30,7 +30,6 @@ program main
 
     kernel%name = 'division_streams'
     kernel%summary = 'bandwidth of q_j(i) = p_j(i) / p_1(i)'
-    kernel%default_working_set = '256MiB'
     kernel%inputs = 12
     kernel%outputs = 11
     kernel%loads = 6 + 6*2

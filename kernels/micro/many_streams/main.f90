@@ -76,7 +76,6 @@ program main
 
     kernel%name = 'many_streams'
     kernel%summary = 'bandwidth of a(i) = b_1(i) + ... + b_n(i), for n streams'
-    kernel%default_working_set = '256MiB'
     kernel%element => element
     call run_kernel(kernel)
 end program main

@@ -187,6 +187,5 @@ program main
 
     kernel%name = 'memcpy'
     kernel%summary = 'bandwidth of copying blocks by memcpy and by loops'
-    kernel%default_working_set = '128MiB'
     call run_kernel(kernel)
 end program main

@@ -100,7 +100,6 @@ contains
 
         kernel%name = 'numa'
         kernel%summary = 'latency and bandwidth from the CPUs of one NUMA node to the memory of another'
-        kernel%default_working_set = '64MiB'
     end function new_numa
 
     !> Nodes with memory, or with CPUs, separated by ','.

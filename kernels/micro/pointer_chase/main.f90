@@ -68,7 +68,6 @@ contains
 
         kernel%name = 'pointer_chase'
         kernel%summary = 'latency of dependent loads along a cycle of cache lines'
-        kernel%default_working_set = '128MiB'
     end function new_chase
 
     subroutine declare_options(self)

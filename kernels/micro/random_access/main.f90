@@ -58,7 +58,6 @@ contains
 
         kernel%name = 'random_access'
         kernel%summary = 'updates at pseudo-random places of a table'
-        kernel%default_working_set = '256MiB'
     end function new_random_access
 
     subroutine declare_options(self)

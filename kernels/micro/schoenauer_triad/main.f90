@@ -28,7 +28,6 @@ program main
 
     kernel%name = 'schoenauer_triad'
     kernel%summary = 'bandwidth of a(i) = b(i) + c(i)*d(i)'
-    kernel%default_working_set = '256MiB'
     kernel%arrays = 4
     kernel%loads = 3
     kernel%flops = 2

@@ -68,7 +68,6 @@ contains
 
         kernel%name = 'spmv'
         kernel%summary = 'sparse matrix-vector product'
-        kernel%default_working_set = '128MiB'
     end function new_spmv
 
     subroutine declare_options(self)

@@ -53,14 +53,13 @@ contains
 
         kernel%name = 'stencil7'
         kernel%summary = 'a Jacobi sweep with the 7-point stencil over a 3-d grid'
-        kernel%default_working_set = '181638912'    ! of the guide's grid
     end function new_stencil
 
     subroutine declare_options(self)
         class(stencil_t), intent(inout) :: self
 
-        call self%options%add('grid', option_text, '452x52x322', 'points in each direction, edges included; with '// &
-                              '--working-set, a cube of that size instead')
+        call self%options%add('grid', option_text, '452x52x322', 'points in each direction, edges included; without '// &
+                              'it, a cube of the size --working-set')
         call self%options%add('blocking', option_choice, 'none', 'whole planes, or blocks of their rows through all planes', &
                               choices='none|rows')
         call self%options%add('block-rows', option_count, '32', 'maximum rows per block, with --blocking rows', lowest=1_i8, &
@@ -74,12 +73,9 @@ contains
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
         integer :: i, status, crosses
-        logical :: both
 
-        self%cube = self%options%given('working-set')
-        both = self%options%given('grid')
-        both = both .and. self%cube
-        if (both) call error%raise(exit_usage, &
+        self%cube = .not. self%options%given('grid')
+        if (self%options%given('working-set') .and. .not. self%cube) call error%raise(exit_usage, &
             '--grid and --working-set exclude each other', 'stencil7', 'choose one of them')
         call self%options%get('grid', word)
         status = verify(word, '0123456789x')

@@ -28,7 +28,6 @@ program main
 
     kernel%name = 'stream_add'
     kernel%summary = 'bandwidth of a(i) = b(i) + c(i)'
-    kernel%default_working_set = '256MiB'
     kernel%arrays = 3
     kernel%loads = 2
     kernel%flops = 1

@@ -28,7 +28,6 @@ program main
 
     kernel%name = 'stream_copy'
     kernel%summary = 'bandwidth of a(i) = b(i)'
-    kernel%default_working_set = '256MiB'
     kernel%arrays = 2
     kernel%loads = 1
     kernel%element => element

@@ -26,7 +26,6 @@ program main
 
     kernel%name = 'stream_daxpy'
     kernel%summary = 'bandwidth of a(i) = a(i) + s*b(i)'
-    kernel%default_working_set = '256MiB'
     kernel%arrays = 2
     kernel%loads = 2
     kernel%flops = 2

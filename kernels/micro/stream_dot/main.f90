@@ -28,7 +28,6 @@ program main
 
     kernel%name = 'stream_dot'
     kernel%summary = 'bandwidth of total = total + a(i)*b(i)'
-    kernel%default_working_set = '256MiB'
     kernel%arrays = 2
     kernel%loads = 2
     kernel%stores = 0

@@ -28,7 +28,6 @@ program main
 
     kernel%name = 'stream_init'
     kernel%summary = 'bandwidth of a(i) = s'
-    kernel%default_working_set = '256MiB'
     kernel%arrays = 1
     kernel%loads = 0
     kernel%element => element

@@ -26,7 +26,6 @@ program main
 
     kernel%name = 'stream_scale'
     kernel%summary = 'bandwidth of a(i) = s*b(i)'
-    kernel%default_working_set = '256MiB'
     kernel%arrays = 2
     kernel%loads = 1
     kernel%flops = 1

@@ -28,7 +28,6 @@ program main
 
     kernel%name = 'stream_sum'
     kernel%summary = 'bandwidth of total = total + a(i)'
-    kernel%default_working_set = '256MiB'
     kernel%arrays = 1
     kernel%loads = 1
     kernel%stores = 0

@@ -26,7 +26,6 @@ program main
 
     kernel%name = 'stream_triad'
     kernel%summary = 'bandwidth of a(i) = b(i) + s*c(i)'
-    kernel%default_working_set = '256MiB'
     kernel%arrays = 3
     kernel%loads = 2
     kernel%flops = 2

@@ -204,6 +204,5 @@ program main
 
     kernel%name = 'strided'
     kernel%summary = 'loads or stores of words a stride apart'
-    kernel%default_working_set = '128MiB'
     call run_kernel(kernel)
 end program main

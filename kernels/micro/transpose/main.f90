@@ -58,7 +58,6 @@ contains
 
         kernel%name = 'transpose'
         kernel%summary = 'transpose of a matrix'
-        kernel%default_working_set = '128MiB'
     end function new_transpose
 
     subroutine declare_options(self)

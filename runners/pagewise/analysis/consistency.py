@@ -115,9 +115,9 @@ def _switches(records: Sequence[Record]) -> list[tuple[int, float]]:
 
 
 def _fixed(part: ProblemSize | Mapping[str, Option] | None) -> dict[str, Option]:
-    """What must be the same in all runs; the arrays' addresses may change from run to run."""
+    """What must be the same in all runs: not the arrays' addresses, nor how much memory was free."""
     data = {} if part is None else unstructured(part)
-    return {name: value for name, value in data.items() if name != "array_spacing_bytes"}
+    return {name: value for name, value in data.items() if name not in ("array_spacing_bytes", "warning")}
 
 
 def _build(measured: Configuration) -> _Check:

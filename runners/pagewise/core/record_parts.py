@@ -51,13 +51,14 @@ class BuildReport:
 
 @dataclass(frozen=True)
 class ProblemSize:
-    """The arrays that a kernel works on."""
+    """The arrays that a kernel works on. warning: memory was short for the default working set."""
 
     elements: int
     element_bytes: int
     arrays: int
     working_set_bytes: int
     array_spacing_bytes: int | None = None
+    warning: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,6 +192,7 @@ class ThreadPlaces:
     cpus_at_end: tuple[int, ...] | None = None
     numa_nodes_at_end: tuple[int, ...] | None = None
     migrated: int | None = None
+    last_level_cache_bytes: int | None = None
     cpus_allowed: str | None = None
     memory_policy: str | None = None
     node_bytes: tuple[int, ...] | None = None

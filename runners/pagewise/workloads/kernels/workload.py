@@ -32,6 +32,7 @@ from pagewise.stack.provenance import software
 from pagewise.stack.setup import SetupFacts, setup_facts
 from pagewise.workloads.kernels.choose import KernelOptions, check_programs, choose, fit, room_for
 from pagewise.workloads.kernels.launch import KernelLauncher
+from pagewise.workloads.kernels.sizes import sized
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,10 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     cpus = tuple(sorted({cpu for place in places for cpu in place.cpus}))
     control = prefetchers.find_control(options.prefetchers, cpus) if options.prefetchers else None
     chosen = placed(choose(catalog, options), [place.name for place in places])
-    subjects, scaled = fit(chosen, options, room_for(places))
+    check_programs(catalog, chosen)
+    subjects, scaled = fit(sized(chosen, catalog, places), options, room_for(places))
     for kernel in scaled:
         note("smaller:", kernel.text)
-    check_programs(catalog, subjects)
     planner = ComparisonPlanner(subjects, options.seed, options.aa, options.sweep)
     return Kernels(options, facts, hyperfine, init, catalog, places, control, subjects, scaled, planner)
 

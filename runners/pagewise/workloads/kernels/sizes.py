@@ -1,0 +1,79 @@
+"""The working set of kernels whose kernel.yaml sets none: the program's default, from the machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pagewise.core.errors import SetupError
+from pagewise.core.kernel import Kernel
+from pagewise.core.plan import Subject
+from pagewise.machine.memory import SIZES
+from pagewise.machine.placement import Placement
+from pagewise.stack.catalog import Catalog
+
+_OPTION = "--working-set"
+_SECONDS = 60
+
+
+def sized(subjects: Sequence[Subject], catalog: Catalog, places: Iterable[Placement]) -> list[Subject]:
+    """The subjects, whose arguments then all name a working set; the same for all placements.
+
+    A program's default depends on the caches of its CPUs, and placements of different sizes cannot be
+    compared: each program is asked once, with the CPUs of all placements. Raises SetupError.
+    """
+    entries = {entry.configuration.module: entry for entry in catalog.entries}
+    cpus = tuple(sorted({cpu for place in places for cpu in place.cpus}))
+    result = []
+    for subject in subjects:
+        kernel, entry = subject.kernel, entries[subject.cells[0].measured.module]
+        program = entry.program(kernel.executable)
+        if program is not None and not all(map(_has_size, _argument_lists(kernel))):
+            size = default_working_set(program, entry.environment, cpus)
+            if size is not None:
+                kernel = _with_size(kernel, size)
+        result.append(replace(subject, kernel=kernel))
+    return result
+
+
+def default_working_set(program: str, environment: Mapping[str, str], cpus: tuple[int, ...]) -> str | None:
+    """A program's default working set on these CPUs, by its own report; None if it has no such option.
+
+    Raises SetupError.
+    """
+    command = [program, "--list-options"]
+    try:
+        with Placement(len(cpus), cpus).bound():
+            output = subprocess.run(
+                command, env=dict(environment), capture_output=True, text=True, check=True, timeout=_SECONDS
+            ).stdout
+        defaults = {option["name"]: str(option.get("default", "")) for option in json.loads(output)}
+    except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError, AttributeError) as fault:
+        raise SetupError(
+            f"the program does not list its options: {fault}",
+            where=" ".join(command),
+            remedy="run that command, and build the environment again",
+        ) from fault
+    return defaults.get(_OPTION.removeprefix("--"))
+
+
+def _argument_lists(kernel: Kernel) -> list[tuple[str, ...]]:
+    return [kernel.arguments, *(sweep.arguments for sweep in kernel.sweeps)]
+
+
+def _has_size(arguments: Iterable[str]) -> bool:
+    return any(argument.partition("=")[0] in SIZES for argument in arguments)
+
+
+def _with_size(kernel: Kernel, size: str) -> Kernel:
+    def sized_part(part: Mapping[str, Any]) -> dict[str, Any]:
+        arguments = part["arguments"]
+        return {**part, "arguments": arguments if _has_size(arguments) else [*arguments, _OPTION, size]}
+
+    data = {**kernel.data, "compare": sized_part(kernel.data["compare"])}
+    if "sweeps" in data:
+        data["sweeps"] = [sized_part(sweep) for sweep in data["sweeps"]]
+    return Kernel.from_dict(data, kernel.name)

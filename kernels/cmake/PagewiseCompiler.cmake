@@ -49,7 +49,7 @@ endif()
 # Undo options that assume there is no NaN or Inf, such as -Ofast: in the library and the drivers, which validate results.
 set(pagewise_fortran_has_nan "")
 set(pagewise_c_has_nan "")
-if(CMAKE_Fortran_COMPILER_ID MATCHES "^(GNU|LLVMFlang|ArmClang)$")
+if(CMAKE_Fortran_COMPILER_ID MATCHES "^(GNU|LLVMFlang|Flang)$")
     set(pagewise_fortran_has_nan -fno-fast-math)
 elseif(CMAKE_Fortran_COMPILER_ID STREQUAL "Fujitsu")
     set(pagewise_fortran_has_nan -Kfp_precision)

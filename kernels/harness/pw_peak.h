@@ -16,6 +16,13 @@
 
 /* Opaque at intervals: the compiler neither vectorises the values in registers, if scalars are requested, nor computes them
  * differently. */
+#define PW_PEAK_FOUR_STEPS(name)                                                                                                \
+    PW_GROUP(PW_PEAK_STEP, name)                                                                                                \
+    PW_GROUP(PW_PEAK_STEP, name)                                                                                                \
+    PW_GROUP(PW_PEAK_STEP, name)                                                                                                \
+    PW_GROUP(PW_PEAK_STEP, name)                                                                                                \
+    PW_GROUP(PW_PEAK_OPAQUE, name)
+
 #define PW_DEFINE_PEAK(name, T, width_attribute)                                                                                \
     static width_attribute int32_t name##_peak(struct pw_peak_call *call)                                                       \
     {                                                                                                                           \
@@ -28,13 +35,7 @@
             const name##_vector summand = name##_every(by);                                                                     \
             for (int64_t i = 0; i + group <= call->elements; i += group) {                                                      \
                 PW_GROUP(PW_PEAK_TAKE, name)                                                                                    \
-                for (int step = 0; step < PW_PEAK_STEPS; step += 4) {                                                           \
-                    PW_GROUP(PW_PEAK_STEP, name)                                                                                \
-                    PW_GROUP(PW_PEAK_STEP, name)                                                                                \
-                    PW_GROUP(PW_PEAK_STEP, name)                                                                                \
-                    PW_GROUP(PW_PEAK_STEP, name)                                                                                \
-                    PW_GROUP(PW_PEAK_OPAQUE, name)                                                                              \
-                }                                                                                                               \
+                for (int step = 0; step < PW_PEAK_STEPS; step += 4) { PW_PEAK_FOUR_STEPS(name) }                                \
                 PW_GROUP(PW_PEAK_PUT, name)                                                                                     \
             }                                                                                                                   \
             by = -by;                                                                                                           \

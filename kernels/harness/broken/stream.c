@@ -10,8 +10,11 @@ int32_t pw_stream_run(struct pw_stream_call *call)
 {
     const int32_t status = pw_stream_run_short(call);
     if (status == PW_STREAM_OK && call->passes > 0 && call->type == PW_FP64) {
-        double *result = PW_SUMS ? &call->sum : (double *)call->array[0] + call->elements - 1;
-        pw_spoil(result, sizeof *result);
+#if defined(PW_REDUCES)
+        pw_spoil(&call->sum, sizeof call->sum);
+#else
+        pw_spoil(call->array[0], sizeof(double));
+#endif
     }
     return status;
 }

@@ -1,4 +1,4 @@
-/* The explicit widths; the compiled loops are in kernel.f90. */
+/* The explicit widths; the compiled loops are in chains.f90.in. */
 #include "chains.h"
 #include "pw_peak.h"
 
@@ -25,7 +25,7 @@ enum { together = 4 };
 #define STEP(name, f) if (f < fmas) { EACH_CHAIN(ADVANCE, name, f) }
 
 /* The work on n vectors, one chain each, step by step for all. Sums are opaque in between, so that scalars stay scalar. */
-#define DEFINE_CHAINS(name, width_attribute)                                                                                    \
+#define DEFINE_ROWS(name, width_attribute)                                                                                      \
     PW_INLINE width_attribute void name##_rows(int n, int fmas, const double *c, const double *x, double *y)                    \
     {                                                                                                                           \
         const int64_t lanes = name##_lanes();                                                                                   \
@@ -34,7 +34,8 @@ enum { together = 4 };
         STEP(name, 8) STEP(name, 7) STEP(name, 6) STEP(name, 5) STEP(name, 4) STEP(name, 3) STEP(name, 2) STEP(name, 1)         \
         STEP(name, 0)                                                                                                           \
         EACH_CHAIN(PUT, name, 0)                                                                                                \
-    }                                                                                                                           \
+    }
+#define DEFINE_ALL(name, width_attribute)                                                                                       \
     PW_INLINE width_attribute void name##_all(int order, int fmas, int64_t rows, int64_t distance, const double *c, double *y)  \
     {                                                                                                                           \
         const int64_t lanes = name##_lanes(), all = rows * chains_row;                                                          \
@@ -45,7 +46,10 @@ enum { together = 4 };
         if (order == chains_interleaved)                                                                                        \
             for (; i + together * lanes <= all; i += together * lanes) name##_rows(together, fmas, own, x + i, y + i);          \
         for (; i < all; i += lanes) name##_rows(1, fmas, own, x + i, y + i);                                                    \
-    }                                                                                                                           \
+    }
+#define DEFINE_CHAINS(name, width_attribute)                                                                                    \
+    DEFINE_ROWS(name, width_attribute)                                                                                          \
+    DEFINE_ALL(name, width_attribute)                                                                                           \
     static width_attribute int32_t name##_chains(int32_t order, int64_t fmas, int64_t rows, int64_t distance, const double *c,  \
                                                  double *y)                                                                     \
     {                                                                                                                           \

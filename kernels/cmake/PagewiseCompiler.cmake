@@ -69,6 +69,10 @@ function(_pagewise_target result)
         ERROR_VARIABLE _driver
     )
     set(_target ${CMAKE_SYSTEM_PROCESSOR})
+    # Fujitsu's C compiler in its classic mode (without -Nclang) has one target in addition to the family, which is its default.
+    if(CMAKE_C_COMPILER_ID STREQUAL "Fujitsu" AND NOT CMAKE_C_FLAGS MATCHES "GENERIC_CPU")
+        set(_target a64fx)
+    endif()
     foreach(_option "\"-target-cpu\" \"" "\"-march=" "\"-mcpu=" " -march=" " -mcpu=")
         string(REGEX MATCH "${_option}([a-z0-9_-]+)" _found "${_driver}")
         if(_found AND NOT CMAKE_MATCH_1 STREQUAL "native" AND NOT CMAKE_MATCH_1 STREQUAL "generic")

@@ -22,6 +22,31 @@ STUDY = ("pagewise-fujitsu-a64fx-pearc23", "pagewise-arm-a64fx-pearc23")
 STAND_IN = Path(__file__).parent / "stand_ins" / "compiler.py"
 
 
+@pytest.mark.parametrize(
+    ("flags", "bytes_of_a_line"), [("", 256), ("-KA64FX,SVE", 256), ("-KGENERIC_CPU", 64), ("-Nclang", 64)]
+)
+def test_cache_lines_follow_the_target_of_fcc(flags: str, bytes_of_a_line: int, tmp_path: Path) -> None:
+    """In its classic mode the target is a default; in clang mode it is an option, as with other compilers."""
+    for name in ("fcc", "frt"):
+        (tmp_path / name).symlink_to(STAND_IN)
+    detected = yaml.safe_load((EMULATED / "packages.yaml").read_text())["packages"]
+    drivers = detected["gcc"]["externals"][0]["extra_attributes"]["compilers"]
+    (tmp_path / "delegates.json").write_text(json.dumps(drivers))
+    options = {
+        "CMAKE_SYSTEM_NAME": "Linux",
+        "CMAKE_SYSTEM_PROCESSOR": "aarch64",
+        "CMAKE_C_COMPILER": tmp_path / "fcc",
+        "CMAKE_Fortran_COMPILER": tmp_path / "frt",
+        "CMAKE_C_FLAGS": flags,
+        "PAGEWISE_MICRO": "OFF",
+    }
+    build = tmp_path / "build"
+    words = [f"-D{name}={value}" for name, value in options.items()]
+    done = run("cmake", "-G", "Ninja", "-S", ROOT / "kernels", "-B", build, *words)
+    assert done.returncode == 0, done.stdout
+    assert f"PAGEWISE_LINE_BYTES:STRING={bytes_of_a_line}\n" in (build / "CMakeCache.txt").read_text()
+
+
 @pytest.fixture(scope="module")
 def ookami(small: Path) -> Path:
     """The site ookami with stand-ins for compilers and libmpg; envs/a64fx concretized and partly built."""

@@ -21,6 +21,7 @@ subroutine pw_strided_load(n, stride, line, a, total) bind(c)
         ! Two at a time, because one chain of operations would take as long as two loads.
         !dir$ novector
         !gcc$ novector
+        !ocl nosimd
         do i = round, round + (pairs/2*2 - 1)*stride, 2*stride
             total = ieor(total, a(i))
             second = ieor(second, a(i + stride))
@@ -47,6 +48,7 @@ subroutine pw_strided_store(n, stride, line, a, value) bind(c)
     do round = 1, min(max(stride - line, 0_c_int64_t) + 1, n), line
         !dir$ novector
         !gcc$ novector
+        !ocl nosimd
         do i = round, n, stride
             a(i) = value
         end do

@@ -40,6 +40,8 @@ KNOWN = {
     "gfortran": ("fortran", "GNU Fortran (GCC) 12.2.0", []),
     "gcc": ("c", "gcc (GCC) 12.2.0", []),
 }
+#: The macros of fcc without -Nclang, its classic mode.
+CLASSIC = ["-U__GNUC__", "-D__FUJITSU=1", '-D__FCC_version__="4.5.0"']
 #: Options that GCC has under another name; unknown options are dropped.
 TRANSLATED = {
     "-Kopenmp": "-fopenmp",
@@ -76,6 +78,8 @@ def main() -> None:
         return
     with (folder / "calls.jsonl").open("a", encoding="utf-8") as log:
         log.write(json.dumps({"program": name, "arguments": arguments}) + "\n")
+    if name == "fcc" and "-Nclang" not in arguments:
+        macros = CLASSIC
     if not any("CompilerId" in word for word in arguments):
         macros = []
     driver = json.loads((folder / "delegates.json").read_text(encoding="utf-8"))[language]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from builders import configuration, record, varied
+from builders import configuration, kernel, record, subject_of, varied
+from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import exclusion
 from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
@@ -26,6 +27,9 @@ from pagewise.machine.placement import (
     this_machine,
 )
 from pagewise.machine.topology import bitmap, parse, read_topology
+from pagewise.report.views.data import summary
+from pagewise.report.views.kernels import notes_of
+from pagewise.report.views.wording import noise_sentences
 
 # 2 packages of 2 NUMA nodes, 4 cores each, SMT2 with siblings numbered n and n+16 as on x86.
 XEON = "pack:2 numa:2 core:4 pu:2(indexes=core)"
@@ -277,6 +281,39 @@ def test_a_run_with_another_placement_is_excluded(cpus, memory, ran_on, named):
     made = varied(record(configuration(), 1.0), "placement", threads=len(ran_on), cpus=ran_on)
     fault = exclusion(varied(made, "run", bound=unstructured(bound)))
     assert fault is None if named is None else fault.code == "wrong_placement" and named in fault.reason
+
+
+def test_a_thread_that_ends_elsewhere_is_excluded():
+    bound = Placement(2, (0, 1)).binding(ProcessPlacement((0, 1), "default"))
+    place = {"threads": 2, "cpus": [0, 1], "cpus_at_end": [0, 3], "migrated": 1}
+    made = varied(
+        varied(record(configuration(), 1.0), "placement", **place), "run", bound=unstructured(bound)
+    )
+    assert exclusion(made).code == "wrong_placement"
+    stayed = varied(made, "placement", cpus_at_end=[0, 1], migrated=0)
+    assert exclusion(stayed) is None
+
+
+#: What a record reports of the end of its timed part; whether a thread migrated, and left its NUMA node.
+ENDS = [
+    ({}, 0, 0),
+    ({"cpus_at_end": [0], "numa_nodes_at_end": [0], "migrated": 0}, 0, 0),
+    ({"cpus_at_end": [1], "numa_nodes_at_end": [0], "migrated": 1}, 1, 0),
+    ({"cpus_at_end": [0], "numa_nodes_at_end": [0], "migrated": 1}, 1, 0),
+    ({"cpus_at_end": [9], "numa_nodes_at_end": [1], "migrated": 1}, 1, 1),
+]
+
+
+@pytest.mark.parametrize(("end", "migrated", "left"), ENDS)
+def test_migrated_runs_are_counted_by_configuration(end: dict, migrated: int, left: int):
+    base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
+    records = [record(one, 1.0, number=number) for one in (base, thp) for number in (1, 2, 3)]
+    records = [varied(one, "placement", **end) if one.run.module == thp.module else one for one in records]
+    found = analyse([subject_of(kernel(), base, thp)], records, seed=1)
+    rows = {row["module"]: (row["migrated_runs"], row["left_node_runs"]) for row in summary(found).records()}
+    assert rows == {base.module: (0, 0), thp.module: (3 * migrated, 3 * left)}
+    assert len(list(notes_of(found))) == migrated
+    assert len(noise_sentences(kernel(), found[0].groups[0])) == migrated
 
 
 def test_without_hwloc_or_its_topology(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -34,6 +34,14 @@ class Pages:
 
 
 @dataclass(frozen=True)
+class Migration:
+    """How many of a cell's runs had a thread that changed its CPU, how many one that left its node."""
+
+    runs: int
+    left_node: int
+
+
+@dataclass(frozen=True)
 class Row:
     """A cell with its measured values: seconds per pass, and `time_ratio` to the compiler's baseline.
 
@@ -43,7 +51,8 @@ class Row:
     inconclusive, else None; `p` is corrected for all comparisons of the result. `outliers` are rounds and
     their ratios, included in all numbers; the baseline's are those of A/A. `drift` is that of the ratio; the
     baseline's is that of its time. `differs` is what differs from the baseline; `change` compares it with the
-    configuration from which it differs in one thing, None if there is none.
+    configuration from which it differs in one thing, None if there is none. `migration` is None if no thread
+    migrated in its runs.
     """
 
     cell: Cell
@@ -70,6 +79,7 @@ class Row:
     rounds_made: int = 0
     differs: tuple[str, ...] = ()
     change: SingleChange | None = None
+    migration: Migration | None = None
 
     @property
     def share(self) -> float:
@@ -115,6 +125,7 @@ def row_of(cell: Cell, records: Sequence[Record], made: Collection[int], known: 
         metrics={name: median(record.figures[name] for record in valid) for name in sorted(fields)},
         pages=_pages(valid),
         bimodal=bimodal(seconds),
+        migration=_migration(valid),
         note=note,
     )
 
@@ -141,6 +152,12 @@ def _excluded_row(
             code = "policy_not_kept"
     remedy = None if record.failure is None else record.failure.remedy
     return replace(bare, invalid=reason, is_fault=code != "pages_unavailable", remedy=remedy, code=code)
+
+
+def _migration(records: Sequence[Record]) -> Migration | None:
+    places = [record.placement for record in records if record.placement is not None]
+    runs = sum(place.has_migrated for place in places)
+    return Migration(runs, sum(place.has_left_node for place in places)) if runs else None
 
 
 def _pages(records: Sequence[Record]) -> Pages | None:

@@ -98,7 +98,7 @@ def _wrong_placement(placement: ThreadPlaces, bound: Binding) -> str | None:
         return f"it set its memory policy to {policy} instead of {bound.memory}"
     if wrong := _memory_elsewhere(placement, bound.memory):
         return wrong
-    others = {*cpus, *cpu_list(placement.cpus_allowed or "")} - {*requested}
+    others = {*cpus, *(placement.cpus_at_end or ()), *cpu_list(placement.cpus_allowed or "")} - {*requested}
     if others:
         return f"a thread might run on CPU {list_text(others)} instead of {list_text(requested)}"
     if placement.threads == bound.threads == len(cpus) and len(set(cpus)) < len(cpus):

@@ -197,6 +197,16 @@ class ThreadPlaces:
     memory_policy: str | None = None
     node_bytes: tuple[int, ...] | None = None
 
+    @property
+    def has_migrated(self) -> bool:
+        """Whether a thread changed its CPU during the timed part."""
+        return bool(self.migrated) or self.cpus_at_end not in (None, self.cpus)
+
+    @property
+    def has_left_node(self) -> bool:
+        """Whether a thread ended the timed part on another NUMA node than it began on."""
+        return self.numa_nodes_at_end not in (None, self.numa_nodes)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedHost:

@@ -140,6 +140,7 @@ CREATE TABLE IF NOT EXISTS records (
     placement_cpus INTEGER[],
     memory_policy VARCHAR,          -- of its process, as in numa_maps
     numa_nodes INTEGER[],
+    migrated INTEGER,               -- threads that changed their CPU in the timed part; NULL: not reported
     hostname VARCHAR,
     cpu VARCHAR,
     kernel_release VARCHAR,

@@ -31,7 +31,7 @@ _RECORD = columns(
         "pages": "page_size_requested_bytes page_size_observed_bytes huge_coverage",
         "page_faults": "populate_faults=populate compute_faults=compute",
         "counters": "counters_unavailable=unavailable",
-        "placement": "threads placement_cpus=cpus numa_nodes",
+        "placement": "threads placement_cpus=cpus numa_nodes migrated",
         "host": "hostname cpu kernel_release=kernel",
         "run": "module run_pages=pages run_placement=placement hash builder series swept=sweep round "
         "position event_group=group exit_code log wall_seconds",

@@ -135,6 +135,8 @@ _SUMMARY: Mapping[str, Getter] = {
     "change_verdict": "row.change.verdict",
     "change_reason": "row.change.reason",
     "change_p_corrected": "row.change.p",
+    "migrated_runs": lambda item: item["row"].migration.runs if item["row"].migration else 0,
+    "left_node_runs": lambda item: item["row"].migration.left_node if item["row"].migration else 0,
     "outlier_rounds": lambda item: " ".join(str(number) for number, _ in item["row"].outliers),
     "slow_share": "row.bimodal.slow_share",
     "slow_to_fast": "row.bimodal.apart",

@@ -146,6 +146,13 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
             f"The machine was unsteady: noise floors up to {percent_text(highest)}. Compare again with "
             "nothing else running, or with more --rounds."
         )
+    migrated = [entry for entry in data.ranked(kernels) if entry.row.migration is not None]
+    if migrated:
+        runs = sum(entry.row.migration.runs for entry in migrated if entry.row.migration)
+        yield (
+            f"Threads migrated to another CPU in {count_text(runs, 'run')} of "
+            f"{count_text(len(migrated), 'configuration')}: bind them (--placement, --cpus)."
+        )
     for result in kernels:
         if faults := data.faults([result]):
             count = count_text(len(faults), "configuration")

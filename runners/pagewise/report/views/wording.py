@@ -14,7 +14,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, sensitive_dimensions
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
-from pagewise.core.units import bytes_text, percent_text
+from pagewise.core.units import bytes_text, count_text, percent_text
 from pagewise.report.model import interval_text, ratio_text
 
 _REASONS: dict[Reason, str] = {
@@ -136,8 +136,8 @@ def reason_text(reason: Reason | None) -> str:
 
 
 def noise_sentences(kernel: Kernel, group: Group) -> list[str]:
-    """The noise of a group: bimodal times, drift and outliers, a sentence each."""
-    bimodal, changed, outliers = [], [], []
+    """The noise of a group: bimodal times, migrated threads, drift and outliers, a sentence each."""
+    bimodal, changed, outliers, migrated = [], [], [], []
     for row in group.ranked:
         name = label(kernel, row.cell.measured)
         if row.bimodal is not None:
@@ -145,12 +145,16 @@ def noise_sentences(kernel: Kernel, group: Group) -> list[str]:
             bimodal.append(f"{name} ({share} of the runs take {factor} times as long)")
         if row.drift is not None and not row.cell.is_baseline:
             changed.append(f"{name} from {row.drift.first:.3f} to {row.drift.last:.3f}")
+        if row.migration is not None:
+            node = f", {row.migration.left_node} to another NUMA node" if row.migration.left_node else ""
+            migrated.append(f"{name} in {row.migration.runs} of {count_text(row.runs, 'run')}{node}")
         if row.outliers:
             ratios = ", ".join(f"{ratio:.3f} in round {number}" for number, ratio in row.outliers)
             outliers.append(f"{'baseline (A/A)' if row.cell.is_baseline else name} {ratios}")
     drift = None if group.baseline is None else group.baseline.drift
     return [
         *([f"Bimodal: {', '.join(bimodal)}."] if bimodal else []),
+        *([f"Threads migrated to another CPU: {', '.join(migrated)}."] if migrated else []),
         *([_drift_text(drift)] if drift else []),
         *([f"Ratios that changed over the rounds: {', '.join(changed)}."] if changed else []),
         *([f"Outliers, included in all numbers: {'; '.join(outliers)}."] if outliers else []),

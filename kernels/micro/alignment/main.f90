@@ -11,6 +11,7 @@ module alignment
     use pw_record, only: traffic_t, validation_t
     use pw_text, only: to_text
     use pw_threads, only: thread_share
+    use pw_words, only: distinct_word, word_at
     implicit none
     private
 
@@ -132,7 +133,7 @@ contains
         end associate
         do i = 1, words
             self%a(i) = untouched
-            self%b(i) = ieor(2654435761_i8*modulo(i, 2_i8**30), shiftl(i, 41))
+            self%b(i) = distinct_word(i)
         end do
     end subroutine initialise
 
@@ -165,18 +166,18 @@ contains
     subroutine validate(self, outcome)
         class(alignment_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
-        integer(i8) :: i, total, wrong
+        integer(i8) :: at, total, wrong
 
         total = 0
         wrong = 0
-        do i = 1, self%words
+        do at = 0, (self%words - 1)*word_bytes, word_bytes
             select case (self%access)
             case (copy)
-                if (word_at(self%a, i, self%store_offset) /= word_at(self%b, i, self%load_offset)) wrong = wrong + 1
+                if (word_at(self%a, at + self%store_offset) /= word_at(self%b, at + self%load_offset)) wrong = wrong + 1
             case (load)
-                total = ieor(total, word_at(self%b, i, self%load_offset))
+                total = ieor(total, word_at(self%b, at + self%load_offset))
             case (store)
-                if (word_at(self%a, i, self%store_offset) /= self%passes) wrong = wrong + 1
+                if (word_at(self%a, at + self%store_offset) /= self%passes) wrong = wrong + 1
             end select
         end do
         if (self%access == load .and. total /= self%total) wrong = wrong + 1
@@ -184,18 +185,6 @@ contains
         outcome%error = real(wrong, r8)
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
-
-    !> The word that starts `offset` bytes after word i, on a little-endian machine.
-    pure integer(i8) function word_at(words, i, offset)
-        integer(i8), intent(in) :: words(:), i, offset
-        integer(i8) :: k
-        integer :: shift
-
-        k = i + offset/word_bytes
-        shift = 8*int(modulo(offset, word_bytes))
-        word_at = words(k)
-        if (shift > 0) word_at = ior(shiftr(words(k), shift), shiftl(words(k + 1), 64 - shift))
-    end function word_at
 
     !> A copy or store first reads the destination line (write-allocate).
     function traffic(self, passes) result(moved)

@@ -13,6 +13,7 @@ module crossing
     use pw_simd, only: place_of, simd_names, words_available
     use pw_text, only: bytes_to_text
     use pw_threads, only: thread_number
+    use pw_words, only: distinct_word, put_word, word_at
     implicit none
     private
 
@@ -127,16 +128,9 @@ contains
         call c_f_pointer(self%memory(1)%address, self%a, [words, self%threads])
         call c_f_pointer(self%memory(1)%address, self%bytes, [words*word_bytes, self%threads])
         do i = 1, words
-            self%a(i, :) = initial(i)
+            self%a(i, :) = distinct_word(i)
         end do
     end subroutine initialise
-
-    !> Values that differ from those of neighbours in every byte.
-    pure integer(i8) function initial(i)
-        integer(i8), intent(in) :: i
-
-        initial = ieor(2654435761_i8*modulo(i, 2_i8**30), shiftl(i, 41))
-    end function initial
 
     !> A pass stores its number.
     subroutine run(self, passes)
@@ -168,7 +162,7 @@ contains
         sum = 0
         allocate (expected(size(self%a, 1)))
         do i = 1, size(expected, kind=i8)
-            expected(i) = initial(i)
+            expected(i) = distinct_word(i)
         end do
         do place = 0, self%places - 1
             do k = 0, self%words - 1
@@ -188,35 +182,6 @@ contains
         outcome%error = real(wrong, r8)
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
-
-    !> The word `offset` bytes after the start, on a little-endian machine.
-    pure integer(i8) function word_at(words, offset)
-        integer(i8), intent(in) :: words(:), offset
-        integer(i8) :: k
-        integer :: shift
-
-        k = offset/word_bytes + 1
-        shift = 8*int(modulo(offset, word_bytes))
-        word_at = words(k)
-        if (shift > 0) word_at = ior(shiftr(words(k), shift), shiftl(words(k + 1), 64 - shift))
-    end function word_at
-
-    !> Set it to `value`.
-    pure subroutine put_word(words, offset, value)
-        integer(i8), intent(inout) :: words(:)
-        integer(i8), intent(in) :: offset, value
-        integer(i8) :: k
-        integer :: shift
-
-        k = offset/word_bytes + 1
-        shift = 8*int(modulo(offset, word_bytes))
-        if (shift == 0) then
-            words(k) = value
-        else
-            words(k) = ior(iand(words(k), maskr(shift, i8)), shiftl(value, shift))
-            words(k + 1) = ior(iand(words(k + 1), not(maskr(shift, i8))), shiftr(value, 64 - shift))
-        end if
-    end subroutine put_word
 
     function traffic(self, passes) result(moved)
         class(crossing_t), intent(in) :: self

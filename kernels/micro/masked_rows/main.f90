@@ -8,6 +8,7 @@ module masked_rows
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_simd, only: place_of, simd_names, words_available
@@ -15,7 +16,8 @@ module masked_rows
     implicit none
     private
 
-    integer(i8), parameter :: longest = 8, grain = 8    ! grain: rows; whole lines for every length
+    integer(i8), parameter :: longest = 8, number_bytes = 8
+    integer(i8), parameter :: grain = line_bytes/number_bytes    ! rows: whole lines for every length
 
     type, extends(kernel_t), public :: masked_rows_t
         private
@@ -89,11 +91,11 @@ contains
 
         associate (unused => error)
         end associate
-        wanted%element_bytes = 8
-        self%rows = max(bytes/(2*8*self%leading)/grain, 1_i8)*grain
+        wanted%element_bytes = number_bytes
+        self%rows = max(bytes/(2*number_bytes*self%leading)/grain, 1_i8)*grain
         wanted%elements = self%rows*self%length
         allocate (wanted%name(2), source=['y               ', 'x               '])
-        allocate (wanted%bytes(2), source=self%rows*self%leading*8)
+        allocate (wanted%bytes(2), source=self%rows*self%leading*number_bytes)
     end subroutine plan
 
     !> Whole numbers, so that sums are exact; the padding too.
@@ -174,7 +176,7 @@ contains
         type(traffic_t) :: moved
 
         moved%flops = real(self%rows*self%length*passes, r8)
-        moved%bytes_stream = 24*moved%flops
+        moved%bytes_stream = 3*number_bytes*moved%flops
         moved%bytes_hardware = moved%bytes_stream
     end function traffic
 

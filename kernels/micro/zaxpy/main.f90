@@ -7,13 +7,15 @@ module zaxpy
     use pw_error, only: error_t
     use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_options, only: option_choice
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_threads, only: thread_share
     implicit none
     private
 
-    integer(i8), parameter :: part_bytes = 8, line = 8   ! elements: shares start at a cache line in both layouts
+    integer(i8), parameter :: part_bytes = 8
+    integer(i8), parameter :: line = line_bytes/part_bytes   ! elements: shares start at a cache line in both layouts
     complex(r8), parameter :: c = (3.0_r8, -2.0_r8)
 
     type, extends(kernel_t), public :: zaxpy_t

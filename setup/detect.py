@@ -44,6 +44,7 @@ class External:
     prefix: str
     known_to_spack: bool
     library: str | None = None
+    variants: str = ""
 
 
 def defined(header: str, *names: str, include: Path = Path("/usr/include")) -> str | None:
@@ -54,14 +55,19 @@ def defined(header: str, *names: str, include: Path = Path("/usr/include")) -> s
     return None if None in values else ".".join(value for value in values if value)
 
 
-def hdf5() -> tuple[str | None, str]:
-    """Version and prefix of the HDF5 of h5cc on PATH, or of Debian's serial HDF5."""
-    if path := shutil.which("h5cc"):
-        version = version_in(r"HDF5 Version:\s*(\d[\d.]*)", output_of(path, "-showconfig"))
-        if version:
-            return version, str(Path(path).parent.parent)
-    names = ("H5_VERS_MAJOR", "H5_VERS_MINOR", "H5_VERS_RELEASE")
-    return defined("hdf5/serial/H5public.h", *names), "/usr"
+def hdf5() -> External | None:
+    """The HDF5 of h5cc on PATH, or Debian's serial HDF5; the variant hl is its high-level library."""
+    path = shutil.which("h5cc")
+    version = version_in(r"HDF5 Version:\s*(\d[\d.]*)", output_of(path, "-showconfig")) if path else None
+    prefix = Path(path).parent.parent if path and version else Path("/usr")
+    if version is None:
+        names = ("H5_VERS_MAJOR", "H5_VERS_MINOR", "H5_VERS_RELEASE")
+        version = defined("hdf5/serial/H5public.h", *names)
+    if version is None:
+        return None
+    # In include, or below it: Debian has include/hdf5/serial.
+    high_level = next((prefix / "include").glob("**/hdf5_hl.h"), None)
+    return External("hdf5", version, str(prefix), True, variants="+hl" if high_level else "~hl")
 
 
 def sleef() -> str | None:
@@ -111,7 +117,6 @@ def externals(sources: Path) -> list[External]:
             r"PAPI_VERSION\s+PAPI_VERSION_NUMBER\(\s*(\d+,\s*\d+,\s*\d+)", header.read_text(encoding="utf-8")
         )
     candidates.append(("papi", re.sub(r",\s*", ".", papi) if papi else None, "/usr", True))
-    candidates.append(("hdf5", *hdf5(), True))
     candidates.append(("sleef", sleef(), "/usr", True))
     candidates.append(("llvm-openmp", libomp(), "/usr", True))
     # For envs/suites; other environments do not use it.
@@ -125,6 +130,7 @@ def externals(sources: Path) -> list[External]:
         External(name, version, prefix, known) for name, version, prefix, known in candidates if version
     ]
     packages += numerical_libraries()
+    packages += [library] if (library := hdf5()) else []
     message_passing = mpi(sources)
     return [*packages, message_passing] if message_passing else packages
 
@@ -200,7 +206,8 @@ def packages_yaml(compilers: list[Compiler], packages: list[External]) -> dict[s
             }
     for package in packages:
         if package.known_to_spack:
-            entry: dict[str, Any] = {"spec": f"{package.name}@={package.version}", "prefix": package.prefix}
+            spec = f"{package.name}@={package.version}{package.variants}"
+            entry: dict[str, Any] = {"spec": spec, "prefix": package.prefix}
             if package.library:
                 entry["extra_attributes"] = {"library": package.library}
             section[package.name] = {"externals": [entry]}

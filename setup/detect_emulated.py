@@ -79,11 +79,12 @@ def hdf5(root: Path, driver: str) -> dict[str, Any]:
     if version is None:
         return {}
     # RPATH, not RUNPATH, because HDF5's own libraries are searched with it too.
-    link = (f"-L{prefix}/lib", f"-Wl,--no-as-needed,--disable-new-dtags,-rpath,{prefix}/lib", "-lhdf5")
+    rpath = f"-Wl,--no-as-needed,--disable-new-dtags,-rpath,{prefix}/lib"
+    link = (f"-L{prefix}/lib", rpath, "-lhdf5_hl", "-lhdf5")
     program = Program("HDF5", "hdf5.c", "c", SUM_OF_SQUARES, (f"-I{prefix}/include", *link))
     verified, detail = verify_program(driver, program, root / "setup" / "proof", emulator(root))
     print(f"setup: emulated a64fx: hdf5 {version} ({prefix}): {'verified' if verified else detail}")
-    external = {"spec": f"hdf5@={version} target=aarch64", "prefix": str(prefix)}
+    external = {"spec": f"hdf5@={version}+hl target=aarch64", "prefix": str(prefix)}
     return {"hdf5": {"externals": [external]}} if verified else {}
 
 

@@ -1,5 +1,6 @@
 /* Writes squares to an HDF5 file in memory, reads them back and prints their sum. */
 #include <hdf5.h>
+#include <hdf5_hl.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -17,7 +18,7 @@ int main(void)
     hid_t data = H5Dcreate2(file, "squares", H5T_NATIVE_INT64, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     if (H5Dwrite(data, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, squares) < 0) return 1;
     for (int i = 0; i < COUNT; ++i) squares[i] = 0;
-    if (H5Dread(data, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, squares) < 0) return 1;
+    if (H5LTread_dataset(file, "squares", H5T_NATIVE_INT64, squares) < 0) return 1;
     for (int i = 0; i < COUNT; ++i) sum += squares[i];
     H5Dclose(data);
     H5Sclose(space);

@@ -6,7 +6,7 @@
 module ember_checkpoint
     use, intrinsic :: ieee_arithmetic, only: ieee_is_finite
     use ember_container, only: block_bytes, load_interior, store_interior
-    use pw_hdf5, only: checksum, file_t, kind_double, kind_integer, kind_long, table_t, whole_file
+    use pw_hdf5, only: file_t, kind_double, kind_integer, whole_file
     use ember_mesh, only: block_zones, cartesian, cylindrical, first_species, mesh_t, outflow, periodic, reflecting
     use ember_output_info, only: longest, name_length, output_info_t, variable_names
     use ember_parallel, only: comm_t
@@ -51,7 +51,6 @@ contains
             call file%create(path, error)
             call write_head(file, mesh, whole, error)
             call file%define('blocks', kind_double, [mesh%n_variables, mesh%zones(), mesh%tree%n_leaves], error)
-            call file%define('checksum', kind_long, [mesh%tree%n_leaves], error)
             call file%reserve(error)
         end if
         call comm%agree(error)
@@ -61,7 +60,6 @@ contains
         end if
         call write_blocks(file, mesh, comm, error)
         if (comm%rank == 0) then
-            call file%flush(error)
             call file%put(whole_file, 'complete', marker, error)
             call file%commit(error)
         end if
@@ -133,40 +131,33 @@ contains
         end select
     end function boundary_name
 
-    !> The named values, one table per kind with values; texts are stored with `length` characters.
+    !> The named values, per kind an attribute with the names and one with the values.
     subroutine write_names(file, info, length, error)
         type(file_t), intent(inout) :: file
         type(output_info_t), intent(in) :: info
         integer, intent(in) :: length
         type(error_t), intent(inout) :: error
-        type(table_t) :: texts, integers, reals
-        character(name_length), target :: text_name(size(info%parameters)), integer_name(size(info%integers))
-        character(name_length), target :: real_name(size(info%reals))
-        character(length), target :: text(size(info%parameters))
-        integer(i8), target :: long(size(info%integers))
-        real(r8), target :: number(size(info%reals))
+        character(length) :: texts(size(info%parameters))
         integer :: i
 
-        do i = 1, size(text)
-            text_name(i) = info%parameters(i)%name
-            text(i) = info%parameters(i)%value
+        do i = 1, size(texts)
+            texts(i) = info%parameters(i)%value
         end do
-        integer_name = info%integers%name
-        long = info%integers%value
-        real_name = info%reals%name
-        number = info%reals%value
-        call texts%add('name', text_name)
-        call texts%add('value', text)
-        call file%write_table('parameters', texts, error)
-        call integers%add('name', integer_name)
-        call integers%add('value', long)
-        call file%write_table('integers', integers, error)
-        call reals%add('name', real_name)
-        call reals%add('value', number)
-        call file%write_table('reals', reals, error)
+        if (size(texts) > 0) then
+            call file%put(whole_file, 'parameters', info%parameters%name, error)
+            call file%put(whole_file, 'parameter values', texts, error)
+        end if
+        if (size(info%integers) > 0) then
+            call file%put(whole_file, 'integers', info%integers%name, error)
+            call file%put(whole_file, 'integer values', info%integers%value, error)
+        end if
+        if (size(info%reals) > 0) then
+            call file%put(whole_file, 'reals', info%reals%name, error)
+            call file%put(whole_file, 'real values', info%reals%value, error)
+        end if
     end subroutine write_names
 
-    !> The leaves' variables, each with a checksum, in groups of leaves. After an error rank 0 still receives what the others
+    !> The leaves' variables, in groups of leaves. After an error rank 0 still receives what the others
     !> send.
     subroutine write_blocks(file, mesh, comm, error)
         type(file_t), intent(inout) :: file
@@ -175,13 +166,11 @@ contains
         type(error_t), intent(inout) :: error
         real(r8), allocatable, target :: bunch(:, :, :, :, :)
         real(r8), pointer, contiguous :: flat(:)
-        integer(i8), allocatable :: sums(:)
         integer :: leaf, n, values, owner, zones(3)
 
         zones = mesh%zones()
         values = mesh%n_variables*product(zones)
         allocate (bunch(mesh%n_variables, zones(1), zones(2), zones(3), max(1, bunch_bytes/(8*values))))
-        allocate (sums(size(bunch, 5)))
         n = 0
         do leaf = 1, mesh%tree%n_leaves
             owner = mesh%tree%owner(leaf)
@@ -193,10 +182,8 @@ contains
             end if
             if (owner /= 0) call comm%receive(owner, flat)
             n = n + 1
-            sums(n) = checksum(values, flat)
-            if (n < size(sums) .and. leaf < mesh%tree%n_leaves) cycle
+            if (n < size(bunch, 5) .and. leaf < mesh%tree%n_leaves) cycle
             call file%write_reals('blocks', leaf - n + 1, n, values, bunch, error)
-            call file%write_longs('checksum', leaf - n + 1, n, 1, sums, error)
             n = 0
         end do
     end subroutine write_blocks
@@ -263,7 +250,7 @@ contains
             call comm%agree(error)
         end if
         if (.not. error%failed()) then
-            call read_blocks(path, file, mesh, comm, error)
+            call read_blocks(file, mesh, comm, error)
             call comm%agree(error)
         end if
         call file%close()
@@ -386,84 +373,63 @@ contains
         type(file_t), intent(in) :: file
         type(output_info_t), intent(inout) :: info
         type(error_t), intent(inout) :: error
+        integer :: n, length
 
         call info%complete()
-        call read_texts(file, rows(file, 'parameters', error), width(file, 'parameters', error), info, error)
-        call read_numbers(file, rows(file, 'integers', error), rows(file, 'reals', error), info, error)
+        call measure('parameters', 'parameter values')
+        if (n > 0) call read_texts(file, n, length, info, error)
+        call measure('integers', 'integer values')
+        if (n > 0) then
+            deallocate (info%integers)
+            allocate (info%integers(n))
+            call file%get(whole_file, 'integers', info%integers%name, error)
+            call file%get(whole_file, 'integer values', info%integers%value, error)
+        end if
+        call measure('reals', 'real values')
+        if (n > 0) then
+            deallocate (info%reals)
+            allocate (info%reals(n))
+            call file%get(whole_file, 'reals', info%reals%name, error)
+            call file%get(whole_file, 'real values', info%reals%value, error)
+        end if
+
+    contains
+
+        !> Number of values, at most max_names, and length of texts.
+        subroutine measure(names, values)
+            character(*), intent(in) :: names, values
+            integer(i8) :: stored
+
+            n = 0
+            length = 1
+            if (.not. file%has_attribute(whole_file, names)) return
+            call file%attribute_size(whole_file, values, stored, length, error)
+            n = int(min(stored, int(max_names, i8)))
+            length = min(max(1, length), max_text)
+        end subroutine measure
+
     end subroutine read_names
-
-    !> Rows of a table; 0 if there is none.
-    integer function rows(file, table, error)
-        type(file_t), intent(in) :: file
-        character(*), intent(in) :: table
-        type(error_t), intent(inout) :: error
-        integer(i8), allocatable :: shape(:)
-
-        rows = 0
-        if (error%failed()) return
-        if (.not. file%has(table)) return
-        call file%shape(table, shape, error)
-        if (size(shape) == 1) rows = int(min(shape(1), int(max_names, i8)))
-    end function rows
-
-    !> Characters of a table's texts.
-    integer function width(file, table, error)
-        type(file_t), intent(in) :: file
-        character(*), intent(in) :: table
-        type(error_t), intent(inout) :: error
-
-        width = 1
-        if (error%failed()) return
-        if (file%has(table)) width = min(max(1, file%text_length(table, 'value', error)), max_text)
-    end function width
 
     subroutine read_texts(file, n, length, info, error)
         type(file_t), intent(in) :: file
         integer, intent(in) :: n, length
         type(output_info_t), intent(inout) :: info
         type(error_t), intent(inout) :: error
-        character(name_length), allocatable :: name(:)
-        character(length), allocatable :: text(:)
+        character(name_length), allocatable :: names(:)
+        character(length), allocatable :: texts(:)
         integer :: i
 
-        if (n == 0 .or. error%failed()) return
-        allocate (name(n), text(n))
-        call file%read_column('parameters', 'name', name, error)
-        call file%read_column('parameters', 'value', text, error)
+        allocate (names(n), texts(n))
+        call file%get(whole_file, 'parameters', names, error)
+        call file%get(whole_file, 'parameter values', texts, error)
         if (error%failed()) return
         deallocate (info%parameters)
         allocate (info%parameters(n))
         do i = 1, n
-            info%parameters(i)%name = name(i)
-            info%parameters(i)%value = trim(text(i))
+            info%parameters(i)%name = names(i)
+            info%parameters(i)%value = trim(texts(i))
         end do
     end subroutine read_texts
-
-    subroutine read_numbers(file, n_integers, n_reals, info, error)
-        type(file_t), intent(in) :: file
-        integer, intent(in) :: n_integers, n_reals
-        type(output_info_t), intent(inout) :: info
-        type(error_t), intent(inout) :: error
-        character(name_length) :: integer_name(n_integers), real_name(n_reals)
-        integer(i8) :: long(n_integers)
-        real(r8) :: number(n_reals)
-
-        if (n_integers > 0) then
-            call file%read_column('integers', 'name', integer_name, error)
-            call file%read_column('integers', 'value', long, error)
-        end if
-        if (n_reals > 0) then
-            call file%read_column('reals', 'name', real_name, error)
-            call file%read_column('reals', 'value', number, error)
-        end if
-        if (error%failed()) return
-        deallocate (info%integers, info%reals)
-        allocate (info%integers(n_integers), info%reals(n_reals))
-        info%integers%name = integer_name
-        info%integers%value = long
-        info%reals%name = real_name
-        info%reals%value = number
-    end subroutine read_numbers
 
     !> Whether tree and zones have the sizes given in the head.
     subroutine check_shapes(path, file, head, error)
@@ -478,7 +444,6 @@ contains
         call expect('level', [head%n_leaves])
         call expect('place', [3, head%n_leaves])
         call expect('blocks', [head%n_variables, zones, head%n_leaves])
-        call expect('checksum', [head%n_leaves])
 
     contains
 
@@ -618,46 +583,37 @@ contains
     end subroutine plant
 
     !> The leaves' variables. After an error rank 0 still sends what the others wait for.
-    subroutine read_blocks(path, file, mesh, comm, error)
-        character(*), intent(in) :: path
+    subroutine read_blocks(file, mesh, comm, error)
         type(file_t), intent(in) :: file
         type(mesh_t), intent(inout) :: mesh
         type(comm_t), intent(in) :: comm
         type(error_t), intent(inout) :: error
         real(r8), allocatable, target :: bunch(:, :, :, :, :)
         real(r8), pointer, contiguous :: flat(:)
-        integer(i8), allocatable :: sums(:)
         integer :: leaf, first, n, at, values, owner, zones(3)
 
         zones = mesh%zones()
         values = mesh%n_variables*product(zones)
         n = max(1, bunch_bytes/(8*values))
         allocate (bunch(mesh%n_variables, zones(1), zones(2), zones(3), n), source=0.0_r8)
-        allocate (sums(n), source=0_i8)
         first = 1
         do leaf = 1, mesh%tree%n_leaves
             owner = mesh%tree%owner(leaf)
             at = leaf - first + 1
             if (comm%rank == 0) then
-                if (at > size(sums)) then
+                if (at > size(bunch, 5)) then
                     first = leaf
                     at = 1
                 end if
                 if (at == 1) then
-                    n = min(size(sums), mesh%tree%n_leaves - leaf + 1)
+                    n = min(size(bunch, 5), mesh%tree%n_leaves - leaf + 1)
                     call file%read_reals('blocks', leaf, n, values, bunch, error)
-                    call file%read_longs('checksum', leaf, n, 1, sums, error)
                 end if
             else
                 at = 1
             end if
             flat(1:values) => bunch(:, :, :, :, at)
             if (comm%rank == 0) then
-                if (.not. error%failed()) then
-                    if (checksum(values, flat) /= sums(at)) then
-                        call refuse(path, 'block '//to_text(leaf)//' is damaged: its checksum is wrong', error)
-                    end if
-                end if
                 if (owner /= 0) call comm%send(owner, flat)
             else if (owner == comm%rank) then
                 call comm%receive(0, flat)

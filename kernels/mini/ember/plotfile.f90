@@ -534,7 +534,7 @@ contains
         kind_of = kind_double
         if (present(single)) kind_of = merge(kind_float, kind_double, single)
         names = window%name
-        call file%define('unknown names', kind_text, [1, size(names)], error, len(names))
+        call file%define('unknown names', kind_text(len(names)), [1, size(names)], error)
         call file%write_texts('unknown names', 1, size(names), 1, names, error)
         do v = 1, size(window%name)
             call file%define(trim(window%name(v)), kind_of, [mesh%zones(), nodes%n], error)

@@ -13,7 +13,7 @@ module helmholtz
         radiation_constant, speed_of_light
     use pw_error, only: error_t, exit_check, exit_usage
     use pw_evidence, only: populate, populated_t
-    use pw_hdf5, only: checksum, file_t, whole_file
+    use pw_hdf5, only: file_t, whole_file
     use pw_kinds, only: i8, r8
     use pw_pages, only: paged_array_t, pages_allocate, pages_verify, pages_free, pages_policy_t
     use pw_text, only: to_text
@@ -97,8 +97,8 @@ module helmholtz
 contains
 
     !> Load the table in the file `path` (docs/helmholtz-table.md) into memory on the pages of `policy`, for which `pages_begin`
-    !> was called, first touched by the caller's threads. Exit codes: 2 the file is not a table, or damaged; 3 the pages are
-    !> unavailable; 4 the system refuses file or memory.
+    !> was called, first touched by the caller's threads. Exit codes: 2 the file is not a table; 3 the pages are
+    !> unavailable; 4 the file is damaged, or the system refuses file or memory.
     subroutine load(self, path, policy, error)
         class(helmholtz_t), intent(inout) :: self
         character(*), intent(in) :: path
@@ -186,11 +186,11 @@ contains
         end if
         allocate (dye(nx), temperature(nt), cold(nx, cold_values), thermal(node_values, nt, nx))
         allocate (positrons(positron_values, nt, nx))
-        call take('dye', nx, 1, dye)
-        call take('temperature', nt, 1, temperature)
-        call take('cold', cold_values, nx, cold)
-        call take('thermal', nx, node_values*nt, thermal)
-        call take('positrons', nx, positron_values*nt, positrons)
+        call file%read_reals('dye', 1, nx, 1, dye, error)
+        call file%read_reals('temperature', 1, nt, 1, temperature, error)
+        call file%read_reals('cold', 1, cold_values, nx, cold, error)
+        call file%read_reals('thermal', 1, nx, node_values*nt, thermal, error)
+        call file%read_reals('positrons', 1, nx, positron_values*nt, positrons, error)
 
     contains
 
@@ -206,20 +206,6 @@ contains
             end if
             call refuse(path, 'its dataset '//name//' has a wrong shape', error)
         end subroutine expect
-
-        !> Read a dataset of n rows.
-        subroutine take(name, n, row_values, values)
-            character(*), intent(in) :: name
-            integer, intent(in) :: n, row_values
-            real(r8), intent(inout) :: values(*)
-            real(r8) :: sum
-
-            call file%read_reals(name, 1, n, row_values, values, error)
-            call file%get(name, 'checksum', sum, error)
-            if (error%failed()) return
-            if (nint(sum, i8) /= checksum(n*row_values, values)) &
-                call refuse(path, 'its dataset '//name//' is damaged: its checksum is wrong', error)
-        end subroutine take
 
     end subroutine read_table
 

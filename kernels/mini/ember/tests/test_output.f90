@@ -477,7 +477,7 @@ contains
         call container_free(mesh, error)
     end subroutine truncations
 
-    !> A changed byte is detected, or has no effect on the data read; it never crashes the program.
+    !> A changed bit is detected, or has no effect on the data read; it never crashes the program.
     subroutine damages()
         type(mesh_t) :: mesh, other
         type(output_info_t) :: info
@@ -502,6 +502,9 @@ contains
             if (error%failed()) then
                 n_found = n_found + 1
                 call expect(index(error%message, "'damaged'") > 0, 'name in: '//error%message)
+            else
+                call expect_same(mesh, other, 'undetected damage of byte '//to_text(at))
+                call expect_info(info, some_info())
             end if
             error = error_t()
             at = at + max(1, size(whole)/400)
@@ -543,7 +546,22 @@ contains
         call read_checkpoint('kept', mesh, comm, info, error)
         call expect_none('read what was written before a limit')
         call container_free(mesh, error)
+        if (comm%rank == 0) call abandon()
     end subroutine limits
+
+    !> A file that was begun and never ended leaves the previous one unchanged.
+    subroutine abandon()
+        type(file_t) :: file
+
+        call file%create('kept', error)
+        call file%put(whole_file, 'format', 'ember checkpoint', error)
+        call file%reserve(error)
+        call expect_none('begin a file')
+        call expect_same_files('kept', 'copy')
+        call file%discard()
+        call expect_same_files('kept', 'copy')
+        call expect_none_of('kept.part')
+    end subroutine abandon
 
     !> Bound the size of this process's files; -1: unlimited.
     subroutine limit_files(bytes)

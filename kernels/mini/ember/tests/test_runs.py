@@ -218,6 +218,21 @@ def test_a_truncated_checkpoint_is_named(ember: Ember) -> None:
     assert "remedy" in done.stderr
 
 
+def test_a_checkpoint_with_a_changed_bit_is_refused(ember: Ember) -> None:
+    ember.last_blocks(*BLAST, "--steps", "2")
+    (file,) = ember.folder.glob("*_checkpoint_*")
+    with h5py.File(file) as opened:
+        chunk = opened["blocks"].id.get_chunk_info(0)
+    content = bytearray(file.read_bytes())
+    content[chunk.byte_offset + chunk.size // 2] ^= 1
+    file.write_bytes(content)
+    done = ember.attempt(*BLAST, "--steps", "2", "--restart", str(file))
+    assert done.returncode == SYSTEM
+    assert file.name in done.stderr
+    assert "'blocks'" in done.stderr
+    assert "remedy" in done.stderr
+
+
 def test_a_full_disk_leaves_the_last_checkpoint(ember: Ember, monkeypatch: pytest.MonkeyPatch) -> None:
     # The limit counts for files in shared memory too, and those of Open MPI 5 are larger.
     monkeypatch.setenv("OMPI_MCA_btl", "self")

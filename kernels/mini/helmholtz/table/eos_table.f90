@@ -5,7 +5,7 @@ module eos_table
     use eos_table_terminal, only: interrupted, progress_t
     use helmholtz_constants, only: avogadro, boltzmann, constants_source, electron_mass, planck, speed_of_light
     use pw_error, only: error_t, exit_system
-    use pw_hdf5, only: checksum, file_t, kind_double, whole_file
+    use pw_hdf5, only: file_t, kind_double, whole_file
     use pw_kinds, only: i8, r8
     use pw_text, only: to_text
     implicit none
@@ -50,7 +50,7 @@ contains
         self%n_dye = n_dye
         self%n_temperature = n_temperature
         status = 1
-        ! HDF5 and the checksum count the numbers of a dataset in 4 bytes here.
+        ! pw_hdf5 counts the rows and the values of a row in 4 bytes.
         if (int(n_dye, i8)*n_temperature <= huge(1)/real(n_functions, r8)) &
             allocate (self%dye(n_dye), self%temperature(n_temperature), self%cold(n_dye, 3), &
                       self%thermal(n_functions, n_temperature, n_dye), &
@@ -196,8 +196,6 @@ contains
             call file%write_reals(name, 1, n, row_values, values, error)
             call file%put(name, 'units', units, error)
             call file%put(name, 'long_name', long_name, error)
-            ! A whole number below 2^32, which a real represents.
-            call file%put(name, 'checksum', real(checksum(n*row_values, values), r8), error)
         end subroutine dataset
 
     end subroutine end_file

@@ -386,7 +386,8 @@ class MiniPackage(LibraryUserPackage):
     #: Its folder below kernels/mini.
     mini = ""
 
-    depends_on("hdf5")
+    # H5LT is in the high-level library; older versions write metadata without checksums.
+    depends_on("hdf5@1.10.2:+hl")
 
     def cmake_args(self):
         return [

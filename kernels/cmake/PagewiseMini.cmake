@@ -134,6 +134,12 @@ function(pagewise_mini_app)
             endif()
         endforeach()
 
+        if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/broken.c)
+            _pagewise_smoke(kernel.yaml _smoke)
+            pagewise_mini_program(pw-${_app}-broken ${_app} main.f90 broken.c)
+            pagewise_test_detects(${_app} "${_smoke}" wrong nan inf)
+        endif()
+
         foreach(_description ${_descriptions})
             string(REPLACE "kernel.yaml" "${_app}" _test ${_description})
             string(REPLACE ".yaml" "" _test ${_test})

@@ -26,12 +26,17 @@ function(_pagewise_test_broken kernel smoke whole_numbers)
     pagewise_written(${kernel} _written)
     target_include_directories(pw-${kernel}-timed-broken PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${_written})
     pagewise_program(pw-${kernel}-broken ${kernel} pw-${kernel}-timed-broken hardware-regular)
-    add_dependencies(pagewise-broken pw-${kernel}-broken)
     set(_values wrong)
     if(NOT whole_numbers)
         list(APPEND _values nan inf)
     endif()
-    foreach(_value ${_values})
+    pagewise_test_detects(${kernel} "${smoke}" ${_values})
+endfunction()
+
+# Tests that pw-<kernel>-broken detects the values that follow.
+function(pagewise_test_detects kernel smoke)
+    add_dependencies(pagewise-broken pw-${kernel}-broken)
+    foreach(_value ${ARGN})
         add_test(NAME ${kernel}.broken.${_value}
                  COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:pw-${kernel}-broken>"
                          "-DARGUMENTS=${smoke}" -DVALUE=${_value} -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/broken-${_value}.jsonl

@@ -43,9 +43,10 @@ static uint64_t result_of(int64_t piece, int64_t steps)
     return x;
 }
 
-static int64_t apart(double actual, double wanted)
+/* Both are whole numbers, unless the actual one is wrong. */
+static int64_t differs(double actual, double wanted)
 {
-    return (int64_t)(actual > wanted ? actual - wanted : wanted - actual);
+    return actual != wanted;
 }
 
 int64_t pw_overhead_deviation(const struct overhead_call *call, int64_t passes, int64_t looked)
@@ -57,7 +58,7 @@ int64_t pw_overhead_deviation(const struct overhead_call *call, int64_t passes, 
     uint64_t sum = 0, wanted_sum = 0;
 
     for (int64_t thread = 0; thread < threads; thread++) deviation += call->team[thread].errors;
-    if (kind & no_work) return deviation + apart(shared->atomic, (double)rounds * (double)threads);
+    if (kind & no_work) return deviation + differs(shared->atomic, (double)rounds * (double)threads);
 
     const int64_t n = call->iterations * threads;
     if (kind & is_loop) pieces *= n;
@@ -77,7 +78,7 @@ int64_t pw_overhead_deviation(const struct overhead_call *call, int64_t passes, 
     case overhead_lock:
     case overhead_ordered: return deviation + llabs(shared->guarded - looked * overhead_rounds * threads);
     case overhead_reduction:
-        return deviation + apart(shared->reduction, (double)rounds * (double)(threads * (threads + 1) / 2));
+        return deviation + differs(shared->reduction, (double)rounds * (double)(threads * (threads + 1) / 2));
     default: return deviation;
     }
 }

@@ -1,13 +1,13 @@
 !> A measurement of the equation of state, from its parameters to its record.
 module helmholtz_driver
     use, intrinsic :: iso_c_binding, only: c_f_pointer
-    use, intrinsic :: ieee_arithmetic, only: ieee_is_finite
     use, intrinsic :: iso_fortran_env, only: output_unit
     use helmholtz, only: c_abar, c_cs, c_dens, c_eint, c_entr, c_pres, c_temp, c_zbar, given_energy, given_pressure, &
         given_temperature, helmholtz_t, n_columns
     use helmholtz_parameters, only: parameters_t
     use helmholtz_points, only: point, scatter
     use helmholtz_reference, only: reference_t
+    use pw_deviation, only: worse, worst_of
     use pw_error, only: error_t, exit_check
     use pw_evidence, only: median, outcome, populate, populated_t, record_pages, put_regions
     use pw_kinds, only: i8, r8
@@ -261,7 +261,8 @@ contains
                 zone = (row - 1)*self%parameters%row + i - 1
                 associate (at => self%state(i, :, row))
                     sampled = modulo(zone, max(1_i8, self%zones/sample)) == 0
-                    if (.not. all(ieee_is_finite(at))) worst = huge(worst)
+                    ! A number adds nothing, anything else the largest error.
+                    worst = worse(worst, worst_of(-abs(at)))
                     if (self%parameters%mode == given_temperature .and. .not. sampled) cycle
                     call point(self%parameters%points, zone, range, dens, temp, abar, zbar)
                     deviation = abs(at(c_temp)/temp - 1.0_r8)
@@ -275,10 +276,10 @@ contains
                                              self%parameters%mode == given_energy)))
                         deviation = deviation - rounding*given/slope
                     end if
-                    worst = max(worst, deviation)
+                    worst = worse(worst, deviation)
                     if (.not. sampled) cycle
                     call reference%state(at(c_dens), at(c_temp), at(c_abar), at(c_zbar), pres, eint, entr, scale)
-                    worst = max(worst, maxval(abs([at(c_pres) - pres, at(c_eint) - eint, at(c_entr) - entr])/scale))
+                    worst = worse(worst, worst_of(abs([at(c_pres) - pres, at(c_eint) - eint, at(c_entr) - entr])/scale))
                 end associate
             end do
         end do

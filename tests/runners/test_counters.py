@@ -134,6 +134,31 @@ def published(folder: Path, theirs: bool) -> list[Table]:
     return [block for block in blocks if isinstance(block, Table)]
 
 
+@pytest.mark.parametrize(("region", "share", "notes"), [(None, 0.5, 1), ("step", 1.0, 1), ("hydro", 0.5, 0)])
+def test_published_counts_stand_beside_those_of_their_region(made, tmp_path: Path, region, share, notes):
+    """The fake kernel counts half of its events in the region `hydro`, all in `step`."""
+    folder = shutil.copytree(made[0].result(), tmp_path / "copy")
+    before = report_of(read_result(folder)).data
+
+    def of_region(name: str | None) -> dict[str, object]:
+        manifest = json.loads((folder / "manifest.json").read_text())
+        for subject in manifest["subjects"]:
+            subject["kernel"]["published_region"] = "hydro"
+        manifest["counters"]["region"] = name
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        return report_of(read_result(folder)).data
+
+    def cycles(data: dict[str, object]) -> list[float]:
+        rows = data["values"].records()
+        own = [row for row in rows if "published" not in row["compiler"]]
+        return [row["value"] for row in own if row["quantity"] == "CPU_CYCLES"]
+
+    after = of_region(region)
+    assert cycles(after) == pytest.approx([share * n for n in cycles(before)], rel=1e-3)
+    named = [note for note in after["notes"] if note.startswith("3-d Hydro: ") and "hydro" in note]
+    assert len(named) == notes and any("(published)" in row["compiler"] for row in after["values"].records())
+
+
 def test_the_latex_has_the_three_tables(made, tmp_path: Path):
     text = (made[0].result() / "tables.tex").read_text()
     tables = [*published(made[0].result(), False), *published(made[0].result(), True)]

@@ -6,7 +6,7 @@ those of one pass through the work, because a kernel chooses the number of passe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
@@ -134,19 +134,19 @@ def count(
     file: EventFile,
     groups: Sequence[str],
     *,
-    region: str | None,
+    region_of: Callable[[Kernel], str | None],
     seed: int,
     excluding: Excluding = nothing_excluded,
 ) -> list[KernelCounts]:
-    """Counts and ratios of each kernel. `groups` were to be counted; only in `region` if it is named.
+    """Counts and ratios of each kernel. `groups` were to be counted; only in a kernel's region if it has one.
 
     `excluding` gives the reason why nothing of a module may be shown, if there is one. All ratios are judged
     together.
     """
-    by_series, counting = by_cell(records), _Counting(file, groups, region, excluding)
-    results = []
+    by_series, results = by_cell(records), []
     for subject in subjects:
         name = subject.kernel.name
+        counting = _Counting(file, groups, region_of(subject.kernel), excluding)
         cells = tuple(
             counting.counts(
                 subject.kernel,

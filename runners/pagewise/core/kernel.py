@@ -155,6 +155,12 @@ class Kernel:
         """Whether it is the user's own program, of which only the pages vary."""
         return bool(self.data.get("program", False))
 
+    @property
+    def published_region(self) -> str | None:
+        """The region that publications of its counts counted, None for all of the computing."""
+        region: str | None = self.data.get("published_region")
+        return region
+
     def is_sensitive_to(self, dimension: str) -> bool:
         """Whether its configurations may differ in this dimension; every run has a placement."""
         return dimension == "placement" or dimension in self.sensitive_to

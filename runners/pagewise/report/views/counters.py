@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pagewise.analysis.counted import CellCounts, Compared, KernelCounts, count
 from pagewise.analysis.counter_runs import TIME
@@ -54,6 +54,18 @@ class Counted:
             for column in getattr(publication, kind)(kernel.title, file)
         ]
 
+    def published_region(self, kernel: Kernel) -> str | None:
+        """The region that the publications of a kernel counted, None if it has none."""
+        known = any(kernel.title in publication.tests for publication, _ in self.published)
+        return kernel.published_region if known else None
+
+    def region_of(self, kernel: Kernel) -> str | None:
+        """The region in which a kernel is counted, None for all its computing.
+
+        By default that of the published counts that stand beside: they are of these routines alone.
+        """
+        return self.request.region or self.published_region(kernel)
+
 
 def view(result: Result) -> Report:
     """The report of a result of counting. Raises FormatError when its event file is not valid."""
@@ -100,20 +112,21 @@ def analyse(result: Result) -> Counted:
     request = manifest.counters
     assert request is not None
     file = EventFile.from_dict(dict(request.events), result.folder / MANIFEST)
+    published = []
+    if request.published_events is not None:
+        events = EventFile.from_dict(dict(request.published_events), result.folder / MANIFEST)
+        published = [(each, events) for each in read_published() if each.events == events.name]
+    counted = Counted(result, request, file, [], published)
     kernels = count(
         result.subjects,
         result.records,
         file,
         request.groups,
-        region=request.region,
+        region_of=counted.region_of,
         seed=manifest.seed,
         excluding=excluding(result),
     )
-    published = []
-    if request.published_events is not None:
-        events = EventFile.from_dict(dict(request.published_events), result.folder / MANIFEST)
-        published = [(each, events) for each in read_published() if each.events == events.name]
-    return Counted(result, request, file, kernels, published)
+    return replace(counted, kernels=kernels)
 
 
 def _headline(counted: Counted) -> str:
@@ -144,8 +157,7 @@ def _notes(counted: Counted) -> list[str]:
             "These are events of the kernel; TLB and cache misses need hardware counters. pagewise doctor "
             "lists what is available."
         )
-    if request.region:
-        lines.append(f"Counted in the region {request.region} only.")
+    lines += _regions(counted)
     if request.multiplexed:
         lines.append("Multiplexed: each count is estimated from its share of the time.")
     lines += session.notes(counted.result)
@@ -156,6 +168,19 @@ def _notes(counted: Counted) -> list[str]:
         for test in sorted(titles & publication.tests.keys()):
             lines.append(f"{test}, published: {publication.title}. {publication.source}")
     return lines
+
+
+def _regions(counted: Counted) -> Iterator[str]:
+    """Which regions were counted, and where published counts are of another one."""
+    region = counted.request.region
+    if region:
+        yield f"Counted in the region {region} only."
+    for counts in counted.kernels:
+        title, published = counts.kernel.title, counted.published_region(counts.kernel)
+        if published and region is None:
+            yield f"{title}: counted in the region {published} only, as the published counts."
+        elif published and region != published:
+            yield f"{title}: the published counts are of the region {published} (--region {published})."
 
 
 def _kernel_notes(counts: KernelCounts) -> Iterator[str]:

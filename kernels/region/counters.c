@@ -33,10 +33,20 @@ struct pw_counters {
     void *set[n_sources];
 };
 
+static const char *without(const char *prefix, const char *name)
+{
+    return strncasecmp(name, prefix, strlen(prefix)) == 0 ? name + strlen(prefix) : name;
+}
+
+const char *pw_short_event(const char *name)
+{
+    return without("perf::", name);
+}
+
 int pw_same_event(const char *a, const char *b)
 {
-    if (strncasecmp(a, "perf::", 6) == 0) a += 6;
-    if (strncasecmp(b, "perf::", 6) == 0) b += 6;
+    a = pw_short_event(a);
+    b = pw_short_event(b);
     for (; *a != '\0' && *b != '\0'; a++, b++) {
         int x = *a == '_' ? '-' : tolower((unsigned char)*a), y = *b == '_' ? '-' : tolower((unsigned char)*b);
         if (x != y) return 0;
@@ -65,9 +75,7 @@ pw_software_event pw_software_event_of(const char *name)
         {"alignment-faults", pw_alignment_faults},
         {"emulation-faults", pw_emulation_faults},
     };
-    static const char prefix[] = "PERF_COUNT_SW_";
-    if (strncasecmp(name, "perf::", 6) == 0) name += 6;
-    if (strncasecmp(name, prefix, sizeof prefix - 1) == 0) name += sizeof prefix - 1;
+    name = without("PERF_COUNT_SW_", pw_short_event(name));
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (pw_same_event(name, known[i].name)) return known[i].event;
     return pw_no_software_event;

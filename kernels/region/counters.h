@@ -32,6 +32,9 @@ typedef enum {
 /* The software event of a name of libpfm or perf: perf::PAGE-FAULTS, page-faults, PERF_COUNT_SW_PAGE_FAULTS. */
 pw_software_event pw_software_event_of(const char *name);
 
+/* A name of an event without a leading 'perf::', libpfm's name of the kernel's events. */
+const char *pw_short_event(const char *name);
+
 /* Whether two names are equal except for case, '_' for '-', and a leading 'perf::'. */
 int pw_same_event(const char *a, const char *b);
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -115,55 +114,54 @@ static void *open_software(char (*events)[pw_event_length], int32_t n_events, in
     return set;
 }
 
+struct known_event {
+    const char *name;
+    uint64_t config;
+};
+
+static const struct known_event generic[] = {
+    {"cycles", PERF_COUNT_HW_CPU_CYCLES},
+    {"cpu-cycles", PERF_COUNT_HW_CPU_CYCLES},
+    {"PAPI_TOT_CYC", PERF_COUNT_HW_CPU_CYCLES},
+    {"instructions", PERF_COUNT_HW_INSTRUCTIONS},
+    {"PAPI_TOT_INS", PERF_COUNT_HW_INSTRUCTIONS},
+    {"cache-references", PERF_COUNT_HW_CACHE_REFERENCES},
+    {"cache-misses", PERF_COUNT_HW_CACHE_MISSES},
+    {"branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    {"branch-instructions", PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    {"PAPI_BR_INS", PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    {"branch-misses", PERF_COUNT_HW_BRANCH_MISSES},
+    {"PAPI_BR_MSP", PERF_COUNT_HW_BRANCH_MISSES},
+    {"bus-cycles", PERF_COUNT_HW_BUS_CYCLES},
+    {"stalled-cycles-frontend", PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
+    {"idle-cycles-frontend", PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
+    {"stalled-cycles-backend", PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
+    {"idle-cycles-backend", PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
+    {"ref-cycles", PERF_COUNT_HW_REF_CPU_CYCLES},
+    {"PAPI_REF_CYC", PERF_COUNT_HW_REF_CPU_CYCLES},
+};
+
+static const struct known_event cache[] = {
+    {"L1-dcache", PERF_COUNT_HW_CACHE_L1D}, {"L1-icache", PERF_COUNT_HW_CACHE_L1I}, {"LLC", PERF_COUNT_HW_CACHE_LL},
+    {"dTLB", PERF_COUNT_HW_CACHE_DTLB},     {"iTLB", PERF_COUNT_HW_CACHE_ITLB},     {"branch", PERF_COUNT_HW_CACHE_BPU},
+    {"node", PERF_COUNT_HW_CACHE_NODE},
+};
+
+static const struct known_event operation[] = {
+    {"loads", PERF_COUNT_HW_CACHE_OP_READ << 8},
+    {"load-misses", PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16},
+    {"stores", PERF_COUNT_HW_CACHE_OP_WRITE << 8},
+    {"store-misses", PERF_COUNT_HW_CACHE_OP_WRITE << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16},
+    {"prefetches", PERF_COUNT_HW_CACHE_OP_PREFETCH << 8},
+    {"prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16},
+};
+
 /* The generic event of a name of libpfm or perf, or of a PAPI preset; r and hexadecimal digits are a raw event of
    the processor, as in perf. Returns 0 if unknown. */
 static int hardware_event(const char *name, uint32_t *type, uint64_t *config)
 {
-    static const struct {
-        const char *name;
-        uint64_t config;
-    } generic[] = {
-        {"cycles", PERF_COUNT_HW_CPU_CYCLES},
-        {"cpu-cycles", PERF_COUNT_HW_CPU_CYCLES},
-        {"PAPI_TOT_CYC", PERF_COUNT_HW_CPU_CYCLES},
-        {"instructions", PERF_COUNT_HW_INSTRUCTIONS},
-        {"PAPI_TOT_INS", PERF_COUNT_HW_INSTRUCTIONS},
-        {"cache-references", PERF_COUNT_HW_CACHE_REFERENCES},
-        {"cache-misses", PERF_COUNT_HW_CACHE_MISSES},
-        {"branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
-        {"branch-instructions", PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
-        {"PAPI_BR_INS", PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
-        {"branch-misses", PERF_COUNT_HW_BRANCH_MISSES},
-        {"PAPI_BR_MSP", PERF_COUNT_HW_BRANCH_MISSES},
-        {"bus-cycles", PERF_COUNT_HW_BUS_CYCLES},
-        {"stalled-cycles-frontend", PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
-        {"idle-cycles-frontend", PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
-        {"stalled-cycles-backend", PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
-        {"idle-cycles-backend", PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
-        {"ref-cycles", PERF_COUNT_HW_REF_CPU_CYCLES},
-        {"PAPI_REF_CYC", PERF_COUNT_HW_REF_CPU_CYCLES},
-    };
-    static const struct {
-        const char *name;
-        uint64_t config;
-    } cache[] = {
-        {"L1-dcache", PERF_COUNT_HW_CACHE_L1D}, {"L1-icache", PERF_COUNT_HW_CACHE_L1I}, {"LLC", PERF_COUNT_HW_CACHE_LL},
-        {"dTLB", PERF_COUNT_HW_CACHE_DTLB},     {"iTLB", PERF_COUNT_HW_CACHE_ITLB},     {"branch", PERF_COUNT_HW_CACHE_BPU},
-        {"node", PERF_COUNT_HW_CACHE_NODE},
-    };
-    static const struct {
-        const char *name;
-        uint64_t config;
-    } access[] = {
-        {"loads", PERF_COUNT_HW_CACHE_OP_READ << 8},
-        {"load-misses", PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16},
-        {"stores", PERF_COUNT_HW_CACHE_OP_WRITE << 8},
-        {"store-misses", PERF_COUNT_HW_CACHE_OP_WRITE << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16},
-        {"prefetches", PERF_COUNT_HW_CACHE_OP_PREFETCH << 8},
-        {"prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16},
-    };
     char full[pw_event_length];
-    if (strncasecmp(name, "perf::", 6) == 0) name += 6;
+    name = pw_short_event(name);
     *type = PERF_TYPE_HARDWARE;
     for (size_t i = 0; i < sizeof generic / sizeof generic[0]; i++) {
         *config = generic[i].config;
@@ -172,9 +170,9 @@ static int hardware_event(const char *name, uint32_t *type, uint64_t *config)
     }
     *type = PERF_TYPE_HW_CACHE;
     for (size_t i = 0; i < sizeof cache / sizeof cache[0]; i++)
-        for (size_t j = 0; j < sizeof access / sizeof access[0]; j++) {
-            *config = cache[i].config | access[j].config;
-            snprintf(full, sizeof full, "%s-%s", cache[i].name, access[j].name);
+        for (size_t j = 0; j < sizeof operation / sizeof operation[0]; j++) {
+            *config = cache[i].config | operation[j].config;
+            snprintf(full, sizeof full, "%s-%s", cache[i].name, operation[j].name);
             if (pw_same_event(name, full)) return 1;
         }
     *type = PERF_TYPE_RAW;

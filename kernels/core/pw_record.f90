@@ -39,12 +39,20 @@ module pw_record
         real(r8) :: flops = 0.0_r8
     end type traffic_t
 
-    !> Outcome of comparing a result with its closed form or a second algorithm.
+    !> One of several checks of a result.
+    type, public :: check_t
+        character(:), allocatable :: name
+        real(r8) :: error = huge(1.0_r8), tolerance = 0.0_r8
+    end type check_t
+
+    !> Outcome of comparing a result with its closed form or a second algorithm. With several `checks`, error and tolerance
+    !> are of the one that is nearest to failing.
     type, public :: validation_t
         logical :: passed = .false.
         character(:), allocatable :: method
         real(r8) :: error = huge(1.0_r8)      !< largest deviation, in the measure that `method` names
         real(r8) :: tolerance = 0.0_r8
+        type(check_t), allocatable :: checks(:)
     end type validation_t
 
     !> The kernel's accounting of one array's mapping.
@@ -169,6 +177,7 @@ contains
         call json%put('method', self%validation%method)
         call json%put('error', self%validation%error)
         call json%put('tolerance', self%validation%tolerance)
+        if (allocated(self%validation%checks)) call write_checks(json, self%validation%checks)
         call json%close_object()
 
         call write_pages(json, self%pages)
@@ -313,6 +322,22 @@ contains
         call options%write_values(json)
         call json%close_object()
     end subroutine write_options
+
+    subroutine write_checks(json, checks)
+        type(json_t), intent(inout) :: json
+        type(check_t), intent(in) :: checks(:)
+        integer :: i
+
+        call json%open_array('checks')
+        do i = 1, size(checks)
+            call json%open_object('')
+            call json%put('name', checks(i)%name)
+            call json%put('error', checks(i)%error)
+            call json%put('tolerance', checks(i)%tolerance)
+            call json%close_object()
+        end do
+        call json%close_array()
+    end subroutine write_checks
 
     subroutine write_pages(json, pages)
         type(json_t), intent(inout) :: json

@@ -79,13 +79,26 @@ class Traffic:
 
 
 @dataclass(frozen=True)
+class Check:
+    """One of several checks of a result."""
+
+    name: str
+    error: float
+    tolerance: float
+
+
+@dataclass(frozen=True)
 class Validation:
-    """Whether the result is right, and how that was checked."""
+    """Whether the result is right, and how that was checked.
+
+    error, tolerance: with several checks those of the one nearest to failing.
+    """
 
     passed: bool
     method: str
     error: float | None = None
     tolerance: float | None = None
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True)

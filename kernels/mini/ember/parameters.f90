@@ -49,7 +49,7 @@ module ember_parameters
         integer, allocatable :: refine_variables(:)
         real(r8) :: refine_above = 0.8_r8, coarsen_below = 0.2_r8, refine_filter = 0.01_r8
         character(:), allocatable :: output               !< folder and first part of the names of plotfiles and checkpoints
-        character(:), allocatable :: restart, log, record !< files; empty: none
+        character(:), allocatable :: restart, log, record, norms   !< files; empty: none
         integer :: log_interval = 1                       !< steps
         integer :: plot_interval = 0, checkpoint_interval = 0       !< steps; 0: none
         real(r8) :: plot_time = 0.0_r8, checkpoint_time = 0.0_r8    !< 0: none
@@ -198,6 +198,7 @@ contains
         type(options_t), intent(inout) :: options
 
         call options%add('errors', option_flag, '', 'compare the final state with the exact solution')
+        call options%add('norms', option_text, '', 'append the norms of the final state to this file, as a row of norms.txt')
         call options%add('output', option_text, '.', 'folder of plotfiles and checkpoints')
         call options%add('plot-interval', option_count, '0', 'steps between plotfiles; 0: none')
         call options%add('plot-time', option_real, '0', 'time between plotfiles; 0: none', least=0.0_r8)
@@ -363,6 +364,7 @@ contains
 
         call options%get('errors', parameters%errors)
         call options%get('record', parameters%record)
+        call options%get('norms', parameters%norms)
         call options%get('restart', parameters%restart)
         call options%get('log', parameters%log)
         parameters%log_interval = count_of(options, 'log-interval')

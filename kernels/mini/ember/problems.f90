@@ -38,6 +38,7 @@ module ember_problems
         real(r8) :: centre(3) = 0.0_r8
         real(r8) :: share = 1.0_r8               !< of the energy inside the domain
         real(r8) :: pressure = 0.0_r8            !< of the surrounding gas
+        real(r8), private :: ball = 0.0_r8       ! radius of the ball that holds the energy first
         integer, private :: highest_level = 0
         integer(i8), private :: middle(3) = 0    ! of the explosion: in half cells from the lower end of the domain
         integer(i8), private :: first(3) = 0, last(3) = 0   ! cells around the ball, from 0
@@ -50,6 +51,7 @@ module ember_problems
     contains
         procedure :: exact => sedov_averages
         procedure :: fill => fill_sedov
+        procedure :: is_similar
         procedure, private :: weight
     end type sedov_problem_t
 
@@ -157,6 +159,7 @@ contains
             self%last(i) = min(n_cells - 1, int((self%middle(i) + half_cells)/2.0_r8, i8) + 1)
         end do
         call tabulate(self)
+        self%ball = radius
         self%reach = (2.0_r8*cells_per_zone*radius/width(1))**2
         self%whole = self%weight(self%first, self%last)
     end subroutine start_sedov
@@ -233,6 +236,24 @@ contains
             end do
         end do
     end subroutine fill_sedov
+
+    !> Whether the exact solution, which begins in a point and in gas without pressure, is that of this explosion: the shock
+    !> is at least `far` times the radius of the ball away, strong, and inside the domain.
+    pure logical function is_similar(self, time, far)
+        class(sedov_problem_t), intent(in) :: self
+        real(r8), intent(in) :: time, far
+        real(r8), parameter :: strong = 1.0e3_r8   ! pressure behind the shock, in units of that ahead of it
+        real(r8) :: radius
+
+        radius = self%blast%shock_radius(time)
+        is_similar = radius >= far*self%ball
+        if (.not. is_similar) return
+        associate (d => self%dims)
+            is_similar = all(self%centre(:d) + radius <= self%lower(:d) + self%length(:d)) &
+                         .and. all(self%centre(:d) - radius >= self%lower(:d) .or. self%middle(:d) == 0) &
+                         .and. self%blast%density*self%blast%shock_speed(time)**2 > strong*self%pressure
+        end associate
+    end function is_similar
 
     !> Averages over points of the box, more of them where the shock is near; accurate to 1e-6 at each point.
     pure subroutine sedov_averages(self, time, lower, upper, dens, velocity, pres)

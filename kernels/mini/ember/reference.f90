@@ -1,0 +1,136 @@
+!> The committed norms of states (norms.txt), and which of them a run's state must have.
+!>
+!> A state follows from the parameters that differ from those of the problem, and the number of steps. Its key is their
+!> command line, so that the key is also how to repeat the run: --problem sod --dims 2 --steps 5. Where a run places its
+!> blocks, which files it writes, and how many ranks and threads it has changes no bit of the state, and is not in the key.
+module ember_reference
+    use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_ptr, c_size_t, c_associated
+    use ember_norms, only: n_norms
+    use ember_parameters, only: declare_parameters, parameters_t, read_parameters
+    use pw_error, only: error_t
+    use pw_kinds, only: r8
+    use pw_options, only: options_t
+    use pw_text, only: to_text
+    implicit none
+    private
+
+    !> The options that do not change the state; `uniform` and `fill-memory` do through levels and roots. The number of
+    !> steps that were made stands for `steps`.
+    character(*), parameter :: neutral(*) = [character(19) :: &
+        'parameters', 'restart', 'record', 'norms', 'threads', 'pages', 'memory', 'layout', 'fill-memory', 'uniform', 'errors', &
+        'output', 'plot-interval', 'plot-time', 'plot-precision', 'checkpoint-interval', 'checkpoint-time', 'checkpoint-keep', &
+        'log', 'log-interval', 'steps']
+    character(*), parameter :: separator = ' | '
+
+    interface
+        !> Row `i` of norms.txt, counted from 0; null beyond the last.
+        type(c_ptr) function c_row(i) bind(c, name='pw_ember_norms_row')
+            import :: c_int, c_ptr
+            integer(c_int), value :: i
+        end function c_row
+
+        integer(c_size_t) function c_length(text) bind(c, name='strlen')
+            import :: c_ptr, c_size_t
+            type(c_ptr), value :: text
+        end function c_length
+    end interface
+
+    public :: state_key, find_norms, norms_row
+
+contains
+
+    !> The key of the state after `steps` steps with the parameters `options`. Errors: those of read_parameters.
+    subroutine state_key(options, steps, key, error)
+        type(options_t), intent(in) :: options
+        integer, intent(in) :: steps
+        character(:), allocatable, intent(out) :: key
+        type(error_t), intent(inout) :: error
+        type(options_t) :: plain
+        type(parameters_t) :: unused
+        character(:), allocatable :: name, value, default
+        integer :: i
+
+        call plain%start('pw-ember', '')
+        call options%get('pages', value)
+        call declare_parameters(plain, value)
+        call options%get('problem', value)
+        call plain%inherit('problem', value, error)
+        if (.not. error%failed()) call read_parameters(plain, unused, error)
+        key = '--problem '//value
+        i = 0
+        do while (.not. error%failed())
+            i = i + 1
+            name = plain%name_of(i)
+            if (len(name) == 0) exit
+            if (any(neutral == name)) cycle
+            ! Its default follows from another option.
+            if (name == 'star-level' .and. .not. options%given(name)) cycle
+            call options%get(name, value)
+            call plain%get(name, default)
+            if (value == default) cycle
+            key = key//' --'//name
+            if (value /= 'true') key = key//' '//trim(adjustl(value))
+        end do
+        key = key//' --steps '//to_text(steps)
+    end subroutine state_key
+
+    !> A row of norms.txt.
+    function norms_row(key, norm) result(row)
+        character(*), intent(in) :: key
+        real(r8), intent(in) :: norm(:, :)
+        character(:), allocatable :: row
+        integer :: i, q
+
+        row = key//separator(:2)
+        do q = 1, size(norm, 2)
+            do i = 1, size(norm, 1)
+                row = row//' '//to_text(norm(i, q), 'es23.16e3')
+            end do
+        end do
+    end function norms_row
+
+    !> The committed norms, (norm, quantity), of the state with this key; none, with `n_quantities` quantities, if there are
+    !> none.
+    subroutine find_norms(key, n_quantities, norm, found)
+        character(*), intent(in) :: key
+        integer, intent(in) :: n_quantities
+        real(r8), allocatable, intent(out) :: norm(:, :)
+        logical, intent(out) :: found
+        character(:), allocatable :: row
+        integer :: i, at, status
+
+        allocate (norm(n_norms, n_quantities), source=0.0_r8)
+        i = 0
+        do
+            call get_row(i, row)
+            found = len(row) > 0
+            if (.not. found) return
+            at = index(row, separator)
+            if (row(:at - 1) == key) exit
+            i = i + 1
+        end do
+        read (row(at + len(separator):), *, iostat=status) norm
+        ! A row that cannot be read is one of other quantities: no state has its norms.
+        if (status /= 0) norm = huge(1.0_r8)
+    end subroutine find_norms
+
+    !> Row `i`, counted from 0; empty beyond the last.
+    subroutine get_row(i, row)
+        integer, intent(in) :: i
+        character(:), allocatable, intent(out) :: row
+        character(kind=c_char), pointer :: letters(:)
+        type(c_ptr) :: text
+        integer :: n
+
+        text = c_row(int(i, c_int))
+        row = ''
+        if (.not. c_associated(text)) return
+        call c_f_pointer(text, letters, [c_length(text)])
+        deallocate (row)
+        allocate (character(size(letters)) :: row)
+        do n = 1, size(letters)
+            row(n:n) = letters(n)
+        end do
+    end subroutine get_row
+
+end module ember_reference

@@ -35,15 +35,15 @@ contains
         if (error%failed()) return
         call options%parse(error)
         if (error%failed()) return
-        answered = options%help_wanted .or. options%version_wanted .or. options%list_wanted
+        answered = options%given('help') .or. options%given('version') .or. options%given('list-options')
         if (present(quiet)) then
             if (quiet) return
         end if
-        if (options%help_wanted) then
+        if (options%given('help')) then
             call options%print_help()
-        else if (options%version_wanted) then
+        else if (options%given('version')) then
             call print_version(program, configuration)
-        else if (options%list_wanted) then
+        else if (options%given('list-options')) then
             call options%print_list()
         end if
     end subroutine read_command_line

@@ -22,9 +22,9 @@ program test_pw_options
     call options%add('parameters', option_text, '', 'a parameter file', in_file=.false.)
     call options%parse(error)
     call stop_on('test_pw_options', error)
-    if (options%help_wanted) then
+    if (options%given('help')) then
         call options%print_help()
-    else if (options%list_wanted) then
+    else if (options%given('list-options')) then
         call options%print_list()
     else
         call options%get('parameters', path)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 
 import pytest
 
-from builders import configuration, failed_record, kernel, record, subject_of, varied
+from builders import a_manifest, configuration, failed_record, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.core.record import Record
 from pagewise.core.structure import structured, unstructured
+from pagewise.report.model import Section, Table
 from pagewise.report.render import csv as csv_file
 from pagewise.report.views import data
+from pagewise.report.views.kernel import section
 from pagewise.report.views.ratios import by_policy
+from stage import TRIAD
 
 BASE = configuration()
 THP = configuration(label=("thp", "hardware", "regular"))
@@ -47,6 +51,36 @@ def ratios(found):
 
 
 ALL = [one for configuration in SECONDS for one in rounds(configuration)]
+
+
+def test_what_is_estimated_is_labelled_in_every_table():
+    metrics = [{**TRIAD["metrics"][0], "estimated": True}, TRIAD["metrics"][1]]
+    found = analyse([subject_of(kernel(metrics=metrics), *SECONDS)], ALL, seed=1)
+    assert {one.quantity for one in found[0].by_policy} == {
+        "time",
+        "bandwidth, stream, estimated",
+        "page faults",
+    }
+    assert {row["metric_estimated"] for row in data.summary(found).records()} == {True}
+    made = section(found[0], a_manifest())
+    units = [column.unit for table in tables(made) for column in table.columns if column.head == "Bandwidth"]
+    assert [("estimated" in unit, "hardware" in unit) for unit in units] == [
+        (True, False),
+        (True, False),
+        (False, True),
+    ]
+    measured = analysed(*ALL)
+    assert not any("estimated" in one.quantity for one in measured[0].by_policy)
+    assert {row["metric_estimated"] for row in data.summary(measured).records()} == {False}
+
+
+def tables(section: Section) -> Iterator[Table]:
+    """The tables of a section and of those in it."""
+    for block in section.blocks:
+        if isinstance(block, Table):
+            yield block
+        elif isinstance(block, Section):
+            yield from tables(block)
 
 
 def test_each_quantity_is_compared_by_policy_and_by_compiler():

@@ -14,7 +14,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import run_seconds, runs_of, valid_records
 from pagewise.analysis.statistics import quotients, ratio
 from pagewise.core.dimensions import differ_only_in
-from pagewise.core.kernel import Kernel
+from pagewise.core.kernel import Kernel, Metric
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 
@@ -98,8 +98,12 @@ def _quantities(kernel: Kernel, record: Record) -> dict[str, float]:
     bandwidth = next((item for item in kernel.metrics if item.unit == "GB/s" and item.convention), None)
     values: dict[str, float | None] = {
         "time": run_seconds(record),
-        **({f"bandwidth, {bandwidth.convention}": record.figures.get(bandwidth.field)} if bandwidth else {}),
+        **({_bandwidth_name(bandwidth): record.figures.get(bandwidth.field)} if bandwidth else {}),
         **{name: count / passes for name, count in record.counts.items() if "TLB" in name.upper()},
         "page faults": None if record.page_faults is None else record.page_faults.total,
     }
     return {name: float(value) for name, value in values.items() if value is not None and value > 0.0}
+
+
+def _bandwidth_name(metric: Metric) -> str:
+    return f"bandwidth, {metric.convention}{', estimated' if metric.estimated else ''}"

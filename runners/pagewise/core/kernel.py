@@ -22,7 +22,10 @@ _CODE_DIMENSIONS = ("simd", "flags", "target")
 
 @dataclass(frozen=True)
 class Metric:
-    """A measured quantity: the record's field under `metrics`, its label and unit, and which is `better`."""
+    """A quantity of a run: the record's field under `metrics`, its label and unit, and which is `better`.
+
+    estimated: it is not measured, but follows from a formula for work and the time.
+    """
 
     field: str
     label: str
@@ -32,9 +35,14 @@ class Metric:
     estimated: bool = False
 
     @property
+    def kind(self) -> str:
+        """Unit and convention, and whether it is estimated: `GB/s, stream, estimated`."""
+        return ", ".join(filter(None, (self.unit, self.convention, "estimated" if self.estimated else "")))
+
+    @property
     def title(self) -> str:
         """Label with unit and convention: `Bandwidth [GB/s, stream]`."""
-        return f"{self.label} [{', '.join(filter(None, (self.unit, self.convention)))}]"
+        return f"{self.label} [{self.kind}]"
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,10 @@ def name_of(kernel: Kernel) -> str:
 
 def application(kernel: Kernel) -> str:
     """The source of a kernel's application: its command, figures of merit and success criteria."""
-    figures = [(metric.field, metric.unit, metric.label) for metric in kernel.metrics]
+    figures = [
+        (metric.field, metric.unit, f"{metric.label}, estimated" if metric.estimated else metric.label)
+        for metric in kernel.metrics
+    ]
     return _template("application.py.jinja").render(
         kernel=kernel,
         name=name_of(kernel),

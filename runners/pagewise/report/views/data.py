@@ -115,6 +115,7 @@ _SUMMARY: Mapping[str, Getter] = {
     "metric_value": lambda item: item["row"].metrics.get(item["kernel"].headline.field),
     "metric_unit": "kernel.headline.unit",
     "metric_convention": "kernel.headline.convention",
+    "metric_estimated": "kernel.headline.estimated",
     "page_size_requested_bytes": "row.pages.requested",
     "page_size_observed_bytes": "row.pages.observed",
     "huge_coverage": "row.pages.coverage",

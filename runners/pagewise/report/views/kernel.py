@@ -87,8 +87,9 @@ def _best_texts(best: Best) -> Iterator[Text]:
 
 def _metric(metric: Metric, name: str) -> Column:
     """A column of a table of entries with the values of a metric."""
-    unit = ", ".join(filter(None, (metric.unit, metric.convention)))
-    return Column(name, metric.label, "number", unit, get=lambda entry: entry.row.metrics.get(metric.field))
+    return Column(
+        name, metric.label, "number", metric.kind, get=lambda entry: entry.row.metrics.get(metric.field)
+    )
 
 
 def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:

@@ -26,7 +26,8 @@ def compiled_build(folder: Path) -> Path:
     """A build folder as `--build` names one: the plug-in, and a program."""
     (folder / "model").mkdir()
     flags = ("-shared", "-fPIC", "-fvisibility=hidden")
-    compiled(folder / "model" / "libpagewise-model.so", *flags, SOURCES / "plugin.c", *PARTS)
+    plugin = (SOURCES / "plugin.c", SOURCES / "report.c")
+    compiled(folder / "model" / "libpagewise-model.so", *flags, *plugin, *PARTS)
     region = ROOT / "kernels" / "region"
     compiled(folder / "walk", f"-I{region}", Path(__file__).with_name("model_walk.c"), region / "marks.c")
     return folder

@@ -1,0 +1,57 @@
+/* What the plug-in for QEMU (plugin.c) has counted, and its report (report.c). */
+#ifndef PAGEWISE_PLUGIN_H
+#define PAGEWISE_PLUGIN_H
+
+#include "model.h"
+#include "tracer.h"
+
+enum { most_regions = 64, most_depth = 16, most_name = 63, changing_syscalls = 5 };
+
+/* An instruction that accesses memory, as translated. */
+struct site {
+    struct site *next;
+    const char *symbol;
+    qemu_plugin_meminfo_t info; /* of its last access, and its decoded form */
+    uint32_t bytes;
+    bool store;
+    enum { plain, begins, ends } kind;
+    uint64_t accesses, tlb, walks, refills;
+};
+
+struct region {
+    char name[most_name + 1];
+    uint64_t calls;
+    uint64_t count[PW_COUNTS];
+};
+
+struct trace {
+    struct pw_model *model;
+    struct pw_observer observer;
+    const char *out, *pages;
+    bool whole, active;
+    int64_t vcpu; /* of the simulated thread; -1: none yet */
+    uint64_t elsewhere; /* concurrent accesses of other threads */
+    uint64_t unseen, unseen_before;
+    struct site *sites;
+    /* The last piece: a wide access arrives in several. */
+    const struct site *last;
+    uint64_t last_end, last_block;
+    bool last_store;
+    int n_regions, depth;
+    struct region region[most_regions];
+    int open[most_depth]; /* regions, by their place in `region` */
+    uint64_t begun[most_depth][PW_COUNTS];
+    uint64_t total[PW_COUNTS];
+    bool aarch64;
+    int32_t sys_madvise, sys_changes[changing_syscalls];
+};
+
+extern struct trace trace;
+
+/* A plug-in cannot end the program normally: the error goes to standard error, where the runner reads it. */
+void stop(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* Write all counts to trace.out as JSON. */
+void write_report(void);
+
+#endif

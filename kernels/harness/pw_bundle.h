@@ -31,27 +31,25 @@
 #define PW_LEFT_OUT 0
 #endif
 
-/* Over the streams of a line, and over the vectors of a line: fully unrolled. */
+/* A loop over streams, or over the vectors of a line: fully unrolled. */
 #if defined(__clang__)
 #define PW_EACH(j, n) _Pragma("clang loop unroll(full)") for (int j = 0; j < (n); j++)
-#define PW_VECTORS(u) _Pragma("clang loop unroll(full)") for (int u = 0; u < pw_line_doubles; u += pw_vector_doubles)
 #else
 #define PW_EACH(j, n) _Pragma("GCC unroll 32") for (int j = 0; j < (n); j++)
-#define PW_VECTORS(u) _Pragma("GCC unroll 8") for (int u = 0; u < pw_line_doubles; u += pw_vector_doubles)
 #endif
 
-enum { pw_most_streams = 32, pw_line_vectors = pw_line_doubles / pw_vector_doubles };
+enum { pw_most_streams = 32 };
 
 /* The work on the line at element i of the streams. */
 typedef void pw_line_work(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum);
 
-/* Vectors start at a line of their stream, so that all are aligned. */
-PW_INLINE void pw_put(double *p, pw_vector v)
+/* Store the vectors of the line at p. */
+PW_INLINE void pw_put(double *p, const pw_vector *v)
 {
     if (PW_PAST_CACHES)
-        pw_stream(p, v);
+        pw_stream_line(p, v);
     else
-        *(pw_vector *)p = v;
+        pw_store_line(p, v);
 }
 
 PW_INLINE pw_vector pw_every(double s)
@@ -128,6 +126,12 @@ PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, co
             work(out, in, i, every_s, sum);
         }
     }
+}
+
+/* Vector k of the line at p. */
+PW_INLINE pw_vector pw_part(const double *p, int k)
+{
+    return pw_load(p + k * pw_vector_doubles);
 }
 
 /* Stream j of those that are read, or written. */

@@ -1,8 +1,8 @@
 /* Explicit vectors, non-temporal stores and prefetches, for both GCC and Clang.
  *
  * The width follows the instruction set but stays at 256 bits on x86 unless PW_VECTOR_BITS requests more, as for
- * loops that the compilers vectorise (-mprefer-vector-width in the toolchain). At 64 bits, simd=scalar, a
- * vector is one double. */
+ * loops that the compilers vectorise (-mprefer-vector-width in the toolchain). At 64 bits, simd=scalar, a vector is one
+ * double; RISC-V's vectors have no fixed length, and here it has none. */
 #ifndef PAGEWISE_VECTOR_H
 #define PAGEWISE_VECTOR_H
 
@@ -27,7 +27,7 @@
 #define PW_VECTOR_BITS 256
 #endif
 
-#if PW_VECTOR_BITS == 64
+#if PW_VECTOR_BITS == 64 || defined(__riscv)
 #define PW_VECTOR_BYTES 8
 #elif defined(__AVX512F__) && PW_VECTOR_BITS >= 512
 #define PW_VECTOR_BYTES 64
@@ -56,7 +56,8 @@
 
 enum {
     pw_line_doubles = PW_LINE_BYTES / 8,
-    pw_vector_doubles = PW_VECTOR_BYTES / 8
+    pw_vector_doubles = PW_VECTOR_BYTES / 8,
+    pw_line_vectors = PW_LINE_BYTES / PW_VECTOR_BYTES
 };
 
 /* A vector of one double is that double: GCC keeps vectors of 64 bits in memory, and Clang has no register for them. */
@@ -81,82 +82,58 @@ PW_INLINE void pw_store(double *p, pw_vector v)
     *(pw_unaligned *)p = v;
 }
 
-#if !defined(__x86_64__) && !defined(__clang__)
-typedef double pw_pair __attribute__((vector_size(16)));
-
-PW_INLINE void pw_stream_pair(double *p, pw_pair v)
-{
+/* Vectors of so many bytes that one non-temporal store writes: stnp of aarch64 stores a pair of registers. */
 #if defined(__aarch64__)
-    __asm__ volatile("stnp %d0, %d1, [%2]" ::"w"(v[0]), "w"(v[1]), "r"(p) : "memory");
+#define PW_TOGETHER(bytes) ((bytes) <= 16 ? 2 : 1)
 #else
-    __builtin_memcpy(p, &v, sizeof v);
-#endif
-}
+#define PW_TOGETHER(bytes) 1
 #endif
 
-/* Non-temporal store of a double or a vector, to which p is aligned. Call pw_stream_fence before other threads read.
- * PagewiseVariants.cmake offers stores=nontemporal only for compilers and processors that have such stores; elsewhere the
- * plain stores below are in no program. */
-PW_INLINE void pw_stream_double(double *p, double v)
-{
+/* Non-temporal store of v, an array of PW_TOGETHER(bytes) vectors of any type V and this many bytes, to p, which is aligned
+ * to them; a statement. Call pw_stream_fence before other threads read. PagewiseVariants.cmake offers stores=nontemporal
+ * only for processors that have such stores; elsewhere the regular store below is in no program. */
+#define PW_STREAM_BYTES(V, bytes, p, v) PW_STREAM_(bytes)(V, p, v)
+#define PW_STREAM_(bytes) PW_STREAM_##bytes
+#if defined(__aarch64__)
+#define PW_STREAM_8(V, p, v) __asm__ volatile("stnp %d1, %d2, %0" : "=Q"(*(V(*)[2])(p)) : "w"((v)[0]), "w"((v)[1]))
+#define PW_STREAM_16(V, p, v) __asm__ volatile("stnp %q1, %q2, %0" : "=Q"(*(V(*)[2])(p)) : "w"((v)[0]), "w"((v)[1]))
+#elif defined(__x86_64__) && !defined(__clang__)
+#define PW_STREAM_8(V, p, v)                               \
+    do {                                                   \
+        long long pw_bits;                                 \
+        __builtin_memcpy(&pw_bits, (v), sizeof pw_bits);   \
+        _mm_stream_si64((long long *)(p), pw_bits);        \
+    } while (0)
+#define PW_STREAM_16(V, p, v) _mm_stream_si128((__m128i *)(p), (__m128i)(v)[0])
+#else
+#define PW_STREAM_8 PW_STREAM_ONE
+#define PW_STREAM_16 PW_STREAM_ONE
+#endif
 #if defined(__clang__)
-    __builtin_nontemporal_store(v, p);
+#define PW_STREAM_ONE(V, p, v) __builtin_nontemporal_store((v)[0], (V *)(p))
+#define PW_STREAM_32 PW_STREAM_ONE
+#define PW_STREAM_64 PW_STREAM_ONE
 #elif defined(__x86_64__)
-    long long bits;
-    __builtin_memcpy(&bits, &v, sizeof bits);
-    _mm_stream_si64((long long *)p, bits);
-#else
-    *p = v; /* aarch64 has non-temporal stores of pairs, not of single words */
-#endif
-}
-
-PW_INLINE void pw_stream(double *p, pw_vector v)
-{
-#if PW_VECTOR_BYTES == 8
-    pw_stream_double(p, v);
-#elif defined(__clang__)
-    __builtin_nontemporal_store(v, (pw_vector *)p);
-#elif defined(__x86_64__) && PW_VECTOR_BYTES == 64
-    _mm512_stream_pd(p, v);
-#elif defined(__x86_64__) && PW_VECTOR_BYTES == 32
-    _mm256_stream_pd(p, v);
-#elif defined(__x86_64__)
-    _mm_stream_pd(p, v);
+#define PW_STREAM_32(V, p, v) _mm256_stream_si256((__m256i *)(p), (__m256i)(v)[0])
+#define PW_STREAM_64(V, p, v) _mm512_stream_si512((__m512i *)(p), (__m512i)(v)[0])
 #elif defined(PW_SVE_BYTES)
-    svstnt1_f64(svptrue_b64(), p, v);
+#define PW_STREAM_32(V, p, v) svstnt1_f64(svptrue_b64(), (double *)(p), (pw_vector)(v)[0])
+#define PW_STREAM_64 PW_STREAM_32
 #else
-    pw_stream_pair(p, v);
+#define PW_STREAM_ONE(V, p, v) (void)(*(V *)(p) = (v)[0])
 #endif
+
+/* Store the vectors of a cache line of doubles, regularly; and by non-temporal stores, which fill the line in succession. */
+PW_INLINE void pw_store_line(double *p, const pw_vector *v)
+{
+    for (int k = 0; k < pw_line_vectors; k++) pw_store(p + k * pw_vector_doubles, v[k]);
 }
 
-/* The same for vectors of any type V, aligned and of this many bytes; a statement. */
-#if defined(__clang__)
-#define PW_STREAM_BYTES(V, bytes, p, v) __builtin_nontemporal_store((v), (V *)(p))
-#elif defined(__x86_64__)
-#define PW_STREAM_BYTES(V, bytes, p, v) PW_STREAM_(bytes)(p, v)
-#define PW_STREAM_(bytes) PW_STREAM_##bytes
-#define PW_STREAM_8(p, v)                                    \
-    do {                                                     \
-        const __typeof__(v) pw_one = (v);                    \
-        long long pw_bits;                                   \
-        __builtin_memcpy(&pw_bits, &pw_one, sizeof pw_bits); \
-        _mm_stream_si64((long long *)(p), pw_bits);          \
-    } while (0)
-#define PW_STREAM_16(p, v) _mm_stream_si128((__m128i *)(p), (__m128i)(v))
-#define PW_STREAM_32(p, v) _mm256_stream_si256((__m256i *)(p), (__m256i)(v))
-#define PW_STREAM_64(p, v) _mm512_stream_si512((__m512i *)(p), (__m512i)(v))
-#else
-#define PW_STREAM_BYTES(V, bytes, p, v) PW_STREAM_(bytes)((double *)(p), v)
-#define PW_STREAM_(bytes) PW_STREAM_##bytes
-#define PW_STREAM_8(p, v)                      \
-    do {                                       \
-        const __typeof__(v) pw_one = (v);      \
-        __builtin_memcpy((p), &pw_one, 8);     \
-    } while (0)
-#define PW_STREAM_16(p, v) pw_stream_pair(p, (pw_pair)(v))
-#define PW_STREAM_32(p, v) pw_stream(p, (pw_vector)(v))
-#define PW_STREAM_64(p, v) pw_stream(p, (pw_vector)(v))
-#endif
+PW_INLINE void pw_stream_line(double *p, const pw_vector *v)
+{
+    for (int k = 0; k < pw_line_vectors; k += PW_TOGETHER(PW_VECTOR_BYTES))
+        PW_STREAM_BYTES(pw_vector, PW_VECTOR_BYTES, p + k * pw_vector_doubles, v + k);
+}
 
 /* Order non-temporal stores before everything that follows. */
 PW_INLINE void pw_stream_fence(void)

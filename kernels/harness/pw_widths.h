@@ -9,14 +9,10 @@
 #define PW_UNROLL _Pragma("clang loop unroll(full)")
 #define PW_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #define PW_WIDE __attribute__((min_vector_width(512)))
-#define PW_NO_VECTORS
-#define PW_SCALAR_LOOP _Pragma("clang loop vectorize(disable) interleave(disable)")
 #else
-#define PW_UNROLL _Pragma("GCC unroll 16")
+#define PW_UNROLL _Pragma("GCC unroll 20")
 #define PW_NO_UNROLL _Pragma("GCC unroll 1")
 #define PW_WIDE
-#define PW_NO_VECTORS __attribute__((optimize("no-tree-vectorize")))
-#define PW_SCALAR_LOOP
 #endif
 
 /* In a build without vectors, code for vectors processes single elements. */
@@ -46,15 +42,39 @@
 #define PW_BUILD_SIMD PW_SIMD_128
 #endif
 
-/* The compiler must hold v in a register here, and cannot assume its value from here on: it neither omits, nor
- * regroups, nor folds computations before and after. */
+/* The register of a double. */
+#if defined(__x86_64__)
+#define PW_IN_SCALAR "+x"
+#elif defined(__aarch64__)
+#define PW_IN_SCALAR "+w"
+#elif defined(__powerpc64__)
+#define PW_IN_SCALAR "+d"
+#elif defined(__riscv)
+#define PW_IN_SCALAR "+f"
+#else
+#define PW_IN_SCALAR "+m"
+#endif
+
+/* The registers of a vector, and of one element of any type. */
 #if defined(__x86_64__)
 #define PW_IN_VECTOR "+v"
+#define PW_IN_ONE "+rv"
 #elif defined(__aarch64__)
 #define PW_IN_VECTOR "+w"
+#define PW_IN_ONE "+rw"
+#elif defined(__VSX__)
+#define PW_IN_VECTOR "+wa"
+#define PW_IN_ONE "+rwa"
+#elif defined(__riscv)
+#define PW_IN_VECTOR "+m"
+#define PW_IN_ONE "+rf"
 #else
 #define PW_IN_VECTOR "+m"
+#define PW_IN_ONE "+m"
 #endif
+
+/* The compiler must hold v in a register here, and cannot assume its value from here on: it neither omits, nor
+ * regroups, nor folds computations before and after. */
 #if defined(__clang__) && defined(PW_SVE_BYTES)
 /* Clang holds SVE vectors in registers only as the processor's own types. */
 #include <arm_sve.h>
@@ -71,6 +91,14 @@ typedef int8_t pw_sve_vector __attribute__((vector_size(PW_SVE_BYTES)));
         } else {                                           \
             __asm__ volatile("" : PW_IN_VECTOR(v));        \
         }                                                  \
+    } while (0)
+#elif defined(__riscv)
+#define PW_OPAQUE(v)                                       \
+    do {                                                   \
+        if (sizeof(v) <= 8)                                \
+            __asm__ volatile("" : PW_IN_ONE(v));           \
+        else                                               \
+            __asm__ volatile("" : PW_IN_VECTOR(v));        \
     } while (0)
 #else
 #define PW_OPAQUE(v) __asm__ volatile("" : PW_IN_VECTOR(v))

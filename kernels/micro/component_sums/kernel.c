@@ -17,9 +17,12 @@ PW_INLINE void pw_add(double *const *out, const double *const *in, int64_t i, pw
 {
     (void)s, (void)sum;
     PW_EACH(j, pw_components)
-    PW_VECTORS(u)
-    pw_put(out[j] + i + u, pw_load(in[j] + i + u) + pw_load(in[pw_components + j] + i + u) +
-                               pw_load(in[2 * pw_components + j] + i + u));
+    {
+        pw_vector t[pw_line_vectors];
+        PW_EACH(k, pw_line_vectors)
+        t[k] = pw_part(in[j] + i, k) + pw_part(in[pw_components + j] + i, k) + pw_part(in[2 * pw_components + j] + i, k);
+        pw_put(out[j] + i, t);
+    }
 }
 
 static void pw_pass(const struct pw_bundle_call *call)

@@ -18,7 +18,11 @@ PW_INLINE void pw_update(double *const *out, const double *const *in, int64_t i,
 {
     (void)sum;
     PW_EACH(j, pw_components)
-    PW_VECTORS(u) pw_put(out[j] + i + u, pw_load(out[j] + i + u) + s * pw_load(in[j] + i + u));
+    {
+        pw_vector v[pw_line_vectors];
+        PW_EACH(k, pw_line_vectors) v[k] = pw_part(out[j] + i, k) + s * pw_part(in[j] + i, k);
+        pw_put(out[j] + i, v);
+    }
 }
 
 static void pw_pass(const struct pw_bundle_call *call, double s)

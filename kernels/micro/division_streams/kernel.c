@@ -16,18 +16,23 @@ static void pw_pass(const struct pw_bundle_call *call)
 PW_INLINE void pw_divide_together(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum)
 {
     (void)s, (void)sum;
-    PW_VECTORS(u)
+    pw_vector divisor[pw_line_vectors], q[pw_line_vectors];
+    PW_EACH(k, pw_line_vectors) divisor[k] = pw_part(in[pw_divisor] + i, k);
+    PW_EACH(k, pw_line_vectors) q[k] = divisor[k] / pw_part(in[0] + i, k);
+    pw_put(out[0] + i, q);
+    PW_EACH(j, pw_together - 1)
     {
-        const pw_vector divisor = pw_load(in[pw_divisor] + i + u);
-        pw_put(out[0] + i + u, divisor / pw_load(in[0] + i + u));
-        PW_EACH(j, pw_together - 1) pw_put(out[1 + j] + i + u, pw_load(in[pw_divisor + 1 + j] + i + u) / divisor);
+        PW_EACH(k, pw_line_vectors) q[k] = pw_part(in[pw_divisor + 1 + j] + i, k) / divisor[k];
+        pw_put(out[1 + j] + i, q);
     }
 }
 
 PW_INLINE void pw_divide(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum)
 {
     (void)s, (void)sum;
-    PW_VECTORS(u) pw_put(out[0] + i + u, pw_load(in[0] + i + u) / pw_load(in[1] + i + u));
+    pw_vector q[pw_line_vectors];
+    PW_EACH(k, pw_line_vectors) q[k] = pw_part(in[0] + i, k) / pw_part(in[1] + i, k);
+    pw_put(out[0] + i, q);
 }
 
 static void pw_pass(const struct pw_bundle_call *call)

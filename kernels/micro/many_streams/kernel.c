@@ -3,8 +3,8 @@
 
 PW_INLINE void pw_add_streams(pw_vector *total, const double *const *in, const int streams, int64_t i)
 {
-    PW_VECTORS(u) total[u / pw_vector_doubles] = pw_load(in[0] + i + u);
-    for (int j = 1; j < streams; j++) PW_VECTORS(u) total[u / pw_vector_doubles] += pw_load(in[j] + i + u);
+    PW_EACH(k, pw_line_vectors) total[k] = pw_part(in[0] + i, k);
+    for (int j = 1; j < streams; j++) PW_EACH(k, pw_line_vectors) total[k] += pw_part(in[j] + i, k);
 }
 
 #define PW_FOR_STREAMS(n)                                                                                                       \
@@ -13,7 +13,7 @@ PW_INLINE void pw_add_streams(pw_vector *total, const double *const *in, const i
         pw_vector total[pw_line_vectors];                                                                                       \
         (void)s, (void)sum;                                                                                                     \
         pw_add_streams(total, in, n, i);                                                                                        \
-        PW_VECTORS(u) pw_put(out[0] + i + u, total[u / pw_vector_doubles]);                                                     \
+        pw_put(out[0] + i, total);                                                                                              \
     }                                                                                                                           \
     PW_INLINE void pw_sum_##n(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum)              \
     {                                                                                                                           \

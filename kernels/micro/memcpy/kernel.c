@@ -12,11 +12,12 @@ static void by_vectors(int64_t n, double *target, const double *source)
     for (int64_t i = 0; i < n; i += pw_line_doubles) {
         pw_zero_until(&zero, target + i + pw_line_doubles);
         __asm__ volatile("" : "+r"(target));
-        for (int64_t k = 0; k < pw_line_doubles; k += pw_vector_doubles)
+        pw_vector line[pw_line_vectors];
+        for (int k = 0; k < pw_line_vectors; k++) line[k] = pw_load(source + i + k * pw_vector_doubles);
 #ifdef PW_STORES_NONTEMPORAL
-            pw_stream(target + i + k, pw_load(source + i + k));
+        pw_stream_line(target + i, line);
 #else
-            pw_store(target + i + k, pw_load(source + i + k));
+        pw_store_line(target + i, line);
 #endif
     }
 }

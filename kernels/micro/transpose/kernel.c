@@ -51,7 +51,7 @@ PW_INLINE void put_line(double *to, const pw_vector *v, int64_t add)
         struct pw_zeroing zero = pw_zero_begin(to, line, sizeof *to, 0);
         pw_zero_until(&zero, to + line);
     }
-    for (int part = 0; part < vectors; part++) transpose_put(to + part * width, x[part]);
+    transpose_put(to, x);
 }
 
 #if defined(PW_LOOP_EXPLICIT)

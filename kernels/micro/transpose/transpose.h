@@ -6,10 +6,10 @@
 #include "pw_widths.h"
 
 #ifdef PW_STORES_NONTEMPORAL
-#define transpose_put pw_stream
+#define transpose_put pw_stream_line
 #define transpose_fence pw_stream_fence
 #else
-#define transpose_put pw_store
+#define transpose_put pw_store_line
 #define transpose_fence() (void)0
 #endif
 

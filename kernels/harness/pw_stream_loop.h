@@ -1,0 +1,145 @@
+/* The timed function pw_<PW_TYPE>_<PW_BYTES>_run for elements of type PW_T in vectors of PW_BYTES bytes, PW_COUNT of them at a
+ * time. pw_stream_type.h includes this file once per type and width.
+ *
+ * Whole groups of vectors are processed between a scalar head, up to a line of a, and a scalar tail. */
+#define PW_OWN(what) PW_JOINED(PW_TYPE, PW_BYTES, what)
+/* v stays apart from other vectors: single elements are not combined; Clang loads the vectors of a whole group ahead of its
+ * sums, and then has no registers left for these. */
+#if PW_BYTES == 8 && defined(PW_SCALARS)
+#define PW_APART(v) __asm__("" : PW_IN_SCALAR(v))
+#elif defined(PW_REDUCES) && defined(__clang__) && defined(__aarch64__)
+#define PW_APART(v) PW_OPAQUE(v)
+#else
+#define PW_APART(v) (void)0
+#endif
+#if PW_BYTES == 64
+#define PW_TARGET PW_WIDE
+#else
+#define PW_TARGET
+#endif
+
+typedef PW_T PW_OWN(one) __attribute__((may_alias));
+typedef PW_T PW_OWN(many) __attribute__((vector_size(PW_BYTES), may_alias));
+typedef PW_T PW_OWN(any) __attribute__((vector_size(PW_BYTES), aligned(sizeof(PW_T)), may_alias));
+typedef PW_ONE_OR(PW_OWN(one), PW_OWN(many), PW_BYTES) PW_OWN(aligned);
+typedef PW_ONE_OR(PW_OWN(one), PW_OWN(any), PW_BYTES) PW_OWN(vector);
+enum {
+    PW_OWN(lanes) = PW_BYTES / sizeof(PW_T),
+    PW_OWN(group) = PW_COUNT * PW_OWN(lanes),
+    PW_OWN(line) = PW_LINE_BYTES / sizeof(PW_T)
+};
+
+/* Store PW_TOGETHER(PW_BYTES) vectors. */
+PW_INLINE PW_TARGET void PW_OWN(put)(PW_T *p, const PW_OWN(vector) *v)
+{
+#if PW_PAST_CACHES
+    PW_STREAM_BYTES(PW_OWN(aligned), PW_BYTES, p, v);
+#else
+    for (int k = 0; k < PW_TOGETHER(PW_BYTES); k++) ((PW_OWN(vector) *)p)[k] = v[k];
+#endif
+}
+
+/* Single elements from first to last. Returns the sum of a reduction. */
+PW_INLINE PW_T PW_OWN(elements)(PW_T *restrict a, const PW_T *restrict b, const PW_T *restrict c, const PW_T *restrict d, PW_T s,
+                                int64_t first, int64_t last)
+{
+    PW_T sum = 0;
+    (void)b, (void)c, (void)d, (void)s;
+    for (int64_t k = first; k < last; k++) {
+        PW_T value = (PW_T)PW_VALUE(PW_T, k, s);
+        PW_APART(value);
+#if defined(PW_REDUCES)
+        sum = (PW_T)(sum + value);
+#else
+        a[k] = value;
+#endif
+    }
+    return sum;
+}
+
+/* One group of vectors from the elements at a, b, c, d; `sum` has one vector for each. */
+PW_INLINE PW_TARGET void PW_OWN(vectors)(PW_T *restrict a, const PW_T *restrict b, const PW_T *restrict c,
+                                         const PW_T *restrict d, PW_OWN(vector) s, PW_OWN(vector) *sum)
+{
+    (void)b, (void)c, (void)d, (void)s, (void)sum;
+    PW_BASE(a, 1);
+    PW_BASE(b, PW_READS & PW_B);
+    PW_BASE(c, PW_READS & PW_C);
+    PW_BASE(d, PW_READS & PW_D);
+#if defined(PW_REDUCES)
+    PW_UNROLL
+    for (int u = 0; u < PW_COUNT; u++) {
+        sum[u] += PW_VALUE(PW_OWN(vector), u * (int)PW_OWN(lanes), s);
+        PW_APART(sum[u]);
+    }
+#else
+    enum { together = PW_TOGETHER(PW_BYTES) };
+    PW_UNROLL
+    for (int u = 0; u < PW_COUNT; u += together) {
+        PW_OWN(vector) value[together];
+        for (int k = 0; k < together; k++) {
+            value[k] = PW_VALUE(PW_OWN(vector), (u + k) * (int)PW_OWN(lanes), s);
+            PW_APART(value[k]);
+        }
+        PW_OWN(put)(a + u * (int)PW_OWN(lanes), value);
+    }
+#endif
+}
+
+PW_INLINE PW_TARGET PW_T PW_OWN(total)(PW_OWN(vector) *sum)
+{
+    PW_T lane[PW_OWN(lanes)], total = 0;
+    for (int u = 1; u < PW_COUNT; u++) sum[0] += sum[u];
+    *(PW_OWN(vector) *)lane = sum[0];
+    for (int l = 0; l < (int)PW_OWN(lanes); l++) total = (PW_T)(total + lane[l]);
+    return total;
+}
+
+static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
+{
+    enum { group = PW_OWN(group), line = PW_OWN(line) };
+    PW_T *restrict const a = call->array[0];
+    const PW_T *restrict const b = call->array[1];
+    const PW_T *restrict const c = call->array[2];
+    const PW_T *restrict const d = call->array[3];
+    PW_T s = PW_NARROWED(PW_T, call->scalar), lane[PW_OWN(lanes)];
+    const int64_t n = call->elements - PW_LEFT_OUT;
+    const int64_t to_line = (int64_t)((0 - (uintptr_t)a) % PW_LINE_BYTES / sizeof(PW_T));
+    const int64_t head = to_line < n ? to_line : n;
+    const int64_t block = PW_BLOCK(call->block / (int64_t)sizeof(PW_T), n - head, line);
+    for (int l = 0; l < (int)PW_OWN(lanes); l++) lane[l] = s;
+    PW_OWN(vector) every_s = *(const PW_OWN(vector) *)lane;
+    for (int64_t pass = 0; pass < call->passes; pass++) {
+        PW_OWN(vector) sum[PW_COUNT];
+        for (int u = 0; u < PW_COUNT; u++) sum[u] = (PW_OWN(vector)){0};
+        struct pw_zeroing zero = pw_zero_begin(a + head, PW_ZEROES ? n - head : 0, sizeof *a, call->zero_distance);
+        PW_T rest = PW_OWN(elements)(a, b, c, d, s, 0, head);
+        for (int64_t first = head; first < n; first += block) {
+            const int64_t end = first + block < n ? first + block : n;
+            PW_BRING(first, end, sizeof *a);
+            int64_t i = first;
+            PW_NO_UNROLL
+            for (const int64_t last = end - group; i <= last; i += group) {
+                /* A group may be a part of a line: then only one of the line's groups asks for it. */
+                if (group >= line || (i - first) % line < group)
+                    for (int l = 0; l < group; l += line) pw_ask(call->distance, a + i + l, b + i + l, c + i + l, d + i + l);
+                pw_zero_until(&zero, a + i + group);
+                PW_OWN(vectors)(a + i, b + i, c + i, d + i, every_s, sum);
+            }
+            pw_zero_skip(&zero, a + end);
+            rest = (PW_T)(rest + PW_OWN(elements)(a, b, c, d, s, i, end));
+        }
+#if defined(PW_REDUCES)
+        for (int u = 0; u < PW_COUNT; u++) PW_KEEP(sum[u], PW_OWN(lanes));
+        if (pass + 1 == call->passes) call->sum = (double)(PW_T)(rest + PW_OWN(total)(sum));
+#endif
+        s = (PW_T)PW_NEXT(s);
+        every_s = PW_NEXT(every_s);
+        pw_pass_ends();
+    }
+}
+
+#undef PW_OWN
+#undef PW_APART
+#undef PW_TARGET
+#undef PW_BYTES

@@ -9,12 +9,10 @@
 #define PAGEWISE_BUNDLE_H
 
 #include "pw_bundle_call.h"
-#include "pw_vector.h"
+#include "pw_group.h"
+#include "pw_widths.h"
 #include "pw_zero.h"
 
-#if defined(PW_LOOP_COMPILER)
-#define PW_FORTRAN_LOOP
-#endif
 #if defined(PW_STORES_NONTEMPORAL)
 #define PW_PAST_CACHES 1
 #else
@@ -38,7 +36,11 @@
 #define PW_EACH(j, n) _Pragma("GCC unroll 32") for (int j = 0; j < (n); j++)
 #endif
 
-enum { pw_most_streams = 32 };
+enum {
+    pw_most_streams = 32,
+    pw_sum_lines = PW_SUMS > pw_line_vectors ? PW_SUMS / pw_line_vectors : 1,
+    pw_most_sums = pw_sum_lines * pw_line_vectors
+};
 
 /* The work on the line at element i of the streams. */
 typedef void pw_line_work(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum);
@@ -91,16 +93,36 @@ __attribute__((noinline)) static void pw_bring_block(const struct pw_bundle_call
 }
 #endif
 
-/* One pass: `work` on every line. The numbers of streams are compile-time constants. */
+/* Prefetch the line of each stream that lies call->distance bytes after element i. */
+PW_INLINE void pw_ask(const struct pw_bundle_call *call, double *const *out, const int outputs, const double *const *in,
+                      const int inputs, int64_t i)
+{
+#if defined(PW_PREFETCH_SOFTWARE)
+    PW_EACH(j, inputs) pw_prefetch_read((const char *)(in[j] + i) + call->distance);
+    PW_EACH(j, outputs)
+    {
+        if (!PW_PAST_CACHES)
+            pw_prefetch_write((const char *)(out[j] + i) + call->distance);
+        else if (PW_READS_OUT)
+            pw_prefetch_read((const char *)(out[j] + i) + call->distance);
+    }
+#else
+    (void)call, (void)out, (void)outputs, (void)in, (void)inputs, (void)i;
+#endif
+}
+
+/* One pass: `work` on every line. The numbers of streams are compile-time constants. A reduction, which has no outputs, has
+ * separate sums for several lines, so that none waits for the other; pw_most_sums in `sum` suffice. */
 PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, const int outputs, const double *const *in,
                        const int inputs, pw_line_work *work, double s, pw_vector *sum)
 {
+    const int wanted = (PW_SUMS + inputs * pw_line_vectors - 1) / (inputs * pw_line_vectors);
+    const int lines = outputs > 0 ? 1 : wanted < pw_sum_lines ? wanted : pw_sum_lines;
     const pw_vector every_s = pw_every(s);
-    (void)outputs, (void)inputs;
     const int64_t n = call->elements - PW_LEFT_OUT;
 #if defined(PW_PREFETCH_BLOCK)
-    const int64_t wanted = call->block / PW_LINE_BYTES * pw_line_doubles;
-    const int64_t block = wanted > 0 ? wanted : pw_line_doubles;
+    const int64_t requested = call->block / PW_LINE_BYTES * pw_line_doubles;
+    const int64_t block = requested > 0 ? requested : pw_line_doubles;
 #else
     const int64_t block = n;
 #endif
@@ -111,20 +133,16 @@ PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, co
 #if defined(PW_PREFETCH_BLOCK)
         pw_bring_block(call, out, outputs, in, inputs, first, end);
 #endif
-        for (int64_t i = first; i < end; i += pw_line_doubles) {
-#if defined(PW_PREFETCH_SOFTWARE)
-            PW_EACH(j, inputs) pw_prefetch_read((const char *)(in[j] + i) + call->distance);
-            PW_EACH(j, outputs)
+        int64_t i = first;
+        PW_NO_UNROLL
+        for (const int64_t last = end - lines * pw_line_doubles; i <= last; i += lines * pw_line_doubles)
+            PW_EACH(l, lines)
             {
-                if (!PW_PAST_CACHES)
-                    pw_prefetch_write((const char *)(out[j] + i) + call->distance);
-                else if (PW_READS_OUT)
-                    pw_prefetch_read((const char *)(out[j] + i) + call->distance);
+                pw_ask(call, out, outputs, in, inputs, i + l * pw_line_doubles);
+                PW_EACH(j, outputs) pw_zero_until(&zero[j], out[j] + i + pw_line_doubles);
+                work(out, in, i + l * pw_line_doubles, every_s, sum + l * pw_line_vectors);
             }
-#endif
-            PW_EACH(j, outputs) pw_zero_until(&zero[j], out[j] + i + pw_line_doubles);
-            work(out, in, i, every_s, sum);
-        }
+        for (; lines > 1 && i < end; i += pw_line_doubles) work(out, in, i, every_s, sum);
     }
 }
 

@@ -19,16 +19,16 @@ enum { pw_group = 10 };
  * vectors make a group.
  *
  * processor              latency x pipes   source
- * A64FX                  9 x 2             Fujitsu, A64FX Microarchitecture Manual 1.8 (2022), attributes of instructions
- * Neoverse V1, V2        4 x 4             Arm, Neoverse V2 Core Software Optimization Guide, issue 3.0 (2022), section 3.17
- * POWER9                 7 x 2             OpenPOWER Foundation, POWER9 Processor User's Manual 2.1 (2019), section 2.3
- * Skylake to Zen 5       4 x 2             A. Fog, Instruction tables (2024); with 32 registers twice as many */
+ * A64FX                  9 x 2             Fujitsu, A64FX Microarchitecture Manual: FADD, FMLA
+ * Neoverse V1, V2        4 x 4             Arm, Neoverse V1 and V2 Core Software Optimization Guides: FMLA
+ * POWER9                 7 x 2             OpenPOWER Foundation, POWER9 Processor User's Manual: VSX arithmetic
+ * Skylake to Zen 5       4 x 2             A. Fog, Instruction tables: VADDPD, VFMADD; with 32 registers twice as many */
 #if defined(__aarch64__)
-enum { pw_sums = 20 };
+#define PW_SUMS 20
 #elif defined(__AVX512VL__) || defined(__VSX__)
-enum { pw_sums = 16 };
+#define PW_SUMS 16
 #else
-enum { pw_sums = 8 };
+#define PW_SUMS 8
 #endif
 
 #endif

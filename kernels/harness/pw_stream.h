@@ -1,15 +1,15 @@
 /* The timed code of a streaming kernel: loops over arrays of any type, generated from one expression.
  *
- * A kernel defines, and then includes this file:
- *   PW_ARRAYS             the number of the arrays a, b, c, d that it uses
- *   PW_READS              which of them it reads: PW_A | PW_B ...
+ * pagewise_stream_kernel in PagewiseStreams.cmake writes a source per kernel, which defines and then includes this file:
+ *   PW_ARRAYS             the number of the arrays a, b, c, d in the equation
+ *   PW_READS              which of them it reads: bits 0 to 3
  *   PW_ELEMENT(a, b, c, d, s)   the value stored in a(i) or, with PW_REDUCES, added to the sum; for scalars and vectors
  *   PW_REDUCES            it returns a sum and stores nothing
  *   PW_FLIPS              the sign of the scalar changes after every pass, so that a does not grow
+ *   PW_LOOP_PARAMETERS, PW_LOOP_ARGUMENTS   of pw_loop, the plain loop over fp64 in loop.f90
  *   PW_BROKEN             skip the last element: for the test that validation detects it
- * The macros PW_PREFETCH_..., PW_STORES_... set the build's variant. In the plain variant, the loop over fp64 is the Fortran
- * compiler's: pw_loop in kernel_hardware_regular.f90. All others are explicit vector code: compilers drop or break
- * non-temporal stores and prefetches in Fortran. */
+ * The macros PW_PREFETCH_..., PW_STORES_..., PW_LOOP_... set the build's variant. With PW_LOOP_COMPILER the loop over fp64 is
+ * pw_loop. All others are explicit vector code: compilers drop or break non-temporal stores and prefetches in Fortran. */
 #ifndef PAGEWISE_STREAM_H
 #define PAGEWISE_STREAM_H
 
@@ -20,9 +20,6 @@
 
 enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
 
-#if (defined(PW_PREFETCH_HARDWARE) || defined(PW_PREFETCH_COMPILER)) && defined(PW_STORES_REGULAR) && !defined(PW_BROKEN)
-#define PW_FORTRAN_LOOP
-#endif
 #if defined(PW_STORES_NONTEMPORAL) && !defined(PW_REDUCES)
 #define PW_PAST_CACHES 1
 #else
@@ -48,7 +45,7 @@ PW_INLINE void pw_pass_ends(void)
 
 /* Vectors of a group: as many as the processor needs sums, or eight. */
 #if defined(PW_REDUCES)
-#define PW_GROUPED pw_sums
+#define PW_GROUPED PW_SUMS
 #else
 #define PW_GROUPED 8
 #endif
@@ -187,35 +184,21 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
 #include "pw_stream_type.h"
 #endif
 
-#if defined(PW_FORTRAN_LOOP)
-/* The Fortran compiler's loop: the arrays of the kernel, and the scalar. */
-#if defined(PW_REDUCES) && PW_ARRAYS == 1
-double pw_loop(int64_t n, const double *a);
-#define PW_LOOP(s) call->sum = pw_loop(n, array[0])
-#elif defined(PW_REDUCES)
-double pw_loop(int64_t n, const double *a, const double *b);
-#define PW_LOOP(s) call->sum = pw_loop(n, array[0], array[1])
-#elif PW_ARRAYS == 1
-void pw_loop(int64_t n, double *a, double s);
-#define PW_LOOP(s) pw_loop(n, array[0], s)
-#elif PW_ARRAYS == 2
-void pw_loop(int64_t n, double *a, const double *b, double s);
-#define PW_LOOP(s) pw_loop(n, array[0], array[1], s)
-#elif PW_ARRAYS == 3
-void pw_loop(int64_t n, double *a, const double *b, const double *c, double s);
-#define PW_LOOP(s) pw_loop(n, array[0], array[1], array[2], s)
+#if defined(PW_LOOP_COMPILER)
+#if defined(PW_REDUCES)
+double pw_loop(PW_LOOP_PARAMETERS);
+#define PW_LOOP_DO call->sum = pw_loop
 #else
-void pw_loop(int64_t n, double *a, const double *b, const double *c, const double *d, double s);
-#define PW_LOOP(s) pw_loop(n, array[0], array[1], array[2], array[3], s)
+void pw_loop(PW_LOOP_PARAMETERS);
+#define PW_LOOP_DO pw_loop
 #endif
 
-static void pw_fp64_fortran(struct pw_stream_call *call)
+/* fp64 in the plain loop. */
+static void pw_fp64_loop(struct pw_stream_call *call)
 {
-    void *const *array = call->array;
-    const int64_t n = call->elements;
     double s = call->scalar;
     for (int64_t pass = 0; pass < call->passes; pass++) {
-        PW_LOOP(s);
+        PW_LOOP_DO(PW_LOOP_ARGUMENTS);
         s = PW_NEXT(s);
         pw_pass_ends();
     }
@@ -224,8 +207,8 @@ static void pw_fp64_fortran(struct pw_stream_call *call)
 
 int32_t pw_stream_run(struct pw_stream_call *call)
 {
-#if defined(PW_FORTRAN_LOOP)
-    if (call->type == PW_FP64 && call->simd == PW_SIMD_COMPILER) return pw_fp64_fortran(call), PW_STREAM_OK;
+#if defined(PW_LOOP_COMPILER)
+    if (call->type == PW_FP64 && call->simd == PW_SIMD_COMPILER) return pw_fp64_loop(call), PW_STREAM_OK;
 #endif
     switch (call->type) {
     case PW_FP64: return pw_fp64_of_width(call);

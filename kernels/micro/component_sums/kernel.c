@@ -3,7 +3,7 @@
 
 enum { pw_components = 6 };
 
-#if defined(PW_FORTRAN_LOOP)
+#if defined(PW_LOOP_COMPILER)
 void pw_loop(int64_t n, int64_t stride, double *a, double *b, double *c, double *d, double *e, double *f, const double *t0,
              const double *t1, const double *t2);
 

@@ -4,7 +4,7 @@
 
 enum { pw_divisor = 1, pw_together = 5, pw_first_apart = 6, pw_apart = 6 };
 
-#if defined(PW_FORTRAN_LOOP)
+#if defined(PW_LOOP_COMPILER)
 void pw_loop(int64_t n, int64_t stride, double *q, double *tracer, const double *metric, const double *p, const double *p_tracer);
 
 static void pw_pass(const struct pw_bundle_call *call)

@@ -7,6 +7,19 @@ PW_INLINE void pw_add_streams(pw_vector *total, const double *const *in, const i
     for (int j = 1; j < streams; j++) PW_EACH(k, pw_line_vectors) total[k] += pw_part(in[j] + i, k);
 }
 
+PW_INLINE void pw_pass(struct pw_bundle_call *call, const int streams, pw_line_work *store, pw_line_work *add)
+{
+    if (call->outputs > 0) {
+        pw_over_all(call, 1, streams, store, 0.0, 0);
+        return;
+    }
+    pw_vector sum[pw_most_sums];
+    PW_EACH(v, pw_most_sums) sum[v] = pw_every(0.0);
+    pw_over_all(call, 0, streams, add, 0.0, sum);
+    PW_EACH(v, pw_most_sums - 1) sum[0] += sum[v + 1];
+    call->sum = pw_total(sum[0]);
+}
+
 #define PW_FOR_STREAMS(n)                                                                                                       \
     PW_INLINE void pw_store_##n(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum)            \
     {                                                                                                                           \
@@ -22,13 +35,7 @@ PW_INLINE void pw_add_streams(pw_vector *total, const double *const *in, const i
         pw_add_streams(total, in, n, i);                                                                                        \
         PW_EACH(v, pw_line_vectors) sum[v] += total[v];                                                                         \
     }                                                                                                                           \
-    static void pw_streams_##n(const struct pw_bundle_call *call, pw_vector *sum)                                               \
-    {                                                                                                                           \
-        if (call->outputs == 0)                                                                                                 \
-            pw_over_all(call, 0, n, pw_sum_##n, 0.0, sum);                                                                      \
-        else                                                                                                                    \
-            pw_over_all(call, 1, n, pw_store_##n, 0.0, sum);                                                                    \
-    }
+    static void pw_streams_##n(struct pw_bundle_call *call) { pw_pass(call, n, pw_store_##n, pw_sum_##n); }
 
 #define PW_COUNTS(X)                                                                                                            \
     X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)                                      \
@@ -37,19 +44,15 @@ PW_INLINE void pw_add_streams(pw_vector *total, const double *const *in, const i
 PW_COUNTS(PW_FOR_STREAMS)
 
 #define PW_CASE(n)                                                                                                              \
-    case n: pw_streams_##n(call, sum); break;
+    case n: pw_streams_##n(call); break;
 
 void pw_bundle_run(struct pw_bundle_call *call)
 {
     for (int64_t pass = 0; pass < call->passes; pass++) {
-        pw_vector sum[pw_line_vectors];
-        for (int v = 0; v < pw_line_vectors; v++) sum[v] = pw_every(0.0);
         switch (call->inputs) {
             PW_COUNTS(PW_CASE)
         default: return;
         }
-        for (int v = 1; v < pw_line_vectors; v++) sum[0] += sum[v];
-        call->sum = pw_total(sum[0]);
         pw_pass_ends();
     }
 }

@@ -5,10 +5,10 @@
 #include "pw_zero.h"
 
 #if defined(PW_STORES_NONTEMPORAL)
-#define PUT pw_stream
+#define PUT pw_stream_line
 enum { past_caches = 1 };
 #else
-#define PUT pw_store
+#define PUT pw_store_line
 enum { past_caches = 0 };
 #endif
 
@@ -39,10 +39,9 @@ PW_INLINE pw_vector vector(const struct stencil *s, const double *u, const doubl
 
 PW_INLINE void line(const struct stencil *s, const double *u, const double *rhs, double *unew)
 {
-    enum { vectors = pw_line_doubles / pw_vector_doubles };
-    pw_vector point[vectors];
-    for (int v = 0; v < vectors; v++) point[v] = vector(s, u + v * pw_vector_doubles, rhs + v * pw_vector_doubles);
-    for (int v = 0; v < vectors; v++) PUT(unew + v * pw_vector_doubles, point[v]);
+    pw_vector point[pw_line_vectors];
+    for (int v = 0; v < pw_line_vectors; v++) point[v] = vector(s, u + v * pw_vector_doubles, rhs + v * pw_vector_doubles);
+    PUT(unew, point);
 }
 
 /* The lines that are new to a row: those of the plane above, of rhs, and of unew if its stores are regular. */

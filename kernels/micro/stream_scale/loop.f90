@@ -1,4 +1,4 @@
-!> a(i) = s*b(i) as compiled from the plain loop; hardware prefetch only.
+!> a(i) = s * b(i)
 subroutine pw_loop(n, a, b, s) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

@@ -1,14 +1,13 @@
-!> a(i) = b(i) + s*c(i) as compiled from the plain loop; hardware prefetch only.
-subroutine pw_loop(n, a, b, c, s) bind(c)
+!> a(i) = s
+subroutine pw_loop(n, a, s) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none
     integer(c_int64_t), intent(in), value :: n
     real(c_double), intent(inout) :: a(n)
-    real(c_double), intent(in) :: b(n), c(n)
     real(c_double), intent(in), value :: s
     integer(c_int64_t) :: i
 
     do i = 1, n
-        a(i) = b(i) + s*c(i)
+        a(i) = s
     end do
 end subroutine pw_loop

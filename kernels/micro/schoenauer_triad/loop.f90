@@ -1,15 +1,12 @@
-!> a(i) = b(i) + c(i)*d(i) as compiled from the plain loop; hardware prefetch only.
-subroutine pw_loop(n, a, b, c, d, s) bind(c)
+!> a(i) = b(i) + c(i) * d(i)
+subroutine pw_loop(n, a, b, c, d) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none
     integer(c_int64_t), intent(in), value :: n
     real(c_double), intent(inout) :: a(n)
     real(c_double), intent(in) :: b(n), c(n), d(n)
-    real(c_double), intent(in), value :: s
     integer(c_int64_t) :: i
 
-    associate (unused => s)
-    end associate
     do i = 1, n
         a(i) = b(i) + c(i)*d(i)
     end do

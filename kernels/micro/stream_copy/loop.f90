@@ -1,15 +1,12 @@
-!> a(i) = b(i) as compiled from the plain loop; hardware prefetch only.
-subroutine pw_loop(n, a, b, s) bind(c)
+!> a(i) = b(i)
+subroutine pw_loop(n, a, b) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none
     integer(c_int64_t), intent(in), value :: n
     real(c_double), intent(inout) :: a(n)
     real(c_double), intent(in) :: b(n)
-    real(c_double), intent(in), value :: s
     integer(c_int64_t) :: i
 
-    associate (unused => s)
-    end associate
     do i = 1, n
         a(i) = b(i)
     end do

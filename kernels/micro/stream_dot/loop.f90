@@ -1,4 +1,4 @@
-!> total = total + a(i)*b(i) as compiled from the plain loop; hardware prefetch only.
+!> t = t + a(i) * b(i)
 !>
 !> In pieces, so that the index has default kind: flang-22 rejects others under simd.
 real(c_double) function pw_loop(n, a, b) bind(c) result(total)

@@ -1,4 +1,4 @@
-!> a(i) = b(i) + c(i) as compiled from the plain loop; hardware prefetch only.
+!> a(i) = b(i) + s * c(i)
 subroutine pw_loop(n, a, b, c, s) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none
@@ -8,9 +8,7 @@ subroutine pw_loop(n, a, b, c, s) bind(c)
     real(c_double), intent(in), value :: s
     integer(c_int64_t) :: i
 
-    associate (unused => s)
-    end associate
     do i = 1, n
-        a(i) = b(i) + c(i)
+        a(i) = b(i) + s*c(i)
     end do
 end subroutine pw_loop

@@ -1,14 +1,12 @@
-!> a(i) = a(i) + s*b(i) as compiled from the plain loop; hardware prefetch only.
-subroutine pw_loop(n, a, b, s) bind(c)
+!> a(i) = -a(i)
+subroutine pw_loop(n, a) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none
     integer(c_int64_t), intent(in), value :: n
     real(c_double), intent(inout) :: a(n)
-    real(c_double), intent(in) :: b(n)
-    real(c_double), intent(in), value :: s
     integer(c_int64_t) :: i
 
     do i = 1, n
-        a(i) = a(i) + s*b(i)
+        a(i) = -a(i)
     end do
 end subroutine pw_loop

@@ -1,13 +1,13 @@
-!> a(i) = s as compiled from the plain loop; hardware prefetch only.
-subroutine pw_loop(n, a, s) bind(c)
+!> a(i) = b(i) + c(i)
+subroutine pw_loop(n, a, b, c) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none
     integer(c_int64_t), intent(in), value :: n
     real(c_double), intent(inout) :: a(n)
-    real(c_double), intent(in), value :: s
+    real(c_double), intent(in) :: b(n), c(n)
     integer(c_int64_t) :: i
 
     do i = 1, n
-        a(i) = s
+        a(i) = b(i) + c(i)
     end do
 end subroutine pw_loop

@@ -1,4 +1,4 @@
-!> Divisions by one array as compiled from the plain loop; hardware prefetch only.
+!> Divisions by one array.
 subroutine pw_loop(n, stride, q, tracer, metric, p, p_tracer) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none

@@ -1,5 +1,0 @@
-/* a(i) = b(i) */
-#define PW_ARRAYS 2
-#define PW_READS PW_B
-#define PW_ELEMENT(a, b, c, d, s) (b)
-#include "pw_stream.h"

@@ -121,8 +121,10 @@ static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
             PW_NO_UNROLL
             for (const int64_t last = end - group; i <= last; i += group) {
                 /* A group may be a part of a line: then only one of the line's groups asks for it. */
-                if (group >= line || (i - first) % line < group)
+                if (group >= line || (i - first) % line < group) {
+                    PW_UNROLL
                     for (int l = 0; l < group; l += line) pw_ask(call->distance, a + i + l, b + i + l, c + i + l, d + i + l);
+                }
                 pw_zero_until(&zero, a + i + group);
                 PW_OWN(vectors)(a + i, b + i, c + i, d + i, every_s, sum);
             }

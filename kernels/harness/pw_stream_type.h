@@ -1,6 +1,6 @@
-/* The timed functions for elements of type PW_T, called PW_TYPE, and the selection of one of them: that of the build's width
- * or, with PW_EVERY_WIDTH, of any width of vectors; with PW_SCALARS also single elements that compilers do not combine. The
- * macros end here. */
+/* The timed functions for elements of type PW_T, called PW_TYPE, and the selection of one of them: of the build's width or,
+ * with PW_EVERY_WIDTH, of any SIMD width; with PW_SCALARS also for single elements, which compilers must not combine.
+ * This file undefines these macros. */
 #if PW_VECTOR_BYTES == 16 || defined(PW_EVERY_WIDTH)
 #define PW_BYTES 16
 #define PW_HAS_16_BYTES

@@ -60,7 +60,7 @@ def disassembly(checkout: Path, pattern: str) -> str:
 
 
 def test_loops_are_vector_length_agnostic_sve_and_zfill_zeroes_lines(emulated: Path) -> None:
-    plain = disassembly(emulated, "pw-stream_triad-timed-hardware-regular/*.f90.o")
+    plain = disassembly(emulated, "pw-stream_triad-timed-hardware-regular-loop-compiler/*.f90.o")
     assert "whilelo" in plain and "ld1d" in plain and "{z" in plain, "predicated SVE"
     assert "zva" not in plain
     assert "zva" in disassembly(emulated, "pw-stream_triad-timed-hardware-zfill/*.c.o")

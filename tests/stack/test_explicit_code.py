@@ -1,0 +1,141 @@
+"""Explicit vector code for other processors: sums stay in registers, non-temporal stores are of vectors."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from conftest import ROOT, run
+
+#: Kernels with non-temporal stores, whose aarch64 code without SVE must store pairs of vectors.
+STORING = ("stream_triad", "component_sums", "division_streams", "memcpy", "stencil7", "transpose")
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A processor to compile for: its kind, prefix and flags of the compilers, and what its code has.
+
+    multiply_add: a multiply-add of vectors of doubles, with the register that it adds to. sums: latency times
+    pipes of additions, of which table and sources are in pw_group.h.
+    """
+
+    kind: str
+    prefix: str
+    flags: str
+    multiply_add: str
+    sums: int
+
+
+PROCESSORS = {
+    "a64fx": Processor(
+        *("aarch64", "aarch64-linux-gnu", "-mcpu=a64fx -msve-vector-bits=512", r"fmla\s+(z\d+)\.d", 18)
+    ),
+    "a64fx-neon": Processor("aarch64", "aarch64-linux-gnu", "-mcpu=a64fx", r"fmla\s+(v\d+)\.2d", 18),
+    "neoverse-v1": Processor(
+        *("aarch64", "aarch64-linux-gnu", "-mcpu=zeus -msve-vector-bits=256", r"fmla\s+(z\d+)\.d", 16)
+    ),
+    "power9": Processor(*("ppc64le", "powerpc64le-linux-gnu", "-mcpu=power9", r"xvmadd[am]dp\s+(vs\d+)", 14)),
+}
+STACK = re.compile(r"\[sp\b|\[x29\b|\(r1\)")
+Instructions = list[tuple[int, str]]
+
+
+class CrossBuild:
+    """Timed code, compiled for one processor on request."""
+
+    def __init__(self, processor: Processor, folder: Path) -> None:
+        self.processor, self.folder = processor, folder
+        prefix, flags = processor.prefix, f"-O3 {processor.flags}"
+        done = run(
+            "cmake",
+            *("-S", ROOT / "kernels", "-B", folder, "-G", "Ninja", "-DBUILD_TESTING=OFF"),
+            *("-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={processor.kind}"),
+            *(f"-DCMAKE_C_COMPILER={prefix}-gcc", f"-DCMAKE_Fortran_COMPILER={prefix}-gfortran"),
+            *(f"-DCMAKE_C_FLAGS={flags}", f"-DCMAKE_Fortran_FLAGS={flags}"),
+        )
+        assert done.returncode == 0, done.stdout
+
+    def disassembled(self, kernel: str, variant: str) -> dict[str, Instructions]:
+        """Address and text of the instructions of each function in a kernel's explicit code."""
+        target = f"pw-{kernel}-timed-{variant}"
+        done = run("cmake", "--build", self.folder, "--target", target)
+        assert done.returncode == 0, done.stdout
+        objects = list((self.folder / "micro" / kernel / "CMakeFiles" / f"{target}.dir").rglob("*.c.o"))
+        assert objects, target
+        done = run(f"{self.processor.prefix}-objdump", "-d", "--no-show-raw-insn", *objects)
+        assert done.returncode == 0, done.stdout
+        functions: dict[str, Instructions] = {}
+        for line in done.stdout.splitlines():
+            if named := re.match(r"[0-9a-f]+ <(\S+)>:", line):
+                instructions = functions.setdefault(named[1], [])
+            elif found := re.match(r" *([0-9a-f]+):\t(.*)", line):
+                instructions.append((int(found[1], 16), found[2]))
+        return functions
+
+
+def loops(instructions: Instructions) -> list[list[str]]:
+    """The innermost loops: from the target of a backward branch to the branch."""
+    ends = {
+        (int(branch[1], 16), address)
+        for address, text in instructions
+        if (branch := re.match(r"(?:b|cb|tb)\S*\s(?:.*[ ,\t])?([0-9a-f]+) <", text))
+        and int(branch[1], 16) < address
+    }
+    inner = [
+        (first, last)
+        for first, last in ends
+        if not any((a, b) != (first, last) and first <= a and b <= last for a, b in ends)
+    ]
+    return [[text for at, text in instructions if first <= at <= last] for first, last in inner]
+
+
+@pytest.fixture(scope="module", params=PROCESSORS)
+def cross_build(
+    request: pytest.FixtureRequest,
+    unavailable: Callable[[str], NoReturn],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> CrossBuild:
+    """A cross build for each processor whose compilers this machine has."""
+    processor = PROCESSORS[request.param]
+    for program in (f"{processor.prefix}-gcc", f"{processor.prefix}-gfortran"):
+        if shutil.which(program) is None:
+            unavailable(f"needs {program}")
+    return CrossBuild(processor, tmp_path_factory.mktemp(request.param))
+
+
+@pytest.mark.parametrize("variant", ["hardware-regular", "software-regular"])
+def test_a_reduction_has_as_many_sums_as_the_pipes_need_all_in_registers(
+    cross_build: CrossBuild, variant: str
+) -> None:
+    best: set[str] = set()
+    for function in cross_build.disassembled("stream_dot", variant).values():
+        for loop in loops(function):
+            sums = set(re.findall(cross_build.processor.multiply_add, "\n".join(loop)))
+            if len(sums) > len(best):
+                best, body = sums, loop
+    assert len(best) >= cross_build.processor.sums
+    assert [text for text in body if STACK.search(text)] == []
+
+
+@pytest.mark.parametrize("kernel", STORING)
+def test_non_temporal_stores_are_of_two_vectors(cross_build: CrossBuild, kernel: str) -> None:
+    if cross_build.processor.kind != "aarch64":
+        pytest.skip("other processors have no such stores")
+    functions = cross_build.disassembled(kernel, "hardware-nontemporal")
+    stores = [
+        text for function in functions.values() for _, text in function if "stnp" in text or "stnt1" in text
+    ]
+    wanted = r"stnt1d" if "sve-vector-bits" in cross_build.processor.flags else r"stnp\s+q"
+    assert any(re.match(wanted, text) for text in stores)
+    # Pairs of doubles are those of --simd scalar only, without a lane taken out of a vector.
+    for function in functions.values():
+        for loop in loops(function):
+            if any(re.match(r"stnp\s+d", text) for text in loop):
+                assert kernel == "stream_triad"
+                assert not any(re.match(r"(mov|dup|umov)\s.*\[1\]", text) for text in loop)

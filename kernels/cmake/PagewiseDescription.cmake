@@ -1,17 +1,21 @@
 # Facts in the kernel.yaml of the current folder, and sources that are written from them.
 
 # Set `result` to the value of `field`: of a field of the mapping `section`, which stands on one line, or of a line of its
-# own if `section` is empty.
+# own if `section` is empty. With a fourth argument, the field may be missing; this is then its value.
 function(pagewise_described section field result)
     set(_pattern "^${section}:.*[{ ]${field}: *([^,}]+).*")
     if(section STREQUAL "")
         set(_pattern "^${field}: *(.+)")
     endif()
     file(STRINGS kernel.yaml _line REGEX "${_pattern}")
-    if(NOT _line)
+    if(_line)
+        string(REGEX REPLACE "${_pattern}" "\\1" _value "${_line}")
+        string(REPLACE "\\;" ";" _value "${_value}") # file(STRINGS) makes a list
+    elseif(ARGC GREATER 3)
+        set(_value "${ARGV3}")
+    else()
         message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml has no ${section} ${field} on one line")
     endif()
-    string(REGEX REPLACE "${_pattern}" "\\1" _value "${_line}")
     set(${result} "${_value}" PARENT_SCOPE)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS kernel.yaml)
 endfunction()
@@ -32,6 +36,45 @@ function(pagewise_source name result)
     set(${result} ${_path} PARENT_SCOPE)
 endfunction()
 
+# Set `result` to a character constant of Fortran, on lines of at most 132 columns.
+function(_pagewise_constant text result)
+    if(text MATCHES "^'(.*)'$") # quoted in YAML
+        string(REPLACE "''" "'" text "${CMAKE_MATCH_1}")
+    endif()
+    set(_constant "")
+    string(LENGTH "${text}" _length)
+    foreach(_start RANGE 0 ${_length} 60)
+        string(SUBSTRING "${text}" ${_start} 60 _part)
+        string(REPLACE "'" "''" _part "${_part}")
+        string(APPEND _constant "'// &\n        '${_part}")
+    endforeach()
+    set(${result} "'${_constant}'" PARENT_SCOPE)
+endfunction()
+
+# Write the main program of the kernel in the current folder: the object `kernel` of the type `type` in `module` with the facts
+# of kernel.yaml; without --working-set in compare, the default size comes from the machine. Statements may follow.
+function(pagewise_write_main module type)
+    pagewise_described("" name name)
+    pagewise_described("" summary _summary)
+    _pagewise_constant("${_summary}" _summary)
+    set(facts "kernel%name = '${name}'\n    kernel%summary = ${_summary}")
+    pagewise_described("" compare _compare)
+    if(_compare MATCHES "--working-set, *([^],]+)")
+        string(APPEND facts "\n    kernel%default_working_set = '${CMAKE_MATCH_1}'")
+    endif()
+    foreach(_field loads stores write_allocate lines flops element_bytes)
+        pagewise_described(traffic ${_field} _value "")
+        if(NOT _value STREQUAL "")
+            string(APPEND facts "\n    kernel%per_element%${_field} = ${_value}")
+        endif()
+    endforeach()
+    foreach(_statement ${ARGN})
+        string(APPEND facts "\n    ${_statement}")
+    endforeach()
+    pagewise_written(${name} _folder)
+    configure_file(${PROJECT_SOURCE_DIR}/harness/pw_main.f90.in ${_folder}/main.f90 @ONLY)
+endfunction()
+
 # Write the driver of the kernel in the current folder from a template in harness: its name, summary, default working set
 # (of compare; without one there, the machine's), and the caller's variables.
 function(pagewise_write_driver template)
@@ -46,6 +89,20 @@ function(pagewise_write_driver template)
     endif()
     pagewise_written(${name} _folder)
     configure_file(${PROJECT_SOURCE_DIR}/harness/${template} ${_folder}/main.f90 @ONLY)
+endfunction()
+
+# The same for the only public type in the module of a source.
+function(pagewise_write_main_of source)
+    file(STRINGS ${source} _module REGEX "^module [a-z0-9_]+$")
+    file(STRINGS ${source} _type REGEX "^ *type, extends\\([a-z0-9_]+\\), public :: ")
+    string(REPLACE "module " "" _module "${_module}")
+    string(REGEX REPLACE ".*:: *" "" _type "${_type}")
+    if(_module STREQUAL "" OR NOT _type MATCHES "^[a-z0-9_]+$")
+        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/${source} has not exactly one module with one public type that extends "
+                            "another: write 'type, extends(kernel_t), public :: NAME_t'"
+        )
+    endif()
+    pagewise_write_main(${_module} ${_type})
 endfunction()
 
 # Write the explicit code of the kernel in the current folder, which is a header in harness after the definitions that follow.

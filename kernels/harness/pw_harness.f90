@@ -21,6 +21,7 @@ module pw_harness
     use pw_text, only: bytes_to_text, to_text
     use pw_threads, only: placement_begin, placement_update, threads_begin, threads_ladder
     use pw_timer, only: wall_seconds
+    use pw_traffic, only: per_element_t
     use pw_working_set, only: fit_working_set, machine_caches, memory_working_set
     implicit none
     private
@@ -35,6 +36,7 @@ module pw_harness
     type, abstract, public :: kernel_t
         character(:), allocatable :: name, summary
         character(:), allocatable :: default_working_set   !< not set: from the machine's caches, for kernels that measure memory
+        type(per_element_t) :: per_element                   !< traffic and flops in kernel.yaml
         type(configuration_t) :: configuration
         type(options_t) :: options
         type(paged_array_t), allocatable :: memory(:)   !< as planned

@@ -20,9 +20,7 @@ module pw_indirect
     real(r8), parameter :: untouched = -1.0_r8
     real(r8), parameter :: scalar = 3.0_r8                    ! s; whole, so that sums are exact
 
-    !> loads, stores, flops: per element, in words of 8 bytes; as in kernel.yaml.
     type, extends(kernel_t), public :: indirect_t
-        real(r8) :: loads = 0.0_r8, stores = 0.0_r8, flops = 0.0_r8
         logical :: gathers = .false.       !< b is read through c
         logical :: scatters = .false.      !< a is written through c
         logical :: updates = .false.       !< a = a + s*b instead of a = b
@@ -191,9 +189,8 @@ contains
         through = merge(line_bytes, element_bytes, self%indices%lines_apart(line_bytes/element_bytes))
         a_bytes = merge(through, element_bytes, self%scatters)
         b_bytes = merge(through, element_bytes, self%gathers)
-        moved%bytes_stream = (self%loads + self%stores)*element_bytes*words
+        moved = self%per_element%times(words)
         moved%bytes_hardware = (index_bytes + b_bytes + 2*a_bytes)*words
-        moved%flops = self%flops*words
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)

@@ -40,8 +40,6 @@ module random_access
         procedure, private :: steps
     end type random_access_t
 
-    public :: new_random_access
-
     interface
         !> The timed kernel of this build; see random_access.h.
         subroutine pw_random_access(steps, state, table, mask, tuning) bind(c)
@@ -52,13 +50,6 @@ module random_access
     end interface
 
 contains
-
-    function new_random_access() result(kernel)
-        type(random_access_t) :: kernel
-
-        kernel%name = 'random_access'
-        kernel%summary = 'updates at pseudo-random places of a table'
-    end function new_random_access
 
     subroutine declare_options(self)
         class(random_access_t), intent(inout) :: self
@@ -266,8 +257,7 @@ contains
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
 
-        moved%bytes_stream = 2*word_bytes*real(self%updates*passes, r8)
-        moved%bytes_hardware = 2*line_bytes*real(self%updates*passes, r8)
+        moved = self%per_element%times(real(self%updates*passes, r8))
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)
@@ -283,13 +273,3 @@ contains
     end function metrics
 
 end module random_access
-
-program main
-    use pw_harness, only: run_kernel
-    use random_access, only: new_random_access, random_access_t
-    implicit none
-    type(random_access_t) :: kernel
-
-    kernel = new_random_access()
-    call run_kernel(kernel)
-end program main

@@ -182,15 +182,13 @@ contains
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> Two complex loads and a store; the sum already reads y, so write-allocate adds nothing.
+    !> The sum already reads y, so that write-allocate adds nothing.
     function traffic(self, passes) result(moved)
         class(zaxpy_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
 
-        moved%bytes_stream = 6*part_bytes*real(self%elements*passes, r8)
-        moved%bytes_hardware = moved%bytes_stream
-        moved%flops = 8*real(self%elements*passes, r8)
+        moved = self%per_element%times(real(self%elements*passes, r8))
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)
@@ -205,15 +203,3 @@ contains
     end function metrics
 
 end module zaxpy
-
-program main
-    use pw_harness, only: run_kernel
-    use zaxpy, only: zaxpy_t
-    implicit none
-    type(zaxpy_t) :: kernel
-
-    kernel%name = 'zaxpy'
-    kernel%summary = 'complex multiply-add, y(i) = y(i) + c*x(i), in two layouts'
-    kernel%default_working_set = '16KiB'
-    call run_kernel(kernel)
-end program main

@@ -200,15 +200,3 @@ contains
     end function traffic
 
 end module alignment
-
-program main
-    use alignment, only: alignment_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(alignment_t) :: kernel
-
-    kernel%name = 'alignment'
-    kernel%summary = 'vector loads and stores at an offset from a cache line'
-    kernel%default_working_set = '16KiB'
-    call run_kernel(kernel)
-end program main

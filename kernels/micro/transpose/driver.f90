@@ -32,8 +32,6 @@ module transpose_kernel
         procedure :: metrics
     end type transpose_t
 
-    public :: new_transpose
-
     interface
         !> The timed kernels of this build; see transpose.h. Columns count from 0.
         subroutine pw_transpose_naive(n, leading, first, last, a, b, add) bind(c)
@@ -52,13 +50,6 @@ module transpose_kernel
     end interface
 
 contains
-
-    function new_transpose() result(kernel)
-        type(transpose_t) :: kernel
-
-        kernel%name = 'transpose'
-        kernel%summary = 'transpose of a matrix'
-    end function new_transpose
 
     subroutine declare_options(self)
         class(transpose_t), intent(inout) :: self
@@ -214,13 +205,3 @@ contains
     end function metrics
 
 end module transpose_kernel
-
-program main
-    use pw_harness, only: run_kernel
-    use transpose_kernel, only: new_transpose, transpose_t
-    implicit none
-    type(transpose_t) :: kernel
-
-    kernel = new_transpose()
-    call run_kernel(kernel)
-end program main

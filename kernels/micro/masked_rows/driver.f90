@@ -175,9 +175,7 @@ contains
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
 
-        moved%flops = real(self%rows*self%length*passes, r8)
-        moved%bytes_stream = 3*number_bytes*moved%flops
-        moved%bytes_hardware = moved%bytes_stream
+        moved = self%per_element%times(real(self%rows*self%length*passes, r8))
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)
@@ -195,15 +193,3 @@ contains
     end function metrics
 
 end module masked_rows
-
-program main
-    use masked_rows, only: masked_rows_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(masked_rows_t) :: kernel
-
-    kernel%name = 'masked_rows'
-    kernel%summary = 'sums over rows of one to eight numbers, one masked vector per row'
-    kernel%default_working_set = '16KiB'
-    call run_kernel(kernel)
-end program main

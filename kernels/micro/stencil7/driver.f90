@@ -33,8 +33,6 @@ module stencil7
         procedure :: metrics
     end type stencil_t
 
-    public :: new_stencil
-
     interface
         !> The timed kernel of this build; see stencil.h.
         subroutine pw_stencil7(points, rows, distance, h, u, rhs, unew) bind(c)
@@ -47,13 +45,6 @@ module stencil7
     end interface
 
 contains
-
-    function new_stencil() result(kernel)
-        type(stencil_t) :: kernel
-
-        kernel%name = 'stencil7'
-        kernel%summary = 'a Jacobi sweep with the 7-point stencil over a 3-d grid'
-    end function new_stencil
 
     subroutine declare_options(self)
         class(stencil_t), intent(inout) :: self
@@ -239,13 +230,3 @@ contains
     end function metrics
 
 end module stencil7
-
-program main
-    use pw_harness, only: run_kernel
-    use stencil7, only: new_stencil, stencil_t
-    implicit none
-    type(stencil_t) :: kernel
-
-    kernel = new_stencil()
-    call run_kernel(kernel)
-end program main

@@ -215,15 +215,3 @@ contains
     end function metrics
 
 end module crossing
-
-program main
-    use crossing, only: crossing_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(crossing_t) :: kernel
-
-    kernel%name = 'crossing'
-    kernel%summary = 'loads and stores across cache lines and 4 KiB'
-    kernel%default_working_set = '20KiB'
-    call run_kernel(kernel)
-end program main

@@ -40,8 +40,6 @@ module spmv
         procedure :: metrics
     end type spmv_t
 
-    public :: new_spmv
-
     interface
         !> The timed kernels of this build; see spmv.h.
         subroutine pw_spmv_crs(extent, start, column, value, x, y) bind(c)
@@ -62,13 +60,6 @@ module spmv
     end interface
 
 contains
-
-    function new_spmv() result(kernel)
-        type(spmv_t) :: kernel
-
-        kernel%name = 'spmv'
-        kernel%summary = 'sparse matrix-vector product'
-    end function new_spmv
 
     subroutine declare_options(self)
         class(spmv_t), intent(inout) :: self
@@ -311,13 +302,3 @@ contains
     end function metrics
 
 end module spmv
-
-program main
-    use pw_harness, only: run_kernel
-    use spmv, only: new_spmv, spmv_t
-    implicit none
-    type(spmv_t) :: kernel
-
-    kernel = new_spmv()
-    call run_kernel(kernel)
-end program main

@@ -195,14 +195,3 @@ contains
     end function metrics
 
 end module strided
-
-program main
-    use pw_harness, only: run_kernel
-    use strided, only: strided_t
-    implicit none
-    type(strided_t) :: kernel
-
-    kernel%name = 'strided'
-    kernel%summary = 'loads or stores of words a stride apart'
-    call run_kernel(kernel)
-end program main

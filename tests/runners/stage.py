@@ -138,11 +138,13 @@ class Stage:
     ) -> str:
         """Add a configuration: module, prefix and kernels, PW_FAKE_* as behaviour; returns the module's name.
 
-        `papi="on"`: built with PAPI. `library`: the name of the library that the kernels call.
+        `papi="on"`: built with PAPI. `library`: the name of the library that the kernels call. `loop`: how
+        loops are written; without it, the module does not name it.
         """
         hugepages, prefetch, stores = label
-        library = behaviour.pop("library", "")
-        suffix = f"-{library}" if library else ""
+        library, loop = behaviour.pop("library", ""), behaviour.pop("loop", "")
+        suffix = "-loop-compiler" if loop == "compiler" else ""
+        suffix += f"-{library}" if library else ""
         name = f"pagewise-micro/0.1.0/{compiler}/{hugepages}/{prefetch}-{stores}{suffix}"
         prefix = self.prefix(name)
         (prefix / "bin").mkdir(parents=True)
@@ -164,6 +166,7 @@ class Stage:
             "PAPI": behaviour.pop("papi", "off"),
             "TARGET": "x86_64",
             **({"LIBRARY": library} if library else {}),
+            **({"LOOP": loop} if loop else {}),
             "HASH": f"{abs(hash(name)):x}",
             "BUILDER": "cmake",
             "PREFIX": str(prefix),

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import html
+import json
+
 import pytest
 
 from builders import compared, configuration, kernel, record
 from pagewise.analysis.choices import choices
 from pagewise.analysis.consistency import inconsistent
 from pagewise.core.configuration import Configuration
+from pagewise.core.dimensions import BY_NAME
 from pagewise.report.views import advice, data
 from pagewise.report.views.ratios import loops
-from stage import TRIAD
+from stage import TRIAD, Stage
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
-LOOPED = kernel(sensitive_to=[*TRIAD["sensitive_to"], "loop"])
+LOOPED_SENSITIVE = [*TRIAD["sensitive_to"], "loop"]
+LOOPED = kernel(sensitive_to=LOOPED_SENSITIVE)
 
 
 def made(compiler: str = COMPILERS[0], pages: str = "none", access: str = "hardware-regular", **given: str):
@@ -103,6 +109,51 @@ def test_what_else_differs_is_reported_and_is_no_answer(other):
 def test_a_loop_that_a_kernel_is_not_sensitive_to_is_not_measured():
     found = rows({BASE: 1.0, LOOP: 3.0}, kernel())
     assert {row["measured_as"] for row in found.values()} == {BASE.module} and len(found) == 2
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """A comparison of prefetching by the compiler, whose loop alone nobody asked for."""
+    stage, looped = Stage(tmp_path_factory.mktemp("loop")), {**TRIAD, "sensitive_to": LOOPED_SENSITIVE}
+    hardware, software, compiler = (
+        ("none", each, "regular") for each in ("hardware", "software", "compiler")
+    )
+    stage.add(COMPILERS[0], hardware, [looped], loop="explicit")
+    stage.add(COMPILERS[0], software, [looped], loop="explicit")
+    stage.add(COMPILERS[0], hardware, [looped], loop="compiler", factor="3")
+    stage.add(COMPILERS[0], compiler, [looped], loop="compiler", factor="2")
+    done = stage.compare("--configurations", "*/compiler-*", "--rounds", "3", "--no-sweep", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return stage
+
+
+def test_a_comparison_includes_the_loop_without_prefetch(session: Stage):
+    reported = json.loads(session.run("report", str(session.result()), "--json").stdout)
+    (measured,) = (one["configurations"] for one in reported["kernels"])
+    assert {(one["prefetch"], one["loop"]) for one in measured} == {
+        ("hardware", "explicit"),
+        ("hardware", "compiler"),
+        ("compiler", "compiler"),
+    }
+    answered = {(one["factor"], one["loop"], one["compiler"]): one["lead"] for one in reported["answers"]}
+    assert answered == {("prefetch", "compiler", None): "Yes. ", ("loop", None, COMPILERS[0]): "No. "}
+
+
+def test_the_loop_is_in_every_format(session: Stage):
+    folder = session.result()
+    with (folder / "summary.csv").open(newline="", encoding="utf-8") as file:
+        compared = {(row["prefetch"], row["loop"]): row["change"] for row in csv.DictReader(file)}
+    assert compared[("hardware", "compiler")] == "loop" and compared[("compiler", "compiler")] == "prefetch"
+    question = BY_NAME["loop"].question
+    page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+    texts = (
+        page,
+        (folder / "summary.md").read_text(encoding="utf-8"),
+        session.run("report", str(folder)).stdout,
+    )
+    assert all(question in " ".join(text.split()) for text in texts)
+    with (folder / "records.jsonl").open(encoding="utf-8") as file:
+        assert {json.loads(line)["configuration"]["loop"] for line in file} == {"explicit", "compiler"}
 
 
 def test_a_record_of_another_loop_than_the_module_names_is_wrong():

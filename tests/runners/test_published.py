@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from pagewise.core.errors import FormatError
+from pagewise.core.kernel import Kernel
 from pagewise.stack.events import EventFile
 from pagewise.workloads.counters.published import Published, read_published
 from stage import ROOT, RUNNERS
@@ -112,6 +113,13 @@ def test_tables_5_and_7(test: str, name: str):
     for value, printed in zip(values, table, strict=True):
         if printed is not None:
             assert value == rounded(printed)
+
+
+def test_kernels_with_published_counts_name_the_region_of_these():
+    files = sorted((ROOT / "kernels/mini").glob("*/*.yaml"))
+    kernels = [Kernel.from_file(file) for file in files]
+    published = {one.title: one.published_region for one in kernels if one.title in PUBLISHED.tests}
+    assert published == {"EOS": "eos", "3-d Hydro": "hydro"}
 
 
 def test_counts_are_those_of_tables_4_and_6():

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from pagewise.core.configuration import Configuration
+from pagewise.core.configuration import LOOP, PREFETCH, Configuration
+from pagewise.core.dimensions import differ_only_in
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Scaled
@@ -31,7 +32,7 @@ class KernelOptions(SessionOptions):
 
 
 def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
-    """The kernels and their distinct configurations, always with the baselines, which ratios need.
+    """The kernels and their distinct configurations, always with those that they are compared with.
 
     Raises SelectionError when a name, filter or baseline matches nothing, SetupError when no module has a
     kernel.
@@ -45,6 +46,7 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
     chosen = catalog.select_entries(options.configurations)
     compilers = {entry.configuration.compiler for entry in chosen}
     compared = {module for kernel in kernels for module in _baselines(kernel, catalog, options.baseline)}
+    compared |= _without_prefetch(chosen, catalog)
     needed = [
         entry
         for entry in catalog.entries
@@ -70,6 +72,22 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
                 remedy="choose such configurations, and kernels sensitive to hugepages; see `pagewise list`",
             )
     return subjects
+
+
+def _without_prefetch(chosen: Iterable[Entry], catalog: Catalog) -> set[str]:
+    """The modules with which prefetching in the compiler's loop is compared: that loop without it."""
+    prefetching = [
+        entry.configuration
+        for entry in chosen
+        if entry.configuration.loop != LOOP[0] and entry.configuration.prefetch != PREFETCH[0]
+    ]
+    return {
+        entry.configuration.module
+        for entry in catalog.entries
+        for one in prefetching
+        if entry.configuration.prefetch == PREFETCH[0]
+        and differ_only_in("prefetch", entry.configuration, one)
+    }
 
 
 def _with_kernel(kernel: Kernel, entries: Iterable[Entry]) -> list[Configuration]:

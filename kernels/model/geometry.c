@@ -6,6 +6,9 @@
 #include <stdio.h>
 
 enum { most_words = 8, word_length = 63 };
+/* Limits far above any machine's, so that products do not overflow. */
+enum { most_entries = 1 << 20, most_lines = 1 << 26, least_line = 8, address_bits = 64, most_hash_bits = 32 };
+static const uint64_t most_value = UINT64_C(1) << 40;
 
 struct reader {
     int line;
@@ -33,7 +36,7 @@ static bool numbers(struct reader *reader, char words[][word_length + 1], int co
     for (int i = 0; i < count; i++) {
         int used = 0;
         if (sscanf(words[i], "%" SCNu64 "%n", &values[i], &used) != 1 || words[i][used] != '\0' || words[i][0] == '-' ||
-            values[i] > UINT64_C(1) << 40)
+            values[i] > most_value)
             return fail(reader, "'%s' is not a number", words[i]);
     }
     return true;
@@ -65,7 +68,7 @@ static bool read_tlb(struct reader *reader, char words[][word_length + 1], struc
     if (replacement < 0) return fail(reader, "'%s' must be lru or fifo", words[3]);
     if (held < 0) return fail(reader, "'%s' must be base, huge or both", words[4]);
     if (value[0] < 1 || value[0] > PW_MOST_LEVELS) return fail(reader, "TLBs have levels 1 to %d", PW_MOST_LEVELS);
-    if (value[2] == 0 || value[1] == 0 || value[1] % value[2] != 0 || value[1] > 1 << 20)
+    if (value[2] == 0 || value[1] == 0 || value[1] % value[2] != 0 || value[1] > most_entries)
         return fail(reader, "the entries must be a multiple of the ways");
     const uint32_t level = (uint32_t)value[0] - 1;
     const bool holds[PW_PAGE_CLASSES] = {held != 1, held != 0};
@@ -92,9 +95,10 @@ static bool read_cache(struct reader *reader, char words[][word_length + 1], str
     if (value[0] != geometry->n_cache_levels + 1 || value[0] > PW_MOST_LEVELS)
         return fail(reader, "caches have levels 1 to %d, in this order", PW_MOST_LEVELS);
     if (value[0] == 1 && inclusion != PW_NONE) return fail(reader, "the first cache must be 'none'");
-    if (!is_power_of_two(value[3]) || value[3] < 8) return fail(reader, "the line size must be a power of two, at least 8");
+    if (!is_power_of_two(value[3]) || value[3] < least_line)
+        return fail(reader, "the line size must be a power of two, at least %d", least_line);
     if (geometry->line != 0 && value[3] != geometry->line) return fail(reader, "all caches must have the same line size");
-    if (value[2] == 0 || value[1] == 0 || value[1] % (value[2] * value[3]) != 0 || value[1] / value[3] > 1 << 26)
+    if (value[2] == 0 || value[1] == 0 || value[1] % (value[2] * value[3]) != 0 || value[1] / value[3] > most_lines)
         return fail(reader, "the bytes must be a multiple of ways x line");
     struct pw_cache_geometry *cache = &geometry->cache[geometry->n_cache_levels++];
     geometry->line = value[3];
@@ -113,7 +117,8 @@ static bool read_hash(struct reader *reader, char words[][word_length + 1], stru
     if (cache->n_hashes == PW_MOST_HASHES) return fail(reader, "more than %d hash lines", PW_MOST_HASHES);
     if (!is_power_of_two(cache->bytes / cache->ways / geometry->line))
         return fail(reader, "a hash needs a power of two of sets");
-    if (value[2] < 1 || value[1] + value[2] > 64 || value[3] > 32) return fail(reader, "the bits are outside of an address");
+    if (value[2] < 1 || value[1] + value[2] > address_bits || value[3] > most_hash_bits)
+        return fail(reader, "the bits are outside of an address");
     cache->hash[cache->n_hashes++] = (struct pw_hash_geometry){(uint32_t)value[1], (uint32_t)value[2], (uint32_t)value[3]};
     return true;
 }

@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -108,12 +109,12 @@ bool pw_observer_is_data(void *context, uint64_t start)
 
 size_t pw_maps_data(FILE *maps, const char *program, uint64_t (*bss)(const char *file), struct pw_stretch *data, size_t most)
 {
-    char line[8192], first[4096] = "";
+    char line[2 * PATH_MAX], first[PATH_MAX] = "";
     size_t count = 0;
     struct pw_stretch library_bss = {0, 0};
     while (count < most && fgets(line, sizeof line, maps) != NULL) {
         unsigned long start, end;
-        char access[8] = "", path[4096] = "";
+        char access[8] = "", path[PATH_MAX] = ""; /* of 4096 characters in Linux, as in the format */
         if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %4095[^\n]", &start, &end, access, path) < 3) continue;
         const bool file = path[0] == '/', writable = access[1] == 'w';
         if (file && first[0] == '\0') memcpy(first, path, sizeof path);

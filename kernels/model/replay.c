@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static uint64_t huge_extents[1024];
+enum { most_huge = 1024, most_text = 1 << 16 };
+
+static uint64_t huge_extents[most_huge];
 static int n_huge;
 
 static bool is_huge(void *context, uint64_t start)
@@ -23,7 +25,7 @@ static bool is_huge(void *context, uint64_t start)
 
 int main(int argc, char **argv)
 {
-    static char text[1 << 16];
+    static char text[most_text];
     char fault[PW_GEOMETRY_TEXT + 1];
     struct pw_geometry geometry;
     FILE *file = argc == 2 ? fopen(argv[1], "re") : NULL;
@@ -44,7 +46,7 @@ int main(int argc, char **argv)
     uint64_t address;
     while (scanf(" %c %" SCNx64, &kind, &address) == 2) {
         uint32_t bytes = 0;
-        if (kind == 'h' && n_huge < 1024) {
+        if (kind == 'h' && n_huge < most_huge) {
             huge_extents[n_huge++] = address >> PW_EXTENT_SHIFT;
             pw_mapping_forget(&model->mapping);
         } else if ((kind == 'r' || kind == 'w') && scanf("%" SCNu32, &bytes) == 1 && bytes > 0) {

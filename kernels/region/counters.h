@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-enum { pw_most_events = 32, pw_event_length = 128, pw_reason_length = 256 };
+enum { pw_most_events = 32, pw_event_length = 128, pw_reason_length = 256, pw_nanoseconds = 1000000000 /* in a second */ };
 
 typedef struct {
     const char *permission; /* its name in PAGEWISE_COUNTERS */

@@ -11,6 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* What a group reads as, for the read_format of open_event. */
+enum { n_values, time_enabled, time_running, first_value };
+
 /* Events in groups that count together: one group, or one per event if they are multiplexed. */
 typedef struct {
     int32_t n_events, n_groups;
@@ -44,14 +47,14 @@ static int32_t read_set(void *of, int64_t *counts)
     const perf_set *set = of;
     int32_t done = 0;
     for (int32_t g = 0; g < set->n_groups; g++) {
-        uint64_t buffer[3 + pw_most_events]; /* events, time enabled, time running, values */
-        ssize_t wanted = (ssize_t)sizeof buffer[0] * (3 + set->size[g]);
-        if (read(set->file[set->leader[g]], buffer, sizeof buffer) < wanted) return 0;
-        if (buffer[2] == 0 && buffer[1] > 0) return 0; /* it was never scheduled on a counter */
+        uint64_t group[first_value + pw_most_events];
+        ssize_t wanted = (ssize_t)sizeof group[0] * (first_value + set->size[g]);
+        if (read(set->file[set->leader[g]], group, sizeof group) < wanted) return 0;
+        if (group[time_running] == 0 && group[time_enabled] > 0) return 0; /* it was never scheduled on a counter */
         for (int32_t i = 0; i < set->size[g]; i++) {
-            uint64_t count = buffer[3 + i];
-            if (buffer[2] < buffer[1]) /* scaled by its share of the time */
-                count = (uint64_t)((double)count * ((double)buffer[1] / (double)buffer[2]));
+            uint64_t count = group[first_value + i];
+            if (group[time_running] < group[time_enabled]) /* scaled by its share of the time */
+                count = (uint64_t)((double)count * ((double)group[time_enabled] / (double)group[time_running]));
             counts[done++] = (int64_t)count;
         }
     }

@@ -38,7 +38,7 @@ static int32_t read_set(void *of, int64_t *counts)
         case pw_task_clock:
         case pw_cpu_clock:
             if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &clock) != 0) return 0;
-            counts[i] = (int64_t)clock.tv_sec * 1000000000 + clock.tv_nsec;
+            counts[i] = (int64_t)clock.tv_sec * pw_nanoseconds + clock.tv_nsec;
             break;
         case pw_page_faults: counts[i] = usage.ru_minflt + usage.ru_majflt; break;
         case pw_minor_faults: counts[i] = usage.ru_minflt; break;

@@ -100,7 +100,7 @@ static inline int64_t clock_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)now.tv_sec * pw_nanoseconds + now.tv_nsec;
 }
 
 static inline int32_t read_counts(thread *t, int64_t *counts)

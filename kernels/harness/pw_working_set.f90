@@ -27,19 +27,20 @@ contains
         machine_caches = last_level_cache('/', threads_cpus())
     end function machine_caches
 
-    !> The default working set in bytes for these last-level caches. Kernels round it down, to a number of words that is a
+    !> The default working set for these last-level caches, as in 136MiB. Kernels round it down, to a number of words that is a
     !> power of two or to whole grids, and then have to be large enough, too: the next power of two, and a sixteenth more.
-    pure integer(i8) function memory_working_set(last_level)
+    function memory_working_set(last_level) result(text)
         integer(i8), intent(in) :: last_level
-        integer(i8) :: enough
+        character(:), allocatable :: text
+        integer(i8) :: enough, bytes
 
         enough = caches*last_level
         if (last_level == 0) enough = of_unknown_caches
-        memory_working_set = least
-        do while (memory_working_set < enough)
-            memory_working_set = 2*memory_working_set
+        bytes = least
+        do while (bytes < enough)
+            bytes = 2*bytes
         end do
-        memory_working_set = memory_working_set/16*17
+        text = to_text(bytes/16*17/mebibyte)//'MiB'
     end function memory_working_set
 
     !> Reduce the default of --working-set to a share of the free memory, with a warning, if it is larger. An explicit size
@@ -60,7 +61,7 @@ contains
         warning = 'the default working set is '//bytes_to_text(fitting)//' instead of '//bytes_to_text(wanted)//', which is '// &
                   to_text(caches)//' times the last-level cache: '//bytes_to_text(free)//' of memory are free'
         write (error_unit, '(a)') program//': warning: '//warning
-        call options%set_default('working-set', to_text(fitting), error)
+        call options%set_default('working-set', to_text(fitting/mebibyte)//'MiB', error)
     end subroutine fit_working_set
 
 end module pw_working_set

@@ -4,7 +4,6 @@ program test_pw_working_set
     use pw_kinds, only: i8
     use pw_options, only: option_bytes, option_text, options_t
     use pw_system, only: free_memory, last_level_cache
-    use pw_text, only: to_text
     use pw_working_set, only: fit_working_set, memory_working_set
     implicit none
     type(options_t) :: options
@@ -21,10 +20,10 @@ program test_pw_working_set
     call options%get('root', root)
     call options%get('cpus', cpus)
     cache = last_level_cache(root, cpus)
-    call options%set_default('working-set', to_text(memory_working_set(cache)), error)
+    call options%set_default('working-set', memory_working_set(cache), error)
     call fit_working_set(options, 'test_pw_working_set', free_memory(root), warning, error)
     call stop_on('test_pw_working_set', error)
     call options%get('working-set', bytes)
-    print '(a,i0,a,i0,a,i0,a,l1)', 'cache ', cache, ' default ', memory_working_set(cache), ' size ', bytes, ' warning ', &
+    print '(a,i0,3a,i0,a,l1)', 'cache ', cache, ' default ', memory_working_set(cache), ' size ', bytes, ' warning ', &
         len(warning) > 0
 end program test_pw_working_set

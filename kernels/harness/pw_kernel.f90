@@ -1,0 +1,118 @@
+!> What a kernel is to the shared main program: its options, arrays, timed work, validation and traffic.
+module pw_kernel
+    use pw_error, only: error_t
+    use pw_kinds, only: i8, r8
+    use pw_options, only: options_t
+    use pw_pages, only: paged_array_t
+    use pw_record, only: configuration_t, metric_t, traffic_t, validation_t
+    use pw_traffic, only: per_element_t
+    implicit none
+    private
+
+    !> The arrays that a kernel needs for a working set.
+    type, public :: plan_t
+        integer(i8) :: elements = 0, element_bytes = 0
+        character(16), allocatable :: name(:)
+        integer(i8), allocatable :: bytes(:)
+    end type plan_t
+
+    type, abstract, public :: kernel_t
+        character(:), allocatable :: name, summary
+        character(:), allocatable :: default_working_set   !< not set: from the machine's caches, for kernels that measure memory
+        type(per_element_t) :: per_element                   !< traffic and flops in kernel.yaml
+        type(configuration_t) :: configuration
+        type(options_t) :: options
+        type(paged_array_t), allocatable :: memory(:)   !< as planned
+    contains
+        procedure :: declare_options => no_options
+        procedure :: read_options => nothing_to_read
+        procedure(plan), deferred :: plan
+        procedure(initialise), deferred :: initialise
+        procedure(run), deferred :: run
+        procedure(validate), deferred :: validate
+        procedure(traffic), deferred :: traffic
+        procedure :: metrics => bandwidths
+    end type kernel_t
+
+    abstract interface
+        !> The arrays for a working set of `bytes`; their sum is at most this.
+        subroutine plan(self, bytes, wanted, error)
+            import :: error_t, i8, kernel_t, plan_t
+            class(kernel_t), intent(inout) :: self
+            integer(i8), intent(in) :: bytes
+            type(plan_t), intent(out) :: wanted
+            type(error_t), intent(inout) :: error
+        end subroutine plan
+
+        !> Fill the arrays in `self%memory`, of `elements` elements as planned; reset earlier passes.
+        subroutine initialise(self, elements)
+            import :: i8, kernel_t
+            class(kernel_t), intent(inout) :: self
+            integer(i8), intent(in) :: elements
+        end subroutine initialise
+
+        !> The work that is timed: `passes` passes over the working set.
+        subroutine run(self, passes)
+            import :: i8, kernel_t
+            class(kernel_t), intent(inout) :: self
+            integer(i8), intent(in) :: passes
+        end subroutine run
+
+        !> Compare the result of all passes since `initialise` with a closed form or a second algorithm.
+        subroutine validate(self, outcome)
+            import :: kernel_t, validation_t
+            class(kernel_t), intent(inout) :: self
+            type(validation_t), intent(out) :: outcome
+        end subroutine validate
+
+        !> Traffic of `passes` passes.
+        function traffic(self, passes) result(moved)
+            import :: i8, kernel_t, traffic_t
+            class(kernel_t), intent(in) :: self
+            integer(i8), intent(in) :: passes
+            type(traffic_t) :: moved
+        end function traffic
+    end interface
+
+    public :: bandwidth_metrics
+
+contains
+
+    !> Add the kernel's own options to `self%options`; none by default.
+    subroutine no_options(self)
+        class(kernel_t), intent(inout) :: self
+
+        associate (unused => self)
+        end associate
+    end subroutine no_options
+
+    !> Read the kernel's own options; raise exit_usage if they are invalid.
+    subroutine nothing_to_read(self, error)
+        class(kernel_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+
+        associate (unused_self => self, unused_error => error)
+        end associate
+    end subroutine nothing_to_read
+
+    !> The figures of `passes` passes in `seconds`, the headline first; by default, bandwidths.
+    function bandwidths(self, passes, seconds) result(figures)
+        class(kernel_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+
+        figures = bandwidth_metrics(self%traffic(passes), seconds)
+    end function bandwidths
+
+    !> Bandwidth by both conventions, stream first, then hardware.
+    function bandwidth_metrics(moved, seconds) result(figures)
+        type(traffic_t), intent(in) :: moved
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+
+        figures = [metric_t('bandwidth_stream_gb_per_s', moved%bytes_stream/seconds*1.0e-9_r8), &
+                   metric_t('bandwidth_hardware_gb_per_s', moved%bytes_hardware/seconds*1.0e-9_r8)]
+    end function bandwidth_metrics
+
+end module pw_kernel

@@ -10,6 +10,17 @@ function(_pagewise_smoke description result)
     set(${result} ${_arguments} PARENT_SCOPE)
 endfunction()
 
+# On x86-64, the timed code of the kernel has multiply-adds of each width: scalar, 128 and 256 bits.
+function(pagewise_test_widths kernel)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_C_FLAGS MATCHES "-march=(native|x86-64-v[34]|[a-z]*lake|znver[1-9])")
+        add_test(NAME ${kernel}.instructions
+                 COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP} "-DOBJECTS=$<TARGET_OBJECTS:pw-${kernel}-timed-hardware-regular>"
+                         "-DWANTED=vfmadd[0-9]+sd;vfmadd[0-9]+pd[^\n]*%xmm;vfmadd[0-9]+pd[^\n]*%ymm"
+                         -P ${PROJECT_SOURCE_DIR}/cmake/check_found.cmake
+        )
+    endif()
+endfunction()
+
 # A kernel that skips some of its work fails validation, and one with NaN or Inf in its result: broken.c in the kernel's
 # folder or, if its timed code comes from a header of the harness, that of the header.
 if(NOT TARGET pagewise-broken)
@@ -81,7 +92,8 @@ function(pagewise_test_variants kernel whole_numbers)
 
     # In the record, the timed repetitions are the region's calls.
     add_test(NAME ${kernel}.regions
-             COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:pw-${kernel}>" "-DARGUMENTS=${_smoke}" -DREGION=compute
+             COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:pw-${kernel}>"
+                     "-DARGUMENTS=${_smoke}" -DREGION=compute
                      -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/regions.jsonl -P ${PROJECT_SOURCE_DIR}/cmake/check_regions.cmake
     )
     add_test(NAME ${kernel}.serial-first-touch COMMAND pw-${kernel} ${_smoke} --first-touch serial)

@@ -2,7 +2,6 @@
  *
  * A kernel may define, before it includes this file:
  *   PW_UPDATES            it reads what it writes
- *   PW_BROKEN             skip the last line: for the test that validation detects it
  * The macros PW_PREFETCH_..., PW_STORES_..., PW_LOOP_... set the build's variant. With PW_LOOP_COMPILER the kernel calls
  * plain Fortran loops. */
 #ifndef PAGEWISE_BUNDLE_H
@@ -22,11 +21,6 @@
 #define PW_READS_OUT 1
 #else
 #define PW_READS_OUT 0
-#endif
-#if defined(PW_BROKEN)
-#define PW_LEFT_OUT pw_line_doubles
-#else
-#define PW_LEFT_OUT 0
 #endif
 
 /* A loop over streams, or over the vectors of a line: fully unrolled. */
@@ -119,7 +113,7 @@ PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, co
     const int wanted = (PW_SUMS + inputs * pw_line_vectors - 1) / (inputs * pw_line_vectors);
     const int lines = outputs > 0 ? 1 : wanted < pw_sum_lines ? wanted : pw_sum_lines;
     const pw_vector every_s = pw_every(s);
-    const int64_t n = call->elements - PW_LEFT_OUT;
+    const int64_t n = call->elements;
 #if defined(PW_PREFETCH_BLOCK)
     const int64_t requested = call->block / PW_LINE_BYTES * pw_line_doubles;
     const int64_t block = requested > 0 ? requested : pw_line_doubles;

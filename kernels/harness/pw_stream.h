@@ -7,7 +7,6 @@
  *   PW_REDUCES            it returns a sum and stores nothing
  *   PW_FLIPS              the sign of the scalar changes after every pass, so that a does not grow
  *   PW_LOOP_PARAMETERS, PW_LOOP_ARGUMENTS   of pw_loop, the plain loop over fp64 in loop.f90
- *   PW_BROKEN             skip the last element: for the test that validation detects it
  * The macros PW_PREFETCH_..., PW_STORES_..., PW_LOOP_... set the build's variant. With PW_LOOP_COMPILER the loop over fp64 is
  * pw_loop. All others are explicit vector code: compilers drop or break non-temporal stores and prefetches in Fortran. */
 #ifndef PAGEWISE_STREAM_H
@@ -29,11 +28,6 @@ enum { PW_A = 1, PW_B = 2, PW_C = 4, PW_D = 8 };
 #define PW_ZEROES 1
 #else
 #define PW_ZEROES 0
-#endif
-#if defined(PW_BROKEN)
-#define PW_LEFT_OUT 1
-#else
-#define PW_LEFT_OUT 0
 #endif
 
 /* Between passes: all stores must be done, and no loaded value may be kept. */

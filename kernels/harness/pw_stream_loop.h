@@ -103,7 +103,7 @@ static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
     const PW_T *restrict const c = call->array[2];
     const PW_T *restrict const d = call->array[3];
     PW_T s = PW_NARROWED(PW_T, call->scalar), lane[PW_OWN(lanes)];
-    const int64_t n = call->elements - PW_LEFT_OUT;
+    const int64_t n = call->elements;
     const int64_t to_line = (int64_t)((0 - (uintptr_t)a) % PW_LINE_BYTES / sizeof(PW_T));
     const int64_t head = to_line < n ? to_line : n;
     const int64_t block = PW_BLOCK(call->block / (int64_t)sizeof(PW_T), n - head, line);

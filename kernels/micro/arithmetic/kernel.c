@@ -34,8 +34,7 @@
         return arithmetic_ok;                                                                                                   \
     } while (0)
 /* One chain to its end before the next begins: all passes on one vector, because in a single pass the processor would
-   already start
- * the following vectors. */
+ * already start the following vectors. */
 #define ONE_BY_ONE(STEP)                                                                                                        \
     do {                                                                                                                        \
         for (int64_t i = 0; i + lanes <= call->elements; i += lanes) {                                                          \

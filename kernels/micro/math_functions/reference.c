@@ -1,7 +1,6 @@
 /* Arguments, and reference results of the C library in quad precision, whose own errors, at most some units in the
  * 113th bit, are negligible in the 53rd. On x86-64 and POWER these functions end in f128 (glibc 2.26 and later); elsewhere
- long
- * double is quad. Both compilers can call them without any compiler runtime. */
+ * long double is quad. Both compilers can call them without any compiler runtime. */
 #include "math_functions.h"
 
 #include <features.h>
@@ -48,17 +47,20 @@ static quad reference(int32_t function, quad x, quad z)
 }
 
 /* Ranges whose results are normal numbers of the type, covering most of them; for sin, cos and tan the ranges that codes
-   use. `whole`: x
- * is the exponential of a number in the range. */
+ * use. `exponential`: x is the exponential of a number in the range. */
 static const struct range {
     double low, high;
     int exponential;
 } ranges[2][9] = {
-    {{-700, 700, 0}, {-690, 690, 1}, {-100, 100, 0}, {-100, 100, 0}, {-100, 100, 0}, {-5, 5, 1}, {-690, 690, 1}, {-690, 690, 1}, {-6, 6, 0}},
-    {{-85, 85, 0}, {-85, 85, 1}, {-100, 100, 0}, {-100, 100, 0}, {-100, 100, 0}, {-5, 5, 1}, {-85, 85, 1}, {-85, 85, 1}, {-4, 4, 0}},
+    {{-700, 700, 0}, {-690, 690, 1}, {-100, 100, 0}, {-100, 100, 0}, {-100, 100, 0}, {-5, 5, 1}, {-690, 690, 1}, {-690, 690, 1},
+     {-6, 6, 0}},
+    {{-85, 85, 0}, {-85, 85, 1}, {-100, 100, 0}, {-100, 100, 0}, {-100, 100, 0}, {-5, 5, 1}, {-85, 85, 1}, {-85, 85, 1},
+     {-4, 4, 0}},
 };
 
-/* The fractional part of i times an irrational number: evenly spread and determined by i. */
+/* The fractional part of i times an irrational number: evenly spread and determined by i (Weyl 1916). */
+static const double golden_section = 0.61803398874989485, root_of_2 = 0.41421356237309505;
+
 static double spread(int64_t i, double irrational)
 {
     const double product = (double)i * irrational;
@@ -68,11 +70,11 @@ static double spread(int64_t i, double irrational)
 void pw_math_arguments(int32_t function, int32_t type, int64_t first, int64_t n, void *x, void *z)
 {
     const struct range range = ranges[type - 1][function - 1];
-    const double largest_power = type == math_fp64 ? 138 : 17;
+    const double largest_power = type == math_fp64 ? 138 : 17; /* of exp(+-5): within the ranges of exp */
     for (int64_t k = 0; k < n; k++) {
-        const double even = range.low + (range.high - range.low) * spread(first + k + 1, 0.61803398874989485);
+        const double even = range.low + (range.high - range.low) * spread(first + k + 1, golden_section);
         const double argument = range.exponential ? exp(even) : even;
-        const double power = largest_power * (2 * spread(first + k + 1, 0.41421356237309505) - 1);
+        const double power = largest_power * (2 * spread(first + k + 1, root_of_2) - 1);
         if (type == math_fp64)
             ((double *)x)[k] = argument, ((double *)z)[k] = power;
         else

@@ -33,8 +33,7 @@ static struct overhead_thread *own_of(const struct overhead_call *call)
 }
 
 /* A chain of shifts and multiplications, whose result identifies the pieces that were done and how often. Not inlined, and
-   each
- * step waits for the previous one: it takes the same time everywhere. */
+ * each step waits for the previous one: it takes the same time everywhere. */
 __attribute__((noinline)) static void work(const struct overhead_call *call, int64_t piece)
 {
     struct overhead_thread *own = own_of(call);

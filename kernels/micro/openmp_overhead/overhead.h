@@ -48,8 +48,7 @@ void pw_overhead_run(const struct overhead_call *call);
 double pw_overhead_reference(const struct overhead_call *call, int64_t rounds);
 
 /* The number of counts of `call->team` that differ from those expected of this number of passes, `looked` of them checking;
-   0: all
- * are right. Computed serially. */
+ * 0: all are right. Computed serially. */
 int64_t pw_overhead_deviation(const struct overhead_call *call, int64_t passes, int64_t looked);
 
 #endif

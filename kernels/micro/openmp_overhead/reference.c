@@ -1,5 +1,4 @@
-/* The expected work of the constructs, computed by one thread: every piece of work as often as rounds and threads require.
-   */
+/* The expected work of the constructs, computed by one thread: every piece as often as rounds and threads require. */
 #include "overhead.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #define PAGEWISE_COPY_H
 
 #include "pw_vector.h"
+#include "pw_widths.h"
 #include "pw_zero.h"
 
 /* Numbered as in main.f90. */

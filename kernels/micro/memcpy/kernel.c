@@ -9,6 +9,7 @@ void pw_copy_plain(int64_t n, double *target, const double *source);
 static void by_vectors(int64_t n, double *target, const double *source)
 {
     struct pw_zeroing zero = pw_zero_begin(target, n, sizeof *target, 0);
+    PW_NO_UNROLL
     for (int64_t i = 0; i < n; i += pw_line_doubles) {
         pw_zero_until(&zero, target + i + pw_line_doubles);
         __asm__ volatile("" : "+r"(target));

@@ -103,7 +103,10 @@ PW_INLINE void transpose_strip(int64_t leading, const double *a, double *b, int6
 {
     pw_vector v[vectors][width], x[vectors];
     for (int part = 0; part < vectors; part++) {
-        for (int i = 0; i < width; i++) v[part][i] = pw_load(a + (part * width + i) * leading);
+        for (int i = 0; i < width; i++) {
+            v[part][i] = pw_load(a + (part * width + i) * leading);
+            PW_OPAQUE(v[part][i]); /* one load, instead of one per shuffle */
+        }
         transpose_registers(v[part]);
     }
     for (int i = 0; i < width; i++) {
@@ -117,9 +120,13 @@ PW_INLINE void transpose_tile(struct matrices m, int64_t row, int64_t row_end, i
 {
     for (; column + line <= column_end; column += line) {
         int64_t i = row;
-        for (; i + line <= row_end; i += line)
-            for (int64_t j = column; j < column + line; j += width)
-                transpose_strip(m.leading, m.a + j + i * m.leading, m.b + i + j * m.leading, add);
+        PW_NO_UNROLL
+        for (; i + line <= row_end; i += line) {
+            const double *const a = m.a + column + i * m.leading;
+            double *const b = m.b + i + column * m.leading;
+            PW_UNROLL
+            for (int j = 0; j < line; j += width) transpose_strip(m.leading, a + j, b + j * m.leading, add);
+        }
         for (int64_t j = column; j < column + line; j++)
             transpose_scalar(i, row_end, m.leading, m.a + j, m.b + j * m.leading, add);
     }

@@ -18,12 +18,14 @@
 void pw_transpose_naive(int64_t n, int64_t leading, int64_t first, int64_t last, const double *a, double *b, int64_t add);
 void pw_transpose_tiled(int64_t n, int64_t leading, int64_t first, int64_t last, const double *a, double *b, int64_t add);
 
+/* What no line holds completely. The barrier keeps compilers from vectorising it, in one variant and not in another. */
 PW_INLINE void transpose_scalar(int64_t from, int64_t to, int64_t leading, const double *a, double *b, int64_t add)
 {
-    if (add)
-        for (int64_t i = from; i < to; i++) b[i] += a[i * leading];
-    else
-        for (int64_t i = from; i < to; i++) b[i] = a[i * leading];
+    PW_NO_UNROLL
+    for (int64_t i = from; i < to; i++) {
+        b[i] = add ? b[i] + a[i * leading] : a[i * leading];
+        __asm__ volatile("" ::: "memory");
+    }
 }
 
 #endif

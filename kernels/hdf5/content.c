@@ -6,8 +6,9 @@
 enum { MAX_RANK = 8 };
 /* Kinds of values; a text of n characters, padded with blanks in memory, has kind -n. */
 enum { KIND_DOUBLE = 1, KIND_FLOAT = 2, KIND_INT32 = 3, KIND_INT64 = 4 };
-/* Chunks fit several times into HDF5's cache of 1 MiB per dataset. The file has a checksum and an entry in an index for each. */
-enum { CHUNK_BYTES = 256 * 1024, CHUNK_OVERHEAD = 64 };
+/* Of a chunk, if a row is not larger: small, because a row that is written later reads and writes its whole chunk. The file has a
+   checksum and an index entry for each chunk. */
+enum { CHUNK_BYTES = 64 * 1024, CHUNK_OVERHEAD = 64 };
 
 /* A column of a table: one value per row. */
 struct column {

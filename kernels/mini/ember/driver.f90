@@ -4,7 +4,7 @@ module ember_driver
     use ember_container, only: container_create
     use ember_eos, only: gamma_law_t
     use ember_helmholtz_eos, only: helmholtz_eos_t
-    use ember_hydro, only: ledger_t
+    use ember_hydro_work, only: ledger_t
     use ember_log, only: log_t
     use ember_mesh, only: cylindrical, first_species, mesh_t
     use ember_norms, only: norms_of

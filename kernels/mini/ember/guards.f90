@@ -4,7 +4,9 @@
 !> prolongation from coarser leaves: by the nesting of leaves its stars are in zones filled by the first phase; and
 !> the boundaries of those blocks again. A guard cell depends only on the mesh, not on the rank or thread that fills it.
 module ember_guards
-    use ember_container, only: copy_box, pack_box, pack_star, prolong_star, restrict_box, restrict_to, star_size, unpack_box
+    use ember_container, only: copy_box, pack_box, unpack_box
+    use ember_prolongation, only: pack_star, prolong_star, star_size
+    use ember_restriction, only: restrict_box, restrict_to
     use ember_mesh, only: block_zones, first_guard, guard_zones, last_guard, mesh_t, reflecting, v_momx
     use ember_parallel, only: comm_t
     use ember_tree, only: coarser, equal, finer, outside

@@ -5,7 +5,7 @@
 !>
 !> In strongly degenerate matter heat is a small part of the energy, 1e-4 and less, and the error of a step may leave
 !> less energy than matter at zero temperature. Matter is therefore never colder than `coldest`: below the energy at that
-!> temperature it gets that energy. The added energy is counted (ember_hydro, ledger_t).
+!> temperature it gets that energy. The added energy is counted (ember_hydro_work, ledger_t).
 module ember_helmholtz_eos
     use ember_eos, only: eos_t
     use helmholtz, only: c_abar, c_dens, c_eint, c_gam1, c_pres, c_temp, c_zbar, given_energy, given_temperature, &

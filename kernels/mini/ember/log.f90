@@ -6,7 +6,7 @@
 !> released since the start of the process, the gravitational energy, the work of gravity, and the energy added to matter
 !> that would have been too cold.
 module ember_log
-    use ember_hydro, only: ledger_t
+    use ember_hydro_work, only: ledger_t
     use ember_mesh, only: cylindrical, mesh_t, n_conserved
     use ember_simulation, only: in_gravity, region_name, simulation_t
     use pw_error, only: error_t, exit_system

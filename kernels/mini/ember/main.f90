@@ -2,7 +2,8 @@
 program main
     use ember_driver, only: inherit_parameters, run_t
     use ember_parallel, only: comm_t
-    use ember_parameters, only: declare_parameters, read_parameters
+    use ember_parameter_options, only: declare_parameters
+    use ember_parameter_values, only: read_parameters
     use pw_error, only: end_program, error_t
     use pw_openmp_runtime, only: verify_runtime
     use pw_options, only: options_t

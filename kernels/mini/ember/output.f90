@@ -1,6 +1,7 @@
 !> Output: plotfiles, checkpoints and restart, and the names of their files.
 module ember_output
-    use ember_checkpoint, only: read_checkpoint, read_checkpoint_head, write_checkpoint
+    use ember_checkpoint, only: write_checkpoint
+    use ember_checkpoint_reader, only: read_checkpoint, read_checkpoint_head
     use ember_output_info, only: name_length, output_info_t
     use ember_plotfile, only: write_plotfile
     implicit none

@@ -6,7 +6,9 @@
 module ember_reference
     use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_ptr, c_size_t, c_associated
     use ember_norms, only: n_norms
-    use ember_parameters, only: declare_parameters, parameters_t, read_parameters
+    use ember_parameter_options, only: declare_parameters
+    use ember_parameter_values, only: read_parameters
+    use ember_parameters, only: parameters_t
     use pw_error, only: error_t
     use pw_kinds, only: r8
     use pw_options, only: options_t

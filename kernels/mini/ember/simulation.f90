@@ -6,11 +6,14 @@ module ember_simulation
     use ember_fluxes, only: registers_t
     use ember_gravity, only: gravity_t
     use ember_guards, only: guards_t
-    use ember_hydro, only: advance_block, finish_block, ledger_t, rate_of_block, scratch_t
+    use ember_hydro, only: advance_block
+    use ember_hydro_state, only: finish_block, rate_of_block
+    use ember_hydro_work, only: ledger_t, scratch_t
     use ember_mesh, only: first_guard, first_species, last_guard, mesh_t, n_conserved, periodic, v_dens
     use ember_parallel, only: comm_t
     use ember_problem, only: problem_t
-    use ember_regrid, only: mark_leaves, regrid, regrid_settings_t
+    use ember_refinement, only: mark_leaves, regrid_settings_t
+    use ember_regrid, only: regrid
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_region, only: region_t, regions_open

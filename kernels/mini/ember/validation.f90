@@ -3,7 +3,7 @@
 !> Wrong states conserve too: a limiter that is skipped keeps mass and energy to the last digit. Where neither an exact
 !> solution nor norms are known, the record's checks and its method show that only conservation was checked.
 module ember_validation
-    use ember_hydro, only: ledger_t
+    use ember_hydro_work, only: ledger_t
     use ember_mesh, only: mesh_t, n_conserved, outflow, v_dens, v_ener
     use ember_problems, only: sedov_problem_t, sod_problem_t, wave_problem_t
     use ember_reference, only: find_norms

@@ -2,7 +2,9 @@
 !> zones, prolongation: conservation, linear functions, bounds, symmetry under mirroring, the same numbers in both layouts.
 program test_container
     use ember_container, only: block_bytes, container_create, container_free, container_touch, copy_box, load_interior, pack_box, &
-        pack_star, prolong_star, restrict_box, star_size, store_interior, unpack_box
+        store_interior, unpack_box
+    use ember_prolongation, only: pack_star, prolong_star, star_size
+    use ember_restriction, only: restrict_box
     use ember_mesh, only: block_zones, cartesian, cylindrical, first_guard, last_guard, mesh_t, v_dens, v_ener, v_momx, v_momz
     use ember_testing, only: expect, failures, next_random
     use pw_error, only: error_t, exit_usage

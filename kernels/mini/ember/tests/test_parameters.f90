@@ -1,7 +1,9 @@
 !> Parameters: defaults of each problem, files, and that all contradictions are reported at once.
 program test_parameters
     use ember_mesh, only: cylindrical, first_species, mesh_t, outflow, periodic, reflecting, v_dens, v_ener
-    use ember_parameters, only: declare_parameters, parameters_t, read_parameters
+    use ember_parameter_options, only: declare_parameters
+    use ember_parameter_values, only: read_parameters
+    use ember_parameters, only: parameters_t
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_options, only: options_t

@@ -3,11 +3,13 @@
 !> few slots change nothing; marks are those of the formula written out.
 program test_regrid
     use, intrinsic :: iso_fortran_env, only: output_unit
-    use ember_container, only: block_bytes, container_create, container_free, container_touch, pack_star, prolong_star, &
-        restrict_box, star_size
+    use ember_container, only: block_bytes, container_create, container_free, container_touch
+    use ember_prolongation, only: pack_star, prolong_star, star_size
+    use ember_restriction, only: restrict_box
     use ember_mesh, only: cartesian, cylindrical, first_guard, last_guard, mesh_t, v_dens, v_ener, v_pres
     use ember_parallel, only: comm_t
-    use ember_regrid, only: estimate, mark_leaves, regrid, regrid_settings_t
+    use ember_refinement, only: estimate, mark_leaves, regrid_settings_t
+    use ember_regrid, only: regrid
     use ember_tree, only: child, kept, parent, tree_t
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8

@@ -1,8 +1,8 @@
 !> Species on rows: fluxes add up to that of the mass, uniform mixtures stay uniform, fractions are advected to second
 !> order; and the children of a prolonged zone have species that add up to their density, whose means are their parent's.
 program test_species
-    use ember_container, only: container_create, container_free, container_touch, load_interior, pack_star, prolong_star, &
-        star_size
+    use ember_container, only: container_create, container_free, container_touch, load_interior
+    use ember_prolongation, only: pack_star, prolong_star, star_size
     use ember_godunov, only: n_primitive, n_sloped, p_gamc, p_ratio, p_velx, p_velz, row_first, row_last
     use ember_mesh, only: cylindrical, first_guard, first_species, last_guard, mesh_t, n_conserved, v_dens
     use ember_species, only: matter_t, species_fluxes, trace_matter

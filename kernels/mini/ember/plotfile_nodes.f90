@@ -1,0 +1,202 @@
+!> The tree in a plotfile: all blocks, parents too, in depth-first Morton order, and how they are connected.
+module ember_plotfile_nodes
+    use ember_mesh, only: mesh_t, reflecting
+    use ember_tree, only: tree_t
+    use pw_error, only: error_t
+    use pw_hdf5, only: file_t, kind_double, kind_integer
+    use pw_kinds, only: r8
+    implicit none
+    private
+
+    integer, parameter :: reflecting_side = -31, outflow_side = -32
+    integer, parameter :: nobody = -1               ! no such block
+
+    !> All blocks of the tree, parents before children, in depth-first Morton order.
+    type :: nodes_t
+        integer :: n = 0
+        integer, allocatable :: level(:), place(:, :)
+        integer, allocatable :: leaf(:)             !< 0: a parent
+        integer, allocatable :: parent(:)           !< 0: a root
+        integer, allocatable :: children(:, :)      !< 0: a leaf
+        integer, allocatable :: of_leaf(:)          !< (leaf) its node
+    end type nodes_t
+
+    public :: list_nodes, octant, nodes_t, write_tree
+
+contains
+
+    !> The blocks of the tree. A parent is visited at the first of its leaves.
+    subroutine list_nodes(tree, nodes)
+        type(tree_t), intent(in) :: tree
+        type(nodes_t), intent(out) :: nodes
+        integer, allocatable :: path(:), path_place(:, :)
+        integer :: place(3), leaf, level, depth, deepest, n_children
+
+        n_children = 2**tree%dims
+        deepest = maxval(tree%level(:tree%n_leaves))
+        ! Each parent replaces one block by n_children blocks.
+        nodes%n = tree%n_leaves + (tree%n_leaves - product(tree%roots))/(n_children - 1)
+        allocate (nodes%level(nodes%n), nodes%place(3, nodes%n), nodes%of_leaf(tree%n_leaves))
+        allocate (nodes%leaf(nodes%n), nodes%parent(nodes%n), nodes%children(n_children, nodes%n), source=0)
+        allocate (path(0:deepest), path_place(3, 0:deepest))
+        nodes%n = 0
+        depth = 0
+        do leaf = 1, tree%n_leaves
+            do level = 0, tree%level(leaf)
+                place = above(tree, tree%place(:, leaf), tree%level(leaf) - level)
+                if (level < depth .and. level < tree%level(leaf)) then
+                    if (all(path_place(:, level) == place)) cycle
+                end if
+                call add()
+                depth = level + 1
+            end do
+            nodes%leaf(nodes%n) = leaf
+            nodes%of_leaf(leaf) = nodes%n
+        end do
+
+    contains
+
+        !> The block at `place` of `level`, below the end of the path.
+        subroutine add()
+            integer :: c
+
+            nodes%n = nodes%n + 1
+            nodes%level(nodes%n) = level
+            nodes%place(:, nodes%n) = place
+            path(level) = nodes%n
+            path_place(:, level) = place
+            if (level == 0) return
+            nodes%parent(nodes%n) = path(level - 1)
+            c = octant(place)
+            nodes%children(c, path(level - 1)) = nodes%n
+        end subroutine add
+
+    end subroutine list_nodes
+
+    !> Which child of its parent the block at `place` is, from 1.
+    pure integer function octant(place)
+        integer, intent(in) :: place(3)
+
+        octant = 1 + iand(place(1), 1) + 2*iand(place(2), 1) + 4*iand(place(3), 1)
+    end function octant
+
+    !> The position of the block that contains `place`, this number of levels above.
+    pure function above(tree, place, levels)
+        type(tree_t), intent(in) :: tree
+        integer, intent(in) :: place(3), levels
+        integer :: above(3)
+
+        above = place
+        above(:tree%dims) = shiftr(place(:tree%dims), levels)
+    end function above
+
+    !> The node at `place` of `level`; nobody if only a coarser block exists there.
+    pure integer function node_at(tree, nodes, level, place) result(node)
+        type(tree_t), intent(in) :: tree
+        type(nodes_t), intent(in) :: nodes
+        integer, intent(in) :: level, place(3)
+
+        node = nodes%of_leaf(tree%find(level, place))
+        do while (nodes%level(node) > level)
+            node = nodes%parent(node)
+        end do
+        if (nodes%level(node) < level) node = nobody
+    end function node_at
+
+    !> Positions and relations of the blocks.
+    subroutine write_tree(file, mesh, nodes, error)
+        type(file_t), intent(inout) :: file
+        type(mesh_t), intent(in) :: mesh
+        type(nodes_t), intent(in) :: nodes
+        type(error_t), intent(inout) :: error
+        real(r8), allocatable :: centre(:, :), width(:, :), bounds(:, :, :)
+        integer, allocatable :: kind_of(:), which(:), rank(:), gid(:, :)
+        integer :: node, d
+
+        allocate (centre(3, nodes%n), width(3, nodes%n), bounds(2, 3, nodes%n))
+        allocate (kind_of(nodes%n), which(nodes%n), rank(nodes%n), gid(2*mesh%dims + 1 + 2**mesh%dims, nodes%n))
+        ! From the last to the first: parents inherit from their first child.
+        do node = nodes%n, 1, -1
+            bounds(1, :, node) = corner(nodes%place(:, node))
+            bounds(2, :, node) = corner(nodes%place(:, node) + 1)
+            centre(:, node) = 0.5_r8*(bounds(1, :, node) + bounds(2, :, node))
+            width(:, node) = bounds(2, :, node) - bounds(1, :, node)
+            which(node) = merge(octant(nodes%place(:, node)), nobody, nodes%level(node) > 0)
+            if (nodes%leaf(node) > 0) then
+                kind_of(node) = 1
+                rank(node) = mesh%tree%owner(nodes%leaf(node))
+            else
+                kind_of(node) = merge(2, 3, any(nodes%leaf(nodes%children(:, node)) > 0))
+                rank(node) = rank(nodes%children(1, node))
+            end if
+            call connect(gid(:, node))
+        end do
+        call put_reals('coordinates', [3, nodes%n], centre)
+        call put_reals('block size', [3, nodes%n], width)
+        call put_reals('bounding box', [2, 3, nodes%n], bounds)
+        call put_integers('refine level', [nodes%n], nodes%level + 1)
+        call put_integers('node type', [nodes%n], kind_of)
+        call put_integers('which child', [nodes%n], which)
+        call put_integers('processor number', [nodes%n], rank)
+        call put_integers('gid', shape(gid), gid)
+
+    contains
+
+        !> The lower corner of the block at `place` of the node's level: the same number from whichever level it is computed.
+        pure function corner(place)
+            integer, intent(in) :: place(3)
+            real(r8) :: corner(3), part(3)
+
+            part = real(place, r8)/real(mesh%tree%roots, r8)
+            part(:mesh%dims) = part(:mesh%dims)/2.0_r8**nodes%level(node)
+            corner = mesh%lower + part*(mesh%upper - mesh%lower)
+        end function corner
+
+        !> Neighbours across the faces, parent, children, counted from 1.
+        subroutine connect(links)
+            integer, intent(out) :: links(:)
+            integer :: place(3), extent(3), side
+
+            links = nobody
+            extent = mesh%tree%roots
+            extent(:mesh%dims) = extent(:mesh%dims)*2**nodes%level(node)
+            do d = 1, mesh%dims
+                do side = 1, 2
+                    place = nodes%place(:, node)
+                    place(d) = place(d) + 2*side - 3
+                    if (mesh%tree%periodic(d)) place(d) = modulo(place(d), extent(d))
+                    if (place(d) >= 0 .and. place(d) < extent(d)) then
+                        links(2*d - 2 + side) = node_at(mesh%tree, nodes, nodes%level(node), place)
+                    else
+                        links(2*d - 2 + side) = merge(reflecting_side, outflow_side, mesh%boundary(side, d) == reflecting)
+                    end if
+                end do
+            end do
+            if (nodes%parent(node) > 0) links(2*mesh%dims + 1) = nodes%parent(node)
+            if (nodes%leaf(node) == 0) links(2*mesh%dims + 2:) = nodes%children(:, node)
+        end subroutine connect
+
+        subroutine put_reals(name, extent, values)
+            character(*), intent(in) :: name
+            integer, intent(in) :: extent(:)
+            real(r8), intent(in) :: values(*)
+            integer :: row_values
+
+            row_values = product(extent(:size(extent) - 1))
+            call file%define(name, kind_double, extent, error)
+            call file%write_reals(name, 1, nodes%n, row_values, values(:row_values*nodes%n), error)
+        end subroutine put_reals
+
+        subroutine put_integers(name, extent, values)
+            character(*), intent(in) :: name
+            integer, intent(in) :: extent(:), values(*)
+            integer :: row_values
+
+            row_values = product(extent(:size(extent) - 1))
+            call file%define(name, kind_integer, extent, error)
+            call file%write_integers(name, 1, nodes%n, row_values, values(:row_values*nodes%n), error)
+        end subroutine put_integers
+
+    end subroutine write_tree
+
+end module ember_plotfile_nodes

@@ -16,6 +16,7 @@ module pw_harness
     use pw_processor, only: processor_check
     use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
     use pw_record, only: record_t
+    use pw_record_json, only: record_to_json
     use pw_region, only: region_begin_team, region_end_team, region_handle, regions_open, regions_reset
     use pw_summary, only: print_point, print_summary
     use pw_sweep, only: sweep_t
@@ -280,7 +281,7 @@ contains
         record%metrics = kernel%metrics(record%passes, median(record%seconds))
         if (.not. record%validation%passed) session%failures = session%failures + 1
         if (len(session%record_file) > 0) &
-            call append_line(session%record_file, record%to_json(kernel%options), error)
+            call append_line(session%record_file, record_to_json(record, kernel%options), error)
         if (error%failed()) return
         if (len(session%sweep%option) == 0) then
             call print_summary(record)

@@ -4,7 +4,8 @@ module pw_program
     use pw_error, only: error_t, exit_check, exit_usage, report_error
     use pw_evidence, only: print_version
     use pw_options, only: options_t
-    use pw_record, only: configuration_t, failure_to_json
+    use pw_record, only: configuration_t
+    use pw_record_json, only: failure_to_json
     use pw_system, only: append_line
     implicit none
     private

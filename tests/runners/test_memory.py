@@ -11,6 +11,7 @@ from rich.console import Console
 
 from builders import chase, kernel
 from pagewise.core.errors import RefusedError, SetupError
+from pagewise.core.kernel import Kernel
 from pagewise.machine import memory, numa
 from pagewise.machine.memory import available, available_on, fitted
 from pagewise.machine.placement import Placement
@@ -19,7 +20,7 @@ from pagewise.stack.lmod import find_init
 from pagewise.workloads.kernels.choose import choose, fit, room_for
 from pagewise.workloads.kernels.sizes import default_working_set, sized
 from pagewise.workloads.kernels.workload import prepare
-from stage import CHASE, TRIAD, Stage
+from stage import CHASE, ROOT, TRIAD, Stage
 from test_choice import options
 
 MIB = 1 << 20
@@ -122,6 +123,17 @@ def test_a_default_size_is_that_of_the_cpus_of_all_placements(small: Stage):
     assert subjects["other"].arguments == ("--repetitions", "3", "--working-set", size)
     assert subjects["other"].sweeps[0].arguments == ("--sweep", "working-set", "--working-set", size)
     assert subjects["triad"].arguments == ("--working-set", "64MiB", "--repetitions", "5")
+
+
+@pytest.mark.parametrize(
+    "description", sorted(ROOT.glob("kernels/micro/*/kernel.yaml")), ids=lambda file: file.parent.name
+)
+def test_kernels_that_measure_memory_have_no_fixed_size(description: Path):
+    in_cache = ("alignment", "zaxpy")
+    kernel = Kernel.from_file(description)
+    if kernel.group in ("memory", "grid", "indirect", "latency", "sparse") and kernel.name not in in_cache:
+        arguments = {word for part in (kernel, *kernel.sweeps) for word in part.arguments}
+        assert not arguments & set(memory.SIZES)
 
 
 def test_a_program_that_does_not_list_its_options_is_an_error(tmp_path: Path):

@@ -24,6 +24,7 @@ module ember_driver
     use pw_options, only: options_t
     use pw_pages, only: pages_begin, pages_verify, pages_policy_t
     use pw_record, only: array_record_t, configuration_t, metric_t, placement_t, record_t, validation_t
+    use pw_record_json, only: record_to_json
     use pw_region, only: region_t, regions_reset
     use pw_system, only: append_line, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
@@ -397,7 +398,8 @@ contains
             if (error%failed()) return
             record%metrics = self%metrics()
             if (simulation%comm%rank == 0) then
-                if (len(self%parameters%record) > 0) call append_line(self%parameters%record, record%to_json(options), error)
+                if (len(self%parameters%record) > 0) &
+                    call append_line(self%parameters%record, record_to_json(record, options), error)
                 call print_summary(self, record)
             end if
             call simulation%comm%agree(error)

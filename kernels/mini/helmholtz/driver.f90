@@ -14,6 +14,7 @@ module helmholtz_driver
     use pw_options, only: options_t
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_require
     use pw_record, only: configuration_t, metric_t, placement_t, record_t
+    use pw_record_json, only: record_to_json
     use pw_region, only: region_t, regions_open
     use pw_system, only: append_line, page_faults, utc_now
     use pw_text, only: bytes_to_text, to_text
@@ -208,7 +209,7 @@ contains
         if (error%failed()) return
         call self%validate(record, error)
         if (error%failed()) return
-        if (len(self%parameters%record) > 0) call append_line(self%parameters%record, record%to_json(options), error)
+        if (len(self%parameters%record) > 0) call append_line(self%parameters%record, record_to_json(record, options), error)
         if (error%failed()) return
         call self%print_summary(record)
         if (.not. record%validation%passed) &

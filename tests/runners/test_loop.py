@@ -82,6 +82,22 @@ def test_each_compiler_has_its_answer_on_its_loop():
     assert [row[1] for row in section.blocks[0].rows] == list(COMPILERS)
 
 
+def test_compilers_are_compared_in_their_loops_too():
+    times = {made(who): 1.0 for who in COMPILERS}
+    times |= {made(who, loop="compiler"): time for who, time in zip(COMPILERS, (3.0, 1.5), strict=True)}
+    versus = {one.loop: one for one in compared(times, LOOPED).versus}
+    assert [(loop, one.verdict) for loop, one in versus.items()] == [
+        (None, "inconclusive"),
+        ("compiler", "faster"),
+    ]
+    assert versus["compiler"].time_ratio.median == pytest.approx(0.5, abs=0.01)
+    reported = answers(times)
+    assert reported["compiler", None, None].outcome == "same"
+    assert reported["compiler", "compiler", None].values == (f"{COMPILERS[1]} : {COMPILERS[0]}",)
+    without = {one: time for one, time in times.items() if one != made(loop="compiler")}
+    assert [one.loop for one in compared(without, LOOPED).versus] == [None]
+
+
 def test_variants_are_compared_at_the_same_pages():
     pages = {made(pages="thp"): 0.5, made(pages="thp", access="software-regular"): 0.45}
     row = rows({BASE: 1.0, **pages})[made(pages="thp", access="software-regular").module]

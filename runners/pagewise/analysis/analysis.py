@@ -66,12 +66,16 @@ class Group:
 
 @dataclass(frozen=True)
 class Versus:
-    """Two compilers at the baseline configuration: the time of `compiler` over that of `reference`."""
+    """Two compilers: the time of `compiler` over that of `reference`, at the baseline configuration.
+
+    loop: how loops are written, None for as in the baseline; else it is the only difference from that.
+    """
 
     compiler: str
     reference: str
     time_ratio: Ratio
     floor: float | None
+    loop: str | None = None
     verdict: Outcome = "inconclusive"
     reason: Reason | None = None
     p: float | None = None
@@ -273,18 +277,26 @@ class _Analyser:
         return replace(row, change=change)
 
     def _versus(self, groups: Sequence[Group]) -> Iterator[Versus]:
-        """Each further compiler against the first at the baselines, with the larger noise floor of both."""
+        """Each further compiler against the first: at the baselines, and in the compilers' own loops."""
         if "compiler" not in self.subject.kernel.sensitive_to:
             return
-        reference, runs = groups[0], [self._baseline(group) for group in groups]
-        for group, own in zip(groups[1:], runs[1:], strict=True):
-            measured = ratio(quotients(own, runs[0]), self._seed(group.compiler, reference.compiler))
-            if measured is not None:
-                floor = larger_floor([group.floor, reference.floor])
-                yield Versus(group.compiler, reference.compiler, measured, floor)
+        for loop in (None, "compiler"):
+            runs = {group.compiler: self._compared_runs(group, loop) for group in groups}
+            reference = next((group for group in groups if runs[group.compiler]), groups[0])
+            for group in groups[groups.index(reference) + 1 :]:
+                ratios = quotients(runs[group.compiler], runs[reference.compiler])
+                seed = self._seed(*filter(None, (group.compiler, reference.compiler, loop)))
+                measured = ratio(ratios, seed)
+                if measured is not None:
+                    floor = larger_floor([group.floor, reference.floor])
+                    yield Versus(group.compiler, reference.compiler, measured, floor, loop)
 
-    def _baseline(self, group: Group) -> Runs:
-        return [] if group.baseline is None else self.times(group.baseline.cell)
+    def _compared_runs(self, group: Group, loop: str | None) -> Runs:
+        """The runs by which a compiler is compared with others: its baseline's, or those of another loop."""
+        if loop is None:
+            return [] if group.baseline is None else self.times(group.baseline.cell)
+        rows = (row for row in group.ranked if row.differs == ("loop",) and row.cell.measured.loop == loop)
+        return next((self.times(row.cell)[:1] for row in rows), [])
 
     def _seed(self, *parts: str) -> int:
         """A different seed for each ratio, the same in every process (Python's hash() is not)."""

@@ -201,13 +201,13 @@ def _choice(kernels: Sequence[KernelResult], dimension: Dimension, value: str, l
 
 
 def _compilers(kernels: Sequence[KernelResult]) -> Iterator[Choice]:
-    effects: dict[str, list[Effect]] = {}
+    effects: dict[tuple[str, str | None], list[Effect]] = {}
     for result in kernels:
         for item in result.versus:
             effect = Effect(result, item.compiler, item.time_ratio, item.verdict)
-            effects.setdefault(f"{item.compiler}{AGAINST}{item.reference}", []).append(effect)
-    for name, several in effects.items():
-        yield Choice("compiler", name, tuple(several), 0)
+            effects.setdefault((f"{item.compiler}{AGAINST}{item.reference}", item.loop), []).append(effect)
+    for (name, loop), several in effects.items():
+        yield Choice("compiler", name, tuple(several), 0, loop)
 
 
 def _best(result: KernelResult, group: Group) -> Best:

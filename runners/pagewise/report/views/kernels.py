@@ -29,6 +29,7 @@ _UNSTEADY = 0.1
 _VERSUS: dict[str, Getter] = {
     "compiler": "compiler",
     "reference": "reference",
+    "loop": "loop",
     **data.ratio_fields("time_ratio"),
     "noise_floor": "floor",
     "verdict": "verdict",

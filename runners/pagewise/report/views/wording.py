@@ -11,7 +11,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.analysis.verdict import Outcome, Reason
 from pagewise.core.configuration import Configuration
-from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, sensitive_dimensions
+from pagewise.core.dimensions import BY_NAME, DIMENSIONS, LOOP, PAGES, Dimension, sensitive_dimensions
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
 from pagewise.core.units import bytes_text, count_text, percent_text
@@ -210,11 +210,12 @@ def _effect(result: KernelResult, dimension: Dimension, value: str) -> str:
 
 
 def versus_text(versus: Versus) -> str:
-    """Two compilers compared at the baseline, as a sentence without its full stop."""
+    """Two compilers compared, as a sentence without its full stop."""
     if is_decided(versus.verdict):
         text = f"{versus.compiler} takes {change_text(versus.time_ratio)} than {versus.reference}"
     else:
         text = f"{versus.compiler} against {versus.reference}: inconclusive"
     interval = interval_text(versus.time_ratio)
     ratio = ratio_text(versus.time_ratio) + (f" [{interval}]" if interval else "")
-    return f"{text} (at the baseline, {ratio})"
+    where = f"in {LOOP.text(versus.loop)}" if versus.loop else "at the baseline"
+    return f"{text} ({where}, {ratio})"

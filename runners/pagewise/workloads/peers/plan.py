@@ -238,7 +238,7 @@ def _streams(working_set: int, compilers: Sequence[str], cores: int) -> Iterable
     aims = (Target("compiler", 1.0),)
     for peer, policies in (("stream", ("none",)), ("babelstream", _PAGES), ("bwbench", _PAGES)):
         for compiler, pages, threads in product(compilers, policies, (1, 2) if cores > 1 else (1,)):
-            ours = Ours("stream_triad", STREAM, (f"{pages}/*-regular",))
+            ours = Ours("stream_triad", STREAM, (f"{pages}/*-regular", f"{pages}/*-regular-loop-compiler"))
             theirs = Theirs(peer, ("Triad",), pages=(pages,))
             details = (compiler, pages)
             yield Match(

@@ -14,12 +14,12 @@ enum { PW_STREAM_OK = 0, PW_STREAM_NO_TYPE = 1, PW_STREAM_NO_SIMD = 2 };
 
 struct pw_stream_call {
     int64_t passes, elements;
-    void *array[4];    /* a, b, c, d: the first element of those that the kernel uses */
-    int64_t distance;  /* prefetch=software: distance in bytes */
-    int64_t block;     /* prefetch=block: bytes of each input that are loaded before use */
-    int64_t zero_distance; /* stores=zfill: distance in bytes of the zeroed part of a */
+    void *array[4];                /* a, b, c, d: the first element of those that the kernel uses */
+    int64_t distance;              /* prefetch=software: distance in bytes */
+    int64_t block;                 /* prefetch=block: bytes of each input that are loaded before use */
+    int64_t zero_distance;         /* stores=zfill: distance in bytes of the zeroed part of a */
     double scalar;
-    double sum;        /* output of a reduction: the sum of the last pass */
+    double sum;                    /* output of a reduction: the sum of the last pass */
     int32_t type, simd;
     int32_t fused, by_prefetch;    /* prefetch=block: all inputs in one loop; by prefetch instructions */
 };
@@ -30,11 +30,12 @@ struct pw_stream_call {
 #define PW_HAS_FP16
 __extension__ typedef _Float16 pw_half;
 #endif
-#if defined(__BFLT16_MAX__) || (defined(__clang__) && __clang_major__ >= 17 && (defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16)))
+#if defined(__BFLT16_MAX__) ||                                                                                                  \
+    (defined(__clang__) && __clang_major__ >= 17 && (defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16)))
 #define PW_HAS_BF16
 __extension__ typedef __bf16 pw_brain;
 /* A double as an element: bf16 through float, which the processor converts; the conversion from double would need another
-   such helper. */
+ * such helper. */
 #define PW_NARROWED(T, value) ((T)_Generic((T)0, pw_brain: (float)(value), default: (value)))
 #else
 #define PW_NARROWED(T, value) ((T)(value))

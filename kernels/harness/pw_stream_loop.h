@@ -7,10 +7,14 @@
  * sums, and then has no registers left for these. */
 #if PW_BYTES == 8 && defined(PW_SCALARS)
 #define PW_APART(v) __asm__("" : PW_IN_SCALAR(v))
+#define PW_APART_AT(element) __asm__("" : "+m"(element))
 #elif defined(PW_REDUCES) && defined(__clang__) && defined(__aarch64__)
 #define PW_APART(v) PW_OPAQUE(v)
 #else
 #define PW_APART(v) (void)0
+#endif
+#if !defined(PW_APART_AT)
+#define PW_APART_AT(element) (void)0
 #endif
 #if PW_BYTES == 64
 #define PW_TARGET PW_WIDE
@@ -35,7 +39,10 @@ PW_INLINE PW_TARGET void PW_OWN(put)(PW_T *p, const PW_OWN(vector) *v)
 #if PW_PAST_CACHES
     PW_STREAM_BYTES(PW_OWN(aligned), PW_BYTES, p, v);
 #else
-    for (int k = 0; k < PW_TOGETHER(PW_BYTES); k++) ((PW_OWN(vector) *)p)[k] = v[k];
+    for (int k = 0; k < PW_TOGETHER(PW_BYTES); k++) {
+        ((PW_OWN(vector) *)p)[k] = v[k];
+        PW_APART_AT(p[k * (int)PW_OWN(lanes)]);
+    }
 #endif
 }
 
@@ -143,5 +150,6 @@ static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
 
 #undef PW_OWN
 #undef PW_APART
+#undef PW_APART_AT
 #undef PW_TARGET
 #undef PW_BYTES

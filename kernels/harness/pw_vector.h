@@ -94,33 +94,40 @@ PW_INLINE void pw_store(double *p, pw_vector v)
  * only for processors that have such stores; elsewhere the regular store below is in no program. */
 #define PW_STREAM_BYTES(V, bytes, p, v) PW_STREAM_(bytes)(V, p, v)
 #define PW_STREAM_(bytes) PW_STREAM_##bytes
+#if defined(__clang__)
+#define PW_STREAM_ONE(V, p, v) __builtin_nontemporal_store((v)[0], (V *)(p))
+#else
+#define PW_STREAM_ONE(V, p, v) (void)(*(V *)(p) = (v)[0])
+#endif
+
 #if defined(__aarch64__)
 #define PW_STREAM_8(V, p, v) __asm__ volatile("stnp %d1, %d2, %0" : "=Q"(*(V(*)[2])(p)) : "w"((v)[0]), "w"((v)[1]))
 #define PW_STREAM_16(V, p, v) __asm__ volatile("stnp %q1, %q2, %0" : "=Q"(*(V(*)[2])(p)) : "w"((v)[0]), "w"((v)[1]))
-#elif defined(__x86_64__) && !defined(__clang__)
-#define PW_STREAM_8(V, p, v)                               \
-    do {                                                   \
-        long long pw_bits;                                 \
-        __builtin_memcpy(&pw_bits, (v), sizeof pw_bits);   \
-        _mm_stream_si64((long long *)(p), pw_bits);        \
+#elif defined(__x86_64__)
+/* As a whole number: x86 has no such store of a double, and Clang would use a regular one. */
+#define PW_STREAM_8(V, p, v)                                                    \
+    do {                                                                        \
+        int64_t pw_bits;                                                        \
+        __builtin_memcpy(&pw_bits, (v), sizeof pw_bits);                        \
+        __asm__ volatile("movnti %1, %0" : "=m"(*(V *)(p)) : "r"(pw_bits));     \
     } while (0)
-#define PW_STREAM_16(V, p, v) _mm_stream_si128((__m128i *)(p), (__m128i)(v)[0])
 #else
 #define PW_STREAM_8 PW_STREAM_ONE
-#define PW_STREAM_16 PW_STREAM_ONE
 #endif
-#if defined(__clang__)
-#define PW_STREAM_ONE(V, p, v) __builtin_nontemporal_store((v)[0], (V *)(p))
-#define PW_STREAM_32 PW_STREAM_ONE
-#define PW_STREAM_64 PW_STREAM_ONE
-#elif defined(__x86_64__)
+
+#if defined(__x86_64__) && !defined(__clang__)
+#define PW_STREAM_16(V, p, v) _mm_stream_si128((__m128i *)(p), (__m128i)(v)[0])
 #define PW_STREAM_32(V, p, v) _mm256_stream_si256((__m256i *)(p), (__m256i)(v)[0])
 #define PW_STREAM_64(V, p, v) _mm512_stream_si512((__m512i *)(p), (__m512i)(v)[0])
-#elif defined(PW_SVE_BYTES)
+#elif defined(PW_SVE_BYTES) && !defined(__clang__)
 #define PW_STREAM_32(V, p, v) svstnt1_f64(svptrue_b64(), (double *)(p), (pw_vector)(v)[0])
 #define PW_STREAM_64 PW_STREAM_32
 #else
-#define PW_STREAM_ONE(V, p, v) (void)(*(V *)(p) = (v)[0])
+#if !defined(PW_STREAM_16)
+#define PW_STREAM_16 PW_STREAM_ONE
+#endif
+#define PW_STREAM_32 PW_STREAM_ONE
+#define PW_STREAM_64 PW_STREAM_ONE
 #endif
 
 /* Store the vectors of a cache line of doubles, regularly; and by non-temporal stores, which fill the line in succession. */

@@ -139,3 +139,18 @@ def test_non_temporal_stores_are_of_two_vectors(cross_build: CrossBuild, kernel:
             if any(re.match(r"stnp\s+d", text) for text in loop):
                 assert kernel == "stream_triad"
                 assert not any(re.match(r"(mov|dup|umov)\s.*\[1\]", text) for text in loop)
+
+
+@pytest.mark.parametrize("variant", ["hardware-regular", "hardware-nontemporal"])
+def test_scalar_code_stores_single_elements(cross_build: CrossBuild, variant: str) -> None:
+    """--simd scalar in a build with vectors: no compiler combines neighbours into vectors."""
+    if cross_build.processor.kind != "aarch64":
+        pytest.skip("its registers do not show the width")
+    bodies = [
+        body
+        for function in cross_build.disassembled("stream_triad", variant).values()
+        for loop in loops(function)
+        if (body := "\n".join(loop)).count("fmadd\td") == 8
+    ]
+    assert len(bodies) == 1
+    assert not re.search(r"\bq\d|\bv\d+\.|\bz\d", bodies[0])

@@ -4,7 +4,7 @@
 # explicit vector code. kernel.yaml lists the dimensions that the kernel is sensitive to; a build that has no effect on it is
 # the same as hardware-regular.
 #
-# A kernel's folder holds its driver, main.f90, and the timed code, ending in .f90 or .c: `kernel` belongs to every variant,
+# A kernel's folder holds its driver, driver.f90, and the timed code, ending in .f90 or .c: `kernel` belongs to every variant,
 # loop.f90 to loop=compiler; of kernel_<prefetch>_<stores> and kernel_<prefetch> loop=explicit uses the first that exists.
 # Macros also describe the variant: PW_PREFETCH_SOFTWARE, PW_STORES_NONTEMPORAL, PW_LOOP_COMPILER and so on.
 # prefetch=compiler has the compiler insert the prefetches: into loop.f90, or into the source of prefetch=hardware if the
@@ -301,7 +301,7 @@ function(_pagewise_kernel_objects kernel)
 endfunction()
 
 # The kernel in the current folder: its objects, its program, its tests. Arguments: sources of its driver in addition to
-# main.f90; WHOLE_NUMBERS: its results are integers or addresses, which cannot be NaN.
+# driver.f90; WHOLE_NUMBERS: its results are integers or addresses, which cannot be NaN.
 function(pagewise_micro_kernel)
     cmake_parse_arguments(PARSE_ARGV 0 _arg WHOLE_NUMBERS "" "")
     get_filename_component(_kernel ${CMAKE_CURRENT_SOURCE_DIR} NAME)

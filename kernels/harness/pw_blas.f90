@@ -8,7 +8,7 @@ module pw_blas
     implicit none
     private
 
-    !> The routine is called once per pass and thread, for the thread's columns.
+    !> The routine, whose name is the kernel's, is called once per pass and thread, for the thread's columns.
     type, extends(gemm_t), public :: blas_gemm_t
     contains
         procedure :: read_options
@@ -32,6 +32,7 @@ contains
         class(blas_gemm_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
+        self%type = index('sdcz', self%name(1:1))   ! gemm_fp32 to gemm_complex_fp64
         call read_gemm_options(self, error)
         if (error%failed()) return
         call verify_library(self%configuration, self%name//'_', error)

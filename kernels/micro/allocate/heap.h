@@ -10,7 +10,7 @@
  * for their addresses. Returns the sum of all numbers read, or -1 if memory ran out. */
 int64_t pw_heap_cycle(int64_t passes, int64_t live, int64_t bytes, int64_t page, char **block);
 
-/* The treatment of freed blocks by glibc, numbered as in main.f90. */
+/* The treatment of freed blocks by glibc, numbered as in driver.f90. */
 enum { pw_heap_glibc = 1, pw_heap_return = 2, pw_heap_keep = 3 };
 
 /* Return freed blocks to the system at once, or keep them for reuse; glibc's default rule is not available afterwards.

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Numbered as in main.f90. */
+/* Numbered as in driver.f90. */
 enum {
     pw_gemm_dot = 1, /* one element of c after the other: successive elements of a row of a are in successive columns */
     pw_gemm_axpy,    /* a column of a times an element of b, repeatedly */

@@ -1,4 +1,4 @@
-/* Functions of many arguments at once; main.f90 declares the same numbers. */
+/* Functions of many arguments at once; driver.f90 declares the same numbers. */
 #ifndef PAGEWISE_MATH_FUNCTIONS_H
 #define PAGEWISE_MATH_FUNCTIONS_H
 

@@ -6,7 +6,7 @@
 #include "pw_widths.h"
 #include "pw_zero.h"
 
-/* Numbered as in main.f90. */
+/* Numbered as in driver.f90. */
 enum { pw_copy_libc = 1, pw_copy_loop = 2, pw_copy_vector = 3, pw_copy_rep_movsb = 4 };
 
 /* `copies` copies of n doubles, a multiple of 8, from source to target, at places that are multiples of n: the first at

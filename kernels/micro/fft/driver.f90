@@ -211,15 +211,3 @@ contains
     end function metrics
 
 end module fft
-
-program main
-    use fft, only: fft_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(fft_t) :: kernel
-
-    kernel%name = 'fft'
-    kernel%summary = 'complex Fourier transforms in one dimension, through FFTW''s interface'
-    kernel%default_working_set = '32MiB'
-    call run_kernel(kernel)
-end program main

@@ -147,15 +147,3 @@ contains
     end subroutine multiply
 
 end module blocked_dgemm
-
-program main
-    use blocked_dgemm, only: blocked_dgemm_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(blocked_dgemm_t) :: kernel
-
-    kernel%name = 'blocked_dgemm'
-    kernel%summary = 'matrix multiplication by plain and blocked loops, without a library'
-    kernel%default_working_set = '32MiB'
-    call run_kernel(kernel)
-end program main

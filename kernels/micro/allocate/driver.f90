@@ -33,8 +33,6 @@ module allocate_kernel
         procedure :: metrics
     end type allocate_t
 
-    public :: new_allocate
-
     ! See heap.h.
     interface
         integer(c_int64_t) function pw_heap_cycle(passes, live, bytes, page, block) bind(c)
@@ -50,14 +48,6 @@ module allocate_kernel
     end interface
 
 contains
-
-    function new_allocate() result(kernel)
-        type(allocate_t) :: kernel
-
-        kernel%name = 'allocate'
-        kernel%summary = 'time of malloc and free of large blocks'
-        kernel%default_working_set = '1MiB'
-    end function new_allocate
 
     subroutine declare_options(self)
         class(allocate_t), intent(inout) :: self
@@ -172,13 +162,3 @@ contains
     end function metrics
 
 end module allocate_kernel
-
-program main
-    use allocate_kernel, only: allocate_t, new_allocate
-    use pw_harness, only: run_kernel
-    implicit none
-    type(allocate_t) :: kernel
-
-    kernel = new_allocate()
-    call run_kernel(kernel)
-end program main

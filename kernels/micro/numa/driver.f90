@@ -33,8 +33,6 @@ module numa
         procedure :: metrics
     end type numa_t
 
-    public :: new_numa
-
     type, bind(c) :: line_t
         integer(c_int64_t) :: word(8)
     end type line_t
@@ -94,13 +92,6 @@ module numa
     end interface
 
 contains
-
-    function new_numa() result(kernel)
-        type(numa_t) :: kernel
-
-        kernel%name = 'numa'
-        kernel%summary = 'latency and bandwidth from the CPUs of one NUMA node to the memory of another'
-    end function new_numa
 
     !> Nodes with memory, or with CPUs, separated by ','.
     function nodes(with_memory) result(list)
@@ -276,13 +267,3 @@ contains
     end function metrics
 
 end module numa
-
-program main
-    use numa, only: new_numa, numa_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(numa_t) :: kernel
-
-    kernel = new_numa()
-    call run_kernel(kernel)
-end program main

@@ -220,15 +220,3 @@ contains
     end function work_seconds
 
 end module openmp_overhead
-
-program main
-    use openmp_overhead, only: openmp_overhead_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(openmp_overhead_t) :: kernel
-
-    kernel%name = 'openmp_overhead'
-    kernel%summary = 'overhead of OpenMP constructs'
-    kernel%default_working_set = '1MiB'
-    call run_kernel(kernel)
-end program main

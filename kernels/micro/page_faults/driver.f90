@@ -38,8 +38,6 @@ module page_faults_kernel
         procedure :: metrics
     end type page_faults_t
 
-    public :: new_page_faults
-
     ! See place.h.
     interface
         subroutine pw_place_touch(start, page, first, last) bind(c)
@@ -68,14 +66,6 @@ module page_faults_kernel
     end interface
 
 contains
-
-    function new_page_faults() result(kernel)
-        type(page_faults_t) :: kernel
-
-        kernel%name = 'page_faults'
-        kernel%summary = 'cost of mapping memory, placing its pages and releasing it'
-        kernel%default_working_set = '64MiB'
-    end function new_page_faults
 
     subroutine declare_options(self)
         class(page_faults_t), intent(inout) :: self
@@ -234,13 +224,3 @@ contains
     end function metrics
 
 end module page_faults_kernel
-
-program main
-    use page_faults_kernel, only: new_page_faults, page_faults_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(page_faults_t) :: kernel
-
-    kernel = new_page_faults()
-    call run_kernel(kernel)
-end program main

@@ -178,14 +178,3 @@ contains
     end function metrics
 
 end module memcpy
-
-program main
-    use memcpy, only: memcpy_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(memcpy_t) :: kernel
-
-    kernel%name = 'memcpy'
-    kernel%summary = 'bandwidth of copying blocks by memcpy and by loops'
-    call run_kernel(kernel)
-end program main

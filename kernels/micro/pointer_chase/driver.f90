@@ -15,7 +15,7 @@ module pointer_chase
     integer(i8), parameter :: word_bytes = 8
     integer(i8), parameter :: most_chains = 16    ! as in chase.h
 
-    type, extends(kernel_t), public :: chase_t
+    type, extends(kernel_t), public :: pointer_chase_t
         private
         integer(i8) :: lines = 0, chains = 1, hops = 0, step = 0, local = 0, seed = 0, done = 0
         type(c_ptr) :: at(most_chains)
@@ -28,9 +28,7 @@ module pointer_chase
         procedure :: validate
         procedure :: traffic
         procedure :: metrics
-    end type chase_t
-
-    public :: new_chase
+    end type pointer_chase_t
 
     interface
         !> The timed kernel; see chase.h, also for the others.
@@ -63,15 +61,8 @@ module pointer_chase
 
 contains
 
-    function new_chase() result(kernel)
-        type(chase_t) :: kernel
-
-        kernel%name = 'pointer_chase'
-        kernel%summary = 'latency of dependent loads along a cycle of cache lines'
-    end function new_chase
-
     subroutine declare_options(self)
-        class(chase_t), intent(inout) :: self
+        class(pointer_chase_t), intent(inout) :: self
 
         call self%options%add('order', option_choice, 'random', 'order of the lines along the cycle', &
                               choices='random|page-local|sequential|strided')
@@ -86,7 +77,7 @@ contains
     end subroutine declare_options
 
     subroutine read_options(self, error)
-        class(chase_t), intent(inout) :: self
+        class(pointer_chase_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
         character(:), allocatable :: order
         integer(i8) :: threads, bytes
@@ -113,7 +104,7 @@ contains
     end subroutine read_options
 
     subroutine plan(self, bytes, wanted, error)
-        class(chase_t), intent(inout) :: self
+        class(pointer_chase_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
@@ -127,7 +118,7 @@ contains
     end subroutine plan
 
     subroutine initialise(self, elements)
-        class(chase_t), intent(inout) :: self
+        class(pointer_chase_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
         integer(i8), allocatable :: order(:)
         integer(i8) :: local
@@ -143,7 +134,7 @@ contains
     end subroutine initialise
 
     subroutine run(self, passes)
-        class(chase_t), intent(inout) :: self
+        class(pointer_chase_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
 
         call pw_chase(self%hops*passes, self%chains, self%at)
@@ -152,7 +143,7 @@ contains
 
     !> The end of each chain against the computed end of its steps along one cycle of all lines.
     subroutine validate(self, outcome)
-        class(chase_t), intent(inout) :: self
+        class(pointer_chase_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
         integer(i8) :: chain, start, missed
 
@@ -168,7 +159,7 @@ contains
 
     !> One word per hop, as the source names it; the hardware moves its line.
     function traffic(self, passes) result(moved)
-        class(chase_t), intent(in) :: self
+        class(pointer_chase_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
         real(r8) :: loads
@@ -179,7 +170,7 @@ contains
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)
-        class(chase_t), intent(in) :: self
+        class(pointer_chase_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         real(r8), intent(in) :: seconds
         type(metric_t), allocatable :: figures(:)
@@ -190,13 +181,3 @@ contains
     end function metrics
 
 end module pointer_chase
-
-program main
-    use pointer_chase, only: chase_t, new_chase
-    use pw_harness, only: run_kernel
-    implicit none
-    type(chase_t) :: kernel
-
-    kernel = new_chase()
-    call run_kernel(kernel)
-end program main

@@ -196,15 +196,3 @@ contains
     end function metrics
 
 end module math_functions
-
-program main
-    use math_functions, only: math_functions_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(math_functions_t) :: kernel
-
-    kernel%name = 'math_functions'
-    kernel%summary = 'time and error of mathematical functions'
-    kernel%default_working_set = '24KiB'
-    call run_kernel(kernel)
-end program main

@@ -111,15 +111,3 @@ contains
     end function metrics
 
 end module peak_flops
-
-program main
-    use peak_flops, only: peak_flops_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(peak_flops_t) :: kernel
-
-    kernel%name = 'peak_flops'
-    kernel%summary = 'independent multiply-adds in registers, the maximum arithmetic of a core'
-    kernel%default_working_set = '8KiB'
-    call run_kernel(kernel)
-end program main

@@ -222,15 +222,3 @@ contains
     end function metrics
 
 end module fma_chains
-
-program main
-    use fma_chains, only: fma_chains_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(fma_chains_t) :: kernel
-
-    kernel%name = 'fma_chains'
-    kernel%summary = 'FMA dependency chains, by their length and distance'
-    kernel%default_working_set = '16KiB'
-    call run_kernel(kernel)
-end program main

@@ -227,15 +227,3 @@ contains
     end function metrics
 
 end module arithmetic
-
-program main
-    use arithmetic, only: arithmetic_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(arithmetic_t) :: kernel
-
-    kernel%name = 'arithmetic'
-    kernel%summary = 'throughput and latency of an operation, by type and SIMD width'
-    kernel%default_working_set = '8KiB'
-    call run_kernel(kernel)
-end program main

@@ -7,7 +7,7 @@ program test_output
     use, intrinsic :: iso_c_binding, only: c_int, c_long
     use, intrinsic :: iso_fortran_env, only: int8, output_unit
     use ember_container, only: block_bytes, container_create, container_free, container_touch, load_interior, store_interior
-    use pw_hdf5, only: file_t, whole_file
+    use pw_hdf5, only: file_t, kind_double, whole_file
     use ember_mesh, only: block_zones, cartesian, cylindrical, first_species, mesh_t, outflow, periodic, reflecting, v_dens, &
         v_ener, v_gamc, v_momx, v_momz, v_pres, v_temp
     use ember_output, only: checkpoint_name, output_info_t, plotfile_name, read_checkpoint, read_checkpoint_head, &
@@ -546,8 +546,42 @@ contains
         call read_checkpoint('kept', mesh, comm, info, error)
         call expect_none('read what was written before a limit')
         call container_free(mesh, error)
+        call refused_writes()
         if (comm%rank == 0) call abandon()
     end subroutine limits
+
+    !> Without reserved space, HDF5 itself meets the limit: when it writes rows, or when the file ends. Each time that is an
+    !> error, and other files can still be written and read.
+    subroutine refused_writes()
+        integer, parameter :: rows = 40, row_values = 4096, steps = 40
+        type(file_t) :: file
+        real(r8) :: values(row_values, rows), back(row_values, rows)
+        integer :: i, row
+
+        call random_number(values)
+        do i = 0, steps
+            call limit_files(merge(-1, int(i*real(storage_size(values)/8*size(values))/steps), i == steps))
+            if (comm%rank > 0) cycle
+            call file%create('refused', error)
+            call file%define('values', kind_double, [row_values, rows], error)
+            do row = 1, rows
+                call file%write_reals('values', row, 1, row_values, values(:, row), error)
+            end do
+            call file%put(whole_file, 'complete', 1, error)
+            call file%commit(error)
+            if (i < steps) then
+                call expect_error(exit_system, "'refused'", 'File too large')
+                call expect_none_of('refused')
+            end if
+        end do
+        if (comm%rank > 0) return
+        call expect_none('write without a limit')
+        call file%open('refused', error)
+        call file%read_reals('values', 1, rows, row_values, back, error)
+        call file%close()
+        call expect_none('read what was written after refused writes')
+        call expect(all(same(values, back)), 'values written after refused writes')
+    end subroutine refused_writes
 
     !> A file that was begun and never ended leaves the previous one unchanged.
     subroutine abandon()

@@ -73,6 +73,13 @@ def test_each_compiler_has_its_answer_on_its_loop():
     times |= {made(who, loop="compiler"): time for who, time in zip(COMPILERS, (3.0, 0.8), strict=True)}
     reported = answers(times)
     assert [reported["loop", None, who].lead for who in COMPILERS] == ["No. ", "Yes. "]
+    result = compared(times, LOOPED)
+    first = advice.first_answers([result])
+    assert (
+        [one.compiler for one in first]
+        == list(COMPILERS)
+        == [who for who in COMPILERS if f"{who}: " in advice.headline([result])]
+    )
     same = {made(): 1.0, made(loop="compiler"): 1.0}
     assert (answers(same)["loop", None, COMPILERS[0]].lead, len(list(loops([compared(same, LOOPED)])))) == (
         "",

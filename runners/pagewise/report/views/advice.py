@@ -50,6 +50,13 @@ class Answer:
     loop: str | None = None
 
     @property
+    def where(self) -> str:
+        """What it is limited to, before a sentence: `gcc-12.2.0: `; empty if it is for all."""
+        loop = f"in {LOOP.text(self.loop)}" if self.loop else ""
+        where = ", ".join(filter(None, (self.compiler, loop)))
+        return f"{capital(where) if self.compiler is None else where}: " if where else ""
+
+    @property
     def whole(self) -> str:
         """The complete answer."""
         return f"{self.lead}{self.text} {self.more}".rstrip()
@@ -89,10 +96,16 @@ def _rounds(entries: Sequence[Entry]) -> str:
 def headline(kernels: Sequence[KernelResult]) -> str:
     """What invalidates the comparison, then what to do about pages, or about the first dimension compared."""
     sentences = _obstacles(faults(kernels))
-    sentences += [answer.text for answer in answers(kernels)[:1]]
+    sentences += [f"{answer.where}{answer.text}" for answer in first_answers(kernels)]
     return " ".join(sentences) or (
         "No verdict on huge pages: no configuration with them was measured together with its baseline."
     )
+
+
+def first_answers(kernels: Sequence[KernelResult]) -> list[Answer]:
+    """The answers in the headline: those for the first dimension, by compiler if each has its own."""
+    known = answers(kernels)
+    return [answer for answer in known if (answer.factor, answer.loop) == (known[0].factor, known[0].loop)]
 
 
 def answers(kernels: Sequence[KernelResult]) -> list[Answer]:
@@ -106,8 +119,8 @@ def answers(kernels: Sequence[KernelResult]) -> list[Answer]:
                 by_loop.setdefault(choice.loop, []).append(choice)
         for loop, of_it in by_loop.items():
             for answer in (_by_compiler if dimension.by_compiler else _for_all)(dimension, of_it):
-                where = f"In {LOOP.text(loop)}: " if loop else ""
-                answered.append(replace(answer, question=where + answer.question, loop=loop))
+                placed = replace(answer, loop=loop)
+                answered.append(replace(placed, question=placed.where + answer.question))
     return answered
 
 
@@ -121,8 +134,7 @@ def _by_compiler(dimension: Dimension, compared: Sequence[Choice]) -> list[Answe
     for compiler in dict.fromkeys(effect.compiler for choice in compared for effect in choice.effects):
         own = [replace(choice, effects=choice.effects_of(compiler)) for choice in compared]
         answer = _answer(dimension, [choice for choice in own if choice.effects])
-        question = f"{compiler}: {dimension.question}"
-        answered.append(replace(answer, question=question, compiler=compiler))
+        answered.append(replace(answer, compiler=compiler))
     return answered
 
 

@@ -120,7 +120,7 @@ def view(result: Result) -> Report:
 def _answers(kernels: Sequence[KernelResult], several: bool) -> Iterator[Text]:
     if several and (text := advice.largest(kernels)):
         yield Text(text)
-    for answer in advice.answers(kernels)[1:]:
+    for answer in advice.answers(kernels)[len(advice.first_answers(kernels)) :]:
         yield Text(answer.whole, answer.question)
 
 

@@ -53,7 +53,7 @@ contains
         class(kernel_t), intent(inout) :: kernel
         type(session_t) :: session
         type(error_t) :: error
-        character(:), allocatable :: program
+        character(:), allocatable :: program, policy
         logical :: answered
 
         program = 'pw-'//kernel%name
@@ -63,8 +63,12 @@ contains
         call kernel%declare_options()
         call read_command_line(kernel%options, program, kernel%configuration, answered, error)
         if (answered) return
-        if (.not. error%failed() .and. .not. allocated(kernel%default_working_set)) &
-            call fit_working_set(kernel%options, program, free_memory('/'), session%size_warning, error)
+        if (.not. error%failed() .and. .not. allocated(kernel%default_working_set)) then
+            call kernel%options%get('pages', policy)
+            ! Reserved pages are not free memory, and a pool that is too small is an error.
+            if (index(policy, 'hugetlbfs') == 0) &
+                call fit_working_set(kernel%options, program, free_memory('/'), session%size_warning, error)
+        end if
         if (.not. error%failed()) call measure(kernel, session, error)
         if (error%failed()) then
             call report_failure(program, session%record_file, kernel%configuration, kernel%options, error)

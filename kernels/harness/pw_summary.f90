@@ -21,7 +21,7 @@ contains
             write (output_unit, '(a)') record%kernel//'  '//c%compiler//'  prefetch '//c%prefetch//'  stores '//c%stores// &
                 '  loop '//c%loop, &
                 '  working set   '//bytes_to_text(record%working_set)//' in '//to_text(record%arrays)//' array(s), '// &
-                to_text(size(record%placement%cpus))//' thread(s)', &
+                to_text(size(record%placement%cpus))//' thread(s), '//to_text(sum(record%placement%migrated))//' migrated', &
                 '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &
                 ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; first touch '// &
                 to_text(1.0e3_r8*record%populate_seconds, 'f0.2')//' ms', &

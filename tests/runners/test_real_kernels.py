@@ -103,11 +103,13 @@ def sabotaged(stage: Path) -> dict[str, str]:
         fault: add(stage, fault, f'setenv("LD_PRELOAD", "{library}")', f'setenv("SABOTAGE", "{how}")')
         for fault, how in SABOTAGE.items()
     }
+    # A kernel.c in the folder replaces the written one, which the broken code includes.
+    wrong = (stage / "kernels" / "harness" / "broken" / "stream.c").read_text()
+    sound = stage / "build" / "written" / KERNEL / "kernel.c"
     timed = stage / "kernels" / "micro" / KERNEL / "kernel.c"
-    sound = timed.read_text()
-    timed.write_text("#define PW_BROKEN\n" + sound)
+    timed.write_text(wrong.replace('"kernel.c"', f'"{sound}"'))
     made = build(stage, "thp", install=False)
-    timed.write_text(sound)
+    timed.unlink()
     broken = stage / "broken"
     broken.mkdir()
     shutil.copy(made / "micro" / KERNEL / f"pw-{KERNEL}", broken)

@@ -42,32 +42,39 @@ contains
         real(r8), intent(in) :: half(3), steepness, curvature(row_first:row_last)
         type(faces_t), intent(inout) :: faces
         real(r8), intent(in), optional :: pres_slopes(row_first:row_last, 2)
-        real(r8), dimension(row_first:row_last, n_sloped) :: x, y, z
-        real(r8) :: dens, velx, vely, velz, pres, growth, least, lowest_dens, lowest_pres, kept
-        real(r8) :: new_dens, new_velx, new_vely, new_velz, new_pres, inverse
+        real(r8) :: slope(row_first:row_last, n_sloped, 3)   ! (zone, variable, direction)
         integer :: i, v
 
         do v = 1, n_sloped
             !$omp simd
             do i = first_guard, last_guard
-                x(i, v) = limited(row(i, v) - row(i - 1, v), row(i + 1, v) - row(i, v), steepness)
-                y(i, v) = limited(row(i, v) - south(i, v), north(i, v) - row(i, v), steepness)
+                slope(i, v, 1) = limited(row(i, v) - row(i - 1, v), row(i + 1, v) - row(i, v), steepness)
+                slope(i, v, 2) = limited(row(i, v) - south(i, v), north(i, v) - row(i, v), steepness)
             end do
         end do
         if (half(3) > 0.0_r8) then
             do v = 1, n_sloped
                 !$omp simd
                 do i = first_guard, last_guard
-                    z(i, v) = limited(row(i, v) - below(i, v), above(i, v) - row(i, v), steepness)
+                    slope(i, v, 3) = limited(row(i, v) - below(i, v), above(i, v) - row(i, v), steepness)
                 end do
             end do
         else
-            z = 0.0_r8
+            slope(:, :, 3) = 0.0_r8
         end if
-        if (present(pres_slopes)) then
-            x(:, p_pres) = pres_slopes(:, 1)
-            y(:, p_pres) = pres_slopes(:, 2)
-        end if
+        if (present(pres_slopes)) slope(:, p_pres, :2) = pres_slopes
+        call advance_faces(row, slope(:, :, 1), slope(:, :, 2), slope(:, :, 3), half, curvature, faces)
+    end subroutine trace_row
+
+    !> The rest of trace_row: `x`, `y`, `z` are the slopes in the three directions.
+    pure subroutine advance_faces(row, x, y, z, half, curvature, faces)
+        real(r8), intent(in) :: row(row_first:row_last, n_primitive)
+        real(r8), intent(in), dimension(row_first:row_last, n_sloped) :: x, y, z
+        real(r8), intent(in) :: half(3), curvature(row_first:row_last)
+        type(faces_t), intent(inout) :: faces
+        real(r8) :: dens, velx, vely, velz, pres, growth, least, lowest_dens, lowest_pres, kept
+        real(r8) :: new_dens, new_velx, new_vely, new_velz, new_pres, inverse
+        integer :: i
 
         !$omp simd private(dens, velx, vely, velz, pres, growth, least, lowest_dens, lowest_pres, kept, new_dens, new_velx, &
         !$omp& new_vely, new_velz, new_pres, inverse)
@@ -133,7 +140,7 @@ contains
             faces%lower(i, p_pres, 3) = new_pres - kept*z(i, p_pres)
             faces%upper(i, p_pres, 3) = new_pres + kept*z(i, p_pres)
         end do
-    end subroutine trace_row
+    end subroutine advance_faces
 
     !> The limited slope from the differences to both neighbours: central, or `steepness` times the smaller of the two if
     !> that is less, and zero at an extremum.

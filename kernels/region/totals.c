@@ -10,7 +10,7 @@ static int32_t n_merged;
 
 static double seconds_of(int64_t nanoseconds)
 {
-    return (double)nanoseconds / pw_nanoseconds;
+    return 1e-9 * (double)nanoseconds;
 }
 
 static void copy(char *text, int32_t length, const char *from)

@@ -191,6 +191,14 @@ def region(path: str, seconds: float, counts: dict):
     }
 
 
+def test_runs_with_migrated_threads_are_noted():
+    runs = [ran(BASE, "tlb", TLB, number=number) for number in (1, 2, 3)]
+    runs[1] = varied(runs[1], "placement", cpus_at_end=[1], migrated=1)
+    (note,) = analysed(*runs, groups=("tlb",)).cells[0].notes
+    assert "1 of 3 runs" in note
+    assert analysed(*runs[::2], groups=("tlb",)).cells[0].notes == ()
+
+
 def test_one_region_alone():
     regions = [region("step", 2.0, TLB), region("step/sweep", 0.5, TLB), region("first/sweep", 0.25, TLB)]
     made = ran(BASE, "tlb", TLB, regions=regions)

@@ -33,6 +33,7 @@ from pagewise.core.dimensions import differ_only_in
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
+from pagewise.core.units import count_text
 from pagewise.stack.events import EventFile
 
 # Runs of a round whose cycles differ by more than this did not do the same.
@@ -212,6 +213,10 @@ class _Counting:
     ) -> CellCounts:
         runs: dict[str | None, list[CountedRun]] = {series: [] for series in _SERIES}
         notes = [f"group {group_of(record)}: a run was excluded: {fault.reason}" for record, fault in faults]
+        if migrated := sum(
+            record.placement is not None and record.placement.has_migrated for record in valid
+        ):
+            notes.append(f"threads migrated to another CPU in {migrated} of {count_text(len(valid), 'run')}")
         for record in valid:
             run = counted_run(record, self.file, self.region)
             if isinstance(run, str):

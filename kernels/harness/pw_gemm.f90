@@ -145,11 +145,13 @@ contains
         integer, intent(in) :: matrix
         integer(i8), intent(in) :: i, j
         logical, intent(in) :: of_complex
+        ! Multipliers of xxHash32, and a prime number of columns between the matrices.
+        integer(i8), parameter :: factor(3) = [2654435761_i8, 2246822519_i8, 668265263_i8], columns = 1000003_i8
         integer(i8) :: mix
 
-        mix = ieor(i*2654435761_i8, (j + 1000003_i8*matrix)*2246822519_i8)
-        mix = iand(ieor(mix, shiftr(mix, 15)), 4294967295_i8)*668265263_i8
-        mix = iand(ieor(mix, shiftr(mix, 17)), 1048575_i8)
+        mix = ieor(i*factor(1), (j + columns*matrix)*factor(2))
+        mix = ibits(ieor(mix, shiftr(mix, 15)), 0, 32)*factor(3)
+        mix = ibits(ieor(mix, shiftr(mix, 17)), 0, 20)
         value = cmplx(modulo(mix, 9_i8) - 4_i8, 0_i8, r8)
         if (of_complex) value = cmplx(real(value, r8), modulo(mix/9_i8, 9_i8) - 4_i8, r8)
     end function initial

@@ -124,11 +124,13 @@ contains
     !> Number j of transform i: real and imaginary part between -1 and 1, without a pattern.
     pure complex(r8) function input(j, i)
         integer(i8), intent(in) :: j, i
+        ! Multipliers of xxHash32, and 2**16 times the golden section.
+        integer(i8), parameter :: factor(2) = [2654435761_i8, 668265263_i8], golden = 40503_i8
         integer(i8) :: mix
 
-        mix = iand(j*2654435761_i8 + i*40503_i8, 4294967295_i8)
-        mix = iand(ieor(mix, shiftr(mix, 15))*668265263_i8, 1099511627775_i8)
-        input = cmplx(iand(shiftr(mix, 8), 65535_i8), iand(shiftr(mix, 24), 65535_i8), r8)/32768.0_r8 - (1.0_r8, 1.0_r8)
+        mix = ibits(j*factor(1) + i*golden, 0, 32)
+        mix = ieor(mix, shiftr(mix, 15))*factor(2)
+        input = cmplx(ibits(mix, 8, 16), ibits(mix, 24, 16), r8)/2.0_r8**15 - (1.0_r8, 1.0_r8)
     end function input
 
     subroutine run(self, passes)
@@ -144,8 +146,9 @@ contains
         !$omp end parallel
     end subroutine run
 
-    !> Some numbers of the first, the middle and the last transform, by the defining sum; and some of the
-    !> input from all of the output by the inverse sum. The error of a transform grows with the logarithm of its length.
+    !> Some numbers of the first, the middle and the last transform, by the defining sum; some of the input from all of the
+    !> output by the inverse sum; and the sum of squares of every transform (Parseval). The error of a transform grows with the
+    !> logarithm of its length.
     subroutine validate(self, outcome)
         class(fft_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
@@ -179,11 +182,31 @@ contains
                                                                abs(back/real(self%n, r8) - input(k + 1, transform))]))
             end do
         end do
+        do transform = 1, self%count
+            outcome%error = worse(outcome%error, abs(squares_ratio(self%y(:, transform), transform) - 1.0_r8))
+        end do
         if (.not. c_associated(self%made)) outcome%error = huge(1.0_r8)
-        outcome%method = 'some numbers of three transforms and of their input by the defining sums, largest relative difference'
+        outcome%method = 'some numbers of three transforms and of their input by the defining sums, and the sum of squares of '// &
+                         'every transform, largest relative difference'
         outcome%tolerance = 1.0e-13_r8*real(self%n, r8)**0.25_r8*log(real(self%n, r8))
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
+
+    !> The sum of squares of a transform, divided by that of its input times its length.
+    pure real(r8) function squares_ratio(y, transform) result(ratio)
+        complex(r8), intent(in) :: y(:)
+        integer(i8), intent(in) :: transform
+        complex(r8) :: x
+        real(r8) :: squares
+        integer(i8) :: j
+
+        squares = 0.0_r8
+        do j = 1, size(y, kind=i8)
+            x = input(j, transform)
+            squares = squares + (real(x)**2 + aimag(x)**2)
+        end do
+        ratio = sum(real(y)**2 + aimag(y)**2)/(squares*real(size(y, kind=i8), r8))
+    end function squares_ratio
 
     !> The source names input and output once per transform; the output's lines are read before they are written.
     function traffic(self, passes) result(moved)

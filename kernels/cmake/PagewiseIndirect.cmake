@@ -19,6 +19,9 @@ function(pagewise_indirect_kernel)
     set(_scatters 0)
     set(_gathers 0)
     set(_updates 0)
+    set(_loads 1.5) # a word and the index
+    set(_stores 1)
+    set(_flops 0)
     if(_indices MATCHES "^c")
         set(_scatters 1)
     endif()
@@ -27,7 +30,17 @@ function(pagewise_indirect_kernel)
     endif()
     if(_added GREATER 0)
         set(_updates 1)
+        set(_loads 2.5)
+        set(_flops 2)
     endif()
+    foreach(_field loads stores flops)
+        pagewise_described(traffic ${_field} _value)
+        if(NOT _value EQUAL _${_field})
+            message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml: traffic has ${_field}: ${_value}, but the equation has "
+                                "${_${_field}}; correct one"
+            )
+        endif()
+    endforeach()
     pagewise_write_main(pw_indirect indirect_t
         "kernel%scatters = ${_scatters} == 1" "kernel%gathers = ${_gathers} == 1" "kernel%updates = ${_updates} == 1"
     )

@@ -4,11 +4,9 @@
 # explicit vector code. kernel.yaml lists the dimensions that the kernel is sensitive to; a build that has no effect on it is
 # the same as hardware-regular.
 #
-# A kernel's folder holds its driver, driver.f90, and the timed code, ending in .f90 or .c: `kernel` belongs to every variant,
-# loop.f90 to loop=compiler; of kernel_<prefetch>_<stores> and kernel_<prefetch> loop=explicit uses the first that exists.
-# Macros also describe the variant: PW_PREFETCH_SOFTWARE, PW_STORES_NONTEMPORAL, PW_LOOP_COMPILER and so on.
-# prefetch=compiler has the compiler insert the prefetches: into loop.f90, or into the source of prefetch=hardware if the
-# kernel is written in one way only.
+# A kernel's folder holds its driver, driver.f90, and the timed code: kernel.c or kernel.f90, of every variant, whose macros
+# describe it (PW_PREFETCH_SOFTWARE, PW_STORES_NONTEMPORAL, PW_LOOP_COMPILER and so on), and loop.f90, of loop=compiler.
+# prefetch=compiler has the compiler insert the prefetches.
 set(PAGEWISE_HUGEPAGES none CACHE STRING "Page policy unless --pages is given: none, thp, hugetlbfs, fjmpg")
 set(PAGEWISE_PREFETCH hardware CACHE STRING "hardware, compiler, software, block")
 set(PAGEWISE_STORES regular CACHE STRING "regular, nontemporal (x86-64, aarch64), zfill (aarch64)")
@@ -154,36 +152,24 @@ function(pagewise_effective_variant variant result)
     set(${result} ${_name} PARENT_SCOPE)
 endfunction()
 
-# Set `result` to the sources of the timed code in `folder` for a variant.
+# Set `result` to the sources of the timed code of the kernel in `folder` for a variant: `kernel` and, for loop=compiler,
+# loop.f90.
 function(pagewise_kernel_sources folder variant result)
-    pagewise_split(${variant})
-    if(prefetch STREQUAL "compiler")
-        set(prefetch hardware)
-    endif()
-    set(_names kernel_${prefetch}_${stores} kernel_${prefetch})
-    if(loop STREQUAL "compiler")
-        set(_names loop)
-    endif()
     get_filename_component(_kernel ${folder} NAME)
     pagewise_written(${_kernel} _written)
-    file(GLOB _every CONFIGURE_DEPENDS ${folder}/kernel.[fc]*)
+    file(GLOB _sources CONFIGURE_DEPENDS ${folder}/kernel.[fc]*)
     file(GLOB _from_description ${_written}/kernel.[fc]*)
     foreach(_file ${_from_description})
         get_filename_component(_name ${_file} NAME)
         if(NOT EXISTS ${folder}/${_name})
-            list(APPEND _every ${_file})
+            list(APPEND _sources ${_file})
         endif()
     endforeach()
-    foreach(_name ${_names})
-        file(GLOB _found CONFIGURE_DEPENDS ${folder}/${_name}.[fc]*)
-        if(_found)
-            break()
-        endif()
-    endforeach()
-    if(NOT _found AND (loop STREQUAL "compiler" OR NOT _every))
-        message(FATAL_ERROR "${folder} has no source for prefetch=${prefetch} stores=${stores} loop=${loop}")
+    pagewise_split(${variant})
+    if(loop STREQUAL "compiler")
+        list(APPEND _sources ${folder}/loop.f90)
     endif()
-    set(${result} ${_every} ${_found} PARENT_SCOPE)
+    set(${result} ${_sources} PARENT_SCOPE)
 endfunction()
 
 # The object library `result` that holds what an executable was built as; `needs`: the kind of library that it needs, if any.
@@ -243,10 +229,6 @@ function(pagewise_timed_code target variant)
     pagewise_compile(${target})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/harness)
     pagewise_split(${variant})
-    # Kernels without loop.f90 have their Fortran loop in the source of one explicit variant.
-    if("${ARGN}" MATCHES "kernel_hardware[a-z_]*\\.f90")
-        set(loop compiler)
-    endif()
     string(TOUPPER "PW_PREFETCH_${prefetch};PW_STORES_${stores};PW_LOOP_${loop}" _macros)
     target_compile_definitions(${target} PRIVATE ${_macros})
     pagewise_simd(${target} ${PAGEWISE_SIMD})
@@ -312,6 +294,13 @@ endfunction()
 function(pagewise_micro_kernel)
     cmake_parse_arguments(PARSE_ARGV 0 _arg WHOLE_NUMBERS "" "")
     get_filename_component(_kernel ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+    pagewise_effective(loop compiler explicit _loop)
+    file(GLOB _plain loop.f90)
+    if((_loop STREQUAL "compiler" AND NOT _plain) OR (_loop STREQUAL "explicit" AND _plain))
+        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml: sensitive_to must list loop if, and only if, the folder has "
+                            "loop.f90"
+        )
+    endif()
     if(PAGEWISE_LIBRARY)
         if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/driver.f90)
             pagewise_write_main_of(driver.f90)

@@ -1,0 +1,78 @@
+"""The facts of a kernel have one home, kernel.yaml: CMake writes the rest, and refuses contradictions."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, run
+
+KERNELS = ROOT / "kernels"
+INDIRECT = sorted(
+    file.parent
+    for file in KERNELS.glob("micro/*/CMakeLists.txt")
+    if "pagewise_indirect_kernel()" in file.read_text()
+)
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Callable[[Path], tuple[int, str]]:
+    """Configures a copy of the kernels' folder with gather only; exit code and output."""
+
+    def configure(source: Path) -> tuple[int, str]:
+        done = run("cmake", "-S", source, "-B", tmp_path / "build", "-DBUILD_TESTING=OFF")
+        return done.returncode, done.stdout
+
+    return configure
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A copy of the kernels' folder with one micro-kernel, gather."""
+    folder = shutil.copytree(KERNELS, tmp_path / "kernels")
+    (folder / "micro" / "CMakeLists.txt").write_text("add_subdirectory(gather)\n")
+    return folder
+
+
+def test_a_kernel_of_indirect_access_costs_at_most_three_files_and_fifty_lines() -> None:
+    assert len(INDIRECT) >= 4
+    for folder in INDIRECT:
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        assert len(files) <= 3
+        assert sum(len(file.read_text().splitlines()) for file in files) <= 50
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("equation: a(i) = b(c(i))", "equation: a(i) = b(d(i))"),
+        ("equation: a(i) = b(c(i))", "equation: a(i) = a(c(i)) + s*b(c(i))"),
+        ("loads: 1.5, ", "loads: 2, "),
+        ("loads: 1.5, ", ""),
+        ("flops: 0", "flops: 2"),
+        (", loop]", "]"),
+    ],
+)
+def test_contradicting_facts_are_refused(
+    source: Path, configured: Callable[[Path], tuple[int, str]], old: str, new: str
+) -> None:
+    assert configured(source)[0] == 0
+    file = source / "micro" / "gather" / "kernel.yaml"
+    text = file.read_text()
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new))
+    code, output = configured(source)
+    assert code != 0
+    assert "CMake Error" in output and "gather/kernel.yaml" in output
+
+
+def test_a_kernel_that_is_sensitive_to_loop_needs_its_loop(
+    source: Path, configured: Callable[[Path], tuple[int, str]]
+) -> None:
+    (source / "micro" / "gather" / "loop.f90").unlink()
+    code, output = configured(source)
+    assert code != 0
+    assert "CMake Error" in output and "gather/kernel.yaml" in output

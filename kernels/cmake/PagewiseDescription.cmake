@@ -75,22 +75,6 @@ function(pagewise_write_main module type)
     configure_file(${PROJECT_SOURCE_DIR}/harness/pw_main.f90.in ${_folder}/main.f90 @ONLY)
 endfunction()
 
-# Write the driver of the kernel in the current folder from a template in harness: its name, summary, default working set
-# (of compare; without one there, the machine's), and the caller's variables.
-function(pagewise_write_driver template)
-    pagewise_described("" name name)
-    pagewise_described("" equation equation)
-    pagewise_described("" summary summary)
-    string(REPLACE "'" "''" summary "${summary}")
-    pagewise_described("" compare _compare)
-    set(default_working_set "! default_working_set comes from the machine")
-    if(_compare MATCHES "--working-set, *([^],]+)")
-        set(default_working_set "kernel%default_working_set = '${CMAKE_MATCH_1}'")
-    endif()
-    pagewise_written(${name} _folder)
-    configure_file(${PROJECT_SOURCE_DIR}/harness/${template} ${_folder}/main.f90 @ONLY)
-endfunction()
-
 # The same for the only public type in the module of a source.
 function(pagewise_write_main_of source)
     file(STRINGS ${source} _module REGEX "^module [a-z0-9_]+$")

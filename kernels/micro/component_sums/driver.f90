@@ -1,10 +1,14 @@
 !> Sums of six components: t_j(i) = t0_j(i) + t1_j(i) + t2_j(i).
 module component_sums
+    use pw_bundle, only: bundle_t
     use pw_kinds, only: r8
     implicit none
     private
 
-    public :: element
+    type, extends(bundle_t), public :: component_sums_t
+    contains
+        procedure, nopass :: element
+    end type component_sums_t
 
 contains
 
@@ -19,21 +23,3 @@ contains
     end subroutine element
 
 end module component_sums
-
-program main
-    use component_sums, only: element
-    use pw_bundle, only: bundle_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(bundle_t) :: kernel
-
-    kernel%name = 'component_sums'
-    kernel%summary = 'bandwidth of t_j(i) = t0_j(i) + t1_j(i) + t2_j(i), six components'
-    kernel%inputs = 18
-    kernel%outputs = 6
-    kernel%loads = 18
-    kernel%stores = 6
-    kernel%flops = 12
-    kernel%element => element
-    call run_kernel(kernel)
-end program main

@@ -5,6 +5,7 @@ module many_streams
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count
     use pw_text, only: to_text
+    use pw_traffic, only: per_element_t
     implicit none
     private
 
@@ -14,9 +15,8 @@ module many_streams
     contains
         procedure :: declare_options
         procedure :: read_options
+        procedure, nopass :: element
     end type many_streams_t
-
-    public :: element
 
 contains
 
@@ -33,7 +33,7 @@ contains
                               ladder=ladder)
         call self%options%add('result', option_choice, 'array', 'store a(i), or sum up all and store nothing', &
                               choices='array|sum')
-        call self%bundle_t%declare_options()
+        call self%declare_bundle_options()
     end subroutine declare_options
 
     subroutine read_options(self, error)
@@ -41,6 +41,7 @@ contains
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
         integer(i8) :: streams
+        real(r8) :: stores
 
         call self%options%get('streams', streams)
         if (streams > most_streams) then
@@ -50,11 +51,10 @@ contains
         end if
         call self%options%get('result', word)
         self%inputs = int(streams)
-        self%loads = self%inputs
-        self%outputs = merge(1, 0, word == 'array')
-        self%stores = self%outputs
-        self%flops = self%inputs - self%outputs
-        call self%bundle_t%read_options(error)
+        stores = merge(1.0_r8, 0.0_r8, word == 'array')
+        self%per_element = per_element_t(loads=real(streams, r8), stores=stores, write_allocate=stores, &
+                                         flops=real(streams, r8) - stores)
+        call self%read_bundle_options(error)
     end subroutine read_options
 
     pure subroutine element(inputs, old, s, new)
@@ -67,15 +67,3 @@ contains
     end subroutine element
 
 end module many_streams
-
-program main
-    use many_streams, only: element, many_streams_t
-    use pw_harness, only: run_kernel
-    implicit none
-    type(many_streams_t) :: kernel
-
-    kernel%name = 'many_streams'
-    kernel%summary = 'bandwidth of a(i) = b_1(i) + ... + b_n(i), for n streams'
-    kernel%element => element
-    call run_kernel(kernel)
-end program main

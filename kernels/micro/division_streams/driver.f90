@@ -1,0 +1,37 @@
+!> Divisions by one array: q_j(i) = p_j(i) / p_1(i).
+module division_streams
+    use pw_bundle, only: bundle_t
+    use pw_error, only: error_t
+    use pw_kinds, only: r8
+    implicit none
+    private
+
+    type, extends(bundle_t), public :: division_streams_t
+    contains
+        procedure :: read_options
+        procedure, nopass :: element
+    end type division_streams_t
+
+contains
+
+    !> The divisor is loaded again by each of the last six loops.
+    subroutine read_options(self, error)
+        class(division_streams_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+
+        self%inputs = 12
+        call self%read_bundle_options(error)
+    end subroutine read_options
+
+    !> Inputs: the metric, p_1 to p_5, six tracers.
+    pure subroutine element(inputs, old, s, new)
+        real(r8), intent(in) :: inputs(:), old(:), s
+        real(r8), intent(out) :: new(:)
+
+        associate (unused => old, unused_s => s)
+        end associate
+        new(1) = inputs(2)/inputs(1)
+        new(2:) = inputs(3:)/inputs(2)
+    end subroutine element
+
+end module division_streams

@@ -1,11 +1,11 @@
-!> What the main programs of kernels and mini-apps record: first touch, observed pages, counts, version.
+!> What the main programs of kernels and mini-apps record: first touch, counts, version.
 module pw_evidence
     use, intrinsic :: iso_c_binding, only: c_f_pointer
     use, intrinsic :: iso_fortran_env, only: int8, output_unit
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
-    use pw_pages, only: paged_array_t, pages_policy_name, pages_policy_t, observed_pages_t, pages_observe
-    use pw_record, only: array_record_t, configuration_t, pages_record_t, record_t, validation_t
+    use pw_pages, only: paged_array_t
+    use pw_record, only: configuration_t, record_t, validation_t
     use pw_region, only: regions_collect, regions_cost, regions_counters
     use pw_system, only: base_page_size, page_faults
     use pw_text, only: to_text
@@ -20,7 +20,7 @@ module pw_evidence
         integer(i8) :: minor = 0, major = 0
     end type populated_t
 
-    public :: populate, record_pages, put_regions, median, outcome, print_version
+    public :: populate, put_regions, median, outcome, print_version
 
 contains
 
@@ -77,29 +77,6 @@ contains
         record%counters = regions_counters(record%regions, whole)
         call regions_cost(record%region_cost, inside)
     end subroutine put_regions
-
-    !> The observed pages of the arrays, for the record.
-    subroutine record_pages(memory, policy, pages, error)
-        type(paged_array_t), intent(in) :: memory(:)
-        type(pages_policy_t), intent(in) :: policy
-        type(pages_record_t), intent(out) :: pages
-        type(error_t), intent(inout) :: error
-        type(observed_pages_t) :: observed
-        integer :: i
-
-        call pages_observe(memory, policy, observed, error)
-        if (error%failed()) return
-        pages%policy = pages_policy_name(policy)
-        pages%method = trim(observed%method)
-        pages%page_size_requested = observed%page_size_requested
-        pages%page_size_observed = observed%page_size_observed
-        pages%huge_coverage = observed%huge_coverage
-        allocate (pages%arrays(size(observed%arrays)))
-        do i = 1, size(observed%arrays)
-            pages%arrays(i) = array_record_t(trim(observed%arrays(i)%name), observed%arrays(i)%bytes, &
-                                             observed%arrays(i)%huge_bytes, observed%arrays(i)%page_size_observed)
-        end do
-    end subroutine record_pages
 
     !> The median.
     pure real(r8) function median(values)

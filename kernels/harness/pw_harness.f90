@@ -6,13 +6,13 @@
 module pw_harness
     use, intrinsic :: iso_c_binding, only: c_intptr_t
     use pw_error, only: end_program, error_t, exit_check
-    use pw_evidence, only: median, populate, populated_t, record_pages, put_regions
+    use pw_evidence, only: median, populate, populated_t, put_regions
     use pw_kernel, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i4, i8, r8
     use pw_openmp_runtime, only: verify_runtime
     use pw_options, only: option_bytes, option_choice, option_count, option_text
-    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_free, pages_policy_from_name, &
-        pages_policy_names, pages_policy_t, pages_require, pages_static_bytes
+    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_free, pages_observe, &
+        pages_policy_from_name, pages_policy_names, pages_policy_t, pages_require, pages_static_bytes
     use pw_processor, only: processor_check
     use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
     use pw_record, only: record_t
@@ -279,7 +279,7 @@ contains
         call put_regions(record, 'compute', error)
         if (error%failed()) return
         record%traffic = kernel%traffic(record%passes)
-        call record_pages(kernel%memory, session%policy, record%pages, error)
+        call pages_observe(kernel%memory, session%policy, record%pages, error)
         if (error%failed()) return
         call kernel%validate(record%validation)
         record%metrics = kernel%metrics(record%passes, median(record%seconds))

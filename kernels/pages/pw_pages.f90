@@ -6,6 +6,7 @@ module pw_pages
     use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_null_char, c_null_ptr, c_ptr
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
+    use pw_record, only: array_record_t, pages_record_t
     use pw_text, only: from_c
     implicit none
     private
@@ -23,36 +24,18 @@ module pw_pages
     integer, parameter :: name_length = 31   ! PW_PAGES_NAME
     integer, parameter :: text_length = 1024 ! PW_PAGES_TEXT
 
-    !> One array's memory.
-    type, public :: paged_array_t
-        type(c_ptr) :: address = c_null_ptr  !< start of the user's bytes
-        integer(i8) :: bytes = 0             !< the user's bytes
-        integer(i8) :: offset = 0            !< of the start from the mapping's start [B]
+    !> One array's memory: struct pw_pages_array.
+    type, bind(c), public :: paged_array_t
+        character(kind=c_char) :: name(name_length + 1) = c_null_char
         type(pages_policy_t) :: policy = pages_none
-        logical :: static = .false.          !< part of a large array of the program (.bss)
-        character(name_length) :: name = ''
+        integer(c_int32_t) :: allocation = 0       !< 1: part of a large array of the program (.bss)
+        type(c_ptr) :: address = c_null_ptr        !< start of the user's bytes
+        integer(c_int64_t) :: bytes = 0            !< the user's bytes
+        integer(c_int64_t) :: offset = 0           !< of the start from the mapping's start [B]
         type(c_ptr), private :: mapping = c_null_ptr
-        integer(i8), private :: mapping_bytes = 0
-        integer(i8), private :: faulted_before = 0, lost_before = 0
+        integer(c_int64_t), private :: mapping_bytes = 0
+        integer(c_int64_t), private :: faulted_before = 0, lost_before = 0
     end type paged_array_t
-
-    !> The operating system's accounting of one array.
-    type, public :: observed_array_t
-        character(name_length) :: name = ''
-        integer(i8) :: bytes = 0
-        integer(i8) :: huge_bytes = 0          !< of `bytes`, those on huge pages
-        integer(i8) :: page_size_observed = 0  !< page size of the larger part; 0 if nothing is resident [B]
-    end type observed_array_t
-
-    !> The operating system's accounting of all arrays together.
-    type, public :: observed_pages_t
-        integer(i8) :: base_page_size = 0       !< [B]
-        integer(i8) :: page_size_requested = 0  !< [B]
-        integer(i8) :: page_size_observed = 0   !< page size of the larger part; 0 if nothing is resident [B]
-        real(r8) :: huge_coverage = 0.0_r8      !< share of the arrays' bytes on huge pages
-        character(name_length) :: method = ''   !< source of the numbers: smaps, kpageflags or thp_stats
-        type(observed_array_t), allocatable :: arrays(:)
-    end type observed_pages_t
 
     public :: pages_policy_names, pages_policy_from_name, pages_policy_name
     public :: pages_begin, pages_require, pages_allocate, pages_verify, pages_observe, pages_free, &
@@ -64,16 +47,6 @@ module pw_pages
         character(kind=c_char) :: message(text_length), remedy(text_length)
     end type failure_t
 
-    type, bind(c) :: array_t
-        character(kind=c_char) :: name(name_length + 1)
-        type(pages_policy_t) :: policy
-        integer(c_int32_t) :: allocation
-        type(c_ptr) :: address
-        integer(c_int64_t) :: bytes, offset
-        type(c_ptr) :: mapping
-        integer(c_int64_t) :: mapping_bytes, faulted_before, lost_before
-    end type array_t
-
     type, bind(c) :: account_t
         integer(c_int64_t) :: huge_bytes, huge_page_size, page_size_observed
         integer(c_int32_t) :: thp_eligible
@@ -81,10 +54,6 @@ module pw_pages
     end type account_t
 
     interface
-        integer(c_int64_t) function c_base_page_size() bind(c, name='pw_system_base_page_size')
-            import :: c_int64_t
-        end function c_base_page_size
-
         subroutine c_names(text, length) bind(c, name='pw_pages_names')
             import :: c_char, c_int32_t
             character(kind=c_char), intent(out) :: text(*)
@@ -129,20 +98,20 @@ module pw_pages
         end function c_require
 
         integer(c_int32_t) function c_allocate(array, failure) bind(c, name='pw_pages_allocate')
-            import :: array_t, c_int32_t, failure_t
-            type(array_t), intent(inout) :: array
+            import :: c_int32_t, failure_t, paged_array_t
+            type(paged_array_t), intent(inout) :: array
             type(failure_t), intent(inout) :: failure
         end function c_allocate
 
         integer(c_int32_t) function c_free(array, failure) bind(c, name='pw_pages_free')
-            import :: array_t, c_int32_t, failure_t
-            type(array_t), intent(inout) :: array
+            import :: c_int32_t, failure_t, paged_array_t
+            type(paged_array_t), intent(inout) :: array
             type(failure_t), intent(inout) :: failure
         end function c_free
 
         integer(c_int32_t) function c_account(arrays, count, policy, accounts, failure) bind(c, name='pw_pages_account')
-            import :: account_t, array_t, c_int32_t, failure_t, pages_policy_t
-            type(array_t), intent(in) :: arrays(*)
+            import :: account_t, c_int32_t, failure_t, paged_array_t, pages_policy_t
+            type(paged_array_t), intent(in) :: arrays(*)
             integer(c_int32_t), value :: count
             type(pages_policy_t), intent(in) :: policy
             type(account_t), intent(inout) :: accounts(*)
@@ -150,8 +119,8 @@ module pw_pages
         end function c_account
 
         integer(c_int32_t) function c_verify(arrays, count, policy, failure) bind(c, name='pw_pages_verify')
-            import :: array_t, c_int32_t, failure_t, pages_policy_t
-            type(array_t), intent(in) :: arrays(*)
+            import :: c_int32_t, failure_t, paged_array_t, pages_policy_t
+            type(paged_array_t), intent(in) :: arrays(*)
             integer(c_int32_t), value :: count
             type(pages_policy_t), intent(in) :: policy
             type(failure_t), intent(inout) :: failure
@@ -211,7 +180,7 @@ contains
         logical, intent(in), optional :: static
         type(failure_t) :: failure
 
-        if (c_require(policy, allocation(is_static(static)), bytes, int(size(bytes), c_int32_t), failure) /= 0) &
+        if (c_require(policy, allocation(static), bytes, int(size(bytes), c_int32_t), failure) /= 0) &
             call raise(error, failure, 'pages_require')
     end subroutine pages_require
 
@@ -226,25 +195,19 @@ contains
         integer(i8), intent(in) :: bytes, offset
         type(error_t), intent(inout) :: error
         logical, intent(in), optional :: static
-        type(array_t) :: mapped
         type(failure_t) :: failure
+        integer :: i
 
+        do i = 1, min(len_trim(name), name_length)
+            array%name(i) = name(i:i)
+        end do
         array%policy = policy
-        array%static = is_static(static)
-        array%name = name
+        array%allocation = allocation(static)
         array%bytes = bytes
         array%offset = offset
-        mapped = to_c(array)
-        if (c_allocate(mapped, failure) /= 0) then
-            call raise(error, failure, 'pages_allocate')
-            array = paged_array_t()
-            return
-        end if
-        array%address = mapped%address
-        array%mapping = mapped%mapping
-        array%mapping_bytes = mapped%mapping_bytes
-        array%faulted_before = mapped%faulted_before
-        array%lost_before = mapped%lost_before
+        if (c_allocate(array, failure) == 0) return
+        call raise(error, failure, 'pages_allocate')
+        array = paged_array_t()
     end subroutine pages_allocate
 
     !> Page verification, after the first touch: exit code 3 unless the arrays are on the pages of `policy`. Under thp of PMD
@@ -255,7 +218,7 @@ contains
         type(error_t), intent(inout) :: error
         type(failure_t) :: failure
 
-        if (c_verify(to_c(arrays), int(size(arrays), c_int32_t), policy, failure) /= 0) &
+        if (c_verify(arrays, int(size(arrays), c_int32_t), policy, failure) /= 0) &
             call raise(error, failure, 'pages_verify')
     end subroutine pages_verify
 
@@ -264,24 +227,26 @@ contains
     subroutine pages_observe(arrays, policy, observed, error)
         type(paged_array_t), intent(in) :: arrays(:)
         type(pages_policy_t), intent(in) :: policy
-        type(observed_pages_t), intent(out) :: observed
+        type(pages_record_t), intent(out) :: observed
         type(error_t), intent(inout) :: error
         type(account_t) :: accounts(size(arrays))
         type(failure_t) :: failure
         integer(i8) :: bytes, huge_bytes
+        integer :: i
 
-        observed%base_page_size = c_base_page_size()
+        observed%policy = pages_policy_name(policy)
+        observed%method = ''
         observed%page_size_requested = c_size(policy)
         allocate (observed%arrays(size(arrays)))
-        if (c_account(to_c(arrays), int(size(arrays), c_int32_t), policy, accounts, failure) /= 0) then
+        if (c_account(arrays, int(size(arrays), c_int32_t), policy, accounts, failure) /= 0) then
             call raise(error, failure, 'pages_observe')
             return
         end if
         if (size(arrays) > 0) observed%method = from_c(accounts(1)%method)
-        observed%arrays%name = arrays%name
-        observed%arrays%bytes = arrays%bytes
-        observed%arrays%huge_bytes = accounts%huge_bytes
-        observed%arrays%page_size_observed = accounts%page_size_observed
+        do i = 1, size(arrays)
+            observed%arrays(i) = array_record_t(from_c(arrays(i)%name), arrays(i)%bytes, accounts(i)%huge_bytes, &
+                                                accounts(i)%page_size_observed)
+        end do
 
         bytes = sum(arrays%bytes)
         huge_bytes = sum(accounts%huge_bytes)
@@ -297,50 +262,22 @@ contains
     subroutine pages_free(array, error)
         type(paged_array_t), intent(inout) :: array
         type(error_t), intent(inout) :: error
-        type(array_t) :: mapped
         type(failure_t) :: failure
 
-        mapped = to_c(array)
-        if (c_free(mapped, failure) /= 0) then
+        if (c_free(array, failure) /= 0) then
             call raise(error, failure, 'pages_free')
-            return
+        else
+            array = paged_array_t()
         end if
-        array = paged_array_t()
     end subroutine pages_free
-
-    elemental function to_c(array) result(mapped)
-        type(paged_array_t), intent(in) :: array
-        type(array_t) :: mapped
-        integer :: i
-
-        mapped%name = c_null_char
-        do i = 1, len_trim(array%name)
-            mapped%name(i) = array%name(i:i)
-        end do
-        mapped%policy = array%policy
-        mapped%allocation = allocation(array%static)
-        mapped%address = array%address
-        mapped%bytes = array%bytes
-        mapped%offset = array%offset
-        mapped%mapping = array%mapping
-        mapped%mapping_bytes = array%mapping_bytes
-        mapped%faulted_before = array%faulted_before
-        mapped%lost_before = array%lost_before
-    end function to_c
 
     !> PW_PAGES_DYNAMIC or PW_PAGES_STATIC.
     pure integer(c_int32_t) function allocation(static)
-        logical, intent(in) :: static
-
-        allocation = merge(1_c_int32_t, 0_c_int32_t, static)
-    end function allocation
-
-    pure logical function is_static(static)
         logical, intent(in), optional :: static
 
-        is_static = .false.
-        if (present(static)) is_static = static
-    end function is_static
+        allocation = 0
+        if (present(static)) allocation = merge(1_c_int32_t, 0_c_int32_t, static)
+    end function allocation
 
     subroutine raise(error, failure, place)
         type(error_t), intent(inout) :: error

@@ -8,10 +8,10 @@ module page_faults_kernel
     use pw_harness, only: kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice
-    use pw_pages, only: paged_array_t, pages_allocate, pages_free, observed_pages_t, pages_observe
-    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_pages, only: paged_array_t, pages_allocate, pages_free, pages_observe
+    use pw_record, only: metric_t, pages_record_t, traffic_t, validation_t
     use pw_system, only: base_page_size, page_faults
-    use pw_text, only: to_text
+    use pw_text, only: from_c, to_text
     use pw_threads, only: thread_share
     use pw_timer, only: wall_seconds
     implicit none
@@ -116,7 +116,7 @@ contains
     subroutine initialise(self, elements)
         class(page_faults_t), intent(inout) :: self
         integer(i8), intent(in) :: elements
-        type(observed_pages_t) :: observed
+        type(pages_record_t) :: observed
 
         associate (unused => elements)
         end associate
@@ -151,7 +151,8 @@ contains
 
         old = array
         call pages_free(array, error)
-        if (.not. error%failed()) call pages_allocate(array, old%policy, old%name, old%bytes, old%offset, error, old%static)
+        if (.not. error%failed()) call pages_allocate(array, old%policy, from_c(old%name), old%bytes, old%offset, error, &
+                                                      static=old%allocation /= 0)
     end subroutine map_again
 
     !> Each thread its share, in whole pages of the policy.

@@ -19,10 +19,10 @@ module ember_driver
     use ember_solution_errors, only: blast_radius, density_error
     use ember_validation, only: validate_state
     use pw_error, only: error_t, exit_check
-    use pw_evidence, only: outcome, populate, populated_t, record_pages, put_regions
+    use pw_evidence, only: outcome, populate, populated_t, put_regions
     use pw_kinds, only: i8, r8
     use pw_options, only: options_t
-    use pw_pages, only: pages_begin, pages_verify, pages_policy_t
+    use pw_pages, only: pages_begin, pages_observe, pages_verify, pages_policy_t
     use pw_record, only: array_record_t, configuration_t, metric_t, placement_t, record_t, validation_t
     use pw_record_json, only: record_to_json
     use pw_region, only: region_t, regions_reset
@@ -424,9 +424,9 @@ contains
             associate (blocks => self%simulation%mesh%memory)
                 select type (eos => self%simulation%eos)
                 type is (helmholtz_eos_t)
-                    call record_pages([blocks, eos%table%memory], blocks%policy, record%pages, error)
+                    call pages_observe([blocks, eos%table%memory], blocks%policy, record%pages, error)
                 class default
-                    call record_pages([blocks], blocks%policy, record%pages, error)
+                    call pages_observe([blocks], blocks%policy, record%pages, error)
                 end select
             end associate
         end subroutine prove_memory

@@ -11,7 +11,8 @@ module ember_log
     use ember_simulation, only: in_gravity, region_name, simulation_t
     use pw_error, only: error_t, exit_system
     use pw_kinds, only: i8, r8
-    use pw_pages, only: pages_policy_t, observed_pages_t, pages_observe
+    use pw_pages, only: pages_policy_t, pages_observe
+    use pw_record, only: pages_record_t
     use pw_text, only: to_text
     implicit none
     private
@@ -68,7 +69,7 @@ contains
         real(r8), intent(in) :: totals(:), seconds, densest
         type(ledger_t), intent(in) :: ledger
         type(error_t), intent(inout) :: error
-        type(observed_pages_t) :: observed
+        type(pages_record_t) :: observed
         character(256) :: message
         character(:), allocatable :: row
         real(r8) :: round, potential

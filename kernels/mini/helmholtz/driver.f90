@@ -9,10 +9,10 @@ module helmholtz_driver
     use helmholtz_reference, only: reference_t
     use pw_deviation, only: worse, worst_of
     use pw_error, only: error_t, exit_check
-    use pw_evidence, only: median, outcome, populate, populated_t, record_pages, put_regions
+    use pw_evidence, only: median, outcome, populate, populated_t, put_regions
     use pw_kinds, only: i8, r8
     use pw_options, only: options_t
-    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_require
+    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_observe, pages_verify, pages_require
     use pw_record, only: configuration_t, metric_t, placement_t, record_t
     use pw_record_json, only: record_to_json
     use pw_region, only: region_t, regions_open
@@ -205,7 +205,7 @@ contains
         call count_traffic(self%parameters%few, self%parameters%mode, record)
         record%metrics = [metric_t('evaluations_per_s', self%zones/median(self%seconds)), &
                           metric_t('nanoseconds_per_evaluation', 1.0e9_r8*median(self%seconds)/self%zones)]
-        call record_pages(memory, self%parameters%policy, record%pages, error)
+        call pages_observe(memory, self%parameters%policy, record%pages, error)
         if (error%failed()) return
         call self%validate(record, error)
         if (error%failed()) return

@@ -8,10 +8,11 @@ program test_pw_pages
     use pw_error, only: end_program, error_t, exit_ok, exit_pages, exit_usage
     use pw_kinds, only: i8, r8
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_free, pages_hugetlbfs, &
-        pages_none, pages_policy_from_name, pages_policy_name, pages_policy_names, pages_policy_t, observed_pages_t, &
+        pages_none, pages_policy_from_name, pages_policy_name, pages_policy_names, pages_policy_t, &
         pages_observe, pages_require, pages_thp
+    use pw_record, only: pages_record_t
     use pw_system, only: base_page_size
-    use pw_text, only: to_text
+    use pw_text, only: from_c, to_text
     implicit none
 
     interface
@@ -202,7 +203,7 @@ contains
             offset = 4352_i8*(i - 1)
             call pages_allocate(arrays(i), policy, name(i), bytes(i), offset, error, static)
             if (error%failed()) return
-            call check(arrays(i)%bytes == bytes(i) .and. arrays(i)%offset == offset .and. arrays(i)%name == name(i) &
+            call check(arrays(i)%bytes == bytes(i) .and. arrays(i)%offset == offset .and. from_c(arrays(i)%name) == name(i) &
                        .and. same(arrays(i)%policy, policy), 'array '//name(i)//' does not describe the request')
             call check(modulo(transfer(arrays(i)%address, 0_c_intptr_t), int(huge_size, c_intptr_t)) == &
                        modulo(offset, huge_size), 'array '//name(i)//' does not start at its offset from a huge page')
@@ -217,7 +218,7 @@ contains
         integer(i8), intent(in) :: page_size
         real(r8), intent(in) :: coverage
         character(*), intent(in), optional :: method
-        type(observed_pages_t) :: observed
+        type(pages_record_t) :: observed
         type(error_t) :: error
         integer(i8) :: evidence
         integer :: i
@@ -225,11 +226,10 @@ contains
         call pages_observe(arrays, policy, observed, error)
         call check_ok(error)
         if (present(method)) then
-            call check(observed%method == method, 'the method is '//trim(observed%method))
+            call check(observed%method == method, 'the method is '//observed%method)
         else
-            call check(observed%method == 'smaps', 'the method is '//trim(observed%method))
+            call check(observed%method == 'smaps', 'the method is '//observed%method)
         end if
-        call check(observed%base_page_size == base_page_size(), 'wrong base page size')
         call check(observed%page_size_requested == page_size, &
                    'wrong page size requested: '//to_text(observed%page_size_requested))
         call check(observed%page_size_observed == page_size, 'wrong page size observed: '//to_text(observed%page_size_observed))
@@ -237,20 +237,20 @@ contains
         call check(size(observed%arrays) == size(arrays), 'arrays are missing')
         do i = 1, size(arrays)
             associate (array => observed%arrays(i))
-                call check(array%name == arrays(i)%name .and. array%bytes == arrays(i)%bytes, 'arrays are mixed up')
-                call check(array%page_size_observed == page_size, 'wrong page size of '//trim(array%name)//': '// &
+                call check(array%name == from_c(arrays(i)%name) .and. array%bytes == arrays(i)%bytes, 'arrays are mixed up')
+                call check(array%page_size_observed == page_size, 'wrong page size of '//array%name//': '// &
                            to_text(array%page_size_observed))
                 call check(array%huge_bytes == nint(coverage*real(array%bytes, r8), i8), &
-                           'wrong huge bytes of '//trim(array%name)//': '//to_text(array%huge_bytes))
+                           'wrong huge bytes of '//array%name//': '//to_text(array%huge_bytes))
                 evidence = huge_bytes_of(arrays(i)%address, arrays(i)%bytes)
                 if (present(method)) then
-                    call check(evidence <= 0, 'the page tables of '//trim(array%name)//' show '//to_text(evidence)// &
+                    call check(evidence <= 0, 'the page tables of '//array%name//' show '//to_text(evidence)// &
                                ' B on huge pages of PMD size')
                 else if (evidence < 0) then
                     skip_reason = 'smaps is as expected, but this kernel has no PAGEMAP_SCAN to compare it with (Linux 6.7)'
                 else
                     call check(min(evidence, arrays(i)%bytes) == array%huge_bytes, &
-                               'the page tables of '//trim(array%name)//' show '//to_text(evidence)//' B')
+                               'the page tables of '//array%name//' show '//to_text(evidence)//' B')
                 end if
             end associate
         end do
@@ -470,7 +470,7 @@ contains
     subroutine test_thp_collapsed()
         type(paged_array_t) :: array
         type(error_t) :: error
-        type(observed_pages_t) :: observed
+        type(pages_record_t) :: observed
 
         if (can_collapse() == 0) then
             skip_reason = 'this kernel cannot collapse memory (needs Linux 6.1)'
@@ -584,7 +584,7 @@ contains
     subroutine test_thp_64k_dropped()
         type(paged_array_t) :: array
         type(error_t) :: error
-        type(observed_pages_t) :: observed
+        type(pages_record_t) :: observed
 
         call pages_begin(thp_64k, error)
         if (unavailable(error)) return
@@ -738,7 +738,7 @@ contains
     subroutine test_pool()
         type(paged_array_t) :: arrays(3)
         type(error_t) :: error
-        type(observed_pages_t) :: observed
+        type(pages_record_t) :: observed
         integer(i8) :: size, free_before
         integer :: i
 
@@ -771,7 +771,7 @@ contains
         type(pages_policy_t) :: policy
         type(paged_array_t) :: held, array
         type(error_t) :: error
-        type(observed_pages_t) :: observed
+        type(pages_record_t) :: observed
         character(:), allocatable :: remedy
         integer(i8) :: size, available, total
 
@@ -829,7 +829,7 @@ contains
         type(paged_array_t) :: array
         type(error_t) :: error
         ! On the stack, gfortran 14 reports the bounds of its unallocated components as used uninitialised.
-        type(observed_pages_t), allocatable :: observed
+        type(pages_record_t), allocatable :: observed
         integer(i8), parameter :: bytes = 4096*mib + 1_i8
         type(pages_policy_t) :: policy
         integer :: kind

@@ -8,12 +8,16 @@ import json
 
 import pytest
 
-from builders import compared, configuration, kernel, record
+from builders import a_manifest, compared, configuration, kernel, record, subject_of
+from pagewise.analysis.analysis import analyse
 from pagewise.analysis.choices import choices
 from pagewise.analysis.consistency import inconsistent
 from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import BY_NAME
+from pagewise.report.model import Figure
+from pagewise.report.render.figure import DASHES
 from pagewise.report.views import advice, data
+from pagewise.report.views.kernel import sweeps
 from pagewise.report.views.ratios import loops
 from stage import TRIAD, Stage
 
@@ -177,6 +181,15 @@ def test_the_loop_is_in_every_format(session: Stage):
     assert all(question in " ".join(text.split()) for text in texts)
     with (folder / "records.jsonl").open(encoding="utf-8") as file:
         assert {json.loads(line)["configuration"]["loop"] for line in file} == {"explicit", "compiler"}
+
+
+def test_curves_of_both_loops_have_different_lines():
+    records = [record(one, 1.0, series="sweep") for one in (BASE, LOOP)]
+    swept = analyse([subject_of(LOOPED, BASE, LOOP)], records, seed=1)
+    figure = next(block for block in sweeps(swept[0], a_manifest()) if isinstance(block, Figure))
+    ((_, lines),) = figure.data.panels
+    assert len(lines) == len({str(DASHES[line.pattern]) for line in lines}) == 2
+    assert len({*map(str, DASHES.values())}) == len(DASHES)
 
 
 def test_a_record_of_another_loop_than_the_module_names_is_wrong():

@@ -242,7 +242,7 @@ class Line:
 
     label: str
     policy: str
-    pattern: tuple[str, str]
+    pattern: tuple[str, str, str]
     points: tuple[tuple[float | str, float], ...]
 
 

@@ -31,12 +31,15 @@ from pagewise.report.model import Bar, Bars, Figure, Heat, Lines, ratio_text
 from pagewise.report.render.colours import FAINT, INK, PAPER, SHADE, colour
 from pagewise.report.render.heat import heat_cells, heat_map
 
-_DASHES: dict[tuple[str, str], Any] = {
-    ("hardware", "regular"): "-",
-    ("software", "regular"): (0, (5, 2)),
-    ("block", "regular"): (0, (1, 1.5)),
-    ("compiler", "regular"): (0, (7, 2, 1, 2, 1, 2)),
-    ("hardware", "nontemporal"): (0, (6, 2, 1.2, 2)),
+#: Line styles by prefetch, stores and loop.
+DASHES: dict[tuple[str, str, str], Any] = {
+    ("hardware", "regular", "explicit"): "-",
+    ("software", "regular", "explicit"): (0, (5, 2)),
+    ("block", "regular", "explicit"): (0, (1, 1.5)),
+    ("hardware", "nontemporal", "explicit"): (0, (6, 2, 1.2, 2)),
+    ("hardware", "zfill", "explicit"): (0, (9, 2)),
+    ("hardware", "regular", "compiler"): (0, (3, 1.2, 1, 1.2)),
+    ("compiler", "regular", "compiler"): (0, (7, 2, 1, 2, 1, 2)),
 }
 # Ignore a matplotlibrc in the working folder, which may be a result of somebody else.
 mpl.rcdefaults()
@@ -170,7 +173,7 @@ def _lines(data: Lines) -> Drawing:
                 markersize=3.5,
                 color=colour(line.policy),
                 linewidth=1.6,
-                linestyle=_DASHES.get(line.pattern, "-"),
+                linestyle=DASHES.get(line.pattern, "-"),
                 label=line.label,
             )
         axes.tick_params(axis="x", labelsize=8)

@@ -207,12 +207,12 @@ def _figure(result: KernelResult, sweep: Sweep, curves: Sequence[Curve], manifes
     panels: dict[str, list[Line]] = {}
     for curve in curves:
         measured = curve.cell.measured
-        pattern = (measured.prefetch, measured.stores)
+        pattern = (measured.prefetch, measured.stores, measured.loop)
         line = Line(label(kernel, measured), measured.hugepages, pattern, curve.points)
         panels.setdefault(curve.cell.compiler, []).append(line)
     caption = (
         f"{kernel.title}: {sweep.y.title} over {sweep.label}, {sweep.y.better} is better. Colour is the page "
-        "policy, line style prefetch and stores"
+        "policy, line style prefetch, stores and loop"
     )
     caption += "; vertical lines are this CPU's cache sizes." if sweep.of_working_set else "."
     if excluded := sum(curve.excluded for curve in result.curves if curve.sweep == sweep):

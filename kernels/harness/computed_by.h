@@ -5,8 +5,7 @@
 #include <stdint.h>
 
 /* The file, with symbolic links resolved, that provides `symbol` at run time: the library that was loaded, or the program
-   itself if it
- * was linked statically. Empty if nothing provides the symbol. `length`: of `file` with its null character. */
+ * itself if it was linked statically. Empty if nothing provides the symbol. `length`: of `file` with its null character. */
 void pw_library_of(const char *symbol, char *file, int32_t length);
 
 /* Make the loaded libraries that have their own threads use one thread per call. */

@@ -1,5 +1,4 @@
-/* The library that serves the program's threads: the dynamic linker may load another one than the program was linked with.
-   */
+/* The library that serves the program's threads: the dynamic linker may load another one than the program was linked with. */
 #ifndef PAGEWISE_OPENMP_RUNTIME_H
 #define PAGEWISE_OPENMP_RUNTIME_H
 

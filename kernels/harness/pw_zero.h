@@ -39,8 +39,7 @@ PW_INLINE struct pw_zeroing pw_zero_begin(void *first, int64_t n, size_t size, i
 }
 
 /* Zero the pieces that start before `position`, the end of the next write, or up to `ahead` bytes beyond it. Pieces already
-   partly
- * written are never zeroed: they started before an earlier position. */
+ * partly written are never zeroed: they started before an earlier position. */
 PW_INLINE void pw_zero_until(struct pw_zeroing *zero, void *position)
 {
 #if defined(PW_STORES_ZFILL)

@@ -21,6 +21,9 @@ module arithmetic
         to_fp32 = 11, to_int64 = 12, to_int32 = 13
     integer(i8), parameter :: steps = 63                  ! as in arithmetic.h
     real(r8), parameter :: dividend = 720720.0_r8         ! a multiple of 1 to 16
+    real(r8), parameter :: bound = 20.0_r8                ! of min and max: above the numbers 1 to 16
+    real(r8), parameter :: addend = 3.7_r8                ! of sqrt(x) + addend, which converges
+    integer, parameter :: converged = 200                 ! steps after which it no longer changes
 
     !> struct arithmetic_call.
     type, bind(c) :: call_t
@@ -110,9 +113,9 @@ contains
         case (div)
             self%request%a = dividend
         case (root)
-            self%request%a = 3.7_r8
+            self%request%a = addend
         case (min_of, max_of)
-            self%request%a = 20.0_r8
+            self%request%a = bound
         case (sign_of)
             self%request%a = -1.0_r8
         end select
@@ -140,7 +143,7 @@ contains
         initial = real(1_i8 + iand(i, 15_i8), r8)
         select case (self%request%operation)
         case (min_of)
-            initial = 20.0_r8 + initial
+            initial = bound + initial
         case (abs_of)
             initial = -initial
         case (div, root)
@@ -169,7 +172,7 @@ contains
         case (div)
             expected = dividend/x
         case (root)
-            do step = 1, 200
+            do step = 1, converged
                 expected = sqrt(expected) + self%request%a
             end do
         case (min_of)

@@ -1,5 +1,5 @@
 /* Each operation in every type and width. Results are opaque to the compiler, so that each operation is executed as
-   written. */
+ * written. */
 #include "arithmetic.h"
 
 #include "pw_group.h"

@@ -1,5 +1,5 @@
 /* One type in one width: vectors of BYTES bytes, or 0 for none; see kernel.c. No guard: it is included once per type and
-   width. */
+ * width. */
 #define FN PASTED(TYPE, , BYTES)
 #define V PASTED(TYPE, vector, BYTES)
 #define VL PASTED(TYPE, memory, BYTES)

@@ -82,7 +82,7 @@ static void rest_of_tile(int64_t rows, int64_t columns, int64_t depth, double al
 }
 
 /* Copy rows x depth of a to contiguous memory, tile after tile, column after column, padded with zeros at the edge of the
-   matrix. */
+ * matrix. */
 static void pack_block(int64_t rows, int64_t depth, const double *a, int64_t stride, double *block)
 {
     for (int64_t i = 0; i < rows; i += tile_rows) {
@@ -110,8 +110,7 @@ static void pack_panel(int64_t depth, int64_t columns, const double *b, int64_t 
 }
 
 /* rows x columns of c plus alpha times a block of a times a panel of b, both packed. A partial tile at the edge of the
-   matrix is
- * computed completely in a buffer. */
+ * matrix is computed completely in a buffer. */
 static void by_packed_tiles(int64_t rows, int64_t columns, int64_t depth, double alpha, const double *block,
                             const double *panel, double *c, int64_t stride)
 {

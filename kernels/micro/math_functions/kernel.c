@@ -1,6 +1,5 @@
 /* Loops in C, and with PW_MATH_VECTORS explicit vectors. No math.h, because it declares the vector library to GCC only
-   under -ffast-math,
- * which would also change the arithmetic; so it is declared here. LLVM uses its option -fveclib. */
+ * under -ffast-math, which would also change the arithmetic; so it is declared here. LLVM uses its option -fveclib. */
 #include "math_functions.h"
 #include "pw_vector.h"
 

@@ -12,10 +12,15 @@ set(pagewise_all_mathlib libm libmvec sleef armpl mass fujitsu)
 set(pagewise_mathlib_libmvec_COMPILER "GNU|LLVM")
 set(pagewise_mathlib_libmvec_PROCESSOR "x86_64|AMD64|aarch64")
 set(pagewise_mathlib_libmvec_LLVM -fveclib=libmvec)
+if(pagewise_is_old_flang)
+    set(pagewise_mathlib_libmvec_LLVM
+        $<$<COMPILE_LANGUAGE:C>:-fveclib=libmvec> "$<$<COMPILE_LANGUAGE:Fortran>:SHELL:-Xflang -fveclib=LIBMVEC>"
+    )
+endif()
 set(pagewise_mathlib_libmvec_LINK mvec)
 set(pagewise_mathlib_sleef_COMPILER "GNU|LLVM")
 set(pagewise_mathlib_sleef_PROCESSOR "x86_64|AMD64|aarch64")
-set(pagewise_mathlib_sleef_LLVM -fveclib=libmvec)
+set(pagewise_mathlib_sleef_LLVM ${pagewise_mathlib_libmvec_LLVM})
 set(pagewise_mathlib_sleef_LINK sleefgnuabi)
 # untried: Arm Performance Libraries.
 set(pagewise_mathlib_armpl_COMPILER "LLVM")
@@ -46,6 +51,13 @@ endif()
 set(pagewise_no_vectors -fno-tree-vectorize)
 if(pagewise_compiler_family STREQUAL "LLVM")
     set(pagewise_no_vectors -fno-vectorize -fno-slp-vectorize)
+    # Options of the driver since flang 21.
+    if(pagewise_is_old_flang)
+        set(pagewise_no_vectors
+            "$<$<COMPILE_LANGUAGE:C>:-fno-vectorize;-fno-slp-vectorize>"
+            "$<$<COMPILE_LANGUAGE:Fortran>:SHELL:-mllvm -vectorize-loops=false -mllvm -vectorize-slp=false>"
+        )
+    endif()
 endif()
 
 # The libraries that this compiler can call on this processor.

@@ -8,7 +8,7 @@ set(pagewise_all_simd compiler scalar 128 256 512 vla)
 # Loops declared `omp simd` in the source are not left to the vectoriser: -fno-tree-vectorize and -fno-vectorize
 # do not affect them.
 set(_no_vectors_GNU -fno-tree-vectorize -fdisable-tree-vect)
-set(_no_vectors_LLVM -fno-vectorize -fno-slp-vectorize "SHELL:-mllvm -force-vector-width=1")
+set(_no_vectors_LLVM ${pagewise_no_vectors} "SHELL:-mllvm -force-vector-width=1")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     set(pagewise_simd_scalar_GNU ${_no_vectors_GNU})
     set(pagewise_simd_scalar_LLVM ${_no_vectors_LLVM})

@@ -97,8 +97,7 @@ function(pagewise_test_variants kernel whole_numbers)
                          "-DOBJECTS=$<TARGET_OBJECTS:${_timed}>" -DPROCESSOR=${CMAKE_SYSTEM_PROCESSOR}
                          -DPREFETCH=${prefetch} -DSTORES=${stores} -P ${_instructions}
         )
-        # Not yet the streaming kernels: the plain variant of most is the Fortran loop.
-        if(NOT _variant STREQUAL "hardware-regular" AND NOT kernel MATCHES "^(stream_|many_|component_|division_|schoen)")
+        if(NOT _variant STREQUAL "hardware-regular")
             pagewise_test_difference(${kernel}.${_variant}.difference ${kernel} ${_variant} ${_variant})
         endif()
         if(_traffic AND prefetch STREQUAL "hardware")

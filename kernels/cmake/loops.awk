@@ -1,9 +1,9 @@
-# Print what the innermost loops that compute in a disassembly do, one line per loop: `packed` or `scalar`, prefetches,
-# bytes of non-temporal stores, bytes of other stores; a signature: bytes loaded and stored, and arithmetic instructions by
-# register; " = " and the signature of one iteration of the loop before it was unrolled. Compilers unroll scalar loops, such as
-# remainders, as they like: both signatures are those of one iteration.
+# Print what the innermost loops that compute in a disassembly do, one line per loop: `packed`, `scalar` or `remainder`;
+# prefetches; bytes of non-temporal stores; bytes of other stores; a signature: bytes loaded and stored, and arithmetic
+# instructions by register; " = " and the signature of one iteration of the loop before it was unrolled. Compilers unroll scalar
+# loops as they like: both signatures are those of one iteration.
 #
-# Variables: processor. Reads objdump --disassemble --no-show-raw-insn of GNU or LLVM.
+# Variables: processor. Reads what objdump of GNU or LLVM prints with --disassemble --no-show-raw-insn.
 BEGIN {
     x86 = processor ~ /x86_64|AMD64/
     jump = x86 ? "^j" : "^(b|b\\.[a-z]+|cbn?z|tbn?z)$"
@@ -38,7 +38,11 @@ function writes_word(i) {
 
 function x86_instruction(i,   opcode, operands, memory, arithmetic, width) {
     opcode = op[i]; operands = args[i]
-    if (opcode ~ stream) { streamed += operands ~ vector ? x86_bytes(opcode, operands) : 8; if (opcode ~ /ps|pd|dq|nt$/) packed = 1; return }
+    if (opcode ~ stream) {
+        streamed += operands ~ vector ? x86_bytes(opcode, operands) : 8
+        if (opcode ~ /(p[sd]|dq)$/) packed = 1
+        return
+    }
     memory = operands ~ /\(/ && operands !~ stack
     if (operands !~ vector) {
         words += writes_word(i)
@@ -78,7 +82,8 @@ function arm_instruction(i,   opcode, operands, part, bytes, n) {
         if (opcode ~ stream) streamed += bytes
         else if (opcode ~ /^st/) stored += bytes
         else loaded += bytes
-    } else if (opcode ~ /^f?(add|sub|mul|div|sqrt|max|min|mla|mls|mad|msb|madd|msub|nmadd|nmsub|cvt)/) count[substr(part[1], 1, 1) opcode]++
+    } else if (opcode ~ /^f?(add|sub|mul|div|sqrt|max|min|mla|mls|mad|msb|madd|msub|nmadd|nmsub|cvt)/)
+        count[substr(part[1], 1, 1) opcode]++
 }
 
 # The bytes and the n arithmetic instructions of the loop, divided by the number of iterations in it.
@@ -88,7 +93,18 @@ function signature(n, names, iterations,   i, text) {
     return text
 }
 
-# Print the loop of instructions first to last.
+# The instructions' names without width, precision and number: what vectors and single elements have in common.
+function kind_of(n, names,   i, name, kind) {
+    for (i = 1; i <= n; i++) {
+        name = substr(names[i], 2)
+        sub(/[sp][sd]$/, "", name)
+        sub(/madd$|mla$/, "ma", name)
+        if (index(kind " ", " " name " ") == 0) kind = kind " " name
+    }
+    return kind
+}
+
+# Describe the loop of instructions first to last.
 function describe(first, last,   i, key, n, names, divisor, j, swap) {
     split("", count)
     loaded = stored = streamed = words = updates = vectorial = packed = prefetched = 0
@@ -104,7 +120,7 @@ function describe(first, last,   i, key, n, names, divisor, j, swap) {
         if (updates) count["update"] = updates
     }
     n = 0
-    divisor = greatest_divisor(loaded, stored + streamed)
+    divisor = stored + streamed
     for (key in count) {
         names[++n] = key
         divisor = greatest_divisor(divisor, count[key])
@@ -113,10 +129,25 @@ function describe(first, last,   i, key, n, names, divisor, j, swap) {
     # Sums are combined between passes, from registers.
     if (n > 0 && loaded + prefetched == 0) return
     if (!divisor) divisor = 1
+    unrolled[++loops] = divisor
+    divisor = loaded ? greatest_divisor(divisor, loaded) : divisor
     for (i = 2; i <= n; i++)
         for (j = i; j > 1 && names[j] < names[j - 1]; j--) { swap = names[j]; names[j] = names[j - 1]; names[j - 1] = swap }
-    print packed ? "packed" : "scalar", prefetched, streamed, stored, signature(n, names, packed ? 1 : divisor), "=", \
+    kind[loops] = kind_of(n, names)
+    vectors_of[loops] = packed
+    named[loops] = prefetched + streamed
+    text[loops] = prefetched " " streamed " " stored " " signature(n, names, packed ? 1 : divisor) " = " \
         signature(n, names, divisor)
+    shape[loops] = signature(n, names, unrolled[loops])
+    sub(/^load [^ ]* /, "", shape[loops])
+}
+
+# Whether another loop does the work of loop i on more elements at once: the compiler made it for the elements that remain.
+function remainder(i,   j) {
+    if (named[i]) return 0
+    for (j = 1; j <= loops; j++)
+        if (vectors_of[j] && (vectors_of[i] ? shape[i] == shape[j] && unrolled[i] < unrolled[j] : kind[i] == kind[j])) return 1
+    return 0
 }
 
 # Whether instructions first to last call nothing and jump to at most one place outside: a loop around another loop, whose code
@@ -170,4 +201,7 @@ function finish(   i, j, t, n, header, inner) {
     if (args[size] == "%rsp,%rbp") stack = "%rsp|%rip|%rbp"
 }
 
-END { finish() }
+END {
+    finish()
+    for (i = 1; i <= loops; i++) print (remainder(i) ? "remainder" : vectors_of[i] ? "packed" : "scalar") " " text[i]
+}

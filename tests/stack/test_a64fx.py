@@ -19,17 +19,17 @@ def emulated(small: Path) -> Path:
 
 
 def prefixes(checkout: Path) -> dict[str, Path]:
-    """The installation folders of the environment's roots, by their stores."""
-    roots = installed(checkout, "a64fx-agnostic").items()
-    return {root["parameters"]["stores"]: prefix for prefix, root in roots}
+    """The installation folders of the environment's roots, by their loop and stores."""
+    roots = ((prefix, root["parameters"]) for prefix, root in installed(checkout, "a64fx-agnostic").items())
+    return {f"{parameters['loop']}-{parameters['stores']}": prefix for prefix, parameters in roots}
 
 
 @pytest.mark.parametrize("bits", A64FX_LENGTHS)
-@pytest.mark.parametrize("stores", ["regular", "zfill"])
+@pytest.mark.parametrize("variant", ["explicit-regular", "explicit-zfill", "compiler-regular"])
 def test_results_are_right_with_vectors_of_any_length(
-    emulated: Path, tmp_path: Path, stores: str, bits: int
+    emulated: Path, tmp_path: Path, variant: str, bits: int
 ) -> None:
-    prefix = prefixes(emulated)[stores]
+    prefix = prefixes(emulated)[variant]
     for kernel in A64FX_KERNELS:
         file = tmp_path / f"{kernel}.jsonl"
         # Neither the arrays nor the threads' shares are a whole number of cache lines.
@@ -38,12 +38,13 @@ def test_results_are_right_with_vectors_of_any_length(
         assert done.returncode == 0, done.stdout
         record = json.loads(file.read_text())
         assert record["validation"]["passed"]
-        assert record["configuration"]["stores"] == stores
+        built = record["configuration"]
+        assert f"{built['loop']}-{built['stores']}" == variant
         assert record["pages"]["huge_coverage"] == 0
 
 
 def test_zfill_zeroes_at_any_distance_and_never_after_a_write(emulated: Path) -> None:
-    program = prefixes(emulated)["zfill"] / "bin" / "pw-stream_triad"
+    program = prefixes(emulated)["explicit-zfill"] / "bin" / "pw-stream_triad"
     for sweep in ("zero-distance", "type", "simd"):
         done = emulate(program, "--working-set", "101kB", "--repetitions", "1", "--sweep", sweep)
         assert done.returncode == 0, done.stdout

@@ -5,8 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from test_spack import environment, spack
 from test_targets import modules, roots
+
+from conftest import ROOT
+
+
+def test_kernels_with_a_plain_loop_list_it_and_no_others_do() -> None:
+    listed, plain = set(), set()
+    for file in (ROOT / "kernels" / "micro").glob("*/kernel.yaml"):
+        if "loop" in yaml.safe_load(file.read_text())["sensitive_to"]:
+            listed.add(file.parent.name)
+        if (file.parent / "loop.f90").exists():
+            plain.add(file.parent.name)
+    assert listed == plain and len(plain) > 15
 
 
 @pytest.mark.parametrize(

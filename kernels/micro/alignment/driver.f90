@@ -186,17 +186,18 @@ contains
         outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
-    !> A copy or store first reads the destination line (write-allocate).
+    !> kernel.yaml has the traffic of a copy. A store first reads its line (write-allocate).
     function traffic(self, passes) result(moved)
         class(alignment_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
         real(r8) :: bytes
 
+        moved = self%per_element%times(real(self%words*passes, r8))
+        if (self%access == copy) return
         bytes = real(word_bytes*self%words*passes, r8)
-        moved%bytes_stream = merge(2, 1, self%access == copy)*bytes
-        moved%bytes_hardware = moved%bytes_stream
-        if (self%access /= load) moved%bytes_hardware = moved%bytes_stream + bytes
+        moved%bytes_stream = bytes
+        moved%bytes_hardware = merge(bytes, 2*bytes, self%access == load)
     end function traffic
 
 end module alignment

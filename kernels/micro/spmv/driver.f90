@@ -16,6 +16,10 @@ module spmv
     private
 
     integer(i8), parameter :: max_distance = 1024     ! entries after the last, so that prefetches read valid columns
+    integer(i8), parameter :: number_bytes = 8, column_bytes = 4, start_bytes = 8, order_bytes = 4
+    integer(i8), parameter :: entry_bytes = number_bytes + column_bytes
+    integer(i8), parameter :: laplace_entries = 7     ! of an inner row
+    integer(i8), parameter :: most_rows = int(huge(1_i4), i8) - 128   ! columns have 4 bytes; padded to chunks of at most 128
 
     type, extends(kernel_t), public :: spmv_t
         private
@@ -131,20 +135,21 @@ contains
         type(error_t), intent(inout) :: error
         integer(i8) :: rows, taken
 
-        rows = min(bytes/(12*merge(7_i8, self%matrix%entries, self%matrix%kind == matrix_laplace) + 24) + 1, &
-                   int(huge(1_i4), i8) - 128)
+        rows = min(most_rows, 1 + bytes/(start_bytes + 2*number_bytes + entry_bytes* &
+                                         merge(laplace_entries, self%matrix%entries, self%matrix%kind == matrix_laplace)))
         taken = huge(taken)
         do while (taken > bytes .and. rows > 0)
             call self%matrix%resize(rows)
             call lay_out(self)
-            wanted%bytes = [8_i8*size(self%offset), 4_i8*size(self%sorted), 4*(self%stored + max_distance), &
-                            8*self%stored, 8*self%matrix%rows, 8_i8*size(self%sorted)]
+            wanted%bytes = [start_bytes*size(self%offset), order_bytes*size(self%sorted), &
+                            column_bytes*(self%stored + max_distance), number_bytes*self%stored, &
+                            number_bytes*self%matrix%rows, number_bytes*size(self%sorted)]
             taken = sum(wanted%bytes)
             rows = min(self%matrix%rows - 1, int(real(self%matrix%rows, r8)*real(bytes, r8)/real(taken, r8), i8))
         end do
         if (taken > bytes) call error%raise(exit_usage, 'no matrix fits into the working set', 'spmv', 'choose a larger one')
         wanted%elements = self%entries
-        wanted%element_bytes = 12
+        wanted%element_bytes = entry_bytes
         wanted%name = [character(16) :: 'start', 'order', 'column', 'value', 'x', 'y']
     end subroutine plan
 
@@ -275,18 +280,18 @@ contains
         outcome%passed = error <= outcome%tolerance
     end subroutine validate
 
-    !> Each stored entry (12 bytes), start (8), order (4, sell) and x (8) is loaded once, and y is stored; the line of y is
-    !> read before that (write-allocate). Padding entries are moved but do no work.
+    !> Each stored entry, start, order (sell) and x is loaded once, and y is stored; the line of y is read before that
+    !> (write-allocate). Padding entries are moved but do no work.
     function traffic(self, passes) result(moved)
         class(spmv_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
         integer(i8) :: bytes
 
-        bytes = 12*self%stored + 8*size(self%offset) + 16*self%matrix%rows
-        if (self%sell) bytes = bytes + 4*size(self%sorted)
+        bytes = entry_bytes*self%stored + start_bytes*size(self%offset) + 2*number_bytes*self%matrix%rows
+        if (self%sell) bytes = bytes + order_bytes*size(self%sorted)
         moved%bytes_stream = real(bytes, r8)*real(passes, r8)
-        moved%bytes_hardware = real(bytes + 8*self%matrix%rows, r8)*real(passes, r8)
+        moved%bytes_hardware = real(bytes + number_bytes*self%matrix%rows, r8)*real(passes, r8)
         moved%flops = 2*real(self%entries, r8)*real(passes, r8)
     end function traffic
 

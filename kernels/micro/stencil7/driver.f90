@@ -14,7 +14,7 @@ module stencil7
     implicit none
     private
 
-    integer(i8), parameter :: element_bytes = 8, most_points = 2_i8**40
+    integer(i8), parameter :: element_bytes = 8, most_points = 2_i8**40, point_flops = 10
     real(r8), parameter :: h(4) = [1.0_r8, 2.0_r8, 5.0_r8, 0.0625_r8]   ! 1/h1**2, 1/h2**2, 1/h3**2, half their sum's inverse
 
     type, extends(kernel_t), public :: stencil_t
@@ -214,7 +214,7 @@ contains
         moved%bytes_stream = element_bytes*(3*points + faces)
         moved%bytes_hardware = moved%bytes_stream
         if (self%configuration%stores == 'regular') moved%bytes_hardware = element_bytes*(4*points + faces)
-        moved%flops = 10*points
+        moved%flops = point_flops*points
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)
@@ -225,7 +225,7 @@ contains
         type(traffic_t) :: moved
 
         moved = self%traffic(passes)
-        figures = [bandwidth_metrics(moved, seconds), metric_t('updates_per_s', moved%flops/10/seconds), &
+        figures = [bandwidth_metrics(moved, seconds), metric_t('updates_per_s', moved%flops/point_flops/seconds), &
                    metric_t('gflop_per_s', moved%flops/seconds*1.0e-9_r8)]
     end function metrics
 

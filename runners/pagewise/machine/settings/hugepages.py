@@ -16,7 +16,7 @@ from pagewise.machine.settings.kinds import Pool
 from pagewise.machine.settings.session import kept
 
 PAGE_BYTES = 2 * 1024 * 1024
-# For a kernel whose arguments set no size: the largest sweep of this project's kernels is below this.
+# For a program without an option for its size, such as ember with its parameters.
 DEFAULT_WORKING_SET = 512 * 1024 * 1024
 # Each array is rounded up to whole pages and may be offset by part of a page.
 MARGIN_PAGES = 16

@@ -17,8 +17,15 @@ from stage import ALL_LABELS, ROOT
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 DISTANCES = [2**power for power in range(2, 7)]
 SIZES = [2**power for power in range(13, 29)]
-# Time over that of base pages, hardware prefetch and regular stores, before the share of a kernel.
-_EFFECTS = {"thp": 0.8, "hugetlbfs": 0.78, "software": 0.9, "block": 1.15, "nontemporal": 0.93}
+# Time over that of the baseline, before the share of a kernel.
+_EFFECTS = {
+    "thp": 0.8,
+    "hugetlbfs": 0.78,
+    "software": 0.9,
+    "block": 1.15,
+    "nontemporal": 0.93,
+    "loop-compiler": 1.6,
+}
 _EMPTY = "policy hugetlbfs: 64 huge pages of 2048 KiB are missing: of the pool's 0 pages 0 are available"
 
 
@@ -30,8 +37,12 @@ def all_kernels() -> list[Kernel]:
 def result_of(
     folder: Path, kernels: Sequence[Kernel], rounds: int = 7, *, pool: bool = True, wrong: str = ""
 ) -> Result:
-    """The kernels in 24 configurations. Without `pool` none has reserved pages; `wrong` fails its check."""
+    """The kernels in the 26 configurations of the default environment.
+
+    Without `pool` none has reserved pages; the kernel `wrong` fails its check.
+    """
     configurations = [configuration(name, label) for name in COMPILERS for label in ALL_LABELS]
+    configurations += [_with_loop(configuration(name)) for name in COMPILERS]
     subjects = [subject_of(kernel, *configurations) for kernel in kernels]
     draw = random.Random(7)
     records: list[Record] = []
@@ -61,9 +72,13 @@ def result_of(
     return Result(folder, manifest, subjects, records, [])
 
 
+def _with_loop(one: Configuration) -> Configuration:
+    return replace(one, loop="compiler", module=f"{one.module}-loop-compiler")
+
+
 def _factor(one: Configuration, felt: float) -> float:
     product = 1.05 if one.compiler == COMPILERS[1] else 1.0
-    for value in (one.hugepages, one.prefetch, one.stores):
+    for value in (one.hugepages, one.prefetch, one.stores, f"loop-{one.loop}"):
         product *= 1 + felt * (_EFFECTS.get(value, 1.0) - 1)
     return product
 

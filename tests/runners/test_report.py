@@ -253,7 +253,7 @@ def test_markdown_and_latex_hold_the_tables(tmp_path: Path):
     assert lines[0] == f"**{report.headline}**"
     runs = groupby(lines, lambda line: line.startswith("|"))
     tables = [list(those) for is_table, those in runs if is_table]
-    assert [len({re.sub(r"\\\|", "", line).count("|") for line in one}) for one in tables] == [1] * 7
+    assert [len({re.sub(r"\\\|", "", line).count("|") for line in one}) for one in tables] == [1] * 8
     text = latex.render(report)
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == len(tables)
     for body in re.findall(r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, re.DOTALL):

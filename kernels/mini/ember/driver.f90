@@ -1,33 +1,30 @@
 !> A run of ember from its parameters to its record: time loop, output, log, validation, summary.
 module ember_driver
-    use, intrinsic :: iso_fortran_env, only: output_unit
     use ember_container, only: container_create
-    use ember_eos, only: gamma_law_t
-    use ember_helmholtz_eos, only: helmholtz_eos_t
+    use ember_domain, only: largest_density, totals
+    use ember_figures, only: figures_of, print_summary
     use ember_hydro_work, only: ledger_t
     use ember_log, only: log_t
-    use ember_mesh, only: cylindrical, first_species, mesh_t
+    use ember_mesh, only: mesh_t
     use ember_norms, only: norms_of
-    use ember_nuclei, only: charge, mass_number
-    use ember_output, only: checkpoint_name, name_length, output_info_t, plotfile_name, read_checkpoint, &
-        read_checkpoint_head, write_checkpoint, write_plotfile
+    use ember_output, only: checkpoint_name, name_length, output_info_t, plotfile_name, read_checkpoint, read_checkpoint_head, &
+        remove_file, write_checkpoint, write_plotfile
     use ember_parallel, only: comm_t
     use ember_parameters, only: parameters_t
-    use ember_problems, only: new_problem, sedov_problem_t
+    use ember_physics, only: set_up_physics
+    use ember_proofs, only: prove_memory
     use ember_reference, only: norms_row, state_key
-    use ember_simulation, only: in_eos, in_gravity, in_guards, in_hydro, in_output, in_regrid, simulation_t
-    use ember_solution_errors, only: blast_radius, density_error
+    use ember_simulation, only: in_output, simulation_t
     use ember_validation, only: validate_state
     use pw_error, only: error_t, exit_check
-    use pw_evidence, only: outcome, populate, populated_t, put_regions
+    use pw_evidence, only: populate, populated_t, put_regions
     use pw_kinds, only: i8, r8
     use pw_options, only: options_t
-    use pw_pages, only: pages_begin, pages_observe, pages_verify, pages_policy_t
-    use pw_record, only: array_record_t, configuration_t, metric_t, placement_t, record_t, validation_t
+    use pw_pages, only: pages_begin, pages_policy_t, pages_verify
+    use pw_record, only: configuration_t, placement_t, record_t, validation_t
     use pw_record_json, only: record_to_json
     use pw_region, only: region_t, regions_reset
     use pw_system, only: append_line, page_faults, utc_now
-    use pw_text, only: bytes_to_text, to_text
     use pw_threads, only: placement_begin, placement_update, threads_begin
     implicit none
     private
@@ -50,11 +47,8 @@ module ember_driver
         procedure :: begin
         procedure :: loop
         procedure :: finish
-        procedure, private :: set_up, set_up_physics, go_on, write_files, write_log, describe, check_state, metrics
+        procedure, private :: set_up, go_on, write_files, write_log, describe, check_state
     end type run_t
-
-    !> Not measured: the bytes of the zones that the scheme reads and writes, over the time.
-    character(*), parameter :: estimated = 'bandwidth_stream_gb_per_s'
 
     public :: inherit_parameters
 
@@ -97,9 +91,9 @@ contains
         end if
         if (error%failed()) return
         call regions_reset()
-        self%first_totals = self%simulation%totals()
+        self%first_totals = totals(self%simulation%mesh, self%simulation%comm)
         self%simulation%ledger = ledger_t()
-        self%first_density = self%simulation%largest_density()
+        self%first_density = largest_density(self%simulation%mesh, self%simulation%comm)
         self%first_step = self%simulation%step
         if (self%simulation%comm%rank == 0) call self%log%open(self%parameters%log, self%simulation, error)
         call self%simulation%comm%agree(error)
@@ -130,7 +124,7 @@ contains
             call simulation%comm%agree(error)
             if (error%failed()) return
 
-            call self%set_up_physics(policy, error)
+            call set_up_physics(given, policy, simulation, error)
             if (error%failed()) return
             call simulation%prepare(given%threads)
             simulation%adaptive = given%highest_level > given%lowest_level
@@ -146,37 +140,6 @@ contains
             self%next_checkpoint = given%checkpoint_time
         end associate
     end subroutine set_up
-
-    !> Equation of state, problem, and its physics in addition to hydrodynamics.
-    subroutine set_up_physics(self, policy, error)
-        class(run_t), intent(inout) :: self
-        type(pages_policy_t), intent(in) :: policy
-        type(error_t), intent(inout) :: error
-        type(helmholtz_eos_t), allocatable :: degenerate
-
-        associate (given => self%parameters, simulation => self%simulation)
-            if (given%problem == 'snia2d') then
-                allocate (degenerate)
-                call degenerate%start(given%eos_table, policy, mass_number, charge, given%lowest_temperature, error)
-                call move_alloc(degenerate, simulation%eos)
-            else
-                simulation%eos = gamma_law_t(gamma=given%gamma, weight=given%weight)
-            end if
-            if (.not. error%failed()) call new_problem(given, simulation%problem, error, simulation%eos)
-            call simulation%comm%agree(error)
-            if (error%failed()) return
-            call simulation%problem%equip(simulation%mesh, simulation%gravity, simulation%flame)
-            if (simulation%gravity%on) then
-                simulation%refinement%dense_level = given%star_level
-                simulation%refinement%dense = given%star_above
-            end if
-            if (simulation%flame%on) then
-                simulation%refinement%front = first_species + simulation%flame%ash - 1
-                simulation%refinement%front_dense = given%flame_quench
-                if (given%problem == 'flame') simulation%refinement%front_dense = 0.0_r8
-            end if
-        end associate
-    end subroutine set_up_physics
 
     !> Continue from a checkpoint.
     subroutine go_on(self, error)
@@ -228,29 +191,29 @@ contains
         call page_faults(self%minor, self%major)
         self%minor = self%minor - minor
         self%major = self%major - major
-        self%last_totals = self%simulation%totals()
+        self%last_totals = totals(self%simulation%mesh, self%simulation%comm)
     end subroutine loop
 
     !> Write a row of the log if one is due.
     subroutine write_log(self, error)
         class(run_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        real(r8), allocatable :: totals(:)
+        real(r8), allocatable :: sums(:)
         type(ledger_t) :: ledger
         real(r8) :: densest
 
         associate (simulation => self%simulation, given => self%parameters)
             if (len(given%log) == 0 .or. modulo(simulation%step, given%log_interval) /= 0) return
-            totals = simulation%totals()
+            sums = totals(simulation%mesh, simulation%comm)
             densest = 0.0_r8
             if (.not. simulation%is_plain()) then
-                densest = simulation%largest_density()
+                densest = largest_density(simulation%mesh, simulation%comm)
                 ledger = simulation%whole_ledger()
                 ! At the present time, because it was half a step ahead of the previous step.
                 if (simulation%gravity%on) call simulation%gravity%measure(simulation%mesh, simulation%comm, 0.0_r8)
             end if
             if (simulation%comm%rank == 0) &
-                call self%log%write(simulation, totals, self%seconds(size(self%seconds)), densest, ledger, error)
+                call self%log%write(simulation, sums, self%seconds(size(self%seconds)), densest, ledger, error)
             call simulation%comm%agree(error)
         end associate
     end subroutine write_log
@@ -342,15 +305,6 @@ contains
         call info%set('next checkpoint time', self%next_checkpoint)
     end subroutine describe
 
-    !> Remove a file if it exists.
-    subroutine remove_file(path)
-        character(*), intent(in) :: path
-        integer :: unit, status
-
-        open (newunit=unit, file=path, status='old', iostat=status)
-        if (status == 0) close (unit, status='delete', iostat=status)
-    end subroutine remove_file
-
     !> Validate the result, observe the pages, and write record and summary. Exit code 1 if validation fails.
     subroutine finish(self, options, configuration, error)
         class(run_t), intent(inout) :: self
@@ -389,18 +343,17 @@ contains
             ! The scheme reads and writes each zone once per step.
             record%traffic%bytes_stream = 2*real(record%element_bytes, r8)*simulation%zone_updates/max(1, size(self%seconds))
             record%traffic%bytes_hardware = record%traffic%bytes_stream
-            call prove_memory()
-            if (.not. error%failed()) call join_proofs()
+            call prove_memory(simulation, record%pages, error)
             call simulation%comm%agree(error)
             if (error%failed()) return
             call self%check_state(options, record%validation, error)
             call simulation%comm%agree(error)
             if (error%failed()) return
-            record%metrics = self%metrics()
+            record%metrics = figures_of(simulation, self%seconds, self%first_density, self%parameters%errors)
             if (simulation%comm%rank == 0) then
                 if (len(self%parameters%record) > 0) &
                     call append_line(self%parameters%record, record_to_json(record, options), error)
-                call print_summary(self, record)
+                call print_summary(simulation, self%parameters, self%seconds, record)
             end if
             call simulation%comm%agree(error)
         end associate
@@ -418,41 +371,6 @@ contains
             call self%simulation%comm%all_gather([mine], all)
             total = sum(all)
         end function total
-
-        !> Record the pages of the blocks and, if used, of the equation of state's table.
-        subroutine prove_memory()
-            associate (blocks => self%simulation%mesh%memory)
-                select type (eos => self%simulation%eos)
-                type is (helmholtz_eos_t)
-                    call pages_observe([blocks, eos%table%memory], blocks%policy, record%pages, error)
-                class default
-                    call pages_observe([blocks], blocks%policy, record%pages, error)
-                end select
-            end associate
-        end subroutine prove_memory
-
-        !> Combine the observed pages of all ranks: the arrays of each rank.
-        subroutine join_proofs()
-            integer(i8), allocatable :: bytes(:), huge_bytes(:), page_size(:)
-            type(array_record_t), allocatable :: mine(:)
-            integer :: i, n
-
-            associate (comm => self%simulation%comm, pages => record%pages)
-                n = size(pages%arrays)
-                call comm%all_gather(pages%arrays%bytes, bytes)
-                call comm%all_gather(pages%arrays%huge_bytes, huge_bytes)
-                call comm%all_gather(pages%arrays%page_size_observed, page_size)
-                pages%page_size_observed = minval(page_size)
-                pages%huge_coverage = real(sum(huge_bytes), r8)/real(sum(bytes), r8)
-                if (size(bytes) == n) return
-                call move_alloc(pages%arrays, mine)
-                allocate (pages%arrays(size(bytes)))
-                do i = 1, size(bytes)
-                    pages%arrays(i) = array_record_t(mine(1 + modulo(i - 1, n))%name//'.'//to_text((i - 1)/n), bytes(i), &
-                                                     huge_bytes(i), page_size(i))
-                end do
-            end associate
-        end subroutine join_proofs
 
     end subroutine finish
 
@@ -474,103 +392,5 @@ contains
         if (len(self%parameters%restart) > 0) key = ''
         call validate_state(self%simulation, self%first_totals, self%last_totals, key, norm, validation)
     end subroutine check_state
-
-    !> The figures of the run, the headline first.
-    function metrics(self) result(figures)
-        class(run_t), intent(inout) :: self
-        type(metric_t), allocatable :: figures(:)
-        real(r8) :: seconds, updates, exact, round
-        type(ledger_t) :: ledger
-
-        associate (simulation => self%simulation, region => self%simulation%region)
-            seconds = sum(self%seconds)
-            updates = real(simulation%zone_updates, r8)
-            figures = [metric_t('zone_updates_per_s', ratio(updates, seconds)), &
-                       metric_t('hydro_zone_updates_per_s', ratio(updates, region(in_hydro)%seconds)), &
-                       metric_t(estimated, ratio(16.0e-9_r8*simulation%mesh%n_variables*updates, seconds)), &
-                       metric_t('guard_share', ratio(region(in_guards)%seconds, seconds)), &
-                       metric_t('regrid_share', ratio(region(in_regrid)%seconds, seconds)), &
-                       metric_t('eos_share', ratio(simulation%eos_seconds(), seconds)), &
-                       metric_t('output_seconds', region(in_output)%seconds), &
-                       metric_t('blocks', real(simulation%mesh%tree%n_leaves, r8)), &
-                       metric_t('steps', real(simulation%step, r8)), &
-                       metric_t('time', simulation%time), &
-                       metric_t('memory_ratio', peak_memory()/real(simulation%mesh%memory%bytes, r8))]
-            if (.not. simulation%is_plain()) then
-                round = merge(2.0_r8*acos(-1.0_r8), 1.0_r8, simulation%mesh%geometry == cylindrical)
-                ledger = simulation%whole_ledger()
-                figures = [figures, metric_t('eos_seconds', region(in_eos)%seconds), &
-                           metric_t('hydro_seconds', region(in_hydro)%seconds), &
-                           metric_t('gravity_seconds', region(in_gravity)%seconds), &
-                           metric_t('eos_evaluations_per_s', ratio(real(simulation%eos_evaluations, r8), &
-                                                                   region(in_eos)%seconds)), &
-                           metric_t('largest_density', simulation%largest_density()), &
-                           metric_t('density_drift', ratio(simulation%largest_density(), self%first_density) - 1.0_r8), &
-                           metric_t('burnt_mass', round*ledger%burnt), &
-                           metric_t('released_energy', round*simulation%flame%release*ledger%burnt), &
-                           metric_t('raised_energy', round*ledger%raised)]
-            end if
-            if (.not. self%parameters%errors) return
-            figures = [figures, metric_t('density_error_l1', density_error(simulation))]
-            select type (problem => simulation%problem)
-            type is (sedov_problem_t)
-                exact = problem%blast%shock_radius(simulation%time)
-                figures = [figures, metric_t('shock_radius', blast_radius(simulation, problem)), &
-                           metric_t('shock_radius_exact', exact)]
-            end select
-        end associate
-    end function metrics
-
-    pure real(r8) function ratio(a, b)
-        real(r8), intent(in) :: a, b
-
-        ratio = 0.0_r8
-        if (b > 0.0_r8) ratio = a/b
-    end function ratio
-
-    !> The peak memory of this process, including its present hugetlbfs pages [B]; from /proc.
-    real(r8) function peak_memory()
-        character(256) :: line
-        integer(i8) :: kib
-        integer :: unit, status
-
-        peak_memory = 0.0_r8
-        open (newunit=unit, file='/proc/self/status', action='read', iostat=status)
-        if (status /= 0) return
-        do
-            read (unit, '(a)', iostat=status) line
-            if (status /= 0) exit
-            if (index(line, 'VmHWM:') /= 1 .and. index(line, 'HugetlbPages:') /= 1) cycle
-            read (line(index(line, ':') + 1:index(line, 'kB') - 1), *, iostat=status) kib
-            if (status == 0) peak_memory = peak_memory + 1024.0_r8*kib
-        end do
-        close (unit)
-    end function peak_memory
-
-    !> Print the run.
-    subroutine print_summary(self, record)
-        type(run_t), intent(in) :: self
-        type(record_t), intent(in) :: record
-        integer :: i
-
-        associate (c => record%configuration, mesh => self%simulation%mesh, p => self%parameters)
-            write (output_unit, '(a)') 'ember  '//p%problem//'  '//c%compiler//'  prefetch '//c%prefetch, &
-                '  mesh          '//to_text(mesh%dims)//'-d, '//to_text(mesh%tree%n_leaves)//' blocks of levels '// &
-                to_text(minval(mesh%tree%level(:mesh%tree%n_leaves)))//' to '// &
-                to_text(maxval(mesh%tree%level(:mesh%tree%n_leaves)))//', '//to_text(record%elements)//' zones of '// &
-                to_text(mesh%n_variables)//' variables; '//bytes_to_text(record%working_set)//' of blocks', &
-                '  ranks         '//to_text(mesh%n_ranks)//' of '//to_text(p%threads)//' thread(s)', &
-                '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &
-                ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; first touch '// &
-                to_text(1.0e3_r8*record%populate_seconds, 'f0.2')//' ms', &
-                '  steps         '//to_text(size(self%seconds))//' in '//to_text(sum(self%seconds), 'f0.3')//' s, to time '// &
-                to_text(self%simulation%time, 'g0.6')
-        end associate
-        do i = 1, size(record%metrics)
-            write (output_unit, '(a)') '  '//record%metrics(i)%field//'  '//to_text(record%metrics(i)%value, 'g0.6')// &
-                trim(merge(' (estimated)', '            ', record%metrics(i)%field == estimated))
-        end do
-        write (output_unit, '(a)') '  check         '//outcome(record%validation)//': '//record%validation%method
-    end subroutine print_summary
 
 end module ember_driver

@@ -45,6 +45,12 @@ module ember_fluxes
         procedure :: correct
     end type registers_t
 
+    !> A leaf's face in the flux registers; not associated if the neighbour has the same level.
+    type, public :: face_registers_t
+        real(r8), pointer, contiguous :: at(:, :, :) => null()
+        logical :: open = .false.   ! an outflow boundary
+    end type face_registers_t
+
 contains
 
     !> Set up cleared registers for the faces of this rank's leaves at which levels meet: after each change of the tree or

@@ -4,11 +4,12 @@
 !> prolongation from coarser leaves: by the nesting of leaves its stars are in zones filled by the first phase; and
 !> the boundaries of those blocks again. A guard cell depends only on the mesh, not on the rank or thread that fills it.
 module ember_guards
+    use ember_boundaries, only: fill_boundaries, touches_boundary
     use ember_container, only: copy_box, pack_box, unpack_box
+    use ember_mesh, only: block_zones, first_guard, guard_zones, last_guard, mesh_t
+    use ember_parallel, only: comm_t
     use ember_prolongation, only: pack_star, prolong_star, star_size
     use ember_restriction, only: restrict_box, restrict_to
-    use ember_mesh, only: block_zones, first_guard, guard_zones, last_guard, mesh_t, reflecting, v_momx
-    use ember_parallel, only: comm_t
     use ember_tree, only: coarser, equal, finer, outside
     use pw_kinds, only: i8, r8
     implicit none
@@ -390,67 +391,5 @@ contains
         list%n = list%n + 1
         list%item(list%n) = t
     end subroutine append
-
-    !> Whether `leaf` has a face on the boundary of the domain.
-    pure logical function touches_boundary(mesh, leaf)
-        type(mesh_t), intent(in) :: mesh
-        integer, intent(in) :: leaf
-        integer :: d
-
-        touches_boundary = .false.
-        do d = 1, mesh%dims
-            if (on_boundary(mesh, leaf, d, 1) .or. on_boundary(mesh, leaf, d, 2)) touches_boundary = .true.
-        end do
-    end function touches_boundary
-
-    !> Whether the lower (1) or upper (2) face of `leaf` in direction `d` is on the boundary of the domain.
-    pure logical function on_boundary(mesh, leaf, d, side)
-        type(mesh_t), intent(in) :: mesh
-        integer, intent(in) :: leaf, d, side
-
-        if (mesh%tree%periodic(d)) then
-            on_boundary = .false.
-        else if (side == 1) then
-            on_boundary = mesh%tree%place(d, leaf) == 0
-        else
-            on_boundary = mesh%tree%place(d, leaf) == shiftl(mesh%tree%roots(d), mesh%tree%level(leaf)) - 1
-        end if
-    end function on_boundary
-
-    !> Fill the guard cells of `leaf` beyond the boundary of the domain: each direction includes the guard cells of the
-    !> previous ones, so that edges are correct.
-    subroutine fill_boundaries(mesh, leaf)
-        type(mesh_t), intent(inout) :: mesh
-        integer, intent(in) :: leaf
-        integer :: from(2, 3), to(2, 3), d, side, g, slot, v
-
-        slot = mesh%slot(leaf)
-        do d = 1, mesh%dims
-            do side = 1, 2
-                if (.not. on_boundary(mesh, leaf, d, side)) cycle
-                from(:, :2) = spread([first_guard, last_guard], 2, 2)
-                from(:, 3) = [mesh%first_k(), mesh%last_k()]
-                to = from
-                do g = 1, guard_zones
-                    to(:, d) = merge(1 - g, block_zones + g, side == 1)
-                    ! Outflow has no gradient.
-                    from(:, d) = merge(1, block_zones, side == 1)
-                    if (mesh%boundary(side, d) == reflecting) from(:, d) = merge(g, block_zones + 1 - g, side == 1)
-                    call copy_box(mesh, slot, from, slot, to)
-                    if (mesh%boundary(side, d) /= reflecting) cycle
-                    v = v_momx + d - 1
-                    if (mesh%variable_last) then
-                        associate (m => mesh%soa(to(1, 1):to(2, 1), to(1, 2):to(2, 2), to(1, 3):to(2, 3), v, slot))
-                            m = -m
-                        end associate
-                    else
-                        associate (m => mesh%aos(v, to(1, 1):to(2, 1), to(1, 2):to(2, 2), to(1, 3):to(2, 3), slot))
-                            m = -m
-                        end associate
-                    end if
-                end do
-            end do
-        end do
-    end subroutine fill_boundaries
 
 end module ember_guards

@@ -7,9 +7,10 @@
 !> With species, or gravity, a step also has the fluxes of the species and the flame, and sources. The equation of state is
 !> not called then: the fluxes between levels are corrected first, and `finish_block` calls it once for all zones.
 module ember_hydro
+    use ember_boundaries, only: on_boundary
     use ember_eos, only: eos_t
     use ember_flame, only: flame_t
-    use ember_fluxes, only: registers_t
+    use ember_fluxes, only: face_registers_t, registers_t
     use ember_godunov, only: hllc_row, n_sloped, p_dens, row_first, row_last, trace_row
     use ember_gravity, only: gravity_t
     use ember_hydro_planes, only: load_plane
@@ -19,19 +20,12 @@ module ember_hydro
     use ember_mesh, only: block_zones, cylindrical, first_guard, last_guard, mesh_t, n_conserved, outflow, v_momx
     use ember_slopes, only: balance_slopes, push_faces
     use ember_species, only: load_fractions, species_fluxes, trace_matter
-    use ember_tree, only: outside
     use pw_error, only: error_t
     use pw_kinds, only: r8
     implicit none
     private
 
     integer, parameter :: nb = block_zones
-
-    !> A leaf's face in the flux registers; not associated if the neighbour has the same level.
-    type :: face_registers_t
-        real(r8), pointer, contiguous :: at(:, :, :) => null()
-        logical :: open = .false.   ! an outflow boundary
-    end type face_registers_t
 
     public :: advance_block
 
@@ -83,7 +77,8 @@ contains
         do direction = 1, mesh%dims
             do side = 1, 2
                 face(side, direction)%at => registers%face(leaf, direction, side)
-                face(side, direction)%open = is_open(mesh, leaf, direction, side)
+                face(side, direction)%open = mesh%boundary(side, direction) == outflow &
+                    .and. on_boundary(mesh, leaf, direction, side)
             end do
         end do
 
@@ -401,19 +396,5 @@ contains
         end subroutine register_more
 
     end subroutine advance_block
-
-    !> Whether a leaf's face is an outflow boundary of the domain.
-    logical function is_open(mesh, leaf, direction, side)
-        type(mesh_t), intent(in) :: mesh
-        integer, intent(in) :: leaf, direction, side
-        integer :: step(3), relation, leaves(4), n
-
-        is_open = mesh%boundary(side, direction) == outflow
-        if (.not. is_open) return
-        step = 0
-        step(direction) = 2*side - 3
-        call mesh%tree%neighbour(leaf, step, relation, leaves, n)
-        is_open = relation == outside
-    end function is_open
 
 end module ember_hydro

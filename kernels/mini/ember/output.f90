@@ -9,7 +9,7 @@ module ember_output
 
     public :: output_info_t, name_length
     public :: write_plotfile, write_checkpoint, read_checkpoint, read_checkpoint_head
-    public :: plotfile_name, checkpoint_name
+    public :: plotfile_name, checkpoint_name, remove_file
 
 contains
 
@@ -30,6 +30,15 @@ contains
 
         name = base//'_checkpoint_'//counted(number)
     end function checkpoint_name
+
+    !> Remove a file if it exists.
+    subroutine remove_file(path)
+        character(*), intent(in) :: path
+        integer :: unit, status
+
+        open (newunit=unit, file=path, status='old', iostat=status)
+        if (status == 0) close (unit, status='delete', iostat=status)
+    end subroutine remove_file
 
     !> At least four digits.
     pure function counted(number) result(text)

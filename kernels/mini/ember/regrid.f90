@@ -16,6 +16,7 @@ module ember_regrid
     use ember_prolongation, only: pack_star, prolong_star, star_size
     use ember_restriction, only: restrict_box
     use ember_tree, only: child, kept, parent, tree_t
+    use ember_tree_adapt, only: adapt_tree
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: r8
     use pw_text, only: to_text
@@ -44,7 +45,7 @@ contains
         changed = .false.
         call mesh%tree%check_level(mesh%highest_level, error)
         if (error%failed()) return
-        call mesh%tree%adapt(mark, mesh%lowest_level, mesh%highest_level, new, kind, origin)
+        call adapt_tree(mesh%tree, mark, mesh%lowest_level, mesh%highest_level, new, kind, origin)
         call new%partition(comm%n_ranks, owner)
         new%owner = owner
         changed = any(kind /= kept)

@@ -1,6 +1,5 @@
 !> A simulation: the mesh with everything that advances it in time.
 module ember_simulation
-    use ember_container, only: load_interior
     use ember_eos, only: eos_t
     use ember_flame, only: flame_t
     use ember_fluxes, only: registers_t
@@ -9,7 +8,7 @@ module ember_simulation
     use ember_hydro, only: advance_block
     use ember_hydro_state, only: finish_block, rate_of_block
     use ember_hydro_work, only: ledger_t, scratch_t
-    use ember_mesh, only: first_guard, first_species, last_guard, mesh_t, n_conserved, periodic, v_dens
+    use ember_mesh, only: mesh_t, n_conserved, periodic
     use ember_parallel, only: comm_t
     use ember_problem, only: problem_t
     use ember_refinement, only: mark_leaves, regrid_settings_t
@@ -62,9 +61,7 @@ module ember_simulation
         procedure :: place_initial_state
         procedure :: take_over
         procedure :: advance
-        procedure :: totals
         procedure :: is_plain
-        procedure :: largest_density
         procedure :: whole_ledger
         procedure :: eos_seconds
         procedure, private :: take_slots, fill_leaves, derive, new_tree, adapt_mesh, largest_rate
@@ -364,58 +361,6 @@ contains
         end do
         call self%comm%all_max(rate)
     end function largest_rate
-
-    !> The conserved variables and species summed over the domain; leaf by leaf in Morton order, so that the result does not
-    !> depend on ranks or threads.
-    function totals(self) result(total)
-        class(simulation_t), intent(in) :: self
-        real(r8), allocatable :: total(:)
-        real(r8), allocatable :: variables(:, :, :, :), mine(:), all(:)
-        real(r8) :: volume(first_guard:last_guard)
-        integer :: which(n_conserved + self%mesh%n_species), i, j, k, n, v, zones(3), n_sums
-
-        zones = self%mesh%zones()
-        which = [(v, v=1, n_conserved), (first_species + v, v=0, self%mesh%n_species - 1)]
-        n_sums = size(which)
-        allocate (variables(self%mesh%n_variables, zones(1), zones(2), zones(3)))
-        allocate (mine(n_sums*size(self%mesh%local)), source=0.0_r8)
-        do n = 1, size(self%mesh%local)
-            call load_interior(self%mesh, self%mesh%slot(self%mesh%local(n)), variables)
-            volume = self%mesh%zone_volumes(self%mesh%local(n))
-            do k = 1, zones(3)
-                do j = 1, zones(2)
-                    do i = 1, zones(1)
-                        do v = 1, n_sums
-                            associate (total_of_leaf => mine(n_sums*(n - 1) + v))
-                                total_of_leaf = total_of_leaf + volume(i)*variables(which(v), i, j, k)
-                            end associate
-                        end do
-                    end do
-                end do
-            end do
-        end do
-        call self%comm%all_gather(mine, all)
-        allocate (total(n_sums), source=0.0_r8)
-        do n = 1, size(all), n_sums
-            total = total + all(n:n + n_sums - 1)
-        end do
-    end function totals
-
-    !> The largest density: that in the centre of a star.
-    real(r8) function largest_density(self) result(largest)
-        class(simulation_t), intent(in) :: self
-        real(r8), allocatable :: variables(:, :, :, :)
-        integer :: n, zones(3)
-
-        zones = self%mesh%zones()
-        allocate (variables(self%mesh%n_variables, zones(1), zones(2), zones(3)))
-        largest = 0.0_r8
-        do n = 1, size(self%mesh%local)
-            call load_interior(self%mesh, self%mesh%slot(self%mesh%local(n)), variables)
-            largest = max(largest, maxval(variables(v_dens, :, :, :)))
-        end do
-        call self%comm%all_max(largest)
-    end function largest_density
 
     !> The ledgers of all ranks together.
     function whole_ledger(self) result(ledger)

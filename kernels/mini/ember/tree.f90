@@ -6,6 +6,7 @@
 !> no separate numbers. A block covers an aligned range of keys: bisection locates the leaf that contains a point.
 !> Blocks that touch by a face, an edge or a corner differ by at most one level.
 module ember_tree
+    use ember_morton, only: apart_by_1, apart_by_2, octant
     use pw_error, only: error_t, exit_system, exit_usage
     use pw_kinds, only: i8, r8
     use pw_text, only: to_text
@@ -36,10 +37,11 @@ module ember_tree
         procedure :: find
         procedure :: neighbour
         procedure :: siblings
-        procedure :: adapt
         procedure :: partition
         procedure :: nested
     end type tree_t
+
+    public :: down, key_of, make_room, up   ! for ember_tree_adapt
 
 contains
 
@@ -274,153 +276,6 @@ contains
         siblings = all(self%level(leaf:last) == self%level(leaf))
     end function siblings
 
-    !> The tree `new` that `mark(leaf)` requests: 1 refine, -1 coarsen if possible, 0 keep; levels stay within `lowest` to
-    !> `highest`. Refinement spreads as nesting requires. Siblings coarsen only if all of them are leaves, are marked and
-    !> stay nested. `origin_kind` and `origin` give the origin of each new leaf: kept or child of the old leaf `origin`, or
-    !> parent of 2**dims old leaves, the first of which is `origin`. It has the owner of that old leaf.
-    subroutine adapt(self, mark, lowest, highest, new, origin_kind, origin)
-        class(tree_t), intent(in) :: self
-        integer, intent(in) :: mark(:), lowest, highest
-        type(tree_t), intent(out) :: new
-        integer, allocatable, intent(out) :: origin_kind(:), origin(:)
-        integer, allocatable :: step(:)
-        integer :: leaf, at, c, n_children
-
-        n_children = 2**self%dims
-        step = mark(:self%n_leaves)
-        where (step > 0 .and. self%level >= min(highest, self%deepest)) step = 0
-        where (step < 0 .and. self%level <= max(lowest, 0)) step = 0
-        call spread_refinement(self, step)
-        call settle_coarsening(self, step)
-
-        new%dims = self%dims
-        new%roots = self%roots
-        new%periodic = self%periodic
-        new%deepest = self%deepest
-        call make_room(new, self%n_leaves + (n_children - 1)*(count(step > 0) - count(step < 0)/n_children))
-        allocate (origin_kind(new%n_leaves), origin(new%n_leaves))
-        at = 0
-        leaf = 1
-        do while (leaf <= self%n_leaves)
-            select case (step(leaf))
-            case (1:)
-                do c = 0, n_children - 1
-                    call add(self%level(leaf) + 1, down(self, self%place(:, leaf), c), child)
-                end do
-                leaf = leaf + 1
-            case (:-1)
-                call add(self%level(leaf) - 1, up(self, self%place(:, leaf)), parent)
-                leaf = leaf + n_children
-            case default
-                call add(self%level(leaf), self%place(:, leaf), kept)
-                leaf = leaf + 1
-            end select
-        end do
-
-    contains
-
-        !> Append a leaf to the new tree.
-        subroutine add(level, place, kind)
-            integer, intent(in) :: level, place(3), kind
-
-            at = at + 1
-            new%level(at) = level
-            new%place(:, at) = place
-            new%key(at) = key_of(self, level, place)
-            new%owner(at) = self%owner(leaf)
-            origin_kind(at) = kind
-            origin(at) = leaf
-        end subroutine add
-
-    end subroutine adapt
-
-    !> Also refine leaves that would be two levels coarser than a neighbour. These are coarser neighbours of refined leaves,
-    !> so that each leaf is examined once.
-    subroutine spread_refinement(self, step)
-        class(tree_t), intent(in) :: self
-        integer, intent(inout) :: step(:)
-        integer, allocatable :: stack(:)
-        integer :: n_stack, leaf, i, j, k, relation, leaves(4), n
-
-        allocate (stack(self%n_leaves))
-        n_stack = 0
-        do leaf = 1, self%n_leaves
-            if (step(leaf) <= 0) cycle
-            n_stack = n_stack + 1
-            stack(n_stack) = leaf
-        end do
-        do while (n_stack > 0)
-            leaf = stack(n_stack)
-            n_stack = n_stack - 1
-            do k = merge(-1, 0, self%dims == 3), merge(1, 0, self%dims == 3)
-                do j = -1, 1
-                    do i = -1, 1
-                        call self%neighbour(leaf, [i, j, k], relation, leaves, n)
-                        if (relation /= coarser) cycle
-                        if (step(leaves(1)) > 0) cycle
-                        step(leaves(1)) = 1
-                        n_stack = n_stack + 1
-                        stack(n_stack) = leaves(1)
-                    end do
-                end do
-            end do
-        end do
-    end subroutine spread_refinement
-
-    !> Keep marks to coarsen (-1) only where coarsening is possible. That depends on refinement and on the next
-    !> finer level: one pass from the highest level down determines it.
-    subroutine settle_coarsening(self, step)
-        class(tree_t), intent(in) :: self
-        integer, intent(inout) :: step(:)
-        integer, allocatable :: first(:)
-        logical, allocatable :: candidate(:)
-        integer :: leaf, g, level, n_children
-
-        n_children = 2**self%dims
-        allocate (candidate(self%n_leaves), source=.false.)
-        do leaf = 1, self%n_leaves
-            if (step(leaf) >= 0) cycle
-            if (.not. self%siblings(leaf)) cycle
-            candidate(leaf) = all(step(leaf:leaf + n_children - 1) < 0)
-        end do
-        first = pack([(leaf, leaf=1, self%n_leaves)], candidate)
-        where (step < 0) step = 0
-        ! Groups of siblings count as coarsened until the opposite is shown.
-        do g = 1, size(first)
-            step(first(g):first(g) + n_children - 1) = -1
-        end do
-        do level = maxval(self%level), 1, -1
-            do g = 1, size(first)
-                if (self%level(first(g)) /= level) cycle
-                if (.not. may_coarsen(self, step, first(g))) step(first(g):first(g) + n_children - 1) = 0
-            end do
-        end do
-    end subroutine settle_coarsening
-
-    !> Whether no block that touches the siblings from `first` will be two levels finer than their parent.
-    pure logical function may_coarsen(self, step, first)
-        class(tree_t), intent(in) :: self
-        integer, intent(in) :: step(:), first
-        integer :: leaf, i, j, k, relation, leaves(4), n
-
-        may_coarsen = .false.
-        do leaf = first, first + 2**self%dims - 1
-            do k = merge(-1, 0, self%dims == 3), merge(1, 0, self%dims == 3)
-                do j = -1, 1
-                    do i = -1, 1
-                        call self%neighbour(leaf, [i, j, k], relation, leaves, n)
-                        if (relation == equal) then
-                            if (step(leaves(1)) > 0) return
-                        else if (relation == finer) then
-                            if (any(step(leaves(:n)) >= 0)) return
-                        end if
-                    end do
-                end do
-            end do
-        end do
-        may_coarsen = .true.
-    end function may_coarsen
-
     !> Distribute the leaves over `n_ranks` in contiguous ranges whose sizes differ by at most one: `owner(leaf)`, from 0.
     subroutine partition(self, n_ranks, owner)
         class(tree_t), intent(in) :: self
@@ -499,14 +354,6 @@ contains
         up(:self%dims) = place(:self%dims)/2
     end function up
 
-    !> The lower (0) or upper (1) half that contains child `c`, by direction.
-    pure function octant(c)
-        integer, intent(in) :: c
-        integer :: octant(3)
-
-        octant = [ibits(c, 0, 1), ibits(c, 1, 1), ibits(c, 2, 1)]
-    end function octant
-
     !> Key of the lower corner of the block at `place` of `level`.
     pure integer(i8) function key_of(self, level, place) result(key)
         class(tree_t), intent(in) :: self
@@ -528,28 +375,6 @@ contains
 
         covered_keys = maskr(self%dims*(self%deepest - level), i8)
     end function covered_keys
-
-    !> The lower 32 bits of `x`, each separated from the last by one zero: halves, then halves of these, move apart.
-    elemental integer(i8) function apart_by_1(x) result(y)
-        integer(i8), intent(in) :: x
-
-        y = iand(ior(x, shiftl(x, 16)), int(z'0000ffff0000ffff', i8))
-        y = iand(ior(y, shiftl(y, 8)), int(z'00ff00ff00ff00ff', i8))
-        y = iand(ior(y, shiftl(y, 4)), int(z'0f0f0f0f0f0f0f0f', i8))
-        y = iand(ior(y, shiftl(y, 2)), int(z'3333333333333333', i8))
-        y = iand(ior(y, shiftl(y, 1)), int(z'5555555555555555', i8))
-    end function apart_by_1
-
-    !> The lower 21 bits of `x`, two zeros between each and the next.
-    elemental integer(i8) function apart_by_2(x) result(y)
-        integer(i8), intent(in) :: x
-
-        y = iand(ior(x, shiftl(x, 32)), int(z'001f00000000ffff', i8))
-        y = iand(ior(y, shiftl(y, 16)), int(z'001f0000ff0000ff', i8))
-        y = iand(ior(y, shiftl(y, 8)), int(z'100f00f00f00f00f', i8))
-        y = iand(ior(y, shiftl(y, 4)), int(z'10c30c30c30c30c3', i8))
-        y = iand(ior(y, shiftl(y, 2)), int(z'1249249249249249', i8))
-    end function apart_by_2
 
     !> Root blocks as text.
     function roots_text(roots) result(words)

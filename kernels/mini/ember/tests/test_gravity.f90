@@ -7,6 +7,7 @@ program test_gravity
     use ember_parallel, only: comm_t
     use ember_testing, only: expect, failures
     use ember_tree, only: tree_t
+    use ember_tree_adapt, only: adapt_tree
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_begin, pages_none
@@ -86,7 +87,7 @@ contains
         do i = 1, mesh%tree%n_leaves
             mark(i) = merge(1, 0, mesh%tree%place(1, i) < 2 .and. abs(2*mesh%tree%place(2, i) - 7) < 4)
         end do
-        call mesh%tree%adapt(mark, 1, 3, finer, kind, origin)
+        call adapt_tree(mesh%tree, mark, 1, 3, finer, kind, origin)
         mesh%tree = finer
         call mesh%tree%partition(n_ranks, mark)
         mesh%tree%owner = mark

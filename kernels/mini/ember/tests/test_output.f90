@@ -14,6 +14,7 @@ program test_output
         write_checkpoint, write_plotfile
     use ember_parallel, only: comm_t
     use ember_tree, only: tree_t
+    use ember_tree_adapt, only: adapt_tree
     use pw_error, only: error_t, exit_system, exit_usage
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_none
@@ -92,7 +93,7 @@ contains
             do leaf = 1, mesh%tree%n_leaves
                 if (holds_corner(mesh, leaf)) mark(leaf) = 1
             end do
-            call mesh%tree%adapt(mark, mesh%lowest_level, mesh%highest_level, refined, origin_kind, origin)
+            call adapt_tree(mesh%tree, mark, mesh%lowest_level, mesh%highest_level, refined, origin_kind, origin)
             mesh%tree = refined
             deallocate (mark)
         end do

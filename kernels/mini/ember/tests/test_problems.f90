@@ -5,6 +5,7 @@ program test_problems
     use ember_parameters, only: parameters_t
     use ember_problems, only: new_problem, problem_t, sedov_problem_t
     use ember_tree, only: tree_t
+    use ember_tree_adapt, only: adapt_tree
     use pw_error, only: error_t, exit_usage, stop_on
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_none
@@ -257,7 +258,7 @@ contains
         if (mixed) then
             allocate (mark(mesh%tree%n_leaves), source=0)
             mark(1) = 1
-            call mesh%tree%adapt(mark, 0, given%highest_level, finer, kind, origin)
+            call adapt_tree(mesh%tree, mark, 0, given%highest_level, finer, kind, origin)
             mesh%tree = finer
         end if
         call container_create(mesh, 64_i8*1024**2, pages_none, error)

@@ -11,6 +11,7 @@ program test_regrid
     use ember_refinement, only: estimate, mark_leaves, regrid_settings_t
     use ember_regrid, only: regrid
     use ember_tree, only: child, kept, parent, tree_t
+    use ember_tree_adapt, only: adapt_tree
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_begin, pages_none
@@ -129,7 +130,7 @@ contains
         call fill_leaves(mesh, noise)
         call totals(mesh, before, size_of)
         old = mesh%tree
-        call old%adapt(mark, mesh%lowest_level, mesh%highest_level, new, kind, origin)
+        call adapt_tree(old, mark, mesh%lowest_level, mesh%highest_level, new, kind, origin)
         call new%partition(comm%n_ranks, owner)
         allocate (hidden(0))
         if (tight) then

@@ -1,6 +1,7 @@
 !> The tree against naive methods: boxes of integers compared pair by pair, on trees that random marks adapt.
 program test_tree
     use ember_tree, only: child, coarser, equal, finer, kept, outside, parent, tree_t
+    use ember_tree_adapt, only: adapt_tree
     use pw_error, only: error_t
     use pw_kinds, only: i8
     use pw_text, only: to_text
@@ -63,7 +64,7 @@ contains
                 if (all(tree%place(:dims, leaf) == 0) .and. round < 5) mark(leaf) = 1
             end do
             tree%owner = [(leaf, leaf=1, tree%n_leaves)]
-            call tree%adapt(mark, 0, highest, new, kind, origin)
+            call adapt_tree(tree, mark, 0, highest, new, kind, origin)
             call check_adaption(tree, mark, 0, highest, new, kind, origin)
             n_adaptions = n_adaptions + 1
             tree = new
@@ -73,10 +74,10 @@ contains
 
         ! Refined, and coarsened where it was refined: the same tree.
         mark = [(random(2), leaf=1, tree%n_leaves)]
-        call tree%adapt(mark, 0, highest + 1, new, kind, origin)
+        call adapt_tree(tree, mark, 0, highest + 1, new, kind, origin)
         call expect(new%n_leaves > tree%n_leaves, 'leaves refined', [tree%n_leaves, new%n_leaves])
         mark = merge(-1, 0, kind == child)
-        call new%adapt(mark, 0, highest + 1, again, kind, origin)
+        call adapt_tree(new, mark, 0, highest + 1, again, kind, origin)
         call expect(same(tree, again), 'refined and coarsened', [tree%n_leaves, again%n_leaves])
 
         call again%restore(dims, roots, periodic, tree%level, tree%place, error)
@@ -296,23 +297,23 @@ contains
                     [tree%place(:, 1), tree%place(:, 2), tree%place(:, 3), tree%place(:, 4)])
         allocate (mark(16), source=0)
         mark(tree%find(2, [0, 0, 0])) = 1
-        call tree%adapt(mark, 0, 4, new, kind, origin)
+        call adapt_tree(tree, mark, 0, 4, new, kind, origin)
         call expect(new%n_leaves == 19, 'one refined', [new%n_leaves])
         tree = new
         deallocate (mark)
         allocate (mark(19), source=0)
         mark(tree%find(3, [1, 1, 0])) = 1
-        call tree%adapt(mark, 0, 4, new, kind, origin)
+        call adapt_tree(tree, mark, 0, 4, new, kind, origin)
         call expect(new%n_leaves == 31, 'three more by nesting', [new%n_leaves])
         corner = [1, 1, 0]
         call expect(new%level(new%find(2, corner)) == 3, 'refined over the corner', [new%level(new%find(2, corner))])
         ! In a periodic domain the first block's refinement extends to the opposite corner.
         call tree%start(2, [2, 2, 1], [yes, yes, no], 0, error)
         mark = [1, 0, 0, 0]
-        call tree%adapt(mark, 0, 4, new, kind, origin)
+        call adapt_tree(tree, mark, 0, 4, new, kind, origin)
         mark = [1, 0, 0, 0, 0, 0, 0]
         tree = new
-        call tree%adapt(mark, 0, 4, new, kind, origin)
+        call adapt_tree(tree, mark, 0, 4, new, kind, origin)
         call expect(new%n_leaves == 19, 'three by nesting round the ends', [new%n_leaves])
     end subroutine known_refinement
 
@@ -328,16 +329,16 @@ contains
         do stays = 1, 8
             mark = -1
             mark(stays) = 0
-            call tree%adapt(mark, 0, 3, new, kind, origin)
+            call adapt_tree(tree, mark, 0, 3, new, kind, origin)
             call expect(same(tree, new) .and. all(kind == kept), 'a sibling that stays', [stays, new%n_leaves])
         end do
         mark = -1
-        call tree%adapt(mark, 1, 3, new, kind, origin)
+        call adapt_tree(tree, mark, 1, 3, new, kind, origin)
         call expect(same(tree, new), 'not below the lowest level', [new%n_leaves])
-        call tree%adapt(mark, 0, 3, new, kind, origin)
+        call adapt_tree(tree, mark, 0, 3, new, kind, origin)
         call expect(new%n_leaves == 1 .and. all(kind == parent) .and. all(origin == 1), 'siblings go together', [new%n_leaves])
         tree = new
-        call tree%adapt([-1], 0, 3, new, kind, origin)
+        call adapt_tree(tree, [-1], 0, 3, new, kind, origin)
         call expect(same(tree, new), 'a root cannot coarsen', [new%n_leaves])
     end subroutine siblings_rule
 
@@ -350,7 +351,7 @@ contains
 
         call tree%start(2, [2, 1, 1], [no, no, no], 3, error)
         mark = [(1, leaf=1, tree%n_leaves)]
-        call tree%adapt(mark, 0, 3, new, kind, origin)
+        call adapt_tree(tree, mark, 0, 3, new, kind, origin)
         call expect(same(tree, new) .and. all(kind == kept), 'not above the highest level', [new%n_leaves])
     end subroutine levels_limit
 
@@ -367,7 +368,7 @@ contains
             if (allocated(mark)) deallocate (mark)
             allocate (mark(tree%n_leaves), source=0)
             mark(tree%n_leaves) = 1
-            call tree%adapt(mark, 0, 100, new, kind, origin)
+            call adapt_tree(tree, mark, 0, 100, new, kind, origin)
             tree = new
         end do
         call expect(tree%level(tree%n_leaves) == tree%deepest, 'the deepest level', [tree%level(tree%n_leaves), tree%deepest])
@@ -424,7 +425,7 @@ contains
         call expect_failed(error, 'a leaf outside', [n])
         ! Its last leaf twice refined and nothing else: complete, not nested.
         call tree%start(2, [2, 1, 1], [no, no, no], 0, error)
-        call tree%adapt([1, 0], 0, 1, new, kind, origin)
+        call adapt_tree(tree, [1, 0], 0, 1, new, kind, origin)
         level = [new%level(:1), 2, 2, 2, 2, new%level(3:)]
         place = reshape([new%place(:, :1), 2, 0, 0, 3, 0, 0, 2, 1, 0, 3, 1, 0, new%place(:, 3:)], [3, 8])
         call new%restore(2, [2, 1, 1], [no, no, no], level, place, error)

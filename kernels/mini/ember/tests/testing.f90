@@ -1,6 +1,7 @@
 !> Shared by the tests of ember: expectations, reproducible random numbers and trees.
 module ember_testing
     use ember_tree, only: tree_t
+    use ember_tree_adapt, only: adapt_tree
     use mini_expectations, only: expect, failures
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
@@ -40,7 +41,7 @@ contains
                 mark(leaf) = merge(1, 0, next_random() < p .and. tree%level(leaf) == level)
             end do
             mark(1 + int(next_random()*tree%n_leaves)) = 1
-            call tree%adapt(mark, 0, highest, new, origin_kind, origin)
+            call adapt_tree(tree, mark, 0, highest, new, origin_kind, origin)
             tree = new
             deallocate (mark)
         end do

@@ -206,10 +206,14 @@ def record_data(
     return {**made, **changes}
 
 
-def compared(times: Mapping[Configuration, float], one: Kernel | None = None) -> KernelResult:
+def compared(
+    times: Mapping[Configuration, float],
+    one: Kernel | None = None,
+    baseline: str = "none/hardware-regular",
+) -> KernelResult:
     """Seven rounds of these times, the baseline twice in each."""
     one = one or kernel()
-    planned = subject_of(one, *times)
+    planned = subject(one, times, baseline)
     records = []
     for place, cell in enumerate(planned.cells):
         for number in range(1, 8):

@@ -93,6 +93,14 @@ def test_each_compiler_has_its_answer_on_its_loop():
     assert [row[1] for row in section.blocks[0].rows] == list(COMPILERS)
 
 
+@pytest.mark.parametrize(("times", "lead"), [((3.0, 1.0), "No. "), ((1.0, 3.0), "Yes. "), ((1.0, 1.0), "")])
+def test_the_answer_does_not_depend_on_the_baseline(times: tuple[float, float], lead: str):
+    for baseline in (LOOP, BASE):
+        result = compared(dict(zip((LOOP, BASE), times, strict=True)), LOOPED, baseline.label)
+        assert result.groups[0].baseline.cell.measured == baseline
+        assert [one.lead for one in advice.answers([result])] == [lead]
+
+
 def test_compilers_are_compared_in_their_loops_too():
     times = {made(who): 1.0 for who in COMPILERS}
     times |= {made(who, loop="compiler"): time for who, time in zip(COMPILERS, (3.0, 1.5), strict=True)}

@@ -155,9 +155,7 @@ def _answer(dimension: Dimension, compared: Sequence[Choice]) -> Answer:
         )
         return Answer(dimension.name, None, (), dimension.question, "", text, "")
     advice, base = advise(compared), _base(dimension, compared)
-    lead = ""
-    if dimension.yes and advice.outcome not in dimension.neither:
-        lead = "Yes. " if advice.outcome == dimension.yes else "No. "
+    lead = _lead(dimension, advice)
     others = [choice for choice in compared if choice not in advice.choices]
     slower = [_more_time(choice) for choice in others if choice.having("slower")]
     more = [f"{capital('; '.join(slower))}."] if slower else []
@@ -165,6 +163,15 @@ def _answer(dimension: Dimension, compared: Sequence[Choice]) -> Answer:
     text = _advice_text(dimension, advice, others, base)
     further = " ".join([*more, *_means(compared, base)])
     return Answer(dimension.name, advice.outcome, values, dimension.question, lead, text, further)
+
+
+def _lead(dimension: Dimension, advice: Advice) -> str:
+    """`Yes. `, `No. ` or neither."""
+    if not dimension.yes or advice.outcome in dimension.neither:
+        return ""
+    # The question is about values other than the default, which is a choice if the baseline has another.
+    is_default = bool(dimension.rule) and dimension.rule in (choice.value for choice in advice.choices)
+    return "Yes. " if (advice.outcome == dimension.yes) != is_default else "No. "
 
 
 def _advice_text(dimension: Dimension, advice: Advice, others: Sequence[Choice], base: str) -> str:

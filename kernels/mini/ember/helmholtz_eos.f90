@@ -8,8 +8,8 @@
 !> temperature it gets that energy. The added energy is counted (ember_hydro_work, ledger_t).
 module ember_helmholtz_eos
     use ember_eos, only: eos_t
-    use helmholtz, only: c_abar, c_dens, c_eint, c_gam1, c_pres, c_temp, c_zbar, given_energy, given_temperature, &
-        helmholtz_t, n_columns
+    use helmholtz, only: helmholtz_t
+    use helmholtz_columns, only: c_abar, c_dens, c_eint, c_gam1, c_pres, c_temp, c_zbar, given_energy, given_temperature, n_columns
     use pw_error, only: error_t
     use pw_kinds, only: r8
     use pw_pages, only: pages_policy_t

@@ -2,8 +2,9 @@
 module helmholtz_driver
     use, intrinsic :: iso_c_binding, only: c_f_pointer
     use, intrinsic :: iso_fortran_env, only: output_unit
-    use helmholtz, only: c_abar, c_cs, c_dens, c_eint, c_entr, c_pres, c_temp, c_zbar, given_energy, given_pressure, &
-        given_temperature, helmholtz_t, n_columns
+    use helmholtz, only: helmholtz_t
+    use helmholtz_columns, only: c_abar, c_cs, c_dens, c_eint, c_entr, c_pres, c_temp, c_zbar, given_energy, given_pressure, &
+        given_temperature, n_columns
     use helmholtz_parameters, only: parameters_t
     use helmholtz_points, only: point, scatter
     use helmholtz_reference, only: reference_t

@@ -7,47 +7,20 @@
 !>
 !> Units are cgs and K. Order of calls: `load`, `rows` by any number of threads, `free`.
 module helmholtz
-    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t, c_loc, c_ptr
     use, intrinsic :: ieee_arithmetic, only: ieee_is_finite
+    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t, c_loc, c_ptr
+    use helmholtz_columns, only: c_abar, c_dens, c_eint, c_entr, c_pres, c_temp, c_zbar, given_energy, given_pressure, &
+        given_temperature
     use helmholtz_constants, only: avogadro, boltzmann, electron_rest_energy, elementary_charge, gas_constant, pi, planck, &
         radiation_constant, speed_of_light
     use pw_error, only: error_t, exit_check, exit_usage
     use pw_evidence, only: populate, populated_t
     use pw_hdf5, only: file_t, whole_file
     use pw_kinds, only: i8, r8
-    use pw_pages, only: paged_array_t, pages_allocate, pages_verify, pages_free, pages_policy_t
+    use pw_pages, only: paged_array_t, pages_allocate, pages_free, pages_policy_t, pages_verify
     use pw_text, only: to_text
     implicit none
     private
-
-    !> The quantity that is given in addition to the density.
-    integer, parameter, public :: given_temperature = 1, given_energy = 2, given_pressure = 3, given_entropy = 4
-
-    !> Columns of a state; those of rows.h, counted from 1.
-    integer, parameter, public :: &
-        c_dens = 1, &    !< density rho [g/cm^3]
-        c_temp = 2, &    !< temperature T [K]
-        c_abar = 3, &    !< mean mass number A of the ions
-        c_zbar = 4, &    !< mean charge number Z of the ions
-        c_eint = 5, &    !< specific internal energy e [erg/g]
-        c_pres = 6, &    !< pressure p [erg/cm^3]
-        c_entr = 7, &    !< specific entropy s [erg/(g K)]
-        c_gam1 = 8, &    !< d ln(p)/d ln(rho) at constant entropy
-        c_cs = 9         !< speed of sound of a relativistic fluid [cm/s]
-    integer, parameter, public :: &
-        c_dedt = 10, c_dedd = 11, &                                  !< de/dT, de/drho
-        c_dpdt = 12, c_dpdd = 13, &                                  !< dp/dT, dp/drho
-        c_dsdt = 14, c_dsdd = 15, &                                  !< ds/dT, ds/drho
-        c_deda = 16, c_dedz = 17, c_dpda = 18, c_dpdz = 19, c_dsda = 20, c_dsdz = 21, &   !< with respect to abar and zbar
-        c_cp = 22, &     !< specific heat at constant pressure [erg/(g K)]
-        c_gam2 = 23, &   !< 1/(1 - nabla)
-        c_gam3 = 24, &   !< 1 + d ln(T)/d ln(rho) at constant entropy
-        c_nabla = 25, &  !< d ln(T)/d ln(p) at constant entropy
-        c_eta = 26, &    !< chemical potential of the electrons minus m c^2, divided by kT
-        c_nele = 27, &   !< number of electrons, including those of pairs [1/cm^3]
-        c_npos = 28      !< number of positrons [1/cm^3]
-    integer, parameter, public :: c_cv = c_dedt                      !< specific heat at constant volume [erg/(g K)]
-    integer, parameter, public :: n_columns = 28
 
     character(*), parameter :: schema = 'pagewise.eos-table/1'
     integer, parameter :: node_values = 9, cold_values = 3, positron_values = 4

@@ -1,6 +1,6 @@
 !> The parameters of pw-helmholtz, from its command line.
 module helmholtz_parameters
-    use helmholtz, only: given_energy, given_entropy, given_pressure, given_temperature, n_columns
+    use helmholtz_columns, only: given_energy, given_entropy, given_pressure, given_temperature, n_columns
     use helmholtz_points, only: points_plane, points_rows, points_stellar
     use helmholtz_table_path, only: default_table
     use pw_error, only: error_t, exit_usage

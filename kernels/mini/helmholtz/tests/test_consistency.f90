@@ -1,9 +1,10 @@
 !> Thermodynamics at random points over the whole table: Maxwell's relations; derivatives are those of the values; values and
 !> first derivatives are continuous from cell to cell; an independent evaluation agrees.
 program test_consistency
-    use helmholtz, only: c_abar, c_cp, c_cs, c_cv, c_deda, c_dedd, c_dedt, c_dedz, c_dens, c_dpda, c_dpdd, c_dpdt, c_dpdz, &
+    use helmholtz, only: helmholtz_t
+    use helmholtz_columns, only: c_abar, c_cp, c_cs, c_cv, c_deda, c_dedd, c_dedt, c_dedz, c_dens, c_dpda, c_dpdd, c_dpdt, c_dpdz, &
         c_dsda, c_dsdd, c_dsdt, c_dsdz, c_eint, c_entr, c_gam1, c_gam2, c_gam3, c_nabla, c_pres, c_temp, c_zbar, &
-        given_temperature, helmholtz_t, n_columns
+        given_temperature, n_columns
     use helmholtz_constants, only: gas_constant, speed_of_light
     use helmholtz_reference, only: reference_t
     use helmholtz_testing, only: expect, failures, load, random_states, range_of, table_path

@@ -2,8 +2,9 @@
 !> the few columns equal those of all; and faults are named.
 program test_inversion
     use, intrinsic :: ieee_arithmetic, only: ieee_positive_inf, ieee_quiet_nan, ieee_value
-    use helmholtz, only: c_abar, c_cs, c_dedt, c_dens, c_dpdt, c_dsdt, c_eint, c_entr, c_gam1, c_pres, c_temp, c_zbar, &
-        given_energy, given_entropy, given_pressure, given_temperature, helmholtz_t, n_columns
+    use helmholtz, only: helmholtz_t
+    use helmholtz_columns, only: c_abar, c_cs, c_dedt, c_dens, c_dpdt, c_dsdt, c_eint, c_entr, c_gam1, c_pres, c_temp, c_zbar, &
+        given_energy, given_entropy, given_pressure, given_temperature, n_columns
     use helmholtz_testing, only: expect, failures, load, random_states
     use pw_error, only: error_t, exit_check
     use pw_kinds, only: r8

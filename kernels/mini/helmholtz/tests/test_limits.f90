@@ -1,7 +1,8 @@
 !> The equation of state where its analytic form is known, and against published values.
 program test_limits
-    use helmholtz, only: c_abar, c_cs, c_dens, c_eint, c_entr, c_eta, c_gam1, c_nele, c_npos, c_pres, c_temp, c_zbar, &
-        given_temperature, helmholtz_t, n_columns
+    use helmholtz, only: helmholtz_t
+    use helmholtz_columns, only: c_abar, c_cs, c_dens, c_eint, c_entr, c_eta, c_gam1, c_nele, c_npos, c_pres, c_temp, c_zbar, &
+        given_temperature, n_columns
     use helmholtz_constants, only: avogadro, boltzmann, compton_wavelength, electron_mass, electron_rest_energy, gas_constant, &
         pi, planck, radiation_constant, speed_of_light
     use helmholtz_testing, only: expect_near, failures, load

@@ -1,6 +1,7 @@
 !> Unusable tables are refused by name: missing, of another kind, truncated, damaged, of other shapes or points.
 program test_load
-    use helmholtz, only: c_abar, c_dens, c_eint, c_pres, c_temp, c_zbar, given_temperature, helmholtz_t, n_columns
+    use helmholtz, only: helmholtz_t
+    use helmholtz_columns, only: c_abar, c_dens, c_eint, c_pres, c_temp, c_zbar, given_temperature, n_columns
     use helmholtz_constants, only: r => gas_constant, radiation_constant
     use helmholtz_testing, only: expect, expect_near, failures
     use pw_error, only: error_t, exit_system, exit_usage

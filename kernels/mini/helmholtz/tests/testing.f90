@@ -1,6 +1,7 @@
 !> Shared by the tests of the equation of state: the table, expectations, reproducible random states.
 module helmholtz_testing
-    use helmholtz, only: c_abar, c_dens, c_temp, c_zbar, helmholtz_t
+    use helmholtz, only: helmholtz_t
+    use helmholtz_columns, only: c_abar, c_dens, c_temp, c_zbar
     use helmholtz_points, only: point, points_plane
     use helmholtz_table_path, only: default_table
     use mini_expectations, only: expect, failures

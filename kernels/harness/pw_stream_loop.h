@@ -3,18 +3,19 @@
  *
  * Whole groups of vectors are processed between a scalar head, up to a line of a, and a scalar tail. */
 #define PW_OWN(what) PW_JOINED(PW_TYPE, PW_BYTES, what)
-/* v stays apart from other vectors: single elements are not combined; Clang loads the vectors of a whole group ahead of its
- * sums, and then has no registers left for these. */
+/* Single elements stay single: compilers do not combine them into vectors. */
 #if PW_BYTES == 8 && defined(PW_SCALARS)
 #define PW_APART(v) __asm__("" : PW_IN_SCALAR(v))
 #define PW_APART_AT(element) __asm__("" : "+m"(element))
-#elif defined(PW_REDUCES) && defined(__clang__) && defined(__aarch64__)
-#define PW_APART(v) PW_OPAQUE(v)
 #else
 #define PW_APART(v) (void)0
-#endif
-#if !defined(PW_APART_AT)
 #define PW_APART_AT(element) (void)0
+#endif
+/* Clang loads the vectors of a whole group ahead of its sums, and then has no registers left for these. */
+#if PW_BYTES > 8 && defined(__clang__) && defined(__aarch64__)
+#define PW_IN_TURN(sum) PW_OPAQUE(sum)
+#else
+#define PW_IN_TURN(sum) PW_APART(sum)
 #endif
 #if PW_BYTES == 64
 #define PW_TARGET PW_WIDE
@@ -77,7 +78,7 @@ PW_INLINE PW_TARGET void PW_OWN(vectors)(PW_T *restrict a, const PW_T *restrict 
     PW_UNROLL
     for (int u = 0; u < PW_COUNT; u++) {
         sum[u] += PW_VALUE(PW_OWN(vector), u * (int)PW_OWN(lanes), s);
-        PW_APART(sum[u]);
+        PW_IN_TURN(sum[u]);
     }
 #else
     enum { together = PW_TOGETHER(PW_BYTES) };
@@ -151,5 +152,6 @@ static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
 #undef PW_OWN
 #undef PW_APART
 #undef PW_APART_AT
+#undef PW_IN_TURN
 #undef PW_TARGET
 #undef PW_BYTES

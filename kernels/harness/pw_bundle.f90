@@ -11,7 +11,6 @@ module pw_bundle
     use pw_line, only: line_bytes
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_threads, only: thread_number, thread_share
-    use pw_traffic, only: per_element_t
     implicit none
     private
 
@@ -243,16 +242,12 @@ contains
         outcome%passed = error <= outcome%tolerance
     end subroutine validate
 
-    !> Stores other than regular ones read no line (no write-allocate).
     function traffic(self, passes) result(moved)
         class(bundle_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
-        type(per_element_t) :: per_element
 
-        per_element = self%per_element
-        if (self%configuration%stores /= 'regular') per_element%write_allocate = 0.0_r8
-        moved = per_element%times(real(self%elements*passes, r8))
+        moved = self%per_element%times(real(self%elements*passes, r8), self%configuration%stores)
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)

@@ -261,7 +261,6 @@ contains
         outcome%passed = error <= outcome%tolerance
     end subroutine validate
 
-    !> Stores other than regular ones read no line (no write-allocate).
     function traffic(self, passes) result(moved)
         class(streams_t), intent(in) :: self
         integer(i8), intent(in) :: passes
@@ -270,9 +269,8 @@ contains
 
         per_element = self%per_element
         per_element%element_bytes = real(element_bytes(self%request%type), r8)
-        if (self%configuration%stores /= 'regular') per_element%write_allocate = 0.0_r8
         if (self%request%type >= first_integer_type) per_element%flops = 0.0_r8
-        moved = per_element%times(real(self%elements*passes, r8))
+        moved = per_element%times(real(self%elements*passes, r8), self%configuration%stores)
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)

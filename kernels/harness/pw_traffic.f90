@@ -17,14 +17,19 @@ module pw_traffic
 
 contains
 
-    !> The traffic of `units` elements or units with regular stores.
-    pure function times(self, units) result(moved)
+    !> The traffic of `units` elements or units with these stores: only regular ones, the default, read their line.
+    pure function times(self, units, stores) result(moved)
         class(per_element_t), intent(in) :: self
         real(r8), intent(in) :: units
+        character(*), intent(in), optional :: stores
         type(traffic_t) :: moved
+        logical :: regular
 
+        regular = .true.
+        if (present(stores)) regular = stores == 'regular'
         moved%bytes_stream = (self%loads + self%stores)*self%element_bytes*units
-        moved%bytes_hardware = moved%bytes_stream + self%write_allocate*self%element_bytes*units
+        moved%bytes_hardware = moved%bytes_stream
+        if (regular) moved%bytes_hardware = moved%bytes_stream + self%write_allocate*self%element_bytes*units
         if (self%lines > 0.0_r8) moved%bytes_hardware = self%lines*line_bytes*units
         moved%flops = self%flops*units
     end function times

@@ -17,7 +17,7 @@ module crossing
     implicit none
     private
 
-    integer(i8), parameter :: apart = 4096, rounds = 64, together = 4     ! apart, together: as in crossing.h
+    integer(i8), parameter :: apart = 4096, rounds = 64, together = 4     ! apart, together: as in kernel.c
     integer(i8), parameter :: word_bytes = 8
     character(7), parameter :: accesses(3) = ['load   ', 'store  ', 'forward']   ! as in crossing.h
     integer, parameter :: load = 1, store = 2, forward = 3

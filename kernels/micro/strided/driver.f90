@@ -16,6 +16,7 @@ module strided
 
     integer(i8), parameter :: word_bytes = 8, line = line_bytes/word_bytes
     integer(i8), parameter :: untouched = 2_i8**40   ! added to the initial values; pass numbers are smaller
+    integer(i8), parameter :: page_and_line = 4096 + line_bytes   ! each access in another page and another set of the caches
 
     type, extends(kernel_t), public :: strided_t
         private
@@ -56,10 +57,10 @@ contains
     subroutine declare_options(self)
         class(strided_t), intent(inout) :: self
 
-        call self%options%add('stride', option_bytes, to_text(4096 + line_bytes), &
+        call self%options%add('stride', option_bytes, to_text(page_and_line), &
                               'bytes from one access to the next: a power of two within a cache line, or whole lines', &
                               lowest=word_bytes, ladder='8,16,32,64,128,256,512,1024,2048,4096,'// &
-                              to_text(4096 + line_bytes)//',8192,16384,65536,262144')
+                              to_text(page_and_line)//',8192,16384,65536,262144')
         call self%options%add('access', option_choice, 'load', 'kind of access', choices='load|store')
     end subroutine declare_options
 

@@ -187,9 +187,9 @@ contains
         real(r8) :: words
 
         words = real(self%n*self%n, r8)*real(passes, r8)
-        moved = self%per_element%times(words)
+        moved = self%per_element%times(words, self%configuration%stores)
         moved%bytes_stream = moved%bytes_stream + self%add*element_bytes*words
-        if (self%configuration%stores /= 'regular') moved%bytes_hardware = moved%bytes_stream
+        moved%bytes_hardware = max(moved%bytes_stream, moved%bytes_hardware)
         moved%flops = self%add*words
     end function traffic
 

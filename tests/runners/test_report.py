@@ -245,6 +245,12 @@ def test_provenance_of_a_checkout(tmp_path: Path):
     assert provenance(tmp_path, "quick", facts).project_dirty is True
 
 
+def test_a_kernel_is_reported_with_the_size_that_it_ran(tmp_path: Path):
+    chosen = [replace(all_kernels()[0], sweeps=(), arguments=("--working-set", "8704MiB"))]
+    made = result_of(tmp_path, chosen, rounds=3, pool=False)
+    assert "--working-set 8704MiB" in markdown.render(report_of(made))
+
+
 def test_markdown_and_latex_hold_the_tables(tmp_path: Path):
     """Each line of a table has as many cells as its head, and nothing of a name is taken for a sign."""
     chosen = [one for one in all_kernels() if one.name in ("schoenauer_triad", "pointer_chase")]

@@ -51,6 +51,8 @@ def section(result: KernelResult, manifest: Manifest) -> Section:
     blocks: list[Block] = [
         Text(" ".join(filter(None, (kernel.summary, kernel.data.get("equation")))), style="dim")
     ]
+    if kernel.arguments and not kernel.is_program:
+        blocks.append(Text(f"Arguments: {' '.join(kernel.arguments)}.", style="dim"))
     for best in bests([result]):
         blocks += _best_texts(best)
     blocks += [Text(sentence, f"{factor}:") for factor, sentence in effect_sentences(result)]

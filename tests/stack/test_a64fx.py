@@ -64,7 +64,7 @@ def test_loops_are_vector_length_agnostic_sve_and_zfill_zeroes_lines(emulated: P
     plain = disassembly(emulated, "pw-stream_triad-timed-hardware-regular-loop-compiler/*.f90.o")
     assert "whilelo" in plain and "ld1d" in plain and "{z" in plain, "predicated SVE"
     assert "zva" not in plain
-    assert "zva" in disassembly(emulated, "pw-stream_triad-timed-hardware-zfill/*.c.o")
+    assert "zva" in disassembly(emulated, "pw-stream_triad-timed-hardware-zfill/**/*.c.o")
 
 
 def test_a_module_names_target_and_stores(emulated: Path) -> None:

@@ -29,8 +29,8 @@ class Libpagewise(KernelsPackage):
         """check that archive, kernels' objects, Fortran modules and CMake package are installed"""
         for pattern in (
             "lib*/libpagewise.a",
-            "lib*/pagewise/objects-*/pw-*-driver/*.o",
-            "lib*/pagewise/objects-*/pw-*-timed-*/*.o",
+            "lib*/pagewise/objects-*/pw-*-driver/**/*.o",
+            "lib*/pagewise/objects-*/pw-*-timed-*/**/*.o",
             "include/pagewise/*.mod",
             "lib*/cmake/pagewise/pagewiseConfig.cmake",
         ):

@@ -136,7 +136,6 @@ PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, co
                 PW_EACH(j, outputs) pw_zero_until(&zero[j], out[j] + i + pw_line_doubles);
                 work(out, in, i + l * pw_line_doubles, every_s, sum + l * pw_line_vectors);
             }
-        PW_NO_UNROLL
         for (; lines > 1 && i < end; i += pw_line_doubles) work(out, in, i, every_s, sum);
     }
 }

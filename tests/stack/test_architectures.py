@@ -1,10 +1,13 @@
-"""Every micro-kernel built for processors without a site of ours, and run in QEMU: right or wrong."""
+"""Every micro-kernel built by compilers and for processors that no site has, and run: right or wrong."""
 
 from __future__ import annotations
 
 import json
+import platform
+import re
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,59 +17,105 @@ import yaml
 from conftest import ROOT, run
 
 KERNELS = ROOT / "kernels"
-#: By processor: the compilers' prefix, flags, SIMD widths, and variants without instructions for it.
-PROCESSORS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
-    "ppc64le": (
-        "powerpc64le-linux-gnu",
-        "-mcpu=power9",
-        ("compiler", "scalar", "128"),
-        ("STORES=nontemporal", "STORES=zfill"),
+HERE = platform.machine()
+
+
+@dataclass(frozen=True)
+class Target:
+    """Compilers, a processor, the SIMD widths it has, and variants without instructions for it."""
+
+    c: str
+    fortran: str
+    flags: str
+    processor: str = HERE
+    widths: tuple[str, ...] = ("compiler", "scalar", "128")
+    refused: tuple[str, ...] = ()
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """What a machine needs for it."""
+        return (self.c, self.fortran, *(() if self.processor == HERE else (f"qemu-{self.processor}",)))
+
+
+def oldest(name: str, first: int) -> str:
+    """The program with the lowest version from `first` on, of those whose name ends in one."""
+    versions = (re.fullmatch(rf"{name}-(\d+)", file.name) for file in Path("/usr/bin").glob(f"{name}-*"))
+    known = sorted(int(match[1]) for match in versions if match and int(match[1]) >= first)
+    return f"{name}-{known[0] if known else first}"
+
+
+def newest_clang() -> str:
+    """The clang with libomp, whichever flang is used."""
+    names = sorted(Path("/usr/bin").glob("clang-[0-9][0-9]"))
+    return names[-1].name if names else "clang"
+
+
+NATIVE = "-O3 -march=native" if HERE == "x86_64" else "-O3 -mcpu=native"
+FLANG = oldest("flang-new", 19)
+#: By name. The oldest supported compilers are those of setup/system-packages.
+TARGETS = {
+    "oldest-gcc": Target(oldest("gcc", 11), oldest("gfortran", 11), NATIVE),
+    "oldest-flang": Target(newest_clang(), FLANG, NATIVE),
+    "ppc64le": Target(
+        "powerpc64le-linux-gnu-gcc",
+        "powerpc64le-linux-gnu-gfortran",
+        "-O2 -mcpu=power9",
+        "ppc64le",
+        refused=("STORES=nontemporal", "STORES=zfill"),
     ),
-    "riscv64": (
-        "riscv64-linux-gnu",
-        "",
+    "riscv64": Target(
+        "riscv64-linux-gnu-gcc",
+        "riscv64-linux-gnu-gfortran",
+        "-O2",
+        "riscv64",
         ("compiler", "scalar"),
         ("STORES=nontemporal", "STORES=zfill", "PREFETCH=software", "PREFETCH=compiler"),
     ),
 }
 
 
-def configure(build: Path, processor: str, *options: str) -> tuple[int, str]:
-    """Configure a cross build of the kernels. Returns exit code and output."""
-    prefix, flags, *_ = PROCESSORS[processor]
-    done = run(
-        "cmake",
+def configure(build: Path, target: Target, *options: str) -> tuple[int, str]:
+    """Configure a build of the kernels. Returns exit code and output."""
+    words = [
         *("-S", KERNELS, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF"),
-        *("-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={processor}"),
-        *(f"-DCMAKE_C_COMPILER={prefix}-gcc", f"-DCMAKE_Fortran_COMPILER={prefix}-gfortran"),
-        *(f"-DCMAKE_C_FLAGS=-O2 {flags}", f"-DCMAKE_Fortran_FLAGS=-O2 {flags}"),
-        *options,
-    )
+        *(f"-DCMAKE_C_COMPILER={target.c}", f"-DCMAKE_Fortran_COMPILER={target.fortran}"),
+        *(f"-DCMAKE_C_FLAGS={target.flags}", f"-DCMAKE_Fortran_FLAGS={target.flags}"),
+    ]
+    if target.processor != HERE:
+        words += ["-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={target.processor}"]
+    done = run("cmake", *words, *options)
     return done.returncode, done.stdout
 
 
-@pytest.fixture(scope="module", params=PROCESSORS)
-def processor(request: pytest.FixtureRequest, unavailable: Callable[[str], NoReturn]) -> str:
-    """A processor for which this machine has cross compilers and an emulator."""
-    name = str(request.param)
-    for program in (f"{PROCESSORS[name][0]}-gfortran", f"{PROCESSORS[name][0]}-gcc", f"qemu-{name}"):
+def command(program: Path) -> tuple[Path, ...]:
+    """The command that runs a program of any processor."""
+    processor = (program.parents[1] / "processor").read_text()
+    return (program,) if processor == HERE else (KERNELS / "cmake" / "emulate", program)
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def target(request: pytest.FixtureRequest, unavailable: Callable[[str], NoReturn]) -> Target:
+    """A target for which this machine has compilers and, if needed, an emulator."""
+    wanted = TARGETS[str(request.param)]
+    for program in wanted.programs:
         if shutil.which(program) is None:
             unavailable(f"needs {program}")
-    return name
+    return wanted
 
 
 @pytest.fixture(scope="module")
-def build(processor: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All programs, warnings being errors."""
-    folder = tmp_path_factory.mktemp(processor)
-    code, text = configure(folder, processor, "-DPAGEWISE_WERROR=ON")
+    folder = tmp_path_factory.mktemp("build")
+    code, text = configure(folder, target, "-DPAGEWISE_WERROR=ON")
     assert code == 0, text
     done = run("cmake", "--build", folder, "--", "--quiet")
     assert done.returncode == 0, done.stdout
+    (folder / "micro" / "processor").write_text(target.processor)
     return folder
 
 
-def test_every_kernel_computes_the_right_result(build: Path, processor: str, tmp_path: Path) -> None:
+def test_every_kernel_computes_the_right_result(build: Path, tmp_path: Path) -> None:
     checked = 0
     for file in sorted(KERNELS.glob("micro/*/kernel.yaml")):
         kernel = yaml.safe_load(file.read_text())
@@ -75,23 +124,23 @@ def test_every_kernel_computes_the_right_result(build: Path, processor: str, tmp
         record = tmp_path / f"{kernel['name']}.jsonl"
         program = build / "micro" / kernel["name"] / kernel["executable"]
         arguments = (*kernel["smoke"]["arguments"], "--record", record)
-        done = run(KERNELS / "cmake" / "emulate", program, *arguments)
+        done = run(*command(program), *arguments)
         assert done.returncode == 0, f"{kernel['name']}: {done.stdout}"
         assert json.loads(record.read_text().splitlines()[0])["validation"]["passed"]
         checked += 1
     assert checked >= 30
 
 
-def test_explicit_vectors_and_scalar_code_agree_with_the_reference(build: Path, processor: str) -> None:
+def test_explicit_vectors_and_scalar_code_agree_with_the_reference(build: Path, target: Target) -> None:
     for kernel in ("stream_triad", "stream_dot"):
-        for width in PROCESSORS[processor][2]:
+        for width in target.widths:
             arguments = ("--working-set", "101kB", "--repetitions", "1", "--simd", width)
-            done = run(KERNELS / "cmake" / "emulate", build / "micro" / kernel / f"pw-{kernel}", *arguments)
+            done = run(*command(build / "micro" / kernel / f"pw-{kernel}"), *arguments)
             assert done.returncode == 0, f"{kernel} {width}: {done.stdout}"
 
 
-def test_what_the_processor_has_no_instruction_for_is_refused(processor: str, tmp_path: Path) -> None:
-    for variant in PROCESSORS[processor][3]:
-        code, text = configure(tmp_path / variant, processor, f"-DPAGEWISE_{variant}")
+def test_what_the_processor_has_no_instruction_for_is_refused(target: Target, tmp_path: Path) -> None:
+    for variant in target.refused:
+        code, text = configure(tmp_path / variant, target, f"-DPAGEWISE_{variant}")
         assert code != 0, variant
         assert "CMake Error" in text and variant.split("=")[1] in text

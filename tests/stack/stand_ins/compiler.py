@@ -49,6 +49,7 @@ TRANSLATED = {
     "-Free": "-ffree-form",
     "-Fixed": "-ffixed-form",
     "-Cpp": "-cpp",
+    "-###": "-v",
 }
 UNKNOWN = re.compile(r"-K|-N|-Az$|-armpl$|-lamath$|-mcpu=|-mtune=|-msve-|-Ofast$|-O[0-3]$|-ffast-math$|-h")
 

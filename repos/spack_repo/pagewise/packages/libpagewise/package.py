@@ -1,7 +1,8 @@
 from pathlib import Path
 
 from spack.package import *
-from spack_repo.pagewise.build_systems.kernels import KernelsPackage, variant_simd
+from spack_repo.pagewise.build_systems.kernels import KernelsPackage
+from spack_repo.pagewise.build_systems.targets import variant_simd
 
 
 class Libpagewise(KernelsPackage):

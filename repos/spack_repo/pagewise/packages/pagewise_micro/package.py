@@ -1,5 +1,6 @@
 from spack.package import *
-from spack_repo.pagewise.build_systems.kernels import SIMD_TARGETS, ProgramsPackage, variant_simd
+from spack_repo.pagewise.build_systems.kernels import ProgramsPackage
+from spack_repo.pagewise.build_systems.targets import SIMD_TARGETS, variant_simd
 
 
 class PagewiseMicro(ProgramsPackage):

@@ -5,7 +5,7 @@
 !> initialise, run (several times), validate, traffic, metrics. A sweep begins again with read_options at each point.
 module pw_harness
     use, intrinsic :: iso_c_binding, only: c_intptr_t
-    use pw_error, only: end_program, error_t, exit_check
+    use pw_error, only: end_program, error_t, exit_check, exit_usage
     use pw_evidence, only: median, populate, populated_t, put_regions
     use pw_kernel, only: bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i4, i8, r8
@@ -312,7 +312,14 @@ contains
 
         passes = 0
         call get_environment_variable('PAGEWISE_PASSES', given, status=status)
-        if (status == 0) read (given, *, iostat=status) passes
+        if (status == 0) then
+            read (given, *, iostat=status) passes
+            if (status /= 0 .or. passes < 1) then
+                call error%raise(exit_usage, "PAGEWISE_PASSES='"//trim(given)//"' is not a number of passes", &
+                                 'environment', 'set it to 1 or more, or unset it')
+                return
+            end if
+        end if
         if (passes > 0) then
             call kernel%run(1_i8)
             return

@@ -88,7 +88,7 @@ contains
             if (error%failed()) return
             where (got > pres)
                 high = middle
-            elsewhere
+            else where
                 low = middle
             end where
         end do

@@ -317,6 +317,8 @@ contains
 
         self%n_leaves = n
         if (present(status)) then
+            ! The caller checks it.
+            ! allow(C181)
             allocate (self%level(n), self%place(3, n), self%key(n), self%owner(n), stat=status)
         else
             allocate (self%level(n), self%place(3, n), self%key(n), self%owner(n))

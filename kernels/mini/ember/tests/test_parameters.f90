@@ -30,10 +30,10 @@ contains
         call expect('succeeds', .not. error%failed())
         call expect('problem', given%problem == 'sedov' .and. given%output == './sedov')
         call expect('space', given%dims == 3 .and. all(given%roots == 1) .and. all(given%lower <= 0.0_r8) .and. &
-                    close(given%upper, [1.0_r8, 1.0_r8, 1.0_r8]))
+                    agrees(given%upper, [1.0_r8, 1.0_r8, 1.0_r8]))
         call expect('sedov flows out', all(given%boundary == outflow))
         call expect('memory', given%memory == 256_i8*1024**2)
-        call expect('scheme', close([given%cfl, given%gamma, given%steepness, given%end_time, given%first_step], &
+        call expect('scheme', agrees([given%cfl, given%gamma, given%steepness, given%end_time, given%first_step], &
                                     [0.8_r8, 1.4_r8, 2.0_r8, 0.05_r8, 0.1_r8]))
         call expect('refinement', given%lowest_level == 1 .and. given%highest_level == 3 .and. size(given%refine_variables) == 2)
         call given%set_up_mesh(mesh)
@@ -43,16 +43,16 @@ contains
     subroutine by_problem()
         call read('problem=wave roots-x=4 roots-y=2')
         call expect('the wave goes round', all(given%boundary == periodic))
-        call expect('zones are cubes', close(given%upper, [1.0_r8, 0.5_r8, 0.25_r8]))
-        call expect('the wave comes back', close([given%end_time, given%first_step], [1.0_r8, 1.0_r8]))
+        call expect('zones are cubes', agrees(given%upper, [1.0_r8, 0.5_r8, 0.25_r8]))
+        call expect('the wave comes back', agrees([given%end_time, given%first_step], [1.0_r8, 1.0_r8]))
         call read('problem=sod sod-direction=y end-time=0.1 boundary-x=reflecting boundary-y-upper=reflecting layout=soa')
-        call expect('the tube', given%sod_direction == 2 .and. close([given%end_time], [0.1_r8]) .and. given%variable_last)
+        call expect('the tube', given%sod_direction == 2 .and. agrees([given%end_time], [0.1_r8]) .and. given%variable_last)
         call expect('its ends', all(given%boundary(:, 1) == reflecting) .and. given%boundary(1, 2) == outflow .and. &
                     given%boundary(2, 2) == reflecting)
         call read('dims=2 geometry=cylindrical sedov-octant=true roots-y=2 refine-variables=ener,dens,ener')
         call expect('cylinder', .not. error%failed() .and. given%geometry == cylindrical .and. given%roots(3) == 1)
         call expect('octant', all(given%boundary(1, :2) == reflecting) .and. all(given%boundary(2, :2) == outflow))
-        call expect('third direction', close(given%upper, [0.5_r8, 1.0_r8, 1.0_r8]))
+        call expect('third direction', agrees(given%upper, [0.5_r8, 1.0_r8, 1.0_r8]))
         call expect('variables', size(given%refine_variables) == 2)
         call expect('their indices', all(given%refine_variables == [v_ener, v_dens]))
         call read('uniform=true highest-level=2')
@@ -68,17 +68,17 @@ contains
         call expect('twice as high as wide', given%roots(2) == 2*given%roots(1) .and. given%roots(1) == 121)
         call read('problem=flame refine-variables=ash,dens')
         call expect('the front', .not. error%failed() .and. given%dims == 2 .and. given%boundary(2, 1) == reflecting .and. &
-                    given%boundary(2, 2) == periodic .and. close([given%flame_speed, given%flame_release], [0.1_r8, 0.0_r8]))
+                    given%boundary(2, 2) == periodic .and. agrees([given%flame_speed, given%flame_release], [0.1_r8, 0.0_r8]))
         call expect('ash', all(given%refine_variables == [first_species + 1, v_dens]))
         call read('limiter=minmod plot-precision=double')
-        call expect('minmod', close([given%steepness], [1.0_r8]) .and. .not. given%single_precision)
+        call expect('minmod', agrees([given%steepness], [1.0_r8]) .and. .not. given%single_precision)
     end subroutine by_problem
 
     subroutine from_file()
         call write_file([character(40) :: '# a run', 'problem = sod', 'end-time = 0.15  # short', 'uniform = true', &
                          'highest-level = 4', 'output = "a b"'])
         call read('parameters='//file//' highest-level=2')
-        call expect('file', .not. error%failed() .and. given%problem == 'sod' .and. close([given%end_time], [0.15_r8]))
+        call expect('file', .not. error%failed() .and. given%problem == 'sod' .and. agrees([given%end_time], [0.15_r8]))
         call expect('command line wins', given%highest_level == 2 .and. given%lowest_level == 2)
         call expect('text', given%output == 'a b/sod')
     end subroutine from_file
@@ -179,11 +179,11 @@ contains
         print *, 'missing: ', words
     end subroutine expect_fault
 
-    pure logical function close(a, b)
+    pure logical function agrees(a, b)
         real(r8), intent(in) :: a(:), b(:)
 
-        close = all(abs(a - b) <= 1.0e-15_r8)
-    end function close
+        agrees = all(abs(a - b) <= 1.0e-15_r8)
+    end function agrees
 
     subroutine expect(what, holds)
         character(*), intent(in) :: what

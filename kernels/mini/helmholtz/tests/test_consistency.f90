@@ -154,7 +154,7 @@ contains
         where (modulo([(i, i=1, size(at, 1))], 2) == 0)
             at(:, c_temp) = at(:, c_temp)*(1.0_r8 - past_node)
             past(:, c_temp) = past(:, c_temp)*(1.0_r8 + past_node)
-        elsewhere
+        else where
             at(:, c_dens) = at(:, c_dens)*(1.0_r8 - past_node)
             past(:, c_dens) = past(:, c_dens)*(1.0_r8 + past_node)
         end where

@@ -79,7 +79,7 @@ contains
         call plasma%point(x, c, pb, error, method_any)
         call expect(.not. error%failed(), 'both methods')
         do i = 1, n_functions
-            ! T^2 d2/dT2 of functions nearly linear in T, and also x^2 d2/dx2, are compared relative to the sums that they are parts of.
+            ! T^2 d2/dT2 of functions nearly linear in T, and x^2 d2/dx2, are compared relative to the sums that they are parts of.
             if (i < 8) call agree(name(i)//' by two methods', b(i), a(i), 1.0e-10_r8)
             if (i == 8) call expect(abs(b(i) - a(i))*t < 1.0e-11_r8*abs(a(6)), name(i)//' by two methods')
             if (i == 9) call expect(abs(b(i) - a(i))*t < 1.0e-11_r8*abs(a(7)), name(i)//' by two methods')

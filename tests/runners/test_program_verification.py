@@ -10,7 +10,7 @@ from builders import configuration, record, varied
 from pagewise.analysis.program import memory_rows, sampling_cost
 from pagewise.core.record_parts import Failure, PageUse
 from pagewise.workloads.program.applied import PageRequest
-from pagewise.workloads.program.memory import Memory, completed, from_samples, from_snapshots
+from pagewise.workloads.program.memory import Memory, completed, from_samples, from_snapshots, observed
 from pagewise.workloads.program.sampler import Sample, Samples
 from pagewise.workloads.program.smaps import Usage
 from pagewise.workloads.program.verification import page_failure, page_use
@@ -125,6 +125,13 @@ def test_mthp_is_verified_by_the_kernels_counter():
     assert failure is None
     pages, failure = verified(SMALL, memory(sample(0.0, counted=100, anonymous=usage(100))))
     assert pages.huge_coverage == pytest.approx(0.0625) and failure is not None
+
+
+def test_the_kernels_counter_is_kept_where_snapshots_show_the_memory():
+    one = Samples([sample(0.0, counted=1600, anonymous=usage(100))], 0.001, 1.0)
+    both = observed(one, [[{"anonymous": usage(100)}]])
+    assert both.counted_peak == 1600 and verified(SMALL, both)[1] is None
+    assert verified(SMALL, observed(Samples(), [[{"anonymous": usage(100)}]]))[1] is not None
 
 
 def test_kinds_that_the_samples_missed_are_those_of_the_untimed_run():

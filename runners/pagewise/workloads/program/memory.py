@@ -136,10 +136,15 @@ def completed(seen: Memory, other: Memory | None, kinds: Collection[str]) -> Mem
 
 
 def observed(samples: Samples, snapshots: Sequence[Sequence[Mapping[str, Usage]]]) -> Memory | None:
-    """The memory of a run by both sources; None if neither showed it."""
+    """The memory of a run by both sources; None if neither showed it.
+
+    Only samples have the kernel's counter of huge pages.
+    """
     sampled, written = from_samples(samples), from_snapshots(snapshots)
-    if sampled is None or (sampled.full_samples < FEWEST_SAMPLES and written is not None):
-        return written
+    if sampled is None or written is None:
+        return sampled or written
+    if sampled.full_samples < FEWEST_SAMPLES:
+        return replace(written, counted_mean=sampled.counted_mean, counted_peak=sampled.counted_peak)
     return completed(sampled, written, KINDS)
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from own_program import POOL, Own, build
 from stage import CHASE, TRIAD, Stage
 
 CHANGES_MACHINE, ALONE = "changes_machine", "alone"
 LOCK = Path(tempfile.gettempdir(), f"pagewise-tests-{os.geteuid()}.lock")
-POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,3 +68,19 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stage, subproces
     """A finished comparison and its process; tests that change the result copy it first."""
     stage = fill(Stage(tmp_path_factory.mktemp("compared")))
     return stage, stage.compare("--rounds", "4", "--name", "first", "--seed", "5")
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the program: dynamic, static, with much machine code; compiled libraries stay in it."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / ".pagewise").mkdir()
+    build(folder, "memory")
+    build(folder, "memory-static", "-static")
+    build(folder, "memory-code", "-DLARGE_TEXT")
+    return folder
+
+
+@pytest.fixture
+def own(programs: Path, tmp_path: Path) -> Iterator[Own]:
+    yield Own(programs, tmp_path)

@@ -1,0 +1,65 @@
+"""own_programs/memory.c, a program as a user has one, and comparisons of it on this machine's real pages."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pagewise.core.record import Record
+from pagewise.core.result import read_result
+from pagewise.machine.host import chosen
+from stage import Stage
+
+SOURCE = Path(__file__).with_name("own_programs") / "memory.c"
+THP = Path("/sys/kernel/mm/transparent_hugepage")
+POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+
+needs_thp = pytest.mark.skipif(
+    not THP.exists() or chosen((THP / "enabled").read_text()) == "never",
+    reason="transparent huge pages are switched off on this machine",
+)
+needs_madvise = pytest.mark.skipif(
+    not THP.exists() or chosen((THP / "enabled").read_text()) != "madvise",
+    reason="this machine gives transparent huge pages to all, or to none",
+)
+
+
+def build(folder: Path, name: str, *options: str) -> Path:
+    made = folder / name
+    subprocess.run(
+        ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", *options, str(SOURCE), "-o", str(made)],
+        check=True,
+    )
+    return made
+
+
+class Own:
+    """Compares a program in a fresh folder."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self.programs, self.folder = programs, folder
+        self.stage = Stage(folder, {"PAGEWISE_ROOT": str(programs)})
+
+    def command(self, *arguments: str) -> list[str]:
+        return self.stage.command("compare", "--output", str(self.stage.results), *arguments)
+
+    def run(
+        self, *arguments: str, program: str = "memory", way: str = "large"
+    ) -> subprocess.CompletedProcess[str]:
+        words = ["compare", "--output", str(self.stage.results), *arguments]
+        return self.stage.run(*words, "--", str(self.programs / program), *way.split(), timeout=120)
+
+    def records(self, series: str = "compare") -> list[Record]:
+        return [one for one in read_result(self.stage.result()).records if one.run.series == series]
+
+    def statuses(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for one in self.records():
+            found.setdefault(one.configuration.hugepages, set()).add(one.status)
+        return found
+
+    def reason(self, policy: str) -> str:
+        reported = next(one for one in self.records() if one.configuration.hugepages == policy)
+        return reported.failure.message

@@ -1,0 +1,188 @@
+"""pagewise compare -- PROGRAM with real programs in C: what they are, how they run and how they end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from own_program import SOURCE, Own
+from pagewise.core.result import read_result
+from pagewise.stack.binary import examine
+from test_commands import wait_for
+
+pytestmark = pytest.mark.long
+
+
+def test_a_wrong_result_is_reported_once_with_its_output_and_is_not_ranked(own: Own):
+    done = own.run("--policies", "none,reuse", "--rounds", "2", "--check", "PASSED")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert own.statuses() == {"none": {"check_failed"}, "reuse": {"check_failed"}}
+    assert "'PASSED'" in own.reason("none") and "'PASSED'" in done.stdout
+    log = own.records()[0].run.log
+    assert "sum: " in (own.stage.result() / log).read_text()
+
+
+@pytest.mark.parametrize(
+    ("way", "reason"),
+    [("crash", "crashed by SIGSEGV: about to crash"), ("wrong", "ended with exit code 3: this went wrong")],
+)
+def test_a_program_that_fails(own: Own, way: str, reason: str):
+    done = own.run("--policies", "none,reuse", "--rounds", "2", way=way)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert own.reason("none") == reason and own.statuses() == {"none": {"failed"}, "reuse": {"failed"}}
+
+
+def test_another_exit_code_may_be_good(own: Own):
+    done = own.run("--policies", "none", "--rounds", "1", "--exit-code", "3", way="wrong")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_metric_that_is_missing_is_a_wrong_result(own: Own):
+    done = own.run("--policies", "none", "--rounds", "1", "--metric", "gflops=Gflops: (\\S+)")
+    assert done.returncode == 1 and "gflops" in own.reason("none")
+
+
+def test_a_program_that_takes_too_long_is_ended(own: Own):
+    done = own.run("--policies", "none", "--rounds", "1", "--timeout", "0.5", way="sleep 30")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert own.reason("none").startswith("ended after 0.5 s")
+
+
+def test_input_and_output_files_in_a_fresh_folder(own: Own):
+    (own.folder / "input.txt").write_text("41\n")
+    script = own.folder / "app.sh"
+    script.write_text("#!/bin/sh\necho out; ls | wc -l; echo answer $(($(cat input.txt) + 1)) > result.txt\n")
+    script.chmod(0o755)
+    done = own.stage.run(
+        *("compare", "--output", str(own.stage.results), "--policies", "none", "--rounds", "2"),
+        *("--input", "input.txt", "--read", "result.txt", "--metric", "answer=answer (\\d+)"),
+        *("--check", "^1$", "--", str(script)),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [one.metrics["answer"] for one in own.records()] == [42.0, 42.0]
+    assert not (own.folder / "result.txt").exists()
+
+
+def test_the_environment_is_the_users_less_what_is_a_policy(own: Own):
+    own.stage.environment |= {
+        "MINE": "kept",
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2:glibc.malloc.arena_max=1",
+    }
+    done = own.run(
+        *("--policies", "none", "--rounds", "1", "--check", "^MINE=kept$"),
+        *("--check", "^GLIBC_TUNABLES=glibc.malloc.arena_max=1$"),
+        way="environment",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reported"),
+    [
+        (["--", "no-such-program"], "no-such-program"),
+        (["--"], "--"),
+        (["--policies", "huge", "--", "true"], "'huge'"),
+        (["--metric", "x", "--", "true"], "--metric"),
+        (["--check", "(", "--", "true"], "--check"),
+        (["--pool-memory", "much", "--", "true"], "--pool-memory"),
+        (["--baseline", "libhugetlbfs", "--", "true"], "--baseline"),
+        (["--threads", "4000", "--", "true"], "4000"),
+    ],
+)
+def test_wrong_usage_is_reported_before_anything_is_run(own: Own, arguments: list[str], reported: str):
+    done = own.stage.run("compare", "--output", str(own.stage.results), *arguments)
+    assert done.returncode == 2 and reported in done.stderr
+    assert not own.stage.results.exists()
+
+
+def test_what_may_not_be_run_and_what_is_no_program(own: Own):
+    plain = own.folder / "plain"
+    plain.write_text("text")
+    for mode, reported in ((0o644, "not executable"), (0o755, "neither an ELF program nor a script")):
+        plain.chmod(mode)
+        done = own.stage.run("compare", "--", "./plain")
+        assert done.returncode == 2 and reported in done.stderr
+
+
+def test_the_list_of_policies_and_what_a_program_can_have(own: Own):
+    alone = own.stage.run("list", "policies")
+    assert alone.returncode == 0 and "reuse" in alone.stdout and "glibc.malloc.hugetlb=2" in alone.stdout
+    done = own.stage.run("list", "policies", "--", str(own.programs / "memory-static"))
+    assert done.returncode == 0 and "static, glibc" in done.stdout
+    assert "libhugetlbfs" in done.stdout
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_keeps_and_reports_what_was_measured(own: Own, number: int, code: int):
+    process = subprocess.Popen(
+        own.command(
+            "--policies",
+            "none,reuse",
+            "--rounds",
+            "1000",
+            "--",
+            str(own.programs / "memory"),
+            "large",
+            "0.01",
+        ),
+        env=own.stage.variables(),
+        cwd=own.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(
+        lambda: any(f.read_bytes().count(b"\n") >= 14 for f in own.stage.results.glob("*/records.jsonl"))
+    )
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=30)
+    assert process.returncode == code, errors
+    assert "interrupted" in errors and "Memory by kind" in output
+    assert read_result(own.stage.result()).manifest.state == "interrupted"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a file away")
+def test_a_program_with_rights_of_another_is_known(own: Own):
+    copy = Path(shutil.copy(own.programs / "memory", own.folder / "memory"))
+    os.chown(copy, 65534, 65534)
+    copy.chmod(copy.stat().st_mode | stat.S_ISUID)
+    assert examine(str(copy), os.environ).secured == "it is set-user-ID"
+    done = own.stage.run(
+        *("compare", "--output", str(own.stage.results), "--policies", "none,glibc", "--rounds", "1"),
+        *("--", str(copy), "short"),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "set-user-ID" in own.reason("glibc")
+
+
+@pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="there is no musl-gcc")
+def test_musl_is_known(tmp_path: Path):
+    made = tmp_path / "memory"
+    subprocess.run(["musl-gcc", "-O2", str(SOURCE), "-o", str(made)], check=True)
+    assert examine(str(made), os.environ).c_library == "musl"
+
+
+def test_this_pythons_image_and_a_script_of_it(tmp_path: Path):
+    script = tmp_path / "script"
+    script.write_text(f"#!/usr/bin/env -S {sys.executable} -u\n")
+    script.chmod(0o755)
+    found = examine(str(script), os.environ)
+    assert found.script and "python" in found.image.name and found.c_library == "glibc"
+
+
+def test_an_allocator_inside_is_known_by_its_words(own: Own):
+    copy = Path(shutil.copy(own.programs / "memory", own.folder / "memory"))
+    with copy.open("ab") as stream:
+        stream.write(b"\0MALLOC_CONF\0")
+    assert examine(str(copy), os.environ).allocator == "jemalloc (inside)"
+    assert (
+        examine(str(own.programs / "memory"), {**os.environ, "LD_PRELOAD": "/x/libtcmalloc.so.4"}).allocator
+        == "tcmalloc"
+    )

@@ -164,6 +164,12 @@ class Kernel:
         return bool(self.data.get("program", False))
 
     @property
+    def published_test(self) -> str | None:
+        """The test of publications that it repeats, None without one."""
+        test: str | None = self.data.get("published_test")
+        return test
+
+    @property
     def published_region(self) -> str | None:
         """The region that publications of its counts counted, None for all of the computing."""
         region: str | None = self.data.get("published_region")

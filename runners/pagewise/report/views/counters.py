@@ -51,12 +51,12 @@ class Counted:
         return [
             column
             for publication, file in self.published
-            for column in getattr(publication, kind)(kernel.title, file)
+            for column in getattr(publication, kind)(kernel.published_test, file)
         ]
 
     def published_region(self, kernel: Kernel) -> str | None:
         """The region that the publications of a kernel counted, None if it has none."""
-        known = any(kernel.title in publication.tests for publication, _ in self.published)
+        known = any(kernel.published_test in publication.tests for publication, _ in self.published)
         return kernel.published_region if known else None
 
     def region_of(self, kernel: Kernel) -> str | None:
@@ -163,9 +163,9 @@ def _notes(counted: Counted) -> list[str]:
     lines += session.notes(counted.result)
     for counts in counted.kernels:
         lines += _kernel_notes(counts)
-    titles = {counts.kernel.title for counts in counted.kernels}
+    tests = {test for counts in counted.kernels if (test := counts.kernel.published_test)}
     for publication, _ in counted.published:
-        for test in sorted(titles & publication.tests.keys()):
+        for test in sorted(tests & publication.tests.keys()):
             lines.append(f"{test}, published: {publication.title}. {publication.source}")
     return lines
 
@@ -343,7 +343,7 @@ def _value_rows(counted: Counted) -> Iterator[dict[str, Value]]:
                     "source": quantity.source,
                 }
             for publication, file in counted.published:
-                for column in publication.columns(counts.kernel.title, file):
+                for column in publication.columns(counts.kernel.published_test, file):
                     yield {
                         "kernel": counts.kernel.name,
                         "compiler": f"{column.who} (published)",

@@ -167,9 +167,10 @@ def _settings(group: EventGroup, multiplex: bool) -> tuple[tuple[str, str], ...]
 
 def _published(files: Sequence[EventFile], subjects: Sequence[Subject]) -> Mapping[str, Any] | None:
     """The event file of published counts of one of the kernels, if there is one."""
-    titles, by_name = {subject.kernel.title for subject in subjects}, {file.name: file for file in files}
+    tests = {subject.kernel.published_test for subject in subjects}
+    by_name = {file.name: file for file in files}
     for publication in read_published():
-        if titles & publication.tests.keys() and publication.events in by_name:
+        if tests & publication.tests.keys() and publication.events in by_name:
             return by_name[publication.events].data
     return None
 

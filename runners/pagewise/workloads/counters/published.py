@@ -63,16 +63,16 @@ class Published:
         }
         return cls(data["title"], data["source"], data["events"], data["frequency_hz"], tests)
 
-    def columns(self, test: str, file: EventFile) -> list[Column]:
-        """Counts and the rates derived from them, with time by cycles; none where the test is not in it."""
+    def columns(self, test: str | None, file: EventFile) -> list[Column]:
+        """Counts and the rates derived from them, with time by cycles; none for a test that is not in it."""
         columns = []
-        for column in self.tests.get(test, ()):
+        for column in self.tests.get(test or "", ()):
             seconds = column.values[file.cycles] / self.frequency
             values = {TIME: seconds, **column.values, **rates(file, column.values, seconds)}
             columns.append(replace(column, values=values))
         return columns
 
-    def by_pages(self, test: str, file: EventFile) -> list[Column]:
+    def by_pages(self, test: str | None, file: EventFile) -> list[Column]:
         """With : without huge pages by compiler, as in table 1 of the PEARC'23 paper."""
         columns = self.columns(test, file)
         return [
@@ -82,7 +82,7 @@ class Published:
             if column.policy != "none" and base.policy == "none" and column.who == base.who
         ]
 
-    def by_compiler(self, test: str, file: EventFile) -> list[Column]:
+    def by_compiler(self, test: str | None, file: EventFile) -> list[Column]:
         """Each compiler : the first by policy, as in table 2 of the PEARC'23 paper."""
         columns = self.columns(test, file)
         return [

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from collecting import DATES, NODES
+from many_results import multiply
 from own_program import POOL, Own, build
 from stage import CHASE, TRIAD, Stage
 
@@ -84,3 +86,17 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def own(programs: Path, tmp_path: Path) -> Iterator[Own]:
     yield Own(programs, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def template(compared: tuple[Stage, subprocess.CompletedProcess[str]]) -> Path:
+    """The folder of a finished comparison; tests that change it copy it first."""
+    return compared[0].result()
+
+
+@pytest.fixture(scope="session")
+def many(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the results of NODES nodes on DATES dates."""
+    folder = tmp_path_factory.mktemp("many")
+    multiply(template, folder, NODES, DATES)
+    return folder

@@ -1,0 +1,40 @@
+"""Commands of `pagewise results` in this process, and rows of a store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from pagewise.cli import root
+from pagewise.core.schemas import faults
+
+NODES, DATES = 6, 2
+
+
+def pagewise(*arguments: object) -> Result:
+    done = CliRunner().invoke(root, [str(one) for one in arguments], catch_exceptions=True)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def data(schema: str, *arguments: object) -> dict[str, Any]:
+    done = pagewise(*arguments, "--json")
+    reported = json.loads(done.stdout)
+    assert reported["schema"] == f"pagewise.{schema}/1" and faults(schema, reported) == []
+    return reported
+
+
+def collected(store: Path, *folders: Path) -> dict[str, Any]:
+    return data("collected", "results", "collect", *folders, "--store", store)
+
+
+def rows(store: Path, question: str) -> list[dict[str, Any]]:
+    return data("answer", "results", "query", question, "--store", store)["rows"]
+
+
+def count(store: Path, table: str = "records") -> int:
+    return rows(store, f"SELECT count(*) AS n FROM {table}")[0]["n"]

@@ -96,12 +96,13 @@ contains
         eta = log(0.5_r8*(d + sqrt(d**2 + 4.0_r8*self%pair%c(0, 0))))
     end function classical_eta
 
-    !> At a net density n [n_0]: the free energy per net electron minus that at zero temperature, u [m c^2], and the
-    !> logarithm of the positrons' density [n_0]. Only if `classical_eta` is at most `boltzmann_most`.
-    pure subroutine series(self, n, u, positrons)
+    !> At a net density n [n_0]: the free energy per net electron minus that at zero temperature, u [m c^2], the chemical
+    !> potential w [m c^2] without rest mass, and the logarithm of the positrons' density [n_0]. Only if `classical_eta` is at
+    !> most `boltzmann_most`.
+    pure subroutine series(self, n, u, w, positrons)
         class(isotherm_t), intent(in) :: self
         real(r8), intent(in) :: n
-        type(taylor_t), intent(out) :: u, positrons
+        type(taylor_t), intent(out) :: u, w, positrons
         type(taylor_t) :: density, d, y, correction, before, eta, z, excess, sines(2), cosines(2), next
         real(r8) :: sign
         integer :: i, l
@@ -161,6 +162,7 @@ contains
         end do
         excess = excess/(correction + 1.0_r8)
         u = one_plus_tau(self%beta)*(eta - 1.0_r8 - excess) - cold_free_energy(n)
+        w = chemical_potential(self, d, eta)
 
         z = 2.0_r8*self%pair/(y + d)
         correction = taylor_t()
@@ -179,6 +181,21 @@ contains
             positrons = logarithm(self%one) - eta - 2.0_r8*self%inverse + logarithm_1p(correction)
         end if
     end subroutine series
+
+    !> The chemical potential [m c^2] without rest mass, from d = exp(eta) - exp(eta_p) and eta. Among many pairs it hardly
+    !> depends on the density, which a sum of logarithms would lose: there it follows from d = 2 exp(-1/beta) sinh(eta + 1/beta).
+    elemental type(taylor_t) function chemical_potential(self, d, eta) result(w)
+        class(isotherm_t), intent(in) :: self
+        type(taylor_t), intent(in) :: d, eta
+        type(taylor_t) :: sine
+
+        if (d%c(0, 0)**2 >= 4.0_r8*self%pair%c(0, 0)) then
+            w = one_plus_tau(self%beta)*eta
+        else
+            sine = 0.5_r8*(d*exponential(self%inverse))
+            w = one_plus_tau(self%beta)*logarithm_1p(sine + sine*sine/(power(sine*sine + 1.0_r8, 0.5_r8) + 1.0_r8)) - 1.0_r8
+        end if
+    end function chemical_potential
 
     !> The logarithm of the positrons' density [n_0] if they are so few that they are an ideal gas, from the electrons'
     !> chemical potential w [m c^2] without rest mass.

@@ -1,7 +1,7 @@
 !> The table of the free energy of electrons and positrons: computed point by point, written to a file
 !> (docs/helmholtz-table.md).
 module eos_table
-    use eos_table_pair_plasma, only: cold_electrons, n_functions, n_positron_values, plasma_t
+    use eos_table_pair_plasma, only: cold_electrons, n_functions, n_positron_values, n_public_values, plasma_t
     use eos_table_terminal, only: interrupted, progress_t
     use helmholtz_constants, only: avogadro, boltzmann, constants_source, electron_mass, planck, speed_of_light
     use pw_error, only: error_t, exit_system
@@ -29,7 +29,7 @@ module eos_table
         real(r8), allocatable :: cold(:, :)         !< (dye, 3): f [erg/g], f_x, f_xx at zero temperature
         real(r8), allocatable :: thermal(:, :, :)   !< (9, temperature, dye): f minus the cold one, and its derivatives
         real(r8), allocatable :: positrons(:, :, :) !< (4, temperature, dye): ln n_pos [1/cm^3], d/dx, d/dT, d2/dxdT
-        real(r8) :: seconds = 0.0_r8
+        real(r8), allocatable :: public_values(:, :, :) !< (12, temperature, dye): those that only the public table has
     contains
         procedure :: start
         procedure :: make
@@ -51,10 +51,11 @@ contains
         self%n_temperature = n_temperature
         status = 1
         ! pw_hdf5 counts the rows and the values of a row in 4 bytes.
-        if (int(n_dye, i8)*n_temperature <= huge(1)/real(n_functions, r8)) &
+        if (int(n_dye, i8)*n_temperature <= huge(1)/real(n_public_values, r8)) &
             allocate (self%dye(n_dye), self%temperature(n_temperature), self%cold(n_dye, 3), &
                       self%thermal(n_functions, n_temperature, n_dye), &
-                      self%positrons(n_positron_values, n_temperature, n_dye), stat=status)
+                      self%positrons(n_positron_values, n_temperature, n_dye), &
+                      self%public_values(n_public_values, n_temperature, n_dye), stat=status)
         if (status /= 0) then
             call error%raise(exit_system, 'no memory for '//to_text(n_dye)//' densities and '//to_text(n_temperature)// &
                              ' temperatures', 'eos_table', 'choose fewer (--densities, --temperatures)')
@@ -119,7 +120,8 @@ contains
         if (interrupted()) return
         table%cold(i, :) = cold_electrons(table%dye(i))
         do j = 1, size(plasma)
-            call plasma(j)%point(table%dye(i), table%thermal(:, j, i), table%positrons(:, j, i), own)
+            call plasma(j)%point(table%dye(i), table%thermal(:, j, i), table%positrons(:, j, i), own, &
+                                 public_values=table%public_values(:, j, i))
             if (own%failed()) exit
         end do
         !$omp critical (eos_table_done)

@@ -43,11 +43,12 @@ module eos_table_fermi_dirac
 contains
 
     !> At a net density n [n_0] and a temperature: the free energy per net electron minus that at zero temperature, u [m
-    !> c^2], and the logarithm of the positrons' density [n_0]. `ok` is false if no solution was found.
-    pure subroutine fermi_dirac_point(isotherm, n, u, positrons, ok)
+    !> c^2], the chemical potential w [m c^2] without rest mass, and the logarithm of the positrons' density [n_0]. `ok` is
+    !> false if no solution was found. The derivatives of w of more than third order in total are not complete.
+    pure subroutine fermi_dirac_point(isotherm, n, u, w, positrons, ok)
         type(isotherm_t), intent(in) :: isotherm
         real(r8), intent(in) :: n
-        type(taylor_t), intent(out) :: u, positrons
+        type(taylor_t), intent(out) :: u, w, positrons
         logical, intent(out) :: ok
         type(integrals_t) :: sums
         type(rule_t) :: rule
@@ -60,7 +61,7 @@ contains
         if (ok) call solve(rule, isotherm, n, pairs, potential, ok)
         if (.not. ok) return
         call integrate(rule, potential, pairs, sums)
-        call transform(sums, isotherm, n, merge(potential - 1.0_r8/isotherm%beta, potential, pairs), pairs, u, positrons)
+        call transform(sums, isotherm, n, merge(potential - 1.0_r8/isotherm%beta, potential, pairs), u, w, positrons)
     end subroutine fermi_dirac_point
 
     !> The integrals at a given eta, which is above -1/beta.
@@ -262,12 +263,11 @@ contains
     end subroutine integrate
 
     !> Convert derivatives at constant chemical potential to those at constant density.
-    pure subroutine transform(sums, isotherm, n, eta, pairs, u, positrons)
+    pure subroutine transform(sums, isotherm, n, eta, u, w, positrons)
         type(integrals_t), intent(in) :: sums
         type(isotherm_t), intent(in) :: isotherm
         real(r8), intent(in) :: n, eta
-        logical, intent(in) :: pairs
-        type(taylor_t), intent(out) :: u, positrons
+        type(taylor_t), intent(out) :: u, w, positrons
         type(taylor_t) :: shift, remainder, energy
         real(r8) :: change(0:2)
         integer :: i
@@ -289,15 +289,16 @@ contains
         energy%c(2, :) = 0.5_r8*n*isotherm%beta*shift%c(1, :)
         u = energy/one_plus_xi(n) - cold_free_energy(n)
 
-        if (pairs) then
+        ! The factor of eta + shift is the beta of the point.
+        w = isotherm%beta*(shift + eta)
+        if (isotherm%beta > pairs_from) then
             associate (p => sums%positrons)
                 remainder = constant(p(0, 0)) + p(1, 0)*shift + (0.5_r8*p(2, 0))*(shift*shift)
                 remainder%c(:, 1) = remainder%c(:, 1) + [p(0, 1), p(1, 1)*shift%c(1, 0), 0.0_r8]
             end associate
             positrons = logarithm(remainder)
         else
-            ! The factor of eta + shift is the beta of the point.
-            positrons = isotherm%sparse_positrons(isotherm%beta*(shift + eta))
+            positrons = isotherm%sparse_positrons(w)
         end if
 
     contains

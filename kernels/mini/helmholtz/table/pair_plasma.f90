@@ -8,7 +8,7 @@ module eos_table_pair_plasma
     use eos_table_cold, only: cold_point, fermi_momentum, kinetic_energy
     use eos_table_fermi_dirac, only: fermi_dirac_point
     use eos_table_sommerfeld, only: kernel_moments, sommerfeld_expansion, sommerfeld_least
-    use eos_table_taylor, only: taylor_t
+    use eos_table_taylor, only: exponential, one_plus_xi, operator(*), operator(+), taylor_t
     use helmholtz_constants, only: avogadro, boltzmann, compton_wavelength, electron_rest_energy, pi
     use pw_error, only: error_t, exit_check
     use pw_kinds, only: r8
@@ -23,6 +23,9 @@ module eos_table_pair_plasma
     integer, parameter :: in_t(n_functions) = [0, 0, 1, 0, 2, 1, 1, 2, 2]
     integer, parameter :: positrons_in_x(n_positron_values) = [0, 1, 0, 1], positrons_in_t(n_positron_values) = [0, 0, 1, 1]
 
+    !> dP/dx and its derivatives d/dx, d/dT, d2/dxdT [erg/g], the same of eta (the chemical potential without rest mass over
+    !> kT) and of the number density of electrons and positrons together [1/cm^3].
+    integer, parameter, public :: n_public_values = 12
     integer, parameter, public :: method_any = 0, method_boltzmann = 1, method_fermi_dirac = 2, method_sommerfeld = 3
     integer, parameter :: n_moments = 17
 
@@ -61,22 +64,53 @@ contains
         call self%isotherm%start(temperature*(boltzmann/electron_rest_energy))
     end subroutine start
 
-    !> At x = rho Ye [g/cm^3]: the nine functions of the thermal part of the free energy f [erg/g, per g/cm^3 and K], and
-    !> the four of the positrons' number density [1/cm^3]. `method` selects one method, in tests. No solution: exit_check.
-    subroutine point(self, x, thermal, positrons, error, method)
+    !> At x = rho Ye [g/cm^3]: the nine functions of the thermal part of the free energy f [erg/g, per g/cm^3 and K], the four
+    !> of the positrons' number density [1/cm^3], and those that the public table has in addition. `method` selects one method,
+    !> in tests. No solution: exit_check.
+    subroutine point(self, x, thermal, positrons, error, method, public_values)
         class(plasma_t), intent(in) :: self
         real(r8), intent(in) :: x
         real(r8), intent(out) :: thermal(n_functions), positrons(n_positron_values)
         type(error_t), intent(inout) :: error
         integer, intent(in), optional :: method
-        type(taylor_t) :: u, ln_positrons
-        real(r8) :: n
-        integer :: way, i
+        real(r8), intent(out), optional :: public_values(n_public_values)
+        type(taylor_t) :: u, w, ln_positrons
+        integer :: i
         logical :: ok
 
-        n = avogadro*x/unit_density
-        way = method_any
-        if (present(method)) way = method
+        if (present(method)) then
+            call solve(self, avogadro*x/unit_density, method, u, w, ln_positrons, ok)
+        else
+            call solve(self, avogadro*x/unit_density, method_any, u, w, ln_positrons, ok)
+        end if
+        do i = 1, n_functions
+            thermal(i) = avogadro*electron_rest_energy*derivative(u, in_x(i), in_t(i), x, self%temperature)
+        end do
+        do i = 1, n_positron_values
+            positrons(i) = derivative(ln_positrons, positrons_in_x(i), positrons_in_t(i), x, self%temperature)
+        end do
+        positrons(1) = positrons(1) + log(unit_density)
+        if (present(public_values)) public_values = public_functions(self, x, w, ln_positrons)
+        ! Comparisons with NaN are false.
+        ok = ok .and. all(abs(thermal) <= huge(1.0_r8)) .and. all(abs(positrons) <= huge(1.0_r8))
+        if (present(public_values)) ok = ok .and. all(abs(public_values) <= huge(1.0_r8))
+        if (.not. ok) &
+            call error%raise(exit_check, 'no chemical potential found for rho Ye = '//to_text(x, 'es12.5')//' g/cm^3, T = '// &
+                             to_text(self%temperature, 'es12.5')//' K', 'eos_table_pair_plasma', &
+                             'report this bug: the method must work from 1e-12 to 1e15 g/cm^3 and 1e3 to 1e13 K')
+    end subroutine point
+
+    !> At a density n [n_0], by a method: u and w [m c^2], the thermal part of the free energy per net electron and the
+    !> chemical potential without rest mass, and the logarithm of the positrons' density [n_0].
+    subroutine solve(self, n, method, u, w, ln_positrons, ok)
+        class(plasma_t), intent(in) :: self
+        real(r8), intent(in) :: n
+        integer, intent(in) :: method
+        type(taylor_t), intent(out) :: u, w, ln_positrons
+        logical, intent(out) :: ok
+        integer :: way
+
+        way = method
         if (way == method_any) then
             way = method_fermi_dirac
             if (kinetic_energy(fermi_momentum(n)) >= sommerfeld_least*self%isotherm%beta) then
@@ -88,35 +122,51 @@ contains
         ok = .true.
         select case (way)
         case (method_boltzmann)
-            call self%isotherm%series(n, u, ln_positrons)
+            call self%isotherm%series(n, u, w, ln_positrons)
         case (method_sommerfeld)
-            call sommerfeld_expansion(self%isotherm, self%moments, n, u, ln_positrons)
+            call sommerfeld_expansion(self%isotherm, self%moments, n, u, w, ln_positrons)
         case default
-            call fermi_dirac_point(self%isotherm, n, u, ln_positrons, ok)
+            call fermi_dirac_point(self%isotherm, n, u, w, ln_positrons, ok)
         end select
-        do i = 1, n_functions
-            thermal(i) = avogadro*electron_rest_energy*derivative(u, in_x(i), in_t(i))
-        end do
-        do i = 1, n_positron_values
-            positrons(i) = derivative(ln_positrons, positrons_in_x(i), positrons_in_t(i))
-        end do
-        positrons(1) = positrons(1) + log(unit_density)
-        ! Comparisons with NaN are false.
-        if (ok .and. all(abs(thermal) <= huge(1.0_r8)) .and. all(abs(positrons) <= huge(1.0_r8))) return
-        call error%raise(exit_check, 'no chemical potential found for rho Ye = '//to_text(x, 'es12.5')//' g/cm^3, T = '// &
-                         to_text(self%temperature, 'es12.5')//' K', 'eos_table_pair_plasma', &
-                         'report this bug: the method must work from 1e-12 to 1e15 g/cm^3 and 1e3 to 1e13 K')
+    end subroutine solve
+
+    !> The functions of the public table in addition to the free energy's, from the chemical potential w [m c^2] and the
+    !> logarithm of the positrons' density [n_0].
+    pure function public_functions(self, x, w, ln_positrons) result(values)
+        class(plasma_t), intent(in) :: self
+        real(r8), intent(in) :: x
+        type(taylor_t), intent(in) :: w, ln_positrons
+        real(r8) :: values(n_public_values)
+        type(taylor_t) :: stiffness, eta, particles
+
+        ! dP = n dw at constant temperature, so that dP/dx = x dw/dx per gram: the derivative of Taylor's terms in xi.
+        stiffness%c(0:1, :) = reshape([w%c(1, 0), 2.0_r8*w%c(2, 0), w%c(1, 1), 2.0_r8*w%c(2, 1), 0.0_r8, 0.0_r8], [2, 3])
+        stiffness = (avogadro*electron_rest_energy)*(one_plus_xi(1.0_r8)*stiffness)
+        eta = w*self%isotherm%inverse
+        particles = avogadro*one_plus_xi(x) + (2.0_r8*unit_density)*exponential(ln_positrons)
+        values = [four(stiffness), four(eta), four(particles)]
 
     contains
 
-        pure real(r8) function derivative(a, i, j)
+        !> The value, d/dx, d/dT, d2/dxdT.
+        pure function four(a) result(d)
             type(taylor_t), intent(in) :: a
-            integer, intent(in) :: i, j
-            real(r8), parameter :: factorial(0:2) = [1.0_r8, 1.0_r8, 2.0_r8]
+            real(r8) :: d(4)
+            integer :: i
 
-            derivative = a%c(i, j)*factorial(i)*factorial(j)/(x**i*self%temperature**j)
-        end function derivative
+            d = [(derivative(a, positrons_in_x(i), positrons_in_t(i), x, self%temperature), i=1, 4)]
+        end function four
 
-    end subroutine point
+    end function public_functions
+
+    !> The derivative, i times in x and j times in T.
+    pure real(r8) function derivative(a, i, j, x, t)
+        type(taylor_t), intent(in) :: a
+        integer, intent(in) :: i, j
+        real(r8), intent(in) :: x, t
+        real(r8), parameter :: factorial(0:2) = [1.0_r8, 1.0_r8, 2.0_r8]
+
+        derivative = a%c(i, j)*factorial(i)*factorial(j)/(x**i*t**j)
+    end function derivative
 
 end module eos_table_pair_plasma

@@ -48,12 +48,12 @@ contains
         end do
     end function kernel_moments
 
-    !> At a density n [n_0] and a temperature: the free energy per electron minus that at zero temperature, u [m c^2], and
-    !> the logarithm of the positrons' density [n_0].
-    pure subroutine sommerfeld_expansion(isotherm, kappa, n, u, positrons)
+    !> At a density n [n_0] and a temperature: the free energy per electron minus that at zero temperature, u [m c^2], the
+    !> chemical potential w [m c^2] without rest mass, and the logarithm of the positrons' density [n_0].
+    pure subroutine sommerfeld_expansion(isotherm, kappa, n, u, w, positrons)
         type(isotherm_t), intent(in) :: isotherm
         real(r8), intent(in) :: kappa(:), n
-        type(taylor_t), intent(out) :: u, positrons
+        type(taylor_t), intent(out) :: u, w, positrons
         type(taylor_t) :: density, q_fermi, e_fermi, fermi, q2, energy, delta, shortfall, beta, c(0:2*n_terms), before
         integer :: i, m
 
@@ -93,7 +93,8 @@ contains
             u = u - (kappa((m + 1)/2)/(m + 1))*(beta*c(m))
         end do
         u = u/density
-        positrons = isotherm%sparse_positrons(fermi + delta)
+        w = fermi + delta
+        positrons = isotherm%sparse_positrons(w)
     end subroutine sommerfeld_expansion
 
     !> The Taylor coefficients of G = p^3/3 in the energy, times beta^m, at the momentum squared q2 and the energy with rest mass.

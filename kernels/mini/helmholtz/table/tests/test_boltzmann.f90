@@ -11,7 +11,7 @@ program test_boltzmann
     real(r8), parameter :: wanted(4) = [16809.850210098754804_r8, 4.4167700523334115077_r8, 0.047378524855575641596_r8, &
                                         1.2533164872805358266e-9_r8]
     type(isotherm_t) :: isotherm
-    type(taylor_t) :: u, positrons, cold
+    type(taylor_t) :: u, w, positrons, cold
     real(r8) :: m(0:2), n, beta, eta, pairs, first
     integer :: i
 
@@ -29,7 +29,7 @@ program test_boltzmann
     beta = 1.0e-6_r8
     n = 1.0e-17_r8
     call isotherm%start(beta)
-    call isotherm%series(n, u, positrons)
+    call isotherm%series(n, u, w, positrons)
     cold = cold_free_energy(n)
     u = u + cold
     eta = log(n/(sqrt(0.5_r8*acos(-1.0_r8))*beta**1.5_r8*(1.0_r8 + 15.0_r8/8.0_r8*beta)))
@@ -38,6 +38,8 @@ program test_boltzmann
     call agree('entropy', -u%c(0, 1)/beta, 2.5_r8 - eta, 1.0e-6_r8)
     call agree('heat capacity', -2.0_r8*u%c(0, 2)/beta, 1.5_r8, 1.0e-5_r8)
     call agree('positrons', positrons%c(0, 0), log(n) - 2.0_r8*eta - 2.0_r8/beta, 1.0e-14_r8)
+    call agree('chemical potential', w%c(0, 0), beta*eta, 1.0e-9_r8)
+    call agree('its change with density', w%c(1, 0), beta, 1.0e-8_r8)
     call agree('classical eta', isotherm%classical_eta(n), eta, 1.0e-9_r8)
     call agree('and their change', positrons%c(1, 0), -1.0_r8, 1.0e-8_r8)
 
@@ -48,13 +50,17 @@ program test_boltzmann
     beta = 0.05_r8
     call isotherm%start(beta)
     n = 1.0e-20_r8
-    call isotherm%series(n, u, positrons)
+    call isotherm%series(n, u, w, positrons)
     first = isotherm%one%c(0, 0)
     pairs = first*exp(-1.0_r8/beta)
     call agree('pairs', exp(positrons%c(0, 0)), pairs, 1.0e-8_r8)
     call agree('their pressure', u%c(1, 0), 2.0_r8*pairs*beta/n, 1.0e-8_r8)
     ! n_pos = n_ele - n, the product of both is fixed.
     call agree('and its reduction by net electrons', positrons%c(1, 0), -0.5_r8*n/pairs, 1.0e-7_r8)
+    ! n = 2 n_pos sinh(eta + 1/beta): linear, and 1e-11 of kT.
+    call agree('their chemical potential', w%c(0, 0), -1.0_r8, 1.0e-10_r8)
+    call agree('and its change', w%c(1, 0), 0.5_r8*beta*n/pairs, 1.0e-8_r8)
+    call agree('which does not depend on the density', w%c(2, 0)/w%c(1, 0) + 1.0_r8, 1.0_r8, 1.0e-14_r8)
     call expect(isotherm%classical_eta(n) > -1.0_r8/beta - 1.0e-12_r8, 'eta')
     call finish()
 

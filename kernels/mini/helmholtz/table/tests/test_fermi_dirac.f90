@@ -148,14 +148,14 @@ contains
     !> Failure to converge is reported.
     subroutine no_solution()
         type(isotherm_t) :: isotherm
-        type(taylor_t) :: u, positrons
+        type(taylor_t) :: u, w, positrons
         logical :: ok
 
         call isotherm%start(1.0e-3_r8)
-        call fermi_dirac_point(isotherm, 1.0e-6_r8, u, positrons, ok)
+        call fermi_dirac_point(isotherm, 1.0e-6_r8, u, w, positrons, ok)
         call expect(ok, 'a density')
         ! A thousand million times kT: more points than the arrays hold.
-        call fermi_dirac_point(isotherm, 1.0e20_r8, u, positrons, ok)
+        call fermi_dirac_point(isotherm, 1.0e20_r8, u, w, positrons, ok)
         call expect(.not. ok, 'far too degenerate')
     end subroutine no_solution
 

@@ -11,7 +11,8 @@ program test_sommerfeld
     real(r8), parameter :: pi = acos(-1.0_r8)
     real(r8) :: kappa(17)
     type(isotherm_t) :: isotherm
-    type(taylor_t) :: u, v, positrons, more
+    type(taylor_t) :: u, v, w, w_rule, positrons, more
+    real(r8) :: relative(0:2, 0:1)
     real(r8) :: q, n, beta, leading
     logical :: ok
     integer :: i
@@ -29,7 +30,7 @@ program test_sommerfeld
         q = fermi_momentum(n)
         beta = 1.0e-9_r8*q**2/(1.0_r8 + q)
         call isotherm%start(beta)
-        call sommerfeld_expansion(isotherm, kappa, n, u, positrons)
+        call sommerfeld_expansion(isotherm, kappa, n, u, w, positrons)
         leading = -pi**2/6.0_r8*beta**2*q*sqrt(1.0_r8 + q**2)/n
         call agree('thermal free energy', u%c(0, 0), leading, 1.0e-14_r8)
         call agree('entropy', u%c(0, 1), 2.0_r8*leading, 1.0e-14_r8)
@@ -45,7 +46,7 @@ program test_sommerfeld
     q = fermi_momentum(n)
     beta = 1.0e-3_r8*0.5_r8*q**2
     call isotherm%start(beta)
-    call sommerfeld_expansion(isotherm, kappa, n, u, positrons)
+    call sommerfeld_expansion(isotherm, kappa, n, u, w, positrons)
     call agree('two terms', u%c(0, 0), 0.5_r8*q**2*(-pi**2/4.0e6_r8 + pi**4/80.0e12_r8), 2.0e-6_r8)
 
     ! Where both hold they agree; the rule subtracts the cold gas, which costs it some digits.
@@ -54,10 +55,14 @@ program test_sommerfeld
         q = fermi_momentum(n)
         beta = q**2/(1.0_r8 + sqrt(1.0_r8 + q**2))/55.0_r8
         call isotherm%start(beta)
-        call sommerfeld_expansion(isotherm, kappa, n, u, positrons)
-        call fermi_dirac_point(isotherm, n, v, more, ok)
+        call sommerfeld_expansion(isotherm, kappa, n, u, w, positrons)
+        call fermi_dirac_point(isotherm, n, v, w_rule, more, ok)
         call expect(ok, 'a solution')
         call expect(all(abs(u%c/v%c - 1.0_r8) < 2.0e-11_r8), 'both methods')
+        relative = abs(w%c(:, :1)/w_rule%c(:, :1) - 1.0_r8)
+        call expect(all(relative(:, 0) < 1.0e-12_r8) .and. all(relative(:1, 1) < 2.0e-11_r8), 'chemical potentials by both')
+        ! The temperature changes the second derivative in the density by only 1e-6 of what the rule sums.
+        call expect(relative(2, 1) < 1.0e-9_r8, 'the third derivative of chemical potentials by both')
         call expect(all(abs(positrons%c(:1, :1)/more%c(:1, :1) - 1.0_r8) < 2.0e-11_r8), 'positrons by both methods')
     end do
     call finish()

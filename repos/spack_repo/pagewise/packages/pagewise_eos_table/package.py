@@ -5,7 +5,11 @@ from spack_repo.pagewise.build_systems.kernels import MiniPackage
 
 
 class PagewiseEosTable(MiniPackage):
-    """The table of the electron-positron plasma's free energy, and pw-eos-table, which computes it."""
+    """The table of the electron-positron plasma's free energy, and pw-eos-table, which computes it.
+
+    pw-eos-table also writes `helm_table.dat`, the table of the public Helmholtz routine, for codes that
+    contain that routine.
+    """
 
     mini = "helmholtz/table"
     own_parts = ("hdf5", "mini/helmholtz/table", "mini/helmholtz/constants.f90")
@@ -13,5 +17,8 @@ class PagewiseEosTable(MiniPackage):
     def test_table(self):
         """compute a coarse table with pw-eos-table"""
         program = Executable(self.prefix.bin.join("pw-eos-table"))
-        program("--densities", "28", "--temperatures", "11", "--output", "coarse.h5")
+        coarse = ("--densities", "28", "--temperatures", "11")
+        program(*coarse, "--output", "coarse.h5")
+        program(*coarse, "--format", "helmholtz", "--output", "coarse.dat")
         assert Path("coarse.h5").stat().st_size > 0
+        assert Path("coarse.dat").stat().st_size > 0

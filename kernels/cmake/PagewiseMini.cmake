@@ -1,7 +1,8 @@
 # Building a mini-app: unlike the micro-kernels, all of it in one configuration.
 #
 # A mini-app's folder holds its main program, main.f90; its modules in further .f90 files; and C sources, of which its
-# CMakeLists.txt selects those of the build. Its tests are tests/test_<module>.f90 and small runs of the program.
+# CMakeLists.txt selects those of the build. Its tests are tests/test_<module>.f90 and small runs of the program; further
+# .f90 files in tests are modules that the tests share.
 include(PagewiseTests)
 set(PAGEWISE_MPI OFF CACHE STRING "MPI ranks: ON, OFF, AUTO (if an MPI library exists)")
 set(pagewise_mpi ${PAGEWISE_MPI})
@@ -120,11 +121,17 @@ function(pagewise_mini_app)
         file(GLOB _tests CONFIGURE_DEPENDS tests/test_*.f90)
         file(GLOB _shared CONFIGURE_DEPENDS tests/*.f90)
         list(FILTER _shared EXCLUDE REGEX "/test_[^/]*$")
-        list(APPEND _shared ${PROJECT_SOURCE_DIR}/mini/expectations.f90)
+        set(_testing ${_app}_testing)
+        add_library(${_testing} STATIC ${_shared} ${PROJECT_SOURCE_DIR}/mini/expectations.f90)
+        _pagewise_mini_compile(${_testing})
+        set(_modules ${CMAKE_CURRENT_BINARY_DIR}/${_testing}.modules)
+        set_target_properties(${_testing} PROPERTIES Fortran_MODULE_DIRECTORY ${_modules})
+        target_include_directories(${_testing} PUBLIC ${_modules})
+        target_link_libraries(${_testing} PUBLIC ${_app})
         foreach(_source ${_tests})
             get_filename_component(_name ${_source} NAME_WE)
             string(REGEX REPLACE "^test_" "" _name ${_name})
-            pagewise_mini_program(test_${_app}_${_name} ${_app} ${_source} ${_shared})
+            pagewise_mini_program(test_${_app}_${_name} ${_testing} ${_source})
             pagewise_mini_test(${_app}.${_name} test_${_app}_${_name} ${_source})
             if(_name IN_LIST _arg_LONG)
                 set_property(TEST ${_app}.${_name} PROPERTY LABELS long)

@@ -1,23 +1,49 @@
 !> Shared by the tests of mini-apps: expectations, counted and printed.
 module mini_expectations
+    use pw_kinds, only: r8
     implicit none
     private
 
     integer, parameter :: most_printed = 20
     integer, public, protected :: failures = 0
 
+    !> Count and print failed expectations: `expect(ok, what)` or, with the numbers that explain a failure,
+    !> `expect(ok, what, values)`.
+    interface expect
+        module procedure expect_plain, expect_integers, expect_reals
+    end interface expect
+
     public :: expect
 
 contains
 
-    !> Count and print failed expectations.
-    subroutine expect(ok, what)
+    subroutine expect_plain(ok, what)
         logical, intent(in) :: ok
         character(*), intent(in) :: what
 
         if (ok) return
         failures = failures + 1
         if (failures <= most_printed) print '(a)', what
-    end subroutine expect
+    end subroutine expect_plain
+
+    subroutine expect_integers(ok, what, values)
+        logical, intent(in) :: ok
+        character(*), intent(in) :: what
+        integer, intent(in) :: values(:)
+
+        if (ok) return
+        failures = failures + 1
+        if (failures <= most_printed) print '(a,*(1x,i0))', what//':', values
+    end subroutine expect_integers
+
+    subroutine expect_reals(ok, what, values)
+        logical, intent(in) :: ok
+        character(*), intent(in) :: what
+        real(r8), intent(in) :: values(:)
+
+        if (ok) return
+        failures = failures + 1
+        if (failures <= most_printed) print '(a,*(1x,g0))', what//':', values
+    end subroutine expect_reals
 
 end module mini_expectations

@@ -2,17 +2,16 @@
 !> and then every zone agrees with the finest amounts, and the domain with the fluxes through its boundary; layouts, threads
 !> and ranks agree.
 program test_fluxes
-    use, intrinsic :: iso_fortran_env, only: output_unit
     !$ use omp_lib, only: omp_set_num_threads
-    use ember_container, only: block_bytes, container_create, container_free, container_touch
     use ember_fluxes, only: registers_t
     use ember_mesh, only: block_zones, cartesian, cylindrical, first_guard, first_species, last_guard, mesh_t, n_conserved
     use ember_parallel, only: comm_t
-    use ember_testing, only: expect, failures, next_random, random_tree
+    use ember_test_meshes, only: child_zone, discard, expect_same_zones, give_container, mixed, put_value, share_out, take_slots, &
+        zones_of
+    use ember_testing, only: expect, expect_success, finish, random_tree, start_pages
     use ember_tree, only: tree_t
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
-    use pw_pages, only: pages_begin, pages_none
     implicit none
     integer, parameter :: n_species = 2, n_amounts = n_conserved + n_species
     type(comm_t) :: comm
@@ -20,9 +19,8 @@ program test_fluxes
     type(tree_t) :: tree
 
     call comm%begin(error)
-    call expect(.not. error%failed(), 'begin')
-    call pages_begin(pages_none, error)
-    call expect(.not. error%failed(), 'pages')
+    call expect_success(error, 'begin')
+    call start_pages()
 
     call random_tree(tree, 2, [2, 1, 1], [.true., .true., .false.], 1, 4, 0.3_r8)
     call check(cartesian)
@@ -36,11 +34,7 @@ program test_fluxes
     call random_tree(tree, 3, [1, 2, 1], [.false., .true., .false.], 0, 2, 0.3_r8)
     call check(cartesian)
 
-    if (failures > 0) then
-        flush (output_unit)
-        call comm%abort(1)
-    end if
-    call comm%end()
+    call finish(comm)
 
 contains
 
@@ -48,9 +42,11 @@ contains
         integer, intent(in) :: geometry
         type(mesh_t) :: reference, mesh
         type(comm_t) :: alone
-        integer :: last, threads
+        integer :: last, threads, interior(2, 3)
 
         call make(reference, geometry, .false., 0, 1)
+        interior(1, :) = 1
+        interior(2, :) = reference%zones()
         call change(reference, alone, 1)
         call compare_by_position(reference)
         call compare_sums(reference)
@@ -58,20 +54,17 @@ contains
             do threads = 1, 4, 3
                 call make(mesh, geometry, last == 1, comm%rank, comm%n_ranks)
                 call change(mesh, comm, threads)
-                call compare_all(mesh, reference)
-                call container_free(mesh, error)
+                call expect_same_zones(mesh, reference, interior)
+                call discard(mesh)
             end do
         end do
-        call container_free(reference, error)
-        call expect(.not. error%failed(), 'container_free')
+        call discard(reference)
     end subroutine check
 
     subroutine make(mesh, geometry, last, rank, n_ranks)
         type(mesh_t), intent(out) :: mesh
         integer, intent(in) :: geometry, rank, n_ranks
         logical, intent(in) :: last
-        integer, allocatable :: owner(:)
-        integer :: l
 
         mesh%dims = tree%dims
         mesh%geometry = geometry
@@ -81,40 +74,18 @@ contains
         mesh%tree = tree
         mesh%lower = [0.0_r8, 2.0_r8, 0.5_r8]
         mesh%upper = mesh%lower + [1.5_r8, 1.0_r8, 2.0_r8]
-        mesh%rank = rank
-        mesh%n_ranks = n_ranks
-        call mesh%tree%partition(n_ranks, owner)
-        mesh%tree%owner = owner
-        call mesh%note_owners()
-        call container_create(mesh, max(1, size(mesh%local))*block_bytes(mesh), pages_none, error)
-        call expect(.not. error%failed(), 'container')
-        call container_touch(mesh)
-        allocate (mesh%slot(tree%n_leaves), source=0)
-        do l = size(mesh%local), 1, -1
-            mesh%slot(mesh%local(l)) = mesh%take_slot()
-        end do
+        call share_out(mesh, rank, n_ranks)
+        call give_container(mesh, size(mesh%local))
+        call take_slots(mesh)
     end subroutine make
 
     !> A random number for (v, direction, level, place): between -1 and 1.
     pure real(r8) function hash(v, direction, level, place)
         integer, intent(in) :: v, direction, level, place(3)
-        integer(i8) :: h
 
-        h = v + 31_i8*(direction + 5_i8*(level + 31_i8*(place(1) + 1021_i8*(place(2) + 1021_i8*place(3)))))
-        h = iand(iand(ieor(h, shiftr(h, 15)), int(z'7fffffff', i8))*2146121773_i8, int(z'7fffffff', i8))
-        h = iand(ieor(h, shiftr(h, 13))*1812433253_i8, int(z'7fffffff', i8))
-        hash = real(ieor(h, shiftr(h, 16)), r8)/2.0_r8**30 - 1.0_r8
+        hash = mixed(v + 31_i8*(direction + 5_i8*(level + 31_i8*(place(1) + 1021_i8*(place(2) + 1021_i8*place(3))))))
+        hash = 2.0_r8*hash - 1.0_r8
     end function hash
-
-    !> Zones of `level` in each direction of the domain.
-    pure function zones_of(mesh, level) result(n)
-        type(mesh_t), intent(in) :: mesh
-        integer, intent(in) :: level
-        integer :: n(3)
-
-        n = tree%roots*mesh%zones()
-        n(:mesh%dims) = n(:mesh%dims)*2**level
-    end function zones_of
 
     !> The flux through the lower face in `direction` of a zone, or with `side` 2 its upper one; zones are counted from 0
     !> over the domain. Zones of one level share their faces.
@@ -144,7 +115,6 @@ contains
         integer, intent(in) :: threads
         type(registers_t) :: registers
         logical, allocatable :: touched(:)
-        real(r8), pointer, contiguous :: p(:, :, :)
         real(r8) :: volume(first_guard:last_guard), u, amount(2, 3)
         integer :: l, leaf, i, j, k, v, d, side, zone(3), edge(3)
 
@@ -153,19 +123,7 @@ contains
         !$ call omp_set_num_threads(threads)
         call registers%build(mesh)
         call registers%build(mesh)
-        do l = 1, size(mesh%local)
-            do d = 1, mesh%dims
-                do side = 1, 2
-                    p => registers%face(mesh%local(l), d, side)
-                    call expect(associated(p) .eqv. meets(mesh, mesh%local(l), d, side) /= 0, 'registers stand where levels meet')
-                    if (.not. associated(p)) cycle
-                    call expect(size(p, 1) == n_amounts .and. size(p, 2) == block_zones &
-                                .and. size(p, 3) == merge(block_zones, 1, mesh%dims == 3), 'shape of a register')
-                    call expect(all(abs(p) <= 0.0_r8), 'a new register')
-                    p = 1.0_r8
-                end do
-            end do
-        end do
+        call check_new(mesh, registers)
         call registers%clear()
         do l = 1, size(mesh%local)
             leaf = mesh%local(l)
@@ -183,11 +141,7 @@ contains
                                     u = u - (2*side - 3)*amount(side, d)/volume(i)
                                 end do
                             end do
-                            if (mesh%variable_last) then
-                                mesh%soa(i, j, k, variable_of(v), mesh%slot(leaf)) = u
-                            else
-                                mesh%aos(variable_of(v), i, j, k, mesh%slot(leaf)) = u
-                            end if
+                            call put_value(mesh, mesh%slot(leaf), variable_of(v), i, j, k, u)
                             if (i == 1) call add(registers, leaf, 1, 1, j, k, v, amount(1, 1))
                             if (i == edge(1)) call add(registers, leaf, 1, 2, j, k, v, amount(2, 1))
                             if (j == 1) call add(registers, leaf, 2, 1, i, k, v, amount(1, 2))
@@ -206,6 +160,28 @@ contains
             call expect(touched(leaf) .eqv. (mesh%slot(leaf) > 0 .and. any_finer(mesh, leaf)), 'touched leaves')
         end do
     end subroutine change
+
+    !> New registers are zero and stand where levels meet; they end with other values, to be cleared.
+    subroutine check_new(mesh, registers)
+        type(mesh_t), intent(in) :: mesh
+        type(registers_t), intent(inout) :: registers
+        real(r8), pointer, contiguous :: p(:, :, :)
+        integer :: l, d, side
+
+        do l = 1, size(mesh%local)
+            do d = 1, mesh%dims
+                do side = 1, 2
+                    p => registers%face(mesh%local(l), d, side)
+                    call expect(associated(p) .eqv. meets(mesh, mesh%local(l), d, side) /= 0, 'registers stand where levels meet')
+                    if (.not. associated(p)) cycle
+                    call expect(size(p, 1) == n_amounts .and. size(p, 2) == block_zones &
+                                .and. size(p, 3) == merge(block_zones, 1, mesh%dims == 3), 'shape of a register')
+                    call expect(all(abs(p) <= 0.0_r8), 'a new register')
+                    p = 1.0_r8
+                end do
+            end do
+        end do
+    end subroutine check_new
 
     !> Add an amount to a register, if there is one, in two parts, like two stages of a step.
     subroutine add(registers, leaf, d, side, a, b, v, amount)
@@ -290,15 +266,12 @@ contains
     pure real(r8) function fine_amount(mesh, v, level, zone, d, side) result(amount)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: v, level, zone(3), d, side
-        integer :: fine(3), m
+        integer :: m
 
         amount = 0.0_r8
         do m = 0, 2**mesh%dims - 1
             if (ibits(m, d - 1, 1) /= side - 1) cycle
-            fine = zone
-            fine(:mesh%dims) = 2*zone(:mesh%dims)
-            fine = fine + [ibits(m, 0, 1), ibits(m, 1, 1), ibits(m, 2, 1)]
-            amount = amount + amount_of(mesh, v, level + 1, fine, d, side)
+            amount = amount + amount_of(mesh, v, level + 1, child_zone(mesh, zone, m), d, side)
         end do
     end function fine_amount
 
@@ -336,33 +309,6 @@ contains
             call expect(abs(after - before - passed) < 1.0e-12_r8*abs(before), 'sums over the domain')
         end do
     end subroutine compare_sums
-
-    !> The leaves of this rank against those of a mesh corrected by one rank and thread.
-    subroutine compare_all(mesh, reference)
-        type(mesh_t), intent(in) :: mesh, reference
-        integer :: l, leaf, i, j, k, v, edge(3)
-        real(r8) :: got
-
-        edge = mesh%zones()
-        do l = 1, size(mesh%local)
-            leaf = mesh%local(l)
-            do k = 1, edge(3)
-                do j = 1, edge(2)
-                    do i = 1, edge(1)
-                        do v = 1, mesh%n_variables
-                            if (mesh%variable_last) then
-                                got = mesh%soa(i, j, k, v, mesh%slot(leaf))
-                            else
-                                got = mesh%aos(v, i, j, k, mesh%slot(leaf))
-                            end if
-                            call expect(abs(got - reference%aos(v, i, j, k, reference%slot(leaf))) <= 0.0_r8, &
-                                        'layouts, threads and ranks agree')
-                        end do
-                    end do
-                end do
-            end do
-        end do
-    end subroutine compare_all
 
     !> Whether two numbers are equal to round-off: for zones whose volumes may be small compared with their fluxes.
     elemental logical function near(a, b)

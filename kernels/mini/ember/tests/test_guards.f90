@@ -1,18 +1,17 @@
 !> The fill of guard cells on random nested meshes: random data against a look-up by position, linear functions, mirrored and
 !> outgoing boundaries, and the same numbers for both layouts, any number of threads and any number of ranks.
 program test_guards
-    use, intrinsic :: iso_fortran_env, only: output_unit
     !$ use omp_lib, only: omp_set_num_threads
-    use ember_container, only: block_bytes, container_create, container_free, container_touch
     use ember_guards, only: guards_t
     use ember_mesh, only: block_zones, cartesian, cylindrical, first_guard, last_guard, mesh_t, outflow, periodic, reflecting, &
         v_ener, v_momx
     use ember_parallel, only: comm_t
-    use ember_testing, only: expect, failures, next_random, random_tree
+    use ember_test_meshes, only: beyond, child_zone, discard, expect_same_zones, give_container, mixed, put_value, share_out, &
+        take_slots, zones_of
+    use ember_testing, only: expect, expect_success, finish, near, random_tree, start_pages
     use ember_tree, only: tree_t
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
-    use pw_pages, only: pages_begin, pages_none
     implicit none
     integer, parameter :: random = 1, linear = 2
     type(comm_t) :: comm
@@ -20,9 +19,8 @@ program test_guards
     type(tree_t) :: tree
 
     call comm%begin(error)
-    call expect(.not. error%failed(), 'begin')
-    call pages_begin(pages_none, error)
-    call expect(.not. error%failed(), 'pages')
+    call expect_success(error, 'begin')
+    call start_pages()
 
     call random_tree(tree, 2, [1, 1, 1], [.true., .true., .false.], 0, 0, 0.0_r8)
     call check(cartesian, [periodic, periodic])
@@ -43,11 +41,7 @@ program test_guards
     call random_tree(tree, 3, [1, 1, 1], [.false., .false., .false.], 1, 3, 0.1_r8)
     call check(cartesian, [reflecting, reflecting])
 
-    if (failures > 0) then
-        flush (output_unit)
-        call comm%abort(1)
-    end if
-    call comm%end()
+    call finish(comm)
 
 contains
 
@@ -56,9 +50,11 @@ contains
         integer, intent(in) :: geometry, boundary(2)
         type(mesh_t) :: reference, mesh
         type(comm_t) :: alone
-        integer :: last, threads, data
+        integer :: last, threads, data, box(2, 3)
 
         call make(reference, geometry, boundary, .false., 0, 1)
+        box(:, :2) = spread([first_guard, last_guard], 2, 2)
+        box(:, 3) = [reference%first_k(), reference%last_k()]
         do data = random, linear
             if (data == linear .and. any(tree%periodic)) cycle
             call set_all(reference, data)
@@ -71,7 +67,7 @@ contains
                     call make(mesh, geometry, boundary, last == 1, comm%rank, comm%n_ranks)
                     call set_all(mesh, data)
                     call fill(mesh, comm, threads)
-                    call compare_all(mesh, reference)
+                    call expect_same_zones(mesh, reference, box)
                     call discard(mesh)
                 end do
             end do
@@ -83,8 +79,7 @@ contains
         type(mesh_t), intent(out) :: mesh
         integer, intent(in) :: geometry, boundary(2), rank, n_ranks
         logical, intent(in) :: last
-        integer, allocatable :: owner(:)
-        integer :: d, l
+        integer :: d
 
         mesh%dims = tree%dims
         mesh%geometry = geometry
@@ -98,27 +93,10 @@ contains
             mesh%boundary(:, d) = boundary
             if (tree%periodic(d)) mesh%boundary(:, d) = periodic
         end do
-        mesh%rank = rank
-        mesh%n_ranks = n_ranks
-        call mesh%tree%partition(n_ranks, owner)
-        mesh%tree%owner = owner
-        call mesh%note_owners()
-        call container_create(mesh, max(1, size(mesh%local))*block_bytes(mesh), pages_none, error)
-        call expect(.not. error%failed(), 'container')
-        call container_touch(mesh)
-        allocate (mesh%slot(tree%n_leaves), source=0)
-        ! Not in Morton order: slots are not leaves.
-        do l = size(mesh%local), 1, -1
-            mesh%slot(mesh%local(l)) = mesh%take_slot()
-        end do
+        call share_out(mesh, rank, n_ranks)
+        call give_container(mesh, size(mesh%local))
+        call take_slots(mesh)
     end subroutine make
-
-    subroutine discard(mesh)
-        type(mesh_t), intent(inout) :: mesh
-
-        call container_free(mesh, error)
-        call expect(.not. error%failed(), 'container_free')
-    end subroutine discard
 
     subroutine fill(mesh, ranks, threads)
         type(mesh_t), intent(inout) :: mesh
@@ -140,14 +118,10 @@ contains
     real(r8) function value_of(mesh, data, level, zone, v) result(value)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: data, level, zone(3), v
-        integer(i8) :: h
         real(r8) :: width(3), x(3)
 
         if (data == random) then
-            h = v + 31_i8*(level + 31_i8*(zone(1) + 1021_i8*(zone(2) + 1021_i8*zone(3))))
-            h = iand(iand(ieor(h, shiftr(h, 15)), int(z'7fffffff', i8))*2146121773_i8, int(z'7fffffff', i8))
-            h = iand(ieor(h, shiftr(h, 13))*1812433253_i8, int(z'7fffffff', i8))
-            value = 1.0_r8 + real(ieor(h, shiftr(h, 16)), r8)/2.0_r8**31
+            value = 1.0_r8 + mixed(v + 31_i8*(level + 31_i8*(zone(1) + 1021_i8*(zone(2) + 1021_i8*zone(3)))))
         else
             width = mesh%zone_size(level)
             x = mesh%lower + (zone + 0.5_r8)*width
@@ -176,35 +150,13 @@ contains
                             value = -1.0e6_r8
                             if (beyond([i, j, k], mesh) == 0) &
                                 value = value_of(mesh, data, tree%level(leaf), block_zones*tree%place(:, leaf) + [i, j, k] - 1, v)
-                            if (mesh%variable_last) then
-                                mesh%soa(i, j, k, v, mesh%slot(leaf)) = value
-                            else
-                                mesh%aos(v, i, j, k, mesh%slot(leaf)) = value
-                            end if
+                            call put_value(mesh, mesh%slot(leaf), v, i, j, k, value)
                         end do
                     end do
                 end do
             end do
         end do
     end subroutine set_all
-
-    !> The number of directions in which a zone is beyond its block.
-    pure integer function beyond(zone, mesh)
-        integer, intent(in) :: zone(3)
-        type(mesh_t), intent(in) :: mesh
-
-        beyond = count(zone(:mesh%dims) < 1 .or. zone(:mesh%dims) > block_zones)
-    end function beyond
-
-    !> Zones of `level` in each direction of the domain.
-    pure function zones_of(mesh, level) result(n)
-        type(mesh_t), intent(in) :: mesh
-        integer, intent(in) :: level
-        integer :: n(3)
-
-        n = tree%roots*mesh%zones()
-        n(:mesh%dims) = n(:mesh%dims)*2**level
-    end function zones_of
 
     !> Guard cells inside the domain against the zones at their positions.
     subroutine compare_by_position(mesh, data)
@@ -259,17 +211,6 @@ contains
         call expect(seen(1) > 0, 'copies were seen')
         if (minval(tree%level) < maxval(tree%level)) call expect(all(seen > 0), 'means and prolongation were seen')
     end subroutine compare_by_position
-
-    !> Child m of a zone that is counted over the domain.
-    pure function child_zone(mesh, zone, m) result(child)
-        type(mesh_t), intent(in) :: mesh
-        integer, intent(in) :: zone(3), m
-        integer :: child(3)
-
-        child = zone
-        child(:mesh%dims) = 2*zone(:mesh%dims)
-        child = child + [ibits(m, 0, 1), ibits(m, 1, 1), ibits(m, 2, 1)]
-    end function child_zone
 
     !> The mean of all guard cells in a coarser zone, against that zone.
     subroutine compare_parent(mesh, data, leaf, guard, zone)
@@ -363,39 +304,5 @@ contains
         end do
         call expect(seen > 0 .or. all(tree%periodic(:tree%dims)), 'boundaries were seen')
     end subroutine compare_boundaries
-
-    !> The leaves of this rank against those of a mesh filled by one rank and thread.
-    subroutine compare_all(mesh, reference)
-        type(mesh_t), intent(in) :: mesh, reference
-        integer :: l, leaf, i, j, k, v
-        real(r8) :: got
-
-        do l = 1, size(mesh%local)
-            leaf = mesh%local(l)
-            do k = mesh%first_k(), mesh%last_k()
-                do j = first_guard, last_guard
-                    do i = first_guard, last_guard
-                        if (beyond([i, j, k], mesh) == 3) cycle
-                        do v = 1, mesh%n_variables
-                            if (mesh%variable_last) then
-                                got = mesh%soa(i, j, k, v, mesh%slot(leaf))
-                            else
-                                got = mesh%aos(v, i, j, k, mesh%slot(leaf))
-                            end if
-                            call expect(abs(got - reference%aos(v, i, j, k, reference%slot(leaf))) <= 0.0_r8, &
-                                        'layouts, threads and ranks agree')
-                        end do
-                    end do
-                end do
-            end do
-        end do
-    end subroutine compare_all
-
-    !> Whether two numbers are equal to round-off.
-    elemental logical function near(a, b)
-        real(r8), intent(in) :: a, b
-
-        near = abs(a - b) <= 1.0e-13_r8*max(abs(a), abs(b), 1.0_r8)
-    end function near
 
 end program test_guards

@@ -3,7 +3,7 @@
 
 #include <hdf5_hl.h>
 
-enum { MAX_RANK = 8 };
+enum { MAX_RANK = 8, MAX_NAME = 80 };
 /* Kinds of values; a text of n characters, padded with blanks in memory, has kind -n. */
 enum { KIND_DOUBLE = 1, KIND_FLOAT = 2, KIND_INT32 = 3, KIND_INT64 = 4 };
 /* Of a chunk, if a row is not larger: small, because a row that is written later reads and writes its whole chunk. The file has a
@@ -12,7 +12,7 @@ enum { CHUNK_BYTES = 64 * 1024, CHUNK_OVERHEAD = 64 };
 
 /* A column of a table: one value per row. */
 struct column {
-    const char *name;
+    char name[MAX_NAME + 1];
     const void *values;
     int32_t kind;
 };

@@ -5,17 +5,20 @@
 module pw_hdf5
     use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int32_t, c_int64_t, c_loc, c_null_char, c_null_ptr, c_ptr
     use pw_error, only: error_t
-    use pw_hdf5_c, only: c_attribute, c_attribute_size, c_commit, c_create, c_define, c_open, c_release, c_reserve, c_rows, &
-        c_shape, c_table, check, kind_double, kind_float, kind_integer, kind_long, kind_text, max_rank
-    use pw_hdf5_table, only: table_t
     use pw_kinds, only: i8, r8
+    use pw_text, only: from_c
     implicit none
     private
 
-    public :: kind_double, kind_float, kind_integer, kind_text, table_t
+    public :: kind_text
 
     character(*), parameter, public :: whole_file = '/'   !< the object whose attributes are the file's
 
+    !> Kinds of values, those of content.c; `kind_text(length)` is that of texts.
+    integer(c_int32_t), parameter, public :: kind_double = 1, kind_float = 2, kind_integer = 3, kind_long = 4
+
+    integer, parameter :: text_bytes = 8192                                 ! PW_HDF5_TEXT
+    integer, parameter :: max_rank = 8, max_name = 80, max_columns = 16     ! MAX_RANK, MAX_NAME
     character(*), parameter :: nul = c_null_char
 
     !> An open file.
@@ -35,17 +38,116 @@ module pw_hdf5
         procedure :: attribute_size
         procedure :: has_attribute
         ! (name, first, n, row_values, values, error): n rows of row_values values from row `first` on, counted from 1.
-        procedure :: write_reals
-        procedure :: write_integers
-        procedure :: write_texts
-        procedure :: read_reals
-        procedure :: read_integers
-        procedure, private :: put_real, put_integer, put_text, put_reals, put_integers, put_longs, put_texts
+        procedure :: write_reals, write_integers, write_longs, write_texts
+        procedure :: read_reals, read_integers, read_longs, read_texts
+        procedure, private :: put_real, put_integer, put_long, put_any_text, put_reals, put_integers, put_longs, put_texts
+        procedure, private :: get_real, get_integer, get_long, get_any_text, get_reals, get_integers, get_longs, get_texts
         !> call put(object, name, value, error): an attribute of a dataset, or of the file; a single value or values(:).
-        generic :: put => put_real, put_integer, put_text, put_reals, put_integers, put_longs, put_texts
-        procedure, private :: get_real, get_integer, get_text, get_reals, get_integers, get_longs, get_texts
-        generic :: get => get_real, get_integer, get_text, get_reals, get_integers, get_longs, get_texts
+        generic :: put => put_real, put_integer, put_long, put_any_text, put_reals, put_integers, put_longs, put_texts
+        generic :: get => get_real, get_integer, get_long, get_any_text, get_reals, get_integers, get_longs, get_texts
     end type file_t
+
+    !> A column of a table.
+    type, bind(c) :: column_t
+        character(kind=c_char) :: name(max_name + 1)
+        type(c_ptr) :: values
+        integer(c_int32_t) :: kind
+    end type column_t
+
+    !> A table to be written, column by column; the values must exist until it is written.
+    type, public :: table_t
+        private
+        integer :: n_columns = 0
+        integer(i8) :: n_rows = 0
+        type(column_t) :: column(max_columns)
+    contains
+        procedure, private :: add_reals, add_integers, add_texts
+        !> call add(name, values): all columns of a table have the same number of rows.
+        generic :: add => add_reals, add_integers, add_texts
+    end type table_t
+
+    character(kind=c_char), bind(c, name='pw_hdf5_message') :: c_message(text_bytes)
+    character(kind=c_char), bind(c, name='pw_hdf5_remedy') :: c_remedy(text_bytes)
+
+    interface
+        integer(c_int32_t) function c_create(path, file) bind(c, name='pw_hdf5_create')
+            import :: c_char, c_int32_t, c_ptr
+            character(kind=c_char), intent(in) :: path(*)
+            type(c_ptr), intent(out) :: file
+        end function c_create
+
+        integer(c_int32_t) function c_open(path, file) bind(c, name='pw_hdf5_open')
+            import :: c_char, c_int32_t, c_ptr
+            character(kind=c_char), intent(in) :: path(*)
+            type(c_ptr), intent(out) :: file
+        end function c_open
+
+        integer(c_int32_t) function c_commit(file) bind(c, name='pw_hdf5_commit')
+            import :: c_int32_t, c_ptr
+            type(c_ptr), intent(inout) :: file
+        end function c_commit
+
+        subroutine c_release(file) bind(c, name='pw_hdf5_release')
+            import :: c_ptr
+            type(c_ptr), intent(inout) :: file
+        end subroutine c_release
+
+        integer(c_int32_t) function c_reserve(file) bind(c, name='pw_hdf5_reserve')
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: file
+        end function c_reserve
+
+        integer(c_int32_t) function c_define(file, name, kind, rank, shape) bind(c, name='pw_hdf5_define')
+            import :: c_char, c_int32_t, c_int64_t, c_ptr
+            type(c_ptr), value :: file
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int32_t), value :: kind, rank
+            integer(c_int64_t), intent(in) :: shape(*)
+        end function c_define
+
+        integer(c_int32_t) function c_shape(file, name, rank, shape) bind(c, name='pw_hdf5_shape')
+            import :: c_char, c_int32_t, c_int64_t, c_ptr
+            type(c_ptr), value :: file
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int32_t), intent(out) :: rank
+            integer(c_int64_t), intent(inout) :: shape(*)
+        end function c_shape
+
+        integer(c_int32_t) function c_rows(file, name, kind, first, n, row_values, values) bind(c, name='pw_hdf5_rows')
+            import :: c_char, c_int32_t, c_int64_t, c_ptr
+            type(c_ptr), value :: file
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int32_t), value :: kind
+            integer(c_int64_t), value :: first, n, row_values
+            type(c_ptr), value :: values
+        end function c_rows
+
+        integer(c_int32_t) function c_attribute(file, object, name, kind, n, values) bind(c, name='pw_hdf5_attribute')
+            import :: c_char, c_int32_t, c_int64_t, c_ptr
+            type(c_ptr), value :: file
+            character(kind=c_char), intent(in) :: object(*), name(*)
+            integer(c_int32_t), value :: kind
+            integer(c_int64_t), value :: n
+            type(c_ptr), value :: values
+        end function c_attribute
+
+        integer(c_int32_t) function c_attribute_size(file, object, name, n, length) bind(c, name='pw_hdf5_attribute_size')
+            import :: c_char, c_int32_t, c_int64_t, c_ptr
+            type(c_ptr), value :: file
+            character(kind=c_char), intent(in) :: object(*), name(*)
+            integer(c_int64_t), intent(out) :: n
+            integer(c_int32_t), intent(out) :: length
+        end function c_attribute_size
+
+        integer(c_int32_t) function c_table(file, name, n, columns, n_columns) bind(c, name='pw_hdf5_table')
+            import :: c_char, c_int32_t, c_int64_t, c_ptr, column_t
+            type(c_ptr), value :: file
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int64_t), value :: n
+            type(column_t), intent(in) :: columns(*)
+            integer(c_int32_t), value :: n_columns
+        end function c_table
+    end interface
 
 contains
 
@@ -121,75 +223,16 @@ contains
         shape = extent(rank:1:-1)
     end subroutine dataset_shape
 
-    subroutine write_reals(self, name, first, n, row_values, values, error)
-        class(file_t), intent(inout) :: self
-        character(*), intent(in) :: name
-        integer, intent(in) :: first, n, row_values
-        real(r8), intent(in), target :: values(*)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_rows(self%handle, name//nul, kind_double, first - 1_i8, int(n, i8), int(row_values, i8), &
-                          c_loc(values)), error)
-    end subroutine write_reals
-
-    subroutine write_integers(self, name, first, n, row_values, values, error)
-        class(file_t), intent(inout) :: self
-        character(*), intent(in) :: name
-        integer, intent(in) :: first, n, row_values
-        integer, intent(in), target :: values(*)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_rows(self%handle, name//nul, kind_integer, first - 1_i8, int(n, i8), int(row_values, i8), &
-                          c_loc(values)), error)
-    end subroutine write_integers
-
-    subroutine write_texts(self, name, first, n, row_values, values, error)
-        class(file_t), intent(inout) :: self
-        character(*), intent(in) :: name
-        integer, intent(in) :: first, n, row_values
-        character(*), intent(in), target :: values(*)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_rows(self%handle, name//nul, kind_text(len(values)), first - 1_i8, int(n, i8), int(row_values, i8), &
-                          c_loc(values)), error)
-    end subroutine write_texts
-
-    subroutine read_reals(self, name, first, n, row_values, values, error)
-        class(file_t), intent(in) :: self
-        character(*), intent(in) :: name
-        integer, intent(in) :: first, n, row_values
-        real(r8), intent(inout), target :: values(*)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_rows(self%handle, name//nul, kind_double, first - 1_i8, int(n, i8), int(row_values, i8), &
-                          c_loc(values)), error)
-    end subroutine read_reals
-
-    subroutine read_integers(self, name, first, n, row_values, values, error)
-        class(file_t), intent(in) :: self
-        character(*), intent(in) :: name
-        integer, intent(in) :: first, n, row_values
-        integer, intent(inout), target :: values(*)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_rows(self%handle, name//nul, kind_integer, first - 1_i8, int(n, i8), int(row_values, i8), &
-                          c_loc(values)), error)
-    end subroutine read_integers
-
     !> Write a table as the dataset `name`, unless it has no rows.
     subroutine write_table(self, name, table, error)
         class(file_t), intent(inout) :: self
         character(*), intent(in) :: name
-        type(table_t), intent(in), target :: table
+        type(table_t), intent(in) :: table
         type(error_t), intent(inout) :: error
 
         if (error%failed() .or. table%n_rows == 0) return
-        call check(c_table(self%handle, name//nul, table%n_rows, table%columns(), int(table%n_columns, c_int32_t)), error)
+        call check(c_table(self%handle, name//nul, table%n_rows, table%column, &
+                           int(table%n_columns, c_int32_t)), error)
     end subroutine write_table
 
     !> The number of values of an attribute, and the length of its texts (0 if it has none); -1 values if it does not exist.
@@ -218,104 +261,21 @@ contains
         has_attribute = n >= 0
     end function has_attribute
 
-    subroutine put_real(self, object, name, value, error)
-        class(file_t), intent(inout) :: self
-        character(*), intent(in) :: object, name
-        real(r8), intent(in), target :: value
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_double, 0_i8, c_loc(value)), error)
-    end subroutine put_real
-
-    subroutine put_integer(self, object, name, value, error)
-        class(file_t), intent(inout) :: self
-        character(*), intent(in) :: object, name
-        integer, intent(in), target :: value
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_integer, 0_i8, c_loc(value)), error)
-    end subroutine put_integer
-
     !> An empty text becomes one blank: HDF5 does not support length 0.
-    subroutine put_text(self, object, name, value, error)
-        class(file_t), intent(inout) :: self
+    subroutine put_any_text(self, object, name, value, error)
+        class(file_t), intent(in) :: self
         character(*), intent(in) :: object, name, value
         type(error_t), intent(inout) :: error
-        character(max(1, len(value))), target :: text
+        character(max(1, len(value))) :: text
 
         text = value
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_text(len(text)), 0_i8, &
-                               c_loc(text)), error)
-    end subroutine put_text
+        call put_text(self, object, name, text, error)
+    end subroutine put_any_text
 
-    subroutine put_reals(self, object, name, value, error)
-        class(file_t), intent(inout) :: self
-        character(*), intent(in) :: object, name
-        real(r8), contiguous, intent(in), target :: value(:)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_double, size(value, kind=i8), c_loc(value)), error)
-    end subroutine put_reals
-
-    subroutine put_integers(self, object, name, value, error)
-        class(file_t), intent(inout) :: self
-        character(*), intent(in) :: object, name
-        integer, contiguous, intent(in), target :: value(:)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_integer, size(value, kind=i8), c_loc(value)), error)
-    end subroutine put_integers
-
-    subroutine put_longs(self, object, name, value, error)
-        class(file_t), intent(inout) :: self
-        character(*), intent(in) :: object, name
-        integer(i8), contiguous, intent(in), target :: value(:)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_long, size(value, kind=i8), c_loc(value)), error)
-    end subroutine put_longs
-
-    subroutine put_texts(self, object, name, value, error)
-        class(file_t), intent(inout) :: self
-        character(*), intent(in) :: object, name
-        character(*), contiguous, intent(in), target :: value(:)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_text(len(value)), size(value, kind=i8), &
-                               c_loc(value)), error)
-    end subroutine put_texts
-
-    subroutine get_real(self, object, name, value, error)
+    subroutine get_any_text(self, object, name, value, error)
         class(file_t), intent(in) :: self
         character(*), intent(in) :: object, name
-        real(r8), intent(inout), target :: value
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_double, 0_i8, c_loc(value)), error)
-    end subroutine get_real
-
-    subroutine get_integer(self, object, name, value, error)
-        class(file_t), intent(in) :: self
-        character(*), intent(in) :: object, name
-        integer, intent(inout), target :: value
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_integer, 0_i8, c_loc(value)), error)
-    end subroutine get_integer
-
-    subroutine get_text(self, object, name, value, error)
-        class(file_t), intent(in) :: self
-        character(*), intent(in) :: object, name
-        character(:), allocatable, intent(inout), target :: value
+        character(:), allocatable, intent(inout) :: value
         type(error_t), intent(inout) :: error
         integer(i8) :: n
         integer :: length
@@ -323,50 +283,66 @@ contains
         call self%attribute_size(object, name, n, length, error)
         if (error%failed()) return
         value = repeat(' ', max(1, length))
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_text(len(value)), 0_i8, &
-                               c_loc(value)), error)
+        call get_text(self, object, name, value, error)
         value = trim(value)
-    end subroutine get_text
+    end subroutine get_any_text
 
-    subroutine get_reals(self, object, name, value, error)
-        class(file_t), intent(in) :: self
-        character(*), intent(in) :: object, name
-        real(r8), contiguous, intent(inout), target :: value(:)
+    subroutine add_reals(self, name, values)
+        class(table_t), intent(inout) :: self
+        character(*), intent(in) :: name
+        real(r8), contiguous, intent(in), target :: values(:)
+
+        call add_column(self, name, kind_double, size(values, kind=i8), c_loc(values))
+    end subroutine add_reals
+
+    subroutine add_integers(self, name, values)
+        class(table_t), intent(inout) :: self
+        character(*), intent(in) :: name
+        integer, contiguous, intent(in), target :: values(:)
+
+        call add_column(self, name, kind_integer, size(values, kind=i8), c_loc(values))
+    end subroutine add_integers
+
+    subroutine add_texts(self, name, values)
+        class(table_t), intent(inout) :: self
+        character(*), intent(in) :: name
+        character(*), contiguous, intent(in), target :: values(:)
+
+        call add_column(self, name, kind_text(len(values)), size(values, kind=i8), c_loc(values))
+    end subroutine add_texts
+
+    subroutine add_column(self, name, kind, n_rows, values)
+        class(table_t), intent(inout) :: self
+        character(*), intent(in) :: name
+        integer(c_int32_t), intent(in) :: kind
+        integer(i8), intent(in) :: n_rows
+        type(c_ptr), intent(in) :: values
+        integer :: i
+
+        self%n_columns = self%n_columns + 1
+        self%n_rows = n_rows
+        self%column(self%n_columns) = column_t(c_null_char, values, kind)
+        do i = 1, min(len(name), max_name)
+            self%column(self%n_columns)%name(i) = name(i:i)
+        end do
+    end subroutine add_column
+
+    !> The kind of texts of this length.
+    pure integer(c_int32_t) function kind_text(length)
+        integer, intent(in) :: length
+
+        kind_text = -int(length, c_int32_t)
+    end function kind_text
+
+    !> Convert the result of a call to an error.
+    subroutine check(code, error)
+        integer(c_int32_t), intent(in) :: code
         type(error_t), intent(inout) :: error
 
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_double, size(value, kind=i8), c_loc(value)), error)
-    end subroutine get_reals
+        if (code /= 0) call error%raise(int(code), from_c(c_message), 'pw_hdf5', from_c(c_remedy))
+    end subroutine check
 
-    subroutine get_integers(self, object, name, value, error)
-        class(file_t), intent(in) :: self
-        character(*), intent(in) :: object, name
-        integer, contiguous, intent(inout), target :: value(:)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_integer, size(value, kind=i8), c_loc(value)), error)
-    end subroutine get_integers
-
-    subroutine get_longs(self, object, name, value, error)
-        class(file_t), intent(in) :: self
-        character(*), intent(in) :: object, name
-        integer(i8), contiguous, intent(inout), target :: value(:)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_long, size(value, kind=i8), c_loc(value)), error)
-    end subroutine get_longs
-
-    subroutine get_texts(self, object, name, value, error)
-        class(file_t), intent(in) :: self
-        character(*), intent(in) :: object, name
-        character(*), contiguous, intent(inout), target :: value(:)
-        type(error_t), intent(inout) :: error
-
-        if (error%failed()) return
-        call check(c_attribute(self%handle, object//nul, name//nul, kind_text(len(value)), size(value, kind=i8), &
-                               c_loc(value)), error)
-    end subroutine get_texts
+    ! For each type of values: put_, get_, write_ and read_, from values.f90.in.
+    include 'values.f90'
 
 end module pw_hdf5

@@ -23,7 +23,10 @@ VALUES = {
     "lulesh": {"figure_of_merit": 3364.486, "time": 6.42},
     "minife": {"cg": 223577.0, "cg_time": 0.73506, "program_time": 1.34695},
     "cloverleaf": {"wall_clock": 20.137},
+    "flash-x": {"hydro": 13.362, "evolution": 15.005},
 }
+# Codes that users build themselves.
+OWN_BUILDS = {"flash-x"}
 # What each code prints where its result is wrong.
 WRONG = {
     "hpcc": ("Success=1", "Success=0"),
@@ -33,6 +36,7 @@ WRONG = {
     "lulesh": ("6.413183e-13", "6.413183e-03"),
     "minife": ("0.00140664", "nan"),
     "cloverleaf": ("considered PASSED", "considered NOT PASSED"),
+    "flash-x": ("2.9233E-04", "2.8233E-04"),
 }
 
 
@@ -55,7 +59,7 @@ def test_the_environments_name_these_codes():
         *reported["definitions"][0]["codes"],
         *(one for one in reported["specs"] if isinstance(one, str)),
     ]
-    assert {spec.split("@")[0].split()[0] for spec in specs} == set(VALUES)
+    assert {spec.split("@")[0].split()[0] for spec in specs} == set(VALUES) - OWN_BUILDS
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -141,11 +145,17 @@ def test_a_program_of_ones_own_choice_for_a_code(suites: Stage):
     assert ("rate", "Mop/s", "higher") in metrics(read_result(suites.result()))
 
 
+def test_a_code_that_no_environment_builds_is_missing(suites: Stage):
+    done = suites.run("compare", "--suite", "flash-x")
+    assert done.returncode == 3 and "flashx" in done.stderr
+    assert code("flash-x").obtain in " ".join(done.stderr.split()) and "ENV=" not in done.stderr
+
+
 def test_a_code_that_is_not_here_or_not_known(suites: Stage):
     done = suites.run("compare", "--suite", "minife")
     assert done.returncode == 3 and "miniFE.x" in done.stderr and "make stack ENV=suites" in done.stderr
     done = suites.run("compare", "--suite", "nothing")
-    assert done.returncode == 2 and "cloverleaf, hpcc" in done.stderr
+    assert done.returncode == 2 and "cloverleaf, flash-x, hpcc" in done.stderr
 
 
 def test_a_code_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -28,6 +28,7 @@ class Code:
     name: str
     title: str
     programs: tuple[str, ...]
+    obtain: str
     arguments: tuple[str, ...]
     input: Mapping[str, str]
     reads: tuple[str, ...]
@@ -65,6 +66,7 @@ def read_code(file: Path) -> Code:
         data["name"],
         data["title"],
         tuple(data["programs"]),
+        data.get("obtain", "make stack ENV=suites, or ENV=suites-system"),
         tuple(data.get("arguments", ())),
         data.get("input", {}),
         tuple(data.get("reads", ())),
@@ -98,8 +100,7 @@ def find_program(
     raise SetupError(
         f"the program of {code.title} is missing: {' or '.join(code.programs)}",
         where="PATH, and the modules of " + ", ".join(ENVIRONMENTS),
-        remedy="make stack ENV=suites, or ENV=suites-system; or name it: "
-        f"compare --suite {code.name} -- PROGRAM",
+        remedy=f"{code.obtain}; or name it: compare --suite {code.name} -- PROGRAM",
     )
 
 

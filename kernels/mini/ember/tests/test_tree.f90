@@ -1,13 +1,13 @@
 !> The tree against naive methods: boxes of integers compared pair by pair, on trees that random marks adapt.
 program test_tree
-    use ember_tree, only: child, coarser, equal, finer, kept, outside, parent, tree_t
+    use ember_naive_tree, only: box, extent, naive_key, naive_neighbour, naive_steps, same_tree, touch
+    use ember_testing, only: expect, expect_success, failures, random_below
+    use ember_tree, only: child, kept, parent, tree_t
     use ember_tree_adapt, only: adapt_tree
     use pw_error, only: error_t
     use pw_kinds, only: i8
-    use pw_text, only: to_text
     implicit none
-    integer(i8) :: seed = 20240607
-    integer :: failures = 0, seen(0:3) = 0, n_adaptions = 0, n_coarsened = 0, n_spread = 0, n_denied = 0, n_partitions = 0
+    integer :: seen(0:3) = 0, n_adaptions = 0, n_coarsened = 0, n_spread = 0, n_denied = 0, n_partitions = 0
     logical, parameter :: no = .false., yes = .true.
 
     call random_adaptions(2, [1, 1, 1], [no, no, no], 6)
@@ -33,10 +33,7 @@ program test_tree
     call expect(n_coarsened > 1000 .and. n_spread > 100 .and. n_denied > 100, 'coarsened, refined by nesting, denied', &
                 [n_coarsened, n_spread, n_denied])
     call expect(n_partitions > 100, 'partitions were made', [n_partitions])
-    if (failures > 0) then
-        print '(a)', to_text(failures)//' failures'
-        error stop 'test_tree: failures'
-    end if
+    if (failures > 0) error stop 'test_tree: failures'
     print '(a,5(i0,a))', 'test_tree: ', sum(seen), ' neighbours, ', n_adaptions, ' adaptions, ', n_coarsened, &
         ' blocks coarsened, ', n_spread, ' refined by nesting, ', n_denied, ' kept by it: right'
 
@@ -52,14 +49,14 @@ contains
         integer :: round, leaf, draw
 
         call tree%start(dims, roots, periodic, 1, error)
-        call expect(.not. error%failed(), 'start', roots)
+        call expect_success(error, 'start')
         call expect(tree%n_leaves == product(roots)*2**dims, 'leaves at the start', [tree%n_leaves])
         call check_tree(tree)
         do round = 1, 6
-            mark = [(step_of(random(10), round), leaf=1, tree%n_leaves)]
+            mark = [(step_of(random_below(10), round), leaf=1, tree%n_leaves)]
             ! Sometimes all except a few are marked for coarsening, so that refusals spread from level to level.
             do leaf = 1, tree%n_leaves
-                draw = random(25)
+                draw = random_below(25)
                 if (mod(round, 3) == 0) mark(leaf) = merge(-1, draw, draw > 1)
                 if (all(tree%place(:dims, leaf) == 0) .and. round < 5) mark(leaf) = 1
             end do
@@ -73,16 +70,16 @@ contains
         end do
 
         ! Refined, and coarsened where it was refined: the same tree.
-        mark = [(random(2), leaf=1, tree%n_leaves)]
+        mark = [(random_below(2), leaf=1, tree%n_leaves)]
         call adapt_tree(tree, mark, 0, highest + 1, new, kind, origin)
         call expect(new%n_leaves > tree%n_leaves, 'leaves refined', [tree%n_leaves, new%n_leaves])
         mark = merge(-1, 0, kind == child)
         call adapt_tree(new, mark, 0, highest + 1, again, kind, origin)
-        call expect(same(tree, again), 'refined and coarsened', [tree%n_leaves, again%n_leaves])
+        call expect(same_tree(tree, again), 'refined and coarsened', [tree%n_leaves, again%n_leaves])
 
         call again%restore(dims, roots, periodic, tree%level, tree%place, error)
-        call expect(.not. error%failed(), 'restore', [tree%n_leaves])
-        call expect(same(tree, again), 'restored', [tree%n_leaves, again%n_leaves])
+        call expect_success(error, 'restore')
+        call expect(same_tree(tree, again), 'restored', [tree%n_leaves, again%n_leaves])
     end subroutine random_adaptions
 
     !> A mark from a random number from 0 to 9.
@@ -142,109 +139,22 @@ contains
         call expect(tree%nested() .eqv. jumps == 0, 'nested', [jumps])
     end subroutine check_tree
 
-    !> The neighbours by examining all leaves.
-    subroutine naive_neighbour(tree, leaf, direction, relation, leaves, n)
-        type(tree_t), intent(in) :: tree
-        integer, intent(in) :: leaf, direction(3)
-        integer, intent(out) :: relation, leaves(4), n
-        integer :: low(3), high(3), low_b(3), high_b(3), whole(3), depth, b, m, swap
-        logical :: touches
-
-        depth = maxval(tree%level)
-        whole = extent(tree, depth)
-        call box(tree, leaf, depth, low, high)
-        high = high - low
-        low = low + direction*high
-        where (tree%periodic) low = modulo(low, whole)
-        high = low + high
-        relation = outside
-        leaves = 0
-        n = 0
-        if (any(low < 0 .or. high > whole)) return
-        do b = 1, tree%n_leaves
-            call box(tree, b, depth, low_b, high_b)
-            if (.not. all(low < high_b .and. low_b < high)) cycle
-            touches = .true.
-            if (tree%level(b) > tree%level(leaf)) touches = all((direction >= 0 .or. high_b == high) .and. &
-                                                                (direction <= 0 .or. low_b == low))
-            if (.not. touches) cycle
-            relation = equal
-            if (tree%level(b) < tree%level(leaf)) relation = coarser
-            if (tree%level(b) > tree%level(leaf)) relation = finer
-            ! At most 4 if levels are correct; direction zero returns the leaf itself.
-            if (n == 4) then
-                call expect(no, 'four neighbours at most', [leaf, direction])
-                return
-            end if
-            n = n + 1
-            leaves(n) = b
-        end do
-        do b = 1, n
-            do m = 1, n - 1
-                call box(tree, leaves(m), depth, low, high)
-                call box(tree, leaves(m + 1), depth, low_b, high_b)
-                if (low(1) + whole(1)*(low(2) + whole(2)*low(3)) < low_b(1) + whole(1)*(low_b(2) + whole(2)*low_b(3))) cycle
-                swap = leaves(m)
-                leaves(m) = leaves(m + 1)
-                leaves(m + 1) = swap
-            end do
-        end do
-    end subroutine naive_neighbour
-
-    !> Compare an adaption with one by fixed-point iteration over all pairs, and with the meaning of its origins.
+    !> Compare an adaption with the naive one, and with the meaning of its origins.
     subroutine check_adaption(old, mark, lowest, highest, new, kind, origin)
         type(tree_t), intent(in) :: old, new
         integer, intent(in) :: mark(:), lowest, highest, kind(:), origin(:)
         integer, allocatable :: step(:)
-        logical, allocatable :: touching(:, :)
-        integer :: a, b, c, n, last, group, want_level, want_place(3)
-        logical :: changed
+        integer :: a, b, c, n, spread_here, denied_here, want_level, want_place(3)
 
         n = 2**old%dims
-        allocate (step, source=mark)
-        where (step > 0 .and. old%level >= highest) step = 0
-        where (step < 0 .and. old%level <= lowest) step = 0
-        allocate (touching(old%n_leaves, old%n_leaves))
-        do a = 1, old%n_leaves
-            do b = 1, old%n_leaves
-                touching(a, b) = touch(old, a, b)
-            end do
-        end do
-        changed = .true.
-        do while (changed)
-            changed = .false.
-            do a = 1, old%n_leaves
-                if (step(a) > 0) cycle
-                if (.not. any(touching(:, a) .and. old%level + step > old%level(a) + 1 .and. step > 0)) cycle
-                step(a) = 1
-                n_spread = n_spread + 1
-                changed = .true.
-            end do
-        end do
-        changed = .true.
-        do while (changed)
-            changed = .false.
-            do a = 1, old%n_leaves
-                if (step(a) >= 0) cycle
-                ! The siblings are those leaves whose parent has the same place.
-                group = 0
-                do b = 1, old%n_leaves
-                    if (old%level(b) /= old%level(a) .or. step(b) >= 0) cycle
-                    if (all(old%place(:old%dims, b)/2 == old%place(:old%dims, a)/2)) group = group + 1
-                end do
-                if (group == n .and. .not. any(touching(:, a) .and. old%level + step > old%level(a))) cycle
-                step(a) = 0
-                if (group == n) n_denied = n_denied + 1
-                changed = .true.
-            end do
-        end do
+        call naive_steps(old, mark, lowest, highest, step, spread_here, denied_here)
+        n_spread = n_spread + spread_here
+        n_denied = n_denied + denied_here
         n_coarsened = n_coarsened + count(step < 0)
-
         b = 0
         a = 1
         do while (a <= old%n_leaves)
-            last = merge(n, 1, step(a) > 0)
-            do c = 0, last - 1
+            do c = 0, merge(n, 1, step(a) > 0) - 1
                 b = b + 1
                 if (b > new%n_leaves) exit
                 want_level = old%level(a) + step(a)
@@ -330,16 +240,16 @@ contains
             mark = -1
             mark(stays) = 0
             call adapt_tree(tree, mark, 0, 3, new, kind, origin)
-            call expect(same(tree, new) .and. all(kind == kept), 'a sibling that stays', [stays, new%n_leaves])
+            call expect(same_tree(tree, new) .and. all(kind == kept), 'a sibling that stays', [stays, new%n_leaves])
         end do
         mark = -1
         call adapt_tree(tree, mark, 1, 3, new, kind, origin)
-        call expect(same(tree, new), 'not below the lowest level', [new%n_leaves])
+        call expect(same_tree(tree, new), 'not below the lowest level', [new%n_leaves])
         call adapt_tree(tree, mark, 0, 3, new, kind, origin)
         call expect(new%n_leaves == 1 .and. all(kind == parent) .and. all(origin == 1), 'siblings go together', [new%n_leaves])
         tree = new
         call adapt_tree(tree, [-1], 0, 3, new, kind, origin)
-        call expect(same(tree, new), 'a root cannot coarsen', [new%n_leaves])
+        call expect(same_tree(tree, new), 'a root cannot coarsen', [new%n_leaves])
     end subroutine siblings_rule
 
     !> No leaf is refined beyond the highest level.
@@ -352,7 +262,7 @@ contains
         call tree%start(2, [2, 1, 1], [no, no, no], 3, error)
         mark = [(1, leaf=1, tree%n_leaves)]
         call adapt_tree(tree, mark, 0, 3, new, kind, origin)
-        call expect(same(tree, new) .and. all(kind == kept), 'not above the highest level', [new%n_leaves])
+        call expect(same_tree(tree, new) .and. all(kind == kept), 'not above the highest level', [new%n_leaves])
     end subroutine levels_limit
 
     !> Refine the last leaf up to the range of keys.
@@ -377,7 +287,7 @@ contains
         call expect(all([(tree%find(tree%level(level), tree%place(:, level)) == level, level=1, tree%n_leaves)]), &
                     'deep leaves found', [tree%n_leaves])
         call new%restore(dims, roots, [no, no, no], tree%level, tree%place, error)
-        call expect(same(tree, new), 'a deep tree restored', [new%n_leaves])
+        call expect(same_tree(tree, new), 'a deep tree restored', [new%n_leaves])
     end subroutine deep_corner
 
     !> Levels beyond the range of keys are refused, the last one inside is not.
@@ -442,90 +352,5 @@ contains
         if (error%failed()) call expect(len(error%message) > 0 .and. len(error%remedy) > 0, 'explained: '//what, values)
         error = error_t()
     end subroutine expect_failed
-
-    !> Whether two trees have the same leaves.
-    logical function same(a, b)
-        type(tree_t), intent(in) :: a, b
-
-        same = a%n_leaves == b%n_leaves .and. a%dims == b%dims .and. all(a%roots == b%roots) .and. all(a%periodic .eqv. b%periodic)
-        if (same) same = all(a%level == b%level) .and. all(a%place == b%place) .and. all(a%key == b%key)
-    end function same
-
-    !> Whether two leaves share a point, through the ends of the domain too where it is periodic.
-    logical function touch(tree, a, b)
-        type(tree_t), intent(in) :: tree
-        integer, intent(in) :: a, b
-        integer :: low(3), high(3), low_b(3), high_b(3), whole(3), d, depth
-        logical :: meets(3)
-
-        depth = max(tree%level(a), tree%level(b))
-        whole = extent(tree, depth)
-        call box(tree, a, depth, low, high)
-        call box(tree, b, depth, low_b, high_b)
-        meets = low <= high_b .and. low_b <= high
-        do d = 1, 3
-            if (.not. tree%periodic(d)) cycle
-            meets(d) = meets(d) .or. (low(d) <= high_b(d) - whole(d) .and. low_b(d) - whole(d) <= high(d)) .or. &
-                       (low(d) <= high_b(d) + whole(d) .and. low_b(d) + whole(d) <= high(d))
-        end do
-        touch = all(meets)
-    end function touch
-
-    !> The blocks of level `depth` that a leaf covers: from `low` to before `high`.
-    subroutine box(tree, leaf, depth, low, high)
-        type(tree_t), intent(in) :: tree
-        integer, intent(in) :: leaf, depth
-        integer, intent(out) :: low(3), high(3)
-        integer :: width(3)
-
-        width = 1
-        width(:tree%dims) = 2**(depth - tree%level(leaf))
-        low = tree%place(:, leaf)*width
-        high = low + width
-    end subroutine box
-
-    !> Blocks of level `depth` in each direction.
-    function extent(tree, depth)
-        type(tree_t), intent(in) :: tree
-        integer, intent(in) :: depth
-        integer :: extent(3)
-
-        extent = tree%roots
-        extent(:tree%dims) = extent(:tree%dims)*2**depth
-    end function extent
-
-    !> A leaf's key, bit by bit.
-    integer(i8) function naive_key(tree, leaf) result(key)
-        type(tree_t), intent(in) :: tree
-        integer, intent(in) :: leaf
-        integer :: bit, d, corner
-
-        key = 0
-        do d = 1, tree%dims
-            corner = tree%place(d, leaf)*2**(tree%deepest - tree%level(leaf))
-            do bit = 0, 20
-                if (btest(corner, bit)) key = ibset(key, bit*tree%dims + d - 1)
-            end do
-        end do
-    end function naive_key
-
-    !> From 0 to n - 1, the same in every run (the minimal standard generator: S. K. Park, K. W. Miller, CACM 31, 1988, p. 1192).
-    integer function random(n)
-        integer, intent(in) :: n
-
-        seed = modulo(16807_i8*seed, 2147483647_i8)
-        random = int(modulo(seed/64, int(n, i8)))
-    end function random
-
-    !> Record a failure, with its values.
-    subroutine expect(holds, what, values)
-        logical, intent(in) :: holds
-        character(*), intent(in) :: what
-        integer, intent(in) :: values(:)
-
-        if (holds) return
-        failures = failures + 1
-        if (failures <= 40) print '(a,*(1x,i0))', 'FAIL '//what//':', values
-    end subroutine expect
 
 end program test_tree

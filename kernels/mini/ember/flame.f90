@@ -17,8 +17,8 @@
 !> m = 0.04 (Townsley et al.): A, the Atwood number of ash below fuel, comes from the equation of state. rho is the density of
 !> the fuel ahead, estimated from that of a zone that has burnt in part. Below a density the flame is quenched.
 module ember_flame
-    use ember_godunov, only: n_sloped, row_first, row_last
-    use ember_mesh, only: first_guard, last_guard
+    use ember_godunov, only: row_first, row_last
+    use ember_mesh, only: block_zones, first_guard, last_guard, n_conserved, v_ener
     use pw_kinds, only: r8
     implicit none
     private
@@ -100,28 +100,29 @@ contains
         laminar = 92.0e5_r8*(dens/2.0e9_r8)**0.805_r8
     end function laminar
 
-    !> Add diffusion to the fluxes of the species, (face, species), and of the energy in `flux`: through faces `first` to
-    !> `last`, that have zone i of the `left` rows on their lower side and i + shift of the `right` ones on the upper one. Rows of
-    !> mass fractions and of the result of `burning`; `width`: from centre to centre.
-    pure subroutine diffuse(self, first, last, shift, width, left, right, left_rate, right_rate, flux, species)
+    !> Add diffusion to the fluxes of energy and species in `flux`, (face, conserved variable or species). Arguments as those
+    !> of hllc_row: mass fractions on both sides. `width`: from centre to centre; `rate`: the mean of the results of `burning` on
+    !> both sides.
+    pure subroutine diffuse(self, direction, width, left, right, rate, flux)
         class(flame_t), intent(in) :: self
-        integer, intent(in) :: first, last, shift
+        integer, intent(in) :: direction
         real(r8), intent(in) :: width
         real(r8), contiguous, intent(in) :: left(row_first:, :), right(row_first:, :)
-        real(r8), intent(in), dimension(row_first:row_last) :: left_rate, right_rate
-        real(r8), intent(inout) :: flux(row_first:row_last, n_sloped)
-        real(r8), contiguous, intent(inout) :: species(row_first:, :)
-        real(r8) :: passes, factor
-        integer :: i, m
+        real(r8), intent(in) :: rate(0:block_zones)
+        real(r8), contiguous, intent(inout) :: flux(row_first:, :)
+        real(r8) :: difference, passes, factor
+        integer :: i, shift, ash, fuel
 
-        factor = 0.5_r8*thickness*self%zone/16.0_r8/width
-        do i = first, last
-            m = i + shift
-            passes = factor*(left_rate(i) + right_rate(m))*(left(i, self%ash) - right(m, self%ash))
-            if (abs(left(i, self%ash) - right(m, self%ash)) <= 2.0_r8*nothing) passes = 0.0_r8
-            species(i, self%ash) = species(i, self%ash) + passes
-            species(i, self%fuel) = species(i, self%fuel) - passes
-            flux(i, n_sloped) = flux(i, n_sloped) + self%release*passes
+        factor = thickness*self%zone/16.0_r8/width
+        shift = merge(1, 0, direction == 1)
+        ash = n_conserved + self%ash
+        fuel = n_conserved + self%fuel
+        do i = 1 - shift, block_zones
+            difference = left(i, self%ash) - right(i + shift, self%ash)
+            passes = merge(0.0_r8, factor*rate(i)*difference, abs(difference) <= 2.0_r8*nothing)
+            flux(i, ash) = flux(i, ash) + passes
+            flux(i, fuel) = flux(i, fuel) - passes
+            flux(i, v_ener) = flux(i, v_ener) + self%release*passes
         end do
     end subroutine diffuse
 

@@ -2,10 +2,10 @@
 !> largest rate of crossing a zone bounds the next step.
 module ember_hydro_state
     use ember_eos, only: eos_t
+    use ember_hydro_block, only: block_t
     use ember_hydro_work, only: ledger_t, scratch_t
-    use ember_mesh, only: block_zones, first_guard, first_species, last_guard, mesh_t, n_conserved, v_dens, v_ener, v_gamc, &
+    use ember_mesh, only: block_zones, first_species, mesh_t, n_conserved, v_dens, v_ener, v_gamc, &
         v_momx, v_momy, v_momz, v_pres, v_temp
-    use pw_error, only: error_t
     use pw_kinds, only: r8
     use pw_region, only: region_begin, region_end
     use pw_text, only: to_text
@@ -19,27 +19,24 @@ module ember_hydro_state
 contains
 
     !> Update the derived variables of a leaf after its conserved variables were set.
-    !> `rate`: the largest sum over directions of (|v| + c)/width. Raises exit_check as advance_block does.
-    subroutine finish_block(mesh, leaf, eos, scratch, rate, ledger, error)
+    !> `rate`: the largest sum over directions of (|v| + c)/width. Raises exit_check in `scratch` as advance_block does.
+    subroutine finish_block(mesh, leaf, eos, scratch, rate, ledger)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: leaf
         class(eos_t), intent(in) :: eos
         type(scratch_t), intent(inout) :: scratch
         real(r8), intent(out) :: rate
         type(ledger_t), intent(inout) :: ledger
-        type(error_t), intent(inout) :: error
-        real(r8) :: width(3), volume(first_guard:last_guard)
+        type(block_t) :: block
         integer :: k, zones(3)
 
         rate = 0.0_r8
         zones = mesh%zones()
-        width = mesh%zone_size(mesh%tree%level(leaf))
-        volume = mesh%zone_volumes(leaf)
-        scratch%change(:, :, :, 0) = 0.0_r8
+        call block%locate(mesh, leaf)
+        scratch%change(:, :n_conserved, :, :) = 0.0_r8
         do k = 1, zones(3)
-            call finish_plane(mesh, mesh%slot(leaf), k, scratch%change(:, :, :, 0), eos, volume, width, scratch, rate, &
-                              ledger, error)
-            if (error%failed()) return
+            call finish_plane(mesh, block, k, eos, scratch, rate, ledger)
+            if (scratch%error%failed()) return
         end do
     end subroutine finish_block
 
@@ -72,57 +69,87 @@ contains
         end associate
     end subroutine rate_of_block
 
-    !> Change the conserved variables of plane k, (zone, variable, row), and derive the others. `rate` grows to that of the
-    !> plane's zones.
-    subroutine finish_plane(mesh, slot, k, change, eos, volume, width, scratch, rate, ledger, error)
+    !> Change the conserved variables of plane k, and derive the others. `rate` grows to that of the plane's zones.
+    subroutine finish_plane(mesh, block, k, eos, scratch, rate, ledger)
         type(mesh_t), intent(inout) :: mesh
-        integer, intent(in) :: slot, k
-        real(r8), intent(in) :: change(nb, n_conserved, nb), volume(first_guard:last_guard), width(3)
+        type(block_t), intent(in) :: block
+        integer, intent(in) :: k
         class(eos_t), intent(in) :: eos
         type(scratch_t), intent(inout) :: scratch
         real(r8), intent(inout) :: rate
         type(ledger_t), intent(inout) :: ledger
-        type(error_t), intent(inout) :: error
         real(r8) :: seconds, before(nb, nb)
         logical :: may_raise
-        integer :: i, j, v
 
         associate (state => scratch%state, dens => scratch%dens, eint => scratch%eint, temp => scratch%temp, &
                    pres => scratch%pres, gamc => scratch%gamc)
-            do j = 1, nb
-                if (mesh%variable_last) then
-                    do v = 1, n_conserved
-                        state(:, j, v) = mesh%soa(1:nb, j, k, v, slot) + change(:, v, j)
-                    end do
-                    temp(:, j) = mesh%soa(1:nb, j, k, v_temp, slot)
-                else
-                    call changed_zones(mesh%n_variables, mesh%aos(:, 1:nb, j, k, slot), change(:, :, j), state(:, j, :), temp(:, j))
-                end if
-            end do
+            call change_plane(mesh, block%slot, k, scratch%change(:, :, :, modulo(k, 2)), state, temp)
             call internal_energy(nb*nb, state, dens, eint)
             may_raise = .false.
             if (allocated(scratch%extra)) then
-                call fractions_of_plane(mesh, slot, k, scratch%fraction)
+                call fractions_of_plane(mesh, block%slot, k, scratch%fraction)
                 may_raise = .not. eos%is_simple()
                 if (may_raise) before = eint
             end if
             call region_begin(scratch%in_eos)
-            call eos%rows(nb*nb, dens, scratch%fraction, eint, temp, pres, gamc, error)
+            call eos%rows(nb*nb, dens, scratch%fraction, eint, temp, pres, gamc, scratch%error)
             call region_end(scratch%in_eos, seconds)
             scratch%eos_seconds = scratch%eos_seconds + seconds
-            if (error%failed()) then
-                error%message = error%message//' (block at '//to_text(slot)//', plane '//to_text(k)//')'
+            if (scratch%error%failed()) then
+                scratch%error%message = scratch%error%message//' (block at '//to_text(block%slot)//', plane '//to_text(k)//')'
                 return
             end if
-            if (may_raise) then
-                do j = 1, nb
-                    if (.not. any(eint(:, j) > before(:, j))) cycle
-                    before(:, j) = dens(:, j)*(eint(:, j) - before(:, j))
-                    ledger%raised = ledger%raised + sum(volume(1:nb)*before(:, j))
-                    state(:, j, v_ener) = state(:, j, v_ener) + before(:, j)
+            if (may_raise) call raise_energy(block%volume(1:nb), dens, eint, before, state(:, :, v_ener), ledger)
+            call fastest(nb*nb, block%dims, state, pres, gamc, block%width, rate)
+            call store_state(mesh, block%slot, k, scratch)
+        end associate
+    end subroutine finish_plane
+
+    !> The conserved variables of plane k, (zone, row, variable), changed by `change`, (zone, variable, row); and the
+    !> temperature.
+    pure subroutine change_plane(mesh, slot, k, change, state, temp)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: slot, k
+        real(r8), contiguous, intent(in) :: change(:, :, :)
+        real(r8), intent(inout) :: state(nb, nb, n_conserved), temp(nb, nb)
+        integer :: j, v
+
+        do j = 1, nb
+            if (mesh%variable_last) then
+                do v = 1, n_conserved
+                    state(:, j, v) = mesh%soa(1:nb, j, k, v, slot) + change(:, v, j)
                 end do
+                temp(:, j) = mesh%soa(1:nb, j, k, v_temp, slot)
+            else
+                call changed_zones(mesh%n_variables, mesh%aos(:, 1:nb, j, k, slot), change(:, :, j), state(:, j, :), temp(:, j))
             end if
-            call fastest(nb*nb, mesh%dims, state, pres, gamc, width, rate)
+        end do
+    end subroutine change_plane
+
+    !> Add to the energies per volume in `ener` what the equation of state added to the internal energies per mass since
+    !> `before`, which are replaced by these additions; `volume`: of zones by row.
+    pure subroutine raise_energy(volume, dens, eint, before, ener, ledger)
+        real(r8), intent(in) :: volume(nb), dens(nb, nb), eint(nb, nb)
+        real(r8), intent(inout) :: before(nb, nb), ener(nb, nb)
+        type(ledger_t), intent(inout) :: ledger
+        integer :: j
+
+        do j = 1, nb
+            if (.not. any(eint(:, j) > before(:, j))) cycle
+            before(:, j) = dens(:, j)*(eint(:, j) - before(:, j))
+            ledger%raised = ledger%raised + sum(volume*before(:, j))
+            ener(:, j) = ener(:, j) + before(:, j)
+        end do
+    end subroutine raise_energy
+
+    !> Store conserved and derived variables of plane k.
+    subroutine store_state(mesh, slot, k, scratch)
+        type(mesh_t), intent(inout) :: mesh
+        integer, intent(in) :: slot, k
+        type(scratch_t), intent(in) :: scratch
+        integer :: i, j, v
+
+        associate (state => scratch%state, pres => scratch%pres, temp => scratch%temp, gamc => scratch%gamc)
             do j = 1, nb
                 if (mesh%variable_last) then
                     do v = 1, n_conserved
@@ -145,7 +172,7 @@ contains
                 end if
             end do
         end associate
-    end subroutine finish_plane
+    end subroutine store_state
 
     !> Mass fractions of the zones of plane k, (zone, species).
     subroutine fractions_of_plane(mesh, slot, k, fraction)

@@ -3,6 +3,7 @@ module ember_hydro_work
     use ember_godunov, only: faces_t, n_primitive, n_sloped, row_first, row_last
     use ember_mesh, only: block_zones, first_guard, last_guard, n_conserved
     use ember_species, only: matter_t
+    use pw_error, only: error_t
     use pw_kinds, only: i4, r8
     use pw_region, only: region_handle
     implicit none
@@ -16,26 +17,28 @@ module ember_hydro_work
         real(r8), allocatable :: fraction(:, :, :, :)  ! (zone, species, row, one of three planes)
         real(r8), allocatable :: burning(:, :, :)      ! (zone, row, one of three planes), mass per area and time
         logical :: burns(0:2) = .false.                ! (one of three planes)
-        real(r8), allocatable :: flux(:, :)            ! (face, species) of a row
-        real(r8), allocatable :: change(:, :, :, :)    ! (zone, species, row, one of two planes)
         real(r8), allocatable :: upper(:, :, :), upper_gas(:, :, :)   ! (zone, what, row): as `upper`
         real(r8), allocatable :: pull(:, :, :)         ! (zone, direction, row), acceleration
         real(r8), allocatable :: rise(:, :, :)         ! (zone, direction, row), pressure that balances it across a zone
         real(r8), allocatable :: carried(:, :, :)      ! (zone, direction, row), flux of mass, mean of both faces
-        real(r8), allocatable :: slopes(:, :), bend(:, :)   ! (zone, direction): of the pressure in a row
+        real(r8), allocatable :: bend(:, :)            ! (zone, direction): of the pressure in a row
     end type extra_t
 
-    !> The work space of a thread, and its time in the equation of state.
+    !> The work space of a thread, its time in the equation of state, and its failure. Plane k is number modulo(k, 3) of
+    !> three, and modulo(k, 2) of two; row j modulo(j, 2) of two.
     type, public :: scratch_t
         real(r8), allocatable :: plane(:, :, :, :)   ! (zone, variable, row, one of three planes), primitive
+        real(r8), allocatable :: slope(:, :, :)      ! (zone, direction, variable) of a row
         type(faces_t), allocatable :: faces(:)       ! of a row and the previous one
         real(r8), allocatable :: upper(:, :, :)      ! (zone, variable, row): upper faces in the third direction, plane before
-        real(r8), allocatable :: change(:, :, :, :)  ! (zone, variable, row, one of two planes), conserved
+        real(r8), allocatable :: flux(:, :)          ! (face, conserved variable or species) of a row
+        real(r8), allocatable :: change(:, :, :, :)  ! (zone, conserved variable or species, row, one of two planes)
         real(r8), allocatable :: state(:, :, :)      ! (zone, row, variable), conserved
         real(r8), allocatable, dimension(:, :) :: dens, eint, temp, pres, gamc   ! (zone, row)
         real(r8), allocatable :: fraction(:, :)      ! (zone, species) of a plane
         integer(i4) :: in_eos = -1                   ! region
         real(r8) :: eos_seconds = 0.0_r8
+        type(error_t) :: error
         type(extra_t), allocatable :: extra
     contains
         procedure :: start
@@ -62,7 +65,8 @@ contains
         allocate (self%plane(row_first:row_last, n_primitive, first_guard:last_guard, 0:2), source=1.0_r8)
         allocate (self%faces(0:1))
         allocate (self%upper(row_first:row_last, n_sloped, nb), source=1.0_r8)
-        allocate (self%change(nb, n_conserved, nb, 0:1), source=0.0_r8)
+        allocate (self%slope(row_first:row_last, 3, n_sloped), self%flux(row_first:row_last, n_conserved + n_species), &
+                  self%change(nb, n_conserved + n_species, nb, 0:1), source=0.0_r8)
         allocate (self%state(nb, nb, n_conserved), source=1.0_r8)
         allocate (self%dens(nb, nb), self%eint(nb, nb), self%temp(nb, nb), self%pres(nb, nb), self%gamc(nb, nb))
         allocate (self%fraction(nb*nb, n_species), source=0.0_r8)
@@ -74,13 +78,12 @@ contains
             do i = 0, 1
                 call extra%matter(i)%start(ns)
             end do
-            allocate (extra%fraction(row_first:row_last, ns, first_guard:last_guard, 0:2), extra%flux(row_first:row_last, ns), &
-                      extra%change(nb, ns, nb, 0:1), extra%upper(row_first:row_last, ns, nb), &
-                      extra%upper_gas(row_first:row_last, n_primitive, nb), &
+            allocate (extra%fraction(row_first:row_last, ns, first_guard:last_guard, 0:2), &
+                      extra%upper(row_first:row_last, ns, nb), extra%upper_gas(row_first:row_last, n_primitive, nb), &
                       extra%burning(row_first:row_last, first_guard:last_guard, 0:2), &
                       extra%pull(row_first:row_last, 2, first_guard:last_guard), &
                       extra%rise(row_first:row_last, 2, first_guard:last_guard), extra%carried(nb, 2, nb), &
-                      extra%slopes(row_first:row_last, 2), extra%bend(row_first:row_last, 2), source=0.0_r8)
+                      extra%bend(row_first:row_last, 2), source=0.0_r8)
         end associate
     end subroutine start
 

@@ -6,6 +6,7 @@ module ember_simulation
     use ember_gravity, only: gravity_t
     use ember_guards, only: guards_t
     use ember_hydro, only: advance_block
+    use ember_hydro_block, only: step_t
     use ember_hydro_state, only: finish_block, rate_of_block
     use ember_hydro_work, only: ledger_t, scratch_t
     use ember_mesh, only: mesh_t, n_conserved, periodic
@@ -64,7 +65,8 @@ module ember_simulation
         procedure :: is_plain
         procedure :: whole_ledger
         procedure :: eos_seconds
-        procedure, private :: take_slots, fill_leaves, derive, new_tree, adapt_mesh, largest_rate
+        procedure, private :: take_slots, fill_leaves, derive, new_tree, adapt_mesh, largest_rate, prepare_guards, next_step, &
+                              advance_leaves
     end type simulation_t
 
 contains
@@ -124,15 +126,8 @@ contains
         class(simulation_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
-        logical, allocatable :: none(:)
-
-        if (self%is_plain()) then
-            call self%derive(error)
-        else
-            ! The equation of state starts from its last result, and would change the last bits.
-            allocate (none(self%mesh%tree%n_leaves), source=.false.)
-            call self%derive(error, fresh=none)
-        end if
+        ! The equation of state starts from its last result, and would change the last bits if called again.
+        call self%derive(error, fresh=spread(self%is_plain(), 1, self%mesh%tree%n_leaves))
         if (error%failed()) return
         call self%new_tree()
     end subroutine take_over
@@ -178,7 +173,6 @@ contains
         class(simulation_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
         logical, intent(in), optional :: only(:), fresh(:)
-        type(error_t), allocatable :: wrong(:)
         type(ledger_t), allocatable :: ledger(:)
         integer :: i, leaf, thread
 
@@ -186,14 +180,13 @@ contains
             if (allocated(self%rate)) deallocate (self%rate)
             allocate (self%rate(self%mesh%tree%n_leaves), source=0.0_r8)
         end if
-        allocate (wrong(size(self%scratch)))
         allocate (ledger(size(self%mesh%local)))
         !$omp parallel private(thread, leaf)
         thread = thread_number() + 1
         !$omp do schedule(static)
         do i = 1, size(self%mesh%local)
             leaf = self%mesh%local(i)
-            if (wrong(thread)%failed()) cycle
+            if (self%scratch(thread)%error%failed()) cycle
             if (present(only)) then
                 if (.not. only(leaf)) cycle
             end if
@@ -203,11 +196,11 @@ contains
                     cycle
                 end if
             end if
-            call finish_block(self%mesh, leaf, self%eos, self%scratch(thread), self%rate(leaf), ledger(i), wrong(thread))
+            call finish_block(self%mesh, leaf, self%eos, self%scratch(thread), self%rate(leaf), ledger(i))
         end do
         !$omp end parallel
         call add_up(ledger, self%ledger)
-        call first_failure(wrong, error)
+        call first_failure(self%scratch, error)
         call self%comm%agree(error)
     end subroutine derive
 
@@ -221,15 +214,15 @@ contains
         ledger%raised = ledger%raised + sum(blocks%raised)
     end subroutine add_up
 
-    pure subroutine first_failure(wrong, error)
-        type(error_t), intent(in) :: wrong(:)
+    !> The failure of the first thread that has one, if any; no thread keeps its own.
+    pure subroutine first_failure(scratch, error)
+        type(scratch_t), intent(inout) :: scratch(:)
         type(error_t), intent(inout) :: error
         integer :: i
 
-        do i = 1, size(wrong)
-            if (.not. wrong(i)%failed()) cycle
-            error = wrong(i)
-            return
+        do i = size(scratch), 1, -1
+            if (scratch(i)%error%failed()) error = scratch(i)%error
+            scratch(i)%error = error_t()
         end do
     end subroutine first_failure
 
@@ -256,11 +249,8 @@ contains
         if (error%failed() .or. .not. changed) return
         self%regrids = self%regrids + 1
         call self%new_tree()
-        if (self%is_plain()) then
-            call self%derive(error)
-        else
-            call self%derive(error, fresh=fresh)
-        end if
+        if (self%is_plain()) fresh = .true.
+        call self%derive(error, fresh=fresh)
     end subroutine adapt_mesh
 
     !> One step, which does not go beyond `end_time`. Exit code 1 if a state has no pressure, 2 if blocks run out.
@@ -268,67 +258,27 @@ contains
         class(simulation_t), intent(inout) :: self
         real(r8), intent(in) :: end_time
         type(error_t), intent(inout) :: error
-        type(error_t), allocatable :: wrong(:)
         logical, allocatable :: touched(:)
-        real(r8), allocatable :: lost(:, :)
-        type(ledger_t), allocatable :: ledger(:)
-        logical :: changed
-        real(r8) :: longest
-        integer :: i, leaf, thread
+        real(r8) :: dt
+        integer(i8) :: zones
 
         associate (mesh => self%mesh, region => self%region)
-            call region(in_guards)%begin()
-            call self%guards%fill(mesh, self%comm)
-            call region(in_guards)%end()
-
-            if (self%adaptive .and. self%step > 0 .and. modulo(self%step, self%regrid_interval) == 0) then
-                call region(in_regrid)%begin()
-                call self%adapt_mesh(changed, error, filled=.true.)
-                call region(in_regrid)%end()
-                if (error%failed()) return
-                if (changed) then
-                    call region(in_guards)%begin()
-                    call self%guards%fill(mesh, self%comm)
-                    call region(in_guards)%end()
-                end if
-            end if
-
-            longest = self%cfl/self%largest_rate()
-            if (self%dt > 0.0_r8) then
-                longest = min(longest, most_growth*self%dt)
-            else
-                longest = self%first_step*longest
-            end if
-            self%dt = longest
-            if (self%time + longest >= end_time) longest = end_time - self%time
-
+            call self%prepare_guards(error)
+            if (error%failed()) return
+            dt = self%next_step(end_time)
             if (self%gravity%on) then
                 call region(in_gravity)%begin()
-                call self%gravity%measure(mesh, self%comm, 0.5_r8*longest)
+                call self%gravity%measure(mesh, self%comm, 0.5_r8*dt)
                 call region(in_gravity)%end()
             end if
-
             call region(in_hydro)%begin()
-            allocate (wrong(size(self%scratch)))
-            allocate (lost(size(self%lost), size(mesh%local)), source=0.0_r8)
-            allocate (ledger(size(mesh%local)))
-            !$omp parallel private(thread, leaf)
-            thread = thread_number() + 1
-            !$omp do schedule(static)
-            do i = 1, size(mesh%local)
-                leaf = mesh%local(i)
-                if (wrong(thread)%failed()) cycle
-                call advance_block(mesh, leaf, longest, self%steepness, self%eos, self%gravity, self%flame, self%registers, &
-                                   self%scratch(thread), self%rate(leaf), lost(:, i), ledger(i), wrong(thread))
-            end do
-            !$omp end parallel
-            self%lost = self%lost + sum(lost, dim=2)
-            call add_up(ledger, self%ledger)
+            call self%advance_leaves(dt)
             call region(in_hydro)%end()
-            call first_failure(wrong, error)
+            call first_failure(self%scratch, error)
             call self%comm%agree(error)
             if (error%failed()) return
 
+            zones = int(mesh%tree%n_leaves, i8)*product(int(mesh%zones(), i8))
             if (self%adaptive) then
                 call region(in_fluxes)%begin()
                 allocate (touched(mesh%tree%n_leaves), source=.false.)
@@ -342,13 +292,74 @@ contains
                 call self%derive(error)
                 call region(in_eos)%end()
                 if (error%failed()) return
-                self%eos_evaluations = self%eos_evaluations + int(mesh%tree%n_leaves, i8)*product(int(mesh%zones(), i8))
+                self%eos_evaluations = self%eos_evaluations + zones
             end if
             self%step = self%step + 1
-            self%time = merge(end_time, self%time + longest, self%time + longest >= end_time)
-            self%zone_updates = self%zone_updates + int(mesh%tree%n_leaves, i8)*product(int(mesh%zones(), i8))
+            self%time = merge(end_time, self%time + dt, self%time + dt >= end_time)
+            self%zone_updates = self%zone_updates + zones
         end associate
     end subroutine advance
+
+    !> Fill the guard cells, and adapt the mesh if it is time.
+    subroutine prepare_guards(self, error)
+        class(simulation_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        logical :: changed
+
+        associate (region => self%region)
+            call region(in_guards)%begin()
+            call self%guards%fill(self%mesh, self%comm)
+            call region(in_guards)%end()
+            if (.not. self%adaptive .or. self%step == 0 .or. modulo(self%step, self%regrid_interval) /= 0) return
+            call region(in_regrid)%begin()
+            call self%adapt_mesh(changed, error, filled=.true.)
+            call region(in_regrid)%end()
+            if (error%failed() .or. .not. changed) return
+            call region(in_guards)%begin()
+            call self%guards%fill(self%mesh, self%comm)
+            call region(in_guards)%end()
+        end associate
+    end subroutine prepare_guards
+
+    !> The length of the next step, which does not go beyond `end_time`; `dt` becomes what it would be without that end.
+    real(r8) function next_step(self, end_time)
+        class(simulation_t), intent(inout) :: self
+        real(r8), intent(in) :: end_time
+
+        next_step = self%cfl/self%largest_rate()
+        if (self%dt > 0.0_r8) then
+            next_step = min(next_step, most_growth*self%dt)
+        else
+            next_step = self%first_step*next_step
+        end if
+        self%dt = next_step
+        if (self%time + next_step >= end_time) next_step = end_time - self%time
+    end function next_step
+
+    !> Advance all leaves of this rank by `dt`.
+    subroutine advance_leaves(self, dt)
+        class(simulation_t), intent(inout), target :: self
+        real(r8), intent(in) :: dt
+        type(step_t) :: step
+        real(r8), allocatable :: lost(:, :)
+        type(ledger_t), allocatable :: ledger(:)
+        integer :: i, leaf, thread
+
+        step = step_t(dt, self%steepness, self%eos, self%gravity, self%flame, self%registers)
+        allocate (lost(size(self%lost), size(self%mesh%local)), source=0.0_r8)
+        allocate (ledger(size(self%mesh%local)))
+        !$omp parallel private(thread, leaf)
+        thread = thread_number() + 1
+        !$omp do schedule(static)
+        do i = 1, size(self%mesh%local)
+            leaf = self%mesh%local(i)
+            if (self%scratch(thread)%error%failed()) cycle
+            call advance_block(self%mesh, leaf, step, self%scratch(thread), self%rate(leaf), lost(:, i), ledger(i))
+        end do
+        !$omp end parallel
+        self%lost = self%lost + sum(lost, dim=2)
+        call add_up(ledger, self%ledger)
+    end subroutine advance_leaves
 
     !> Over all leaves.
     real(r8) function largest_rate(self) result(rate)

@@ -3,8 +3,9 @@
 program test_species
     use ember_container, only: container_create, container_free, container_touch, load_interior
     use ember_prolongation, only: pack_star, prolong_star, star_size
-    use ember_godunov, only: n_primitive, n_sloped, p_gamc, p_ratio, p_velx, p_velz, row_first, row_last
+    use ember_godunov, only: half_step_t, n_primitive, n_sloped, p_gamc, p_ratio, p_velx, p_velz, row_first, row_last
     use ember_mesh, only: cylindrical, first_guard, first_species, last_guard, mesh_t, n_conserved, v_dens
+    use ember_slopes, only: slopes_of_row
     use ember_species, only: matter_t, species_fluxes, trace_matter
     use ember_testing, only: expect, failures, next_random
     use pw_error, only: error_t
@@ -29,13 +30,15 @@ contains
 
     subroutine fluxes()
         type(matter_t) :: matter
-        real(r8) :: gas(row_first:row_last, n_primitive), row(row_first:row_last, n), half(3), curvature(row_first:row_last)
+        type(half_step_t) :: half
+        real(r8) :: gas(row_first:row_last, n_primitive), row(row_first:row_last, n), slope(row_first:row_last, 3, n_sloped)
         real(r8) :: flux(row_first:row_last, n_sloped), species(row_first:row_last, n)
         integer :: i, s, round
 
         call matter%start(n)
-        half = [0.2_r8, 0.1_r8, 0.15_r8]
-        curvature = 0.0_r8
+        matter%simple = .true.
+        half%by_width = [0.2_r8, 0.1_r8, 0.15_r8]
+        slope = 0.0_r8
         do round = 1, 20
             do i = row_first, row_last
                 gas(i, :) = 0.5_r8 + next_random()
@@ -46,15 +49,15 @@ contains
                 end do
                 row(i, :) = row(i, :)/sum(row(i, :))
             end do
-            call trace_matter(n, gas, gas, gas, gas, gas, row, row, row, row, row, half, 2.0_r8, curvature, .true., matter)
-            call species_fluxes(n, 0, 16, 1, matter%upper(:, :, 1), matter%lower(:, :, 1), flux, species)
+            call trace_matter(planes(gas), planes(row), 1, 1, half, slope, matter)
+            call species_fluxes(1, matter%upper(:, :, 1), matter%lower(:, :, 1), flux, species)
             call expect(all(abs(sum(species(0:16, :), dim=2) - flux(0:16, 1)) <= rounding), 'the sum is the mass')
             do s = 1, 3
                 call expect(all(abs(matter%upper_gas(:, p_ratio, s) - gas(:, p_ratio)) <= 0.0_r8), 'a simple gas')
             end do
             row = spread([0.2_r8, 0.5_r8, 0.3_r8], 1, row_last - row_first + 1)
-            call trace_matter(n, gas, gas, gas, gas, gas, row, row, row, row, row, half, 2.0_r8, curvature, .true., matter)
-            call species_fluxes(n, 0, 16, 1, matter%upper(:, :, 1), matter%lower(:, :, 1), flux, species)
+            call trace_matter(planes(gas), planes(row), 1, 1, half, slope, matter)
+            call species_fluxes(1, matter%upper(:, :, 1), matter%lower(:, :, 1), flux, species)
             do s = 1, n
                 call expect(all(abs(species(0:16, s) - row(0, s)*flux(0:16, 1)) <= rounding), 'a uniform mixture')
             end do
@@ -64,12 +67,12 @@ contains
     !> A linear fraction in a uniform flow, and a ratio of energy to pressure in a flow that expands.
     subroutine carried()
         type(matter_t) :: matter
-        real(r8) :: gas(row_first:row_last, n_primitive), row(row_first:row_last, 1), half(3), curvature(row_first:row_last)
-        integer :: i
+        type(half_step_t) :: half
+        real(r8) :: gas(row_first:row_last, n_primitive), row(row_first:row_last, 1), slope(row_first:row_last, 3, n_sloped)
+        integer :: i, v
 
         call matter%start(1)
-        half = [0.25_r8, 0.25_r8, 0.0_r8]
-        curvature = 0.0_r8
+        half%by_width = [0.25_r8, 0.25_r8, 0.0_r8]
         gas = 1.0_r8
         gas(:, p_gamc) = 1.6_r8
         gas(:, p_ratio) = 2.0_r8
@@ -77,7 +80,10 @@ contains
             row(i, 1) = 0.5_r8 + 0.01_r8*i
             gas(i, p_velx) = 0.02_r8*i
         end do
-        call trace_matter(1, gas, gas, gas, gas, gas, row, row, row, row, row, half, 2.0_r8, curvature, .false., matter)
+        do v = 1, n_sloped
+            call slopes_of_row(planes(gas), v, 1, 1, half, slope(:, :, v))
+        end do
+        call trace_matter(planes(gas), planes(row), 1, 1, half, slope, matter)
         do i = first_guard, last_guard
             call expect(abs(matter%upper(i, 1, 1) - (row(i, 1) + 0.01_r8*(0.5_r8 - 0.25_r8*gas(i, p_velx)))) <= rounding, 'upper')
             call expect(abs(matter%lower(i, 1, 2) - (row(i, 1) - 0.01_r8*0.25_r8*gas(i, p_velx))) <= rounding, 'across')
@@ -86,6 +92,14 @@ contains
                         'ratio')
         end do
     end subroutine carried
+
+    !> Three planes of equal rows.
+    pure function planes(row)
+        real(r8), intent(in) :: row(:, :)
+        real(r8) :: planes(size(row, 1), size(row, 2), first_guard:last_guard, 3)
+
+        planes = spread(spread(row, 3, size(planes, 3)), 4, 3)
+    end function planes
 
     subroutine children(variable_last)
         logical, intent(in) :: variable_last

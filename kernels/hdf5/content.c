@@ -4,13 +4,12 @@
 #include <hdf5_hl.h>
 
 enum { MAX_RANK = 8, MAX_NAME = 80 };
-/* Kinds of values; a text of n characters, padded with blanks in memory, has kind -n. */
-enum { KIND_DOUBLE = 1, KIND_FLOAT = 2, KIND_INT32 = 3, KIND_INT64 = 4 };
 /* Of a chunk, if a row is not larger: small, because a row that is written later reads and writes its whole chunk. The file has a
    checksum and an index entry for each chunk. */
 enum { CHUNK_BYTES = 64 * 1024, CHUNK_OVERHEAD = 64 };
 
-/* A column of a table: one value per row. */
+/* A column of a table: one value per row. Kinds of values are 1 (double), 2 (float), 3 (32-bit integers), 4 (64-bit integers);
+   a text of n characters, padded with blanks in memory, has kind -n. */
 struct column {
     char name[MAX_NAME + 1];
     const void *values;
@@ -24,22 +23,15 @@ static const char OTHER_SHAPE[] = "its shape differs from the expected one";
 /* The type of values in the file or in memory. */
 static hid_t type_of(int32_t kind, bool stored)
 {
-    switch (kind) {
-    case KIND_DOUBLE:
-        return H5Tcopy(stored ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE);
-    case KIND_FLOAT:
-        return H5Tcopy(stored ? H5T_IEEE_F32LE : H5T_NATIVE_FLOAT);
-    case KIND_INT32:
-        return H5Tcopy(stored ? H5T_STD_I32LE : H5T_NATIVE_INT32);
-    case KIND_INT64:
-        return H5Tcopy(stored ? H5T_STD_I64LE : H5T_NATIVE_INT64);
-    default: {
-        hid_t type = H5Tcopy(H5T_C_S1);
-        H5Tset_size(type, (size_t)-kind);
-        H5Tset_strpad(type, stored ? H5T_STR_NULLPAD : H5T_STR_SPACEPAD);
-        return type;
+    if (kind > 0) {
+        const hid_t memory[] = {H5T_NATIVE_DOUBLE, H5T_NATIVE_FLOAT, H5T_NATIVE_INT32, H5T_NATIVE_INT64};
+        const hid_t file[] = {H5T_IEEE_F64LE, H5T_IEEE_F32LE, H5T_STD_I32LE, H5T_STD_I64LE};
+        return H5Tcopy(stored ? file[kind - 1] : memory[kind - 1]);
     }
-    }
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, (size_t)-kind);
+    H5Tset_strpad(type, stored ? H5T_STR_NULLPAD : H5T_STR_SPACEPAD);
+    return type;
 }
 
 /* A new dataset in chunks of whole rows; below 0 after a failure. */

@@ -124,42 +124,39 @@ void pw_hdf5_release(struct file **file)
     *file = NULL;
 }
 
-/* Begin to write the file `path`; then call commit or release. */
-int32_t pw_hdf5_create(const char *path, struct file **result)
+/* Begin a new file under its temporary name. */
+static int32_t create(struct file *file)
 {
-    struct file *file = *result = begin(path, true);
-    if (file == NULL) return EXIT_SYSTEM;
-    int32_t code = 0;
-    struct stat status;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
+    int32_t code = 0;
     /* A write beyond the file size limit is an error and must not end the program. */
     signal(SIGXFSZ, SIG_IGN);
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        /* The rename would replace a device or a pipe. */
-        code = pw_hdf5_fail(file, "", "the name exists and is not a file", EISDIR);
-    } else if (H5Pset_obj_track_times(creation, 0) < 0 || /* equal contents make equal files */
-               H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ||
-               H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
-               (file->id = H5Fcreate(file->part, H5F_ACC_TRUNC, creation, access)) < 0) {
+    if (H5Pset_obj_track_times(creation, 0) < 0 || /* equal contents make equal files */
+        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ||
+        H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
+        (file->id = H5Fcreate(file->part, H5F_ACC_TRUNC, creation, access)) < 0) {
         code = pw_hdf5_fail_call(file, "");
     }
     H5Pclose(creation);
     H5Pclose(access);
-    if (code != 0) pw_hdf5_release(result);
     return code;
 }
 
-/* Open the file `path` to read it; then call release. */
-int32_t pw_hdf5_open(const char *path, struct file **result)
+/* Open the file `path` to read it, or begin to write it; then call release, or commit after writing. */
+int32_t pw_hdf5_open(const char *path, bool writing, struct file **result)
 {
-    struct file *file = *result = begin(path, false);
+    struct file *file = *result = begin(path, writing);
     if (file == NULL) return EXIT_SYSTEM;
     int32_t code = 0;
     struct stat status;
-    if (stat(path, &status) != 0) {
-        code = pw_hdf5_fail(file, "", strerror(errno), errno);
-    } else if (!S_ISREG(status.st_mode)) {
+    bool exists = stat(path, &status) == 0;
+    if (exists && !S_ISREG(status.st_mode)) {
+        /* Writing would replace a device or a pipe. */
         code = pw_hdf5_fail(file, "", "it is not a file", EISDIR);
+    } else if (writing) {
+        code = create(file);
+    } else if (!exists) {
+        code = pw_hdf5_fail(file, "", strerror(errno), errno);
     } else if (status.st_size == 0) {
         code = pw_hdf5_fail(file, "", "it is empty", 0);
     } else if ((file->id = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT)) < 0) {

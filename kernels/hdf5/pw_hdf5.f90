@@ -3,7 +3,8 @@
 !> The first failure stays in `error`, and later calls do nothing: a caller checks at the end. Shapes are
 !> Fortran's, so that a row of a dataset is everything with the same last index.
 module pw_hdf5
-    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int32_t, c_int64_t, c_loc, c_null_char, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_associated, c_bool, c_char, c_int32_t, c_int64_t, c_loc, c_null_char, &
+        c_null_ptr, c_ptr
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
     use pw_text, only: from_c
@@ -70,15 +71,10 @@ module pw_hdf5
     character(kind=c_char), bind(c, name='pw_hdf5_remedy') :: c_remedy(text_bytes)
 
     interface
-        integer(c_int32_t) function c_create(path, file) bind(c, name='pw_hdf5_create')
-            import :: c_char, c_int32_t, c_ptr
+        integer(c_int32_t) function c_open(path, writing, file) bind(c, name='pw_hdf5_open')
+            import :: c_bool, c_char, c_int32_t, c_ptr
             character(kind=c_char), intent(in) :: path(*)
-            type(c_ptr), intent(out) :: file
-        end function c_create
-
-        integer(c_int32_t) function c_open(path, file) bind(c, name='pw_hdf5_open')
-            import :: c_char, c_int32_t, c_ptr
-            character(kind=c_char), intent(in) :: path(*)
+            logical(c_bool), value :: writing
             type(c_ptr), intent(out) :: file
         end function c_open
 
@@ -157,7 +153,7 @@ contains
         character(*), intent(in) :: path
         type(error_t), intent(inout) :: error
 
-        if (.not. error%failed()) call check(c_create(path//nul, self%handle), error)
+        if (.not. error%failed()) call check(c_open(path//nul, .true._c_bool, self%handle), error)
     end subroutine create
 
     !> Open the file `path` to read it; end with `close`.
@@ -166,7 +162,7 @@ contains
         character(*), intent(in) :: path
         type(error_t), intent(inout) :: error
 
-        if (.not. error%failed()) call check(c_open(path//nul, self%handle), error)
+        if (.not. error%failed()) call check(c_open(path//nul, .false._c_bool, self%handle), error)
     end subroutine open_file
 
     !> End a file that was written: it is on the disk under its final name, or there is an error and the file is removed.

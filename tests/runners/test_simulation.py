@@ -379,6 +379,20 @@ def test_a_program_without_marks_is_modelled_whole(build: Path, tmp_path: Path) 
 
 
 @needs_tracer
+def test_a_users_program_runs_where_it_was_started(
+    build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started_in = tmp_path / "input"
+    started_in.mkdir()
+    (started_in / "flash.par").touch()
+    monkeypatch.chdir(started_in)
+    program = ("--", shutil.which("cat") or "/bin/cat", "flash.par")
+    done = invoked(tmp_path / "results", "--build", str(build), "--json", *program)
+    assert done.exception is None, done.output
+    assert not json.loads(done.stdout)["missing"]
+
+
+@needs_tracer
 def test_a_users_program_takes_no_policy(build: Path, tmp_path: Path) -> None:
     for policies, reported in (("fjmpg,thp", "policy thp"), ("hug", "did you mean huge?")):
         done = invoked(tmp_path, "--build", str(build), "--policies", policies, "--", str(build / "walk"))

@@ -156,6 +156,7 @@ class TraceLauncher:
             target.program,
             (*target.arguments, *own),
             scratch=self.scratch,
+            folder=None if target.ours else Path.cwd(),
             pages=policy if policy in ASSUMED else PAGES[0],
             without_thp=target.ours and requested == "none",
             records=target.ours,

@@ -127,6 +127,7 @@ def trace(
     arguments: Sequence[str],
     *,
     scratch: Path,
+    folder: Path | None = None,
     pages: str = "observed",
     without_thp: bool = False,
     records: bool = True,
@@ -134,6 +135,8 @@ def trace(
     environment: Mapping[str, str] = os.environ,
 ) -> Traced:
     """Runs the program once under the simulator. `records`: it has the option --record.
+
+    folder: the one it runs in (default: the scratch folder).
 
     Raises RefusedError, PagesUnavailableError; the program's output is in the scratch folder in any case.
     """
@@ -152,7 +155,7 @@ def trace(
         variables.setdefault("QEMU_LD_PREFIX", str(libraries))
     output = scratch / OUTPUT
     within = refused(True) if without_thp else contextlib.nullcontext()
-    with in_session(command, output, variables, scratch, within, end_leftovers=True) as running:
+    with in_session(command, output, variables, folder or scratch, within, end_leftovers=True) as running:
         running.wait(limit)
     if running.is_ended_by_us:
         raise RefusedError(

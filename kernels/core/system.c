@@ -113,7 +113,7 @@ int32_t pw_system_append(const char *path, const char *text, int64_t n_bytes, ch
     int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) return failed(errno, reason, length);
     int error = 0;
-    struct stat before;
+    struct stat before = {0};
     if (flock(file, LOCK_EX) != 0 || fstat(file, &before) != 0) error = errno;
     int64_t done = 0;
     while (error == 0 && done < n_bytes) {

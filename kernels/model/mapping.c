@@ -89,9 +89,9 @@ bool pw_observer_is_data(void *context, uint64_t start)
     enum { most = 4096 };
     struct pw_observer *observer = context;
     if (!observer->current) {
-        FILE *maps = fopen("/proc/self/maps", "re");
         if (observer->data == NULL) observer->data = calloc(most, sizeof *observer->data);
-        if (maps == NULL || observer->data == NULL) return false;
+        FILE *maps = observer->data == NULL ? NULL : fopen("/proc/self/maps", "re");
+        if (maps == NULL) return false;
         observer->n_data = pw_maps_data(maps, observer->program, pw_elf_bss, observer->data, most);
         observer->current = true;
         fclose(maps);

@@ -161,10 +161,10 @@ const char *pw_counters_kind(void)
     return "";
 }
 
-int32_t pw_counters_refused(int32_t i, const char **name, const char **reason)
+int32_t pw_counters_refused(int32_t i, const char **event, const char **reason)
 {
     if (i < 0 || i >= n_refused) return 0;
-    *name = refused[i];
+    *event = refused[i];
     *reason = refusal[i];
     return 1;
 }

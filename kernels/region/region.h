@@ -96,7 +96,7 @@ void pw_regions_event(int32_t i, char *name, int32_t length);
 void pw_regions_source(char *name, int32_t length);
 
 /* Event i (from 0) of those requested and refused, with the reason. Returns 0 if there is none. */
-int32_t pw_regions_refused(int32_t i, char *name, char *reason, int32_t length);
+int32_t pw_regions_refused(int32_t i, char *event, char *reason, int32_t length);
 
 /* Why nothing is counted; empty if something is. */
 void pw_regions_unavailable(char *reason, int32_t length);

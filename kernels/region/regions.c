@@ -23,7 +23,7 @@ static inline int is_handle(int32_t handle)
 
 static inline int32_t path_inside(thread *t, int32_t parent, int32_t handle)
 {
-    known_path *known = &t->path[((uint32_t)parent * 31u + (uint32_t)handle) % cached_paths];
+    known_path *known = &t->path[((uint32_t)parent * 31U + (uint32_t)handle) % cached_paths];
     if (known->path < 0 || known->parent != parent || known->handle != handle)
         *known = (known_path){parent, handle, pw_look_up_path(parent, handle)};
     return known->path;
@@ -160,19 +160,19 @@ int32_t pw_region_end_after(int32_t handle, int64_t nanoseconds)
     return pw_end_region(handle, nanoseconds, &unused);
 }
 
-int32_t pw_region_begin_named(const char *wanted)
+int32_t pw_region_begin_named(const char *name)
 {
-    return pw_region_begin(pw_handle_of(wanted));
+    return pw_region_begin(pw_handle_of(name));
 }
 
-int32_t pw_region_end_named(const char *wanted)
+int32_t pw_region_end_named(const char *name)
 {
-    return pw_region_end(pw_handle_of(wanted));
+    return pw_region_end(pw_handle_of(name));
 }
 
-int32_t pw_region_end_named_timed(const char *wanted, int64_t *nanoseconds)
+int32_t pw_region_end_named_timed(const char *name, int64_t *nanoseconds)
 {
-    return pw_region_end_timed(pw_handle_of(wanted), nanoseconds);
+    return pw_region_end_timed(pw_handle_of(name), nanoseconds);
 }
 
 int32_t pw_region_leave(int32_t handle, int64_t token)

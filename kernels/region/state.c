@@ -18,7 +18,7 @@ _Thread_local thread *pw_own_thread;
 pthread_mutex_t pw_regions_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv */
-static const uint32_t fnv_offset = 2166136261u, fnv_prime = 16777619u;
+static const uint32_t fnv_offset = 2166136261U, fnv_prime = 16777619U;
 
 static pthread_once_t events_chosen = PTHREAD_ONCE_INIT;
 static pthread_key_t end_of_thread;
@@ -121,14 +121,14 @@ static int32_t look_up_name(const char *wanted, int32_t time_alone)
     return handle >= 0 ? handle : pw_record_fault("no room for region '%s': at most %d names", wanted, PW_REGION_PATHS - 1);
 }
 
-int32_t pw_region_handle(const char *wanted)
+int32_t pw_region_handle(const char *name)
 {
-    return look_up_name(wanted, 0);
+    return look_up_name(name, 0);
 }
 
-int32_t pw_region_handle_uncounted(const char *wanted)
+int32_t pw_region_handle_uncounted(const char *name)
 {
-    return look_up_name(wanted, 1);
+    return look_up_name(name, 1);
 }
 
 int32_t pw_handle_of(const char *wanted)

@@ -18,15 +18,15 @@ static void copy(char *text, int32_t length, const char *from)
     snprintf(text, (size_t)length, "%s", from);
 }
 
-void pw_regions_event(int32_t i, char *text, int32_t length)
+void pw_regions_event(int32_t i, char *name, int32_t length)
 {
-    copy(text, length, i >= 0 && i < pw_n_region_events ? pw_counters_event(i) : "");
+    copy(name, length, i >= 0 && i < pw_n_region_events ? pw_counters_event(i) : "");
 }
 
-void pw_regions_source(char *text, int32_t length)
+void pw_regions_source(char *name, int32_t length)
 {
     here();
-    copy(text, length, pw_counters_kind());
+    copy(name, length, pw_counters_kind());
 }
 
 int32_t pw_regions_refused(int32_t i, char *event, char *reason, int32_t length)

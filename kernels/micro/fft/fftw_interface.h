@@ -13,7 +13,7 @@ enum { FFTW_FORWARD = -1 };
 #define FFTW_ESTIMATE (1U << 6)
 
 fftw_plan fftw_plan_dft_1d(int n, fftw_complex *in, fftw_complex *out, int sign, unsigned flags);
-void fftw_execute_dft(const fftw_plan plan, fftw_complex *in, fftw_complex *out);
+void fftw_execute_dft(fftw_plan plan, fftw_complex *in, fftw_complex *out);
 void fftw_destroy_plan(fftw_plan plan);
 
 #endif

@@ -25,7 +25,7 @@ static bool read_list(const char *path, unsigned long *set, long bits)
         last = first;
         after = (char)fgetc(file);
         if (after == '-' && fscanf(file, "%ld%c", &last, &after) < 1) break;
-        for (long i = first; i <= last && i < bits; i++) set[i / word_bits] |= 1UL << (i % word_bits);
+        for (long i = first; i >= 0 && i <= last && i < bits; i++) set[i / word_bits] |= 1UL << (i % word_bits);
         if (after != ',') break;
     }
     fclose(file);

@@ -77,7 +77,7 @@ int64_t pw_overhead_deviation(const struct overhead_call *call, int64_t passes, 
     case overhead_lock:
     case overhead_ordered: return deviation + llabs(shared->guarded - looked * overhead_rounds * threads);
     case overhead_reduction:
-        return deviation + differs(shared->reduction, (double)rounds * (double)(threads * (threads + 1) / 2));
+        return deviation + differs(shared->reduction, (double)rounds * (double)threads * (double)(threads + 1) / 2.0);
     default: return deviation;
     }
 }

@@ -57,6 +57,7 @@ NOINLINE int32_t take_in(table_t *table, int mode, int64_t n, const double *cons
     }
     if (any(~fine)) {
         for (int64_t i = 0; i < n; i++) {
+            /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): filled by vectors above. */
             double x = place->dens[i] * place->zbar[i] / place->abar[i];
             int32_t wrong = PW_HELMHOLTZ_FINE;
             *bad = i;
@@ -132,6 +133,7 @@ NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *
         ahead = NULL;
         for (int64_t i = 0; i < n; i++) {
             *bad = i;
+            /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the search fills it by vectors. */
             if (wrong[i] > 0.0) return (int32_t)wrong[i];
         }
         find(table, place, n_groups);

@@ -65,7 +65,8 @@ NOINLINE void begin_search(table_t *table, const struct place *place, const doub
         v4 zone, column;
         for (int l = 0; l < lanes; l++) {
             zone[l] = (double)(i + l);
-            column[l] = (double)(place->cold[i + l] / 3 * table->temperatures);
+            const int64_t row = place->cold[i + l] / 3;
+            column[l] = (double)(row * table->temperatures);
         }
         store(s->zone + i, zone);
         store(s->column + i, column);
@@ -76,6 +77,7 @@ NOINLINE void begin_search(table_t *table, const struct place *place, const doub
 /* A step of the search for a group of zones. Newton's method for the logarithm of energy or pressure as a function of that
    of the temperature, which is nearly a straight line, and for the entropy itself. A step outside of the bracket, which
    each value narrows, becomes a bisection. Returns the finished zones; `wrong` marks those without a solution. */
+/* NOLINTNEXTLINE(readability-function-size): one step, whose sums stay in registers. */
 INLINE m4 search_step(table_t *table, struct search *s, int64_t i, int mode, int halve)
 {
     const double per_u = 1.0 / table->step_u, per_v = 1.0 / table->step_v;
@@ -164,6 +166,7 @@ INLINE void search(table_t *table, struct search *s, int64_t n, int mode, const 
         }
         /* Return the finished zones; the last unfinished ones replace them. */
         for (int64_t i = 0; i < left; i++) {
+            /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): search_step fills done by vectors. */
             if (!done[i] && iteration < most_iterations) continue;
             int64_t zone = (int64_t)s->zone[i];
             temp[zone] = s->v[i];

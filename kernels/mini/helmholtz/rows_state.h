@@ -63,6 +63,7 @@ NOINLINE void find(table_t *table, struct place *place, int64_t n_groups)
 
 /* All quantities of a chunk's zones, whose rows begin at `state`; `coulomb`: 1, or 0 for the zones without corrections. On
    return it is also 0 for those in which they would make pressure or energy negative. */
+/* NOLINTNEXTLINE(readability-function-size): the sums of one zone, which stay in registers. */
 INLINE void assemble(table_t *table, const struct place *place, const struct electrons *electrons, int64_t n_groups,
                      int few, double *coulomb, double *const *columns)
 {

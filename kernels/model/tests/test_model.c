@@ -73,10 +73,10 @@ static void test_lru_and_fifo(void)
 static void test_cyclic(void)
 {
     /* N pages in turn through E entries: all miss if N > E, none after the first turn if N <= E. */
-    for (char last = 'd'; last <= 'e'; last++) {
+    for (int last = 'd'; last <= 'e'; last++) {
         struct pw_model *model = machine(TLBS("tlb 1 4 4 lru both\n"));
         for (int turn = 0; turn < 5; turn++)
-            for (char page = 'a'; page <= last; page++) touch_pages(model, (const char[]){page, '\0'});
+            for (int page = 'a'; page <= last; page++) touch_pages(model, (const char[]){(char)page, '\0'});
         COUNTS(PW_TLB_REFILL, last == 'd' ? 4 : 25);
         pw_model_close(model);
     }
@@ -316,7 +316,7 @@ static void test_smaps(void)
         FILE *file = tmpfile();
         if (file == NULL) exit(1);
         fputs(given[i].text, file);
-        rewind(file);
+        fseek(file, 0, SEEK_SET);
         const int answer = pw_smaps_is_huge(file, given[i].start);
         fclose(file);
         if (answer == given[i].answer) continue;
@@ -353,12 +353,12 @@ static void test_maps(void)
     FILE *file = tmpfile();
     if (file == NULL) exit(1);
     fputs(text, file);
-    rewind(file);
+    fseek(file, 0, SEEK_SET);
     EXPECT(pw_maps_data(file, NULL, one_page, data, 8) == 6);
     EXPECT(memcmp(data, wanted, sizeof wanted) == 0);
-    rewind(file);
+    fseek(file, 0, SEEK_SET);
     EXPECT(pw_maps_data(file, NULL, one_page, data, 2) == 2);
-    rewind(file);
+    fseek(file, 0, SEEK_SET);
     EXPECT(pw_maps_data(file, "/lib/libc.so.6", one_page, data, 8) == 6);
     EXPECT(data[0].start == 0x22000 && data[2].start == 0x60000 && data[3].start == 0x61000);
     fclose(file);

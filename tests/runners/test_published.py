@@ -17,7 +17,8 @@ from stage import ROOT, RUNNERS
 A64FX = EventFile.from_file(ROOT / "kernels/region/groups/a64fx.yaml")
 FILE = RUNNERS / "pagewise/workloads/counters/published_values/flash-a64fx-pearc23.yaml"
 DATA = yaml.safe_load(FILE.read_text())
-(PUBLISHED,) = read_published()
+BY_LAYOUT = {one.layout.name: one for one in read_published()}
+PUBLISHED, EAHPC = BY_LAYOUT["pearc23"], BY_LAYOUT["eahpc22"]
 TESTS = ("EOS", "3-d Hydro")
 
 # Tables 1 and 2 as printed: EOS, then 3-d Hydro, with GCC and Fujitsu; and with and without huge pages.
@@ -162,3 +163,38 @@ def test_a_wrong_file_is_refused(change, cause: str):
     with pytest.raises(FormatError) as refused:
         Published.from_dict(data, "here")
     assert cause in str(refused.value)
+
+
+def test_the_slides_repeat_the_values_of_their_regions():
+    """Where the slides have cycles and seconds, their rates follow from the counts of the paper's tables."""
+    for test in TESTS:
+        hugepages, base = EAHPC.columns(test, A64FX)
+        assert (hugepages.policy, base.policy, hugepages.who) == ("hugetlbfs", "none", "Fujitsu")
+        assert base.values["CPU_CYCLES"] / 1.8e9 == pytest.approx(base.values["time"], rel=0.01)
+        (ratio,) = EAHPC.by_pages(test, A64FX)
+        assert ratio.values["whole_time"] == pytest.approx(0.98, abs=0.01)
+        # Counted a year apart, by the same compiler: the studies' memory bandwidth is of L1D refills.
+        published = PUBLISHED.columns(test, A64FX)[3].values
+        for name in ("main_memory_bandwidth", "dtlb_misses_per_second"):
+            assert published[name] == pytest.approx(base.values[name], rel=0.02)
+
+
+@pytest.mark.parametrize("publication", BY_LAYOUT.values(), ids=BY_LAYOUT)
+def test_the_layouts_show_quantities_of_the_event_file(publication: Published):
+    of_runs = {"time", "whole_time", "steps"}
+    known = {*A64FX.events, *(metric.name for metric in A64FX.metrics), *of_runs}
+    for shown in (*publication.layout.tables, *publication.layout.figures):
+        assert {row.quantity for row in shown.rows} <= known, shown.name
+        assert len({row.title for row in shown.rows}) == len(shown.rows)
+
+
+def test_the_tables_have_the_rows_of_the_paper():
+    tables = {shown.name: shown for shown in PUBLISHED.layout.tables}
+    assert list(tables) == [f"Table {number}" for number in (1, 2, 4, 5, 6, 7)]
+    for name, test, values in (("Table 5", "EOS", EOS_RATES), ("Table 7", "3-d Hydro", RATES)):
+        assert tables[name].tests == (test,) and len(tables[name].rows) == 25
+        assert {row.quantity for row in tables[name].rows} >= values.keys()
+    for name, place in (("Table 4", 0), ("Table 6", 1)):
+        assert [row.quantity for row in tables[name].rows] == list(DATA["tests"][place]["counts"])
+    for name in ("Table 1", "Table 2"):
+        assert [row.quantity for row in tables[name].rows] == ["CPU_CYCLES", *TABLES]

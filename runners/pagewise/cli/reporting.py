@@ -29,14 +29,17 @@ def show(report: Report, as_json: bool) -> None:
         terminal.show(make_console(), report)
 
 
-def publish(folder: Path, report: Report, as_json: bool, *, png: bool = False) -> int:
-    """Writes a report, prints it, and with `as_json` its data on standard output; the exit code."""
+def publish(folder: Path, report: Report, as_json: bool, *, png: bool = False, inside: str = "") -> int:
+    """Writes a report, prints it, and with `as_json` its data on standard output; the exit code.
+
+    inside: the folder in the result's that gets the files.
+    """
     from pagewise.report.render import terminal
     from pagewise.report.write import write_files
 
     console = make_console(as_json)
     # Written first: Ctrl-C may have ended the reader of our output as well.
-    page = write_files(folder, report, png=png)
+    page = write_files(folder, report, png=png, inside=inside)
     terminal.show(console, report)
     _print_line(console, f"Report: {page}")
     if as_json:

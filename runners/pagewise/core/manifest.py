@@ -235,11 +235,15 @@ class PeersPart:
 
 @dataclass(frozen=True)
 class SimulationPart:
-    """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show."""
+    """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show.
+
+    published_events: the event file whose names the publications of its test use.
+    """
 
     geometry: Mapping[str, Any]
     tool: str
     functions: int
+    published_events: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

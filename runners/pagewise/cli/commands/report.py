@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+import rich_click as click
 
 from pagewise.cli import options as opt
 from pagewise.cli.output import make_console
@@ -13,28 +16,52 @@ from pagewise.cli.shell import values
 @opt.command(
     "pagewise report results/20261121T115458Z-default",
     "pagewise report results/20261121T120211Z-cluster --at-least 5%",
+    "pagewise report results/*-counters results/*-simulate-ember --layout pearc23",
     result=(
+        opt.option(
+            "--layout",
+            "Tables and figures of a publication, from results of counters and simulate, beside its values: "
+            "pearc23 or eahpc22.",
+            one_of=values.layouts,
+        ),
         opt.flag("--png", "Also write each figure as PNG and SVG into RESULT/figures."),
         opt.AT_LEAST,
         opt.JSON,
     ),
 )
-@opt.argument("result", one_of=values.results)
-def command(result: Path, png: bool, at_least: float, as_json: bool) -> int:
+@opt.argument("result", one_of=values.results, required=True, nargs=-1)
+def command(result: tuple[Path, ...], layout: str | None, png: bool, at_least: float, as_json: bool) -> int:
     """Write the report of a result again: HTML, Markdown, LaTeX and CSV.
 
-    A RESULT of `pagewise cluster run` can be reported while its jobs still run.
+    A RESULT of `pagewise cluster run` can be reported while its jobs still run. With --layout, the report of
+    one or several results goes to a folder of that name in the first one.
     """
     from pagewise.cluster import campaign
     from pagewise.core.result import read_result
     from pagewise.report.views import report_of
 
-    if _holds(result, campaign.FILE):
-        return publish_cluster(result, at_least, as_json)
-    read = read_result(result)
+    if layout is not None:
+        return _laid_out(layout, result, png, as_json)
+    if len(result) > 1:
+        raise click.UsageError("Several results have one report only with --layout.")
+    (folder,) = result
+    if _holds(folder, campaign.FILE):
+        return publish_cluster(folder, at_least, as_json)
+    read = read_result(folder)
     code = publish(read.folder, report_of(read), as_json, png=png)
     print_runs(make_console(as_json), read)
     return code
+
+
+def _laid_out(layout: str, folders: Sequence[Path], png: bool, as_json: bool) -> int:
+    """Publishes results in the tables of a publication; the exit code."""
+    from pagewise.core.result import read_result
+    from pagewise.report.views.layout import view
+    from pagewise.workloads.counters.published import find_layout
+
+    publication = find_layout(layout)
+    report = view(publication, [read_result(folder) for folder in folders])
+    return publish(folders[0], report, as_json, png=png, inside=layout)
 
 
 def _holds(folder: Path, name: str) -> bool:

@@ -122,6 +122,13 @@ def event_groups(context: click.Context) -> dict[str, str | None]:
     return {group["name"]: group.get("title") for data in files for group in data["groups"]}
 
 
+def layouts(context: click.Context) -> dict[str, str | None]:
+    """The publications in whose tables results can be reported."""
+    from pagewise.workloads.counters.published import read_published
+
+    return {publication.layout.name: publication.title for publication in read_published()}
+
+
 def listed(context: click.Context) -> dict[str, str | None]:
     """What `pagewise list KIND` takes."""
     find = {"configurations": configurations, "kernels": kernels, "policies": policies}

@@ -106,8 +106,11 @@ def view(result: Result) -> Report:
     )
 
 
-def analyse(result: Result) -> Counted:
-    """Analyses a result of counting. Raises FormatError when its event file is not valid."""
+def analyse(result: Result, compiler: str = "") -> Counted:
+    """Analyses a result of counting. Raises FormatError when its event file is not valid.
+
+    compiler: with which the others are compared, as `gcc`; by default the first one.
+    """
     manifest = result.manifest
     request = manifest.counters
     assert request is not None
@@ -115,7 +118,10 @@ def analyse(result: Result) -> Counted:
     published = []
     if request.published_events is not None:
         events = EventFile.from_dict(dict(request.published_events), result.folder / MANIFEST)
-        published = [(each, events) for each in read_published() if each.events == events.name]
+        published = [
+            (each, events) for each in read_published() if each.has_counts and each.events == events.name
+        ]
+    result = replace(result, subjects=[subject.led_by(compiler) for subject in result.subjects])
     counted = Counted(result, request, file, [], published)
     kernels = count(
         result.subjects,
@@ -157,12 +163,15 @@ def _notes(counted: Counted) -> list[str]:
             "These are events of the kernel; TLB and cache misses need hardware counters. pagewise doctor "
             "lists what is available."
         )
-    lines += _regions(counted)
+    if counted.request.region:
+        lines.append(f"Counted in the region {counted.request.region} only.")
+    for counts in counted.kernels:
+        lines += regions(counted, counts)
     if request.multiplexed:
         lines.append("Multiplexed: each count is estimated from its share of the time.")
     lines += session.notes(counted.result)
     for counts in counted.kernels:
-        lines += _kernel_notes(counts)
+        lines += kernel_notes(counts)
     tests = {test for counts in counted.kernels if (test := counts.kernel.published_test)}
     for publication, _ in counted.published:
         for test in sorted(tests & publication.tests.keys()):
@@ -170,20 +179,17 @@ def _notes(counted: Counted) -> list[str]:
     return lines
 
 
-def _regions(counted: Counted) -> Iterator[str]:
-    """Which regions were counted, and where published counts are of another one."""
-    region = counted.request.region
-    if region:
-        yield f"Counted in the region {region} only."
-    for counts in counted.kernels:
-        title, published = counts.kernel.title, counted.published_region(counts.kernel)
-        if published and region is None:
-            yield f"{title}: counted in the region {published} only, as the published counts."
-        elif published and region != published:
-            yield f"{title}: the published counts are of the region {published} (--region {published})."
+def regions(counted: Counted, counts: KernelCounts) -> Iterator[str]:
+    """In which region a kernel was counted, and whether published counts are of another one."""
+    region, title = counted.request.region, counts.kernel.title
+    published = counted.published_region(counts.kernel)
+    if published and region is None:
+        yield f"{title}: counted in the region {published} only, as the published counts."
+    elif published and region != published:
+        yield f"{title}: the published counts are of the region {published} (--region {published})."
 
 
-def _kernel_notes(counts: KernelCounts) -> Iterator[str]:
+def kernel_notes(counts: KernelCounts) -> Iterator[str]:
     """What is missing; configurations that miss the same share a line."""
     together: dict[str, list[str]] = {}
     for cell in counts.cells:

@@ -32,7 +32,7 @@ def view(result: Result) -> Report:
     about = result.manifest.simulation
     assert about is not None
     name, geometry = subject.kernel.name, about.geometry
-    records, missing = _by_policy(result)
+    records, missing = by_policy(result)
     notes = {policy: _notes(figures.simulation(record)) for policy, record in records.items()}
     counts = [Section("Simulated counts", tuple(_blocks(records, about.functions)))] if records else []
     return Report(
@@ -66,7 +66,7 @@ def view(result: Result) -> Report:
     )
 
 
-def _by_policy(result: Result) -> tuple[Records, Mapping[str, Mapping[str, str | None]]]:
+def by_policy(result: Result) -> tuple[Records, Mapping[str, Mapping[str, str | None]]]:
     """The valid records by policy in the order of the plan, and why other policies are missing."""
     by_module = {record.run.module: record for record in result.records if record.run is not None}
     records: dict[str, Record] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -21,7 +20,7 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.events import EventFile, EventGroup, merged
 from pagewise.workloads.counters.machine import Choice, choose, kernel_events, read_cpu
 from pagewise.workloads.counters.permission import hardware_counters
-from pagewise.workloads.counters.published import read_published
+from pagewise.workloads.counters.published import events_of
 from pagewise.workloads.kernels.choose import KernelOptions
 from pagewise.workloads.kernels.workload import arrange
 
@@ -93,7 +92,8 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     settings = {group.name: _settings(group, selection.multiplex) for group in groups}
     console.print(_intended(subjects, options, choice, groups), highlight=False, soft_wrap=True)
     part = session_part(choice, list(settings), selection)
-    counters = replace(part, published_events=_published(files, subjects))
+    tests = {subject.kernel.published_test for subject in subjects}
+    counters = replace(part, published_events=events_of(tests, {file.name: file for file in files}))
     kernels = replace(kernels, planner=CountingPlanner(subjects, options.seed, settings))
     return Session.of(options, kernels, kernels.manifest("counters", counters=counters), console, began)
 
@@ -163,16 +163,6 @@ def counted_groups(file: EventFile, selection: Selection) -> list[EventGroup]:
 
 def _settings(group: EventGroup, multiplex: bool) -> tuple[tuple[str, str], ...]:
     return ((_EVENTS, group.variable), *([(_MULTIPLEX, "1")] if multiplex else []))
-
-
-def _published(files: Sequence[EventFile], subjects: Sequence[Subject]) -> Mapping[str, Any] | None:
-    """The event file of published counts of one of the kernels, if there is one."""
-    tests = {subject.kernel.published_test for subject in subjects}
-    by_name = {file.name: file for file in files}
-    for publication in read_published():
-        if tests & publication.tests.keys() and publication.events in by_name:
-            return by_name[publication.events].data
-    return None
 
 
 def _intended(

@@ -69,13 +69,9 @@ def rows_of(records: Sequence[Record], region: str | None = None) -> list[Row]:
 
     Counts are divided by the passes over a kernel's working set; those of other programs are totals.
     """
-    counts = [_counts(record, region) for record in records]
+    counts = [counts_per_pass(record, region) for record in records]
     names = list(counts[0])
-    passes = [simulation(record).passes or 1 for record in records]
-    rows = [
-        Row(name, tuple(of[name] / divisor for of, divisor in zip(counts, passes, strict=True)))
-        for name in names
-    ]
+    rows = [Row(name, tuple(of[name] for of in counts)) for name in names]
     rows += [
         Row(name, tuple(of[above] / of[below] if of[below] else None for of in counts))
         for name, above, below in RATES
@@ -90,7 +86,10 @@ def regions_of(records: Sequence[Record]) -> list[str]:
     return [name for name in dict.fromkeys(first) if all(name in names for names in others)]
 
 
-def _counts(record: Record, region: str | None) -> Mapping[str, int]:
-    if region is None:
-        return simulation(record).counts
-    return next(part.counts for part in simulation(record).regions if part.name == region)
+def counts_per_pass(record: Record, region: str | None = None) -> dict[str, float]:
+    """The counts of all regions or of one, per pass over a kernel's working set; of other programs totals."""
+    simulated = simulation(record)
+    counts = simulated.counts
+    if region is not None:
+        counts = next(part.counts for part in simulated.regions if part.name == region)
+    return {name: count / (simulated.passes or 1) for name, count in counts.items()}

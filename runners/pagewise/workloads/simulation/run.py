@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -38,7 +39,8 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
 from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, description, kernels_of
+from pagewise.workloads.counters.published import events_of
+from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, descriptions, event_files
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import Geometry, find_geometry
 from pagewise.workloads.simulation.tracer import (
@@ -72,11 +74,16 @@ class SimulationOptions(SessionOptions):
 
 @dataclass(frozen=True)
 class Target:
-    """The traced program, and what traces it. `ours`: it has page policies and writes records."""
+    """The traced program, and what traces it. `ours`: it has page policies and writes records.
 
+    title: the kernel's or program's name. description: the content of the kernel.yaml, empty for programs.
+    """
+
+    title: str
     program: Program
     arguments: tuple[str, ...]
     ours: bool
+    description: Mapping[str, Any]
     geometry: Geometry
     tracer: Tracer
     plugin: Path
@@ -84,8 +91,16 @@ class Target:
     @property
     def name(self) -> str:
         """The name of the kernel or program."""
-        name = self.program.file.name
-        return identifier(name.removeprefix("pw-") if self.ours else name)
+        return identifier(self.title)
+
+    @property
+    def published(self) -> dict[str, str]:
+        """The published test that it repeats, and its region: of a kernel run as in comparisons."""
+        compared = self.description.get("compare", {}).get("arguments", [])
+        # The first option of a description that shares its program selects the test: --problem snia2d.
+        selected, pairs = tuple(compared[:2]), zip(self.arguments, self.arguments[1:], strict=False)
+        names = ("published_test", "published_region")
+        return {n: self.description[n] for n in names if n in self.description and selected in pairs}
 
 
 @dataclass(frozen=True)
@@ -231,7 +246,12 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
         host=read_host(),
         facts=setup_facts(),
         software={"pagewise": pagewise.__version__, "python": platform.python_version()},
-        simulation=SimulationPart(target.geometry.data, target.tracer.name, options.functions),
+        simulation=SimulationPart(
+            target.geometry.data,
+            target.tracer.name,
+            options.functions,
+            events_of([target.published.get("published_test")], event_files(project_root())),
+        ),
     )
     return Session.of(options, Simulation(options, target, subject, places), manifest, console, began)
 
@@ -244,37 +264,55 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
         build = replace(build, folder=options.build)
     name, *arguments = command
     kernel = None if "/" in name else name.removeprefix("pw-")
-    if kernel is None:
+    file = None if kernel is None else _description(root, build, kernel)
+    description = {} if file is None else parse_yaml(read_file(file))
+    # Several descriptions may share the program of their folder.
+    folder = kernel if file is None else file.parent.name
+    if folder is None:
         program = find_program(name)
-    elif kernel not in kernels_of(root) and build.program(kernel) is None:
-        near = ", ".join(nearest(kernel, kernels_of(root)))
-        raise SelectionError(
-            f"no kernel is called {kernel}",
-            where=root / "kernels",
-            remedy=f"{f'nearest: {near}; ' if near else ''}give a program of yours by its path",
-        )
     if options.build is None:
-        find_tracer("x86_64" if kernel is not None else program.machine)
-        targets = [PLUGIN_TARGET, *([f"pw-{kernel}"] if kernel is not None else [])]
+        find_tracer("x86_64" if folder is not None else program.machine)
+        targets = [PLUGIN_TARGET, *([f"pw-{folder}"] if folder is not None else [])]
         with console.status(f"building {', '.join(targets)} for the tracer ..."):
             build.make(targets, setup_facts())
-    if kernel is not None:
-        built = build.program(kernel)
-        if built is None:
-            raise SelectionError(
-                f"this build has no program of {kernel}",
-                where=build.folder,
-                remedy=f"build it there: ninja pw-{kernel}; or omit --build",
-            )
-        program = find_program(str(built))
-        arguments = arguments or _small_arguments(root, kernel)
+    if folder is not None:
+        program = _built(build, folder)
+        # At the default size, tracing takes too long.
+        smoke = description.get("smoke", {}).get("arguments", [])
+        arguments = arguments or [str(argument) for argument in smoke]
     if not build.plugin.is_file():
         raise SelectionError(
             "this build has no simulator", where=build.folder, remedy="configure it with -DPAGEWISE_MODEL=ON"
         )
     ours = kernel is not None or (program.marked and program.file.name.startswith("pw-"))
     tracer = find_tracer(program.machine)
-    return Target(program, tuple(arguments), ours, geometry, tracer, build.plugin)
+    title = kernel or (program.file.name.removeprefix("pw-") if ours else program.file.name)
+    return Target(title, program, tuple(arguments), ours, description, geometry, tracer, build.plugin)
+
+
+def _description(root: Path, build: Build, kernel: str) -> Path | None:
+    """The kernel.yaml of a kernel, None for one that only the build has. Raises SelectionError."""
+    known = descriptions(root)
+    if kernel not in known and build.program(kernel) is None:
+        near = ", ".join(nearest(kernel, known))
+        raise SelectionError(
+            f"no kernel is called {kernel}",
+            where=root / "kernels",
+            remedy=f"{f'nearest: {near}; ' if near else ''}give a program of yours by its path",
+        )
+    return known.get(kernel)
+
+
+def _built(build: Build, folder: str) -> Program:
+    """The program of a kernel's folder. Raises SelectionError."""
+    built = build.program(folder)
+    if built is None:
+        raise SelectionError(
+            f"this build has no program of {folder}",
+            where=build.folder,
+            remedy=f"build it there: ninja pw-{folder}; or omit --build",
+        )
+    return find_program(str(built))
 
 
 def _subject(target: Target, policies: Sequence[str], compiler: str) -> Subject:
@@ -304,6 +342,7 @@ def _subject(target: Target, policies: Sequence[str], compiler: str) -> Subject:
         "sensitive_to": ["hugepages"],
         "metrics": [misses],
         "compare": {"arguments": list(target.arguments)},
+        **target.published,
     }
     return Subject(Kernel.from_dict(kernel, program.file), tuple(cells))
 
@@ -320,10 +359,3 @@ def _policies(policies: Sequence[str], ours: bool) -> tuple[str, ...]:
                 remedy=f"{choose_of(policy, ASSUMED)}; or measure others: pagewise compare -- PROGRAM",
             )
     return (UNCHANGED, *policies)
-
-
-def _small_arguments(root: Path, kernel: str) -> list[str]:
-    """The arguments of the kernel's smoke test: at the default size, tracing takes too long."""
-    file = description(root, kernel)
-    data = {} if file is None else parse_yaml(read_file(file))
-    return [str(argument) for argument in data.get("smoke", {}).get("arguments", [])]

@@ -3,7 +3,7 @@ module Simulation_data
   implicit none
 #include "Simulation.h"
 
-  !> Shells of the profile, each less dense than the one inside it by the same factor.
+  !> Shells of the profile.
   integer, parameter :: sim_nShells = 1500
 
   real, save :: sim_densCenter, sim_densAmbient, sim_temp

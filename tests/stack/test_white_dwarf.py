@@ -1,0 +1,112 @@
+"""The white dwarf for Flash-X, compiled with stand-ins for the rest of Flash-X: its profile and its cells."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SIMULATION = (
+    ROOT / "repos" / "spack_repo" / "pagewise" / "packages" / "flash_x" / "simulations" / "WhiteDwarf"
+)
+STAND_INS = Path(__file__).parent / "stand_ins" / "flash_x"
+FLAGS = ("-fdefault-real-8", "-fdefault-double-8", "-Wall", "-Werror", "-Wno-unused-dummy-argument")
+# Those of the stand-ins: densities [g/cm^3], and P = K rho^2, whose length is sqrt(K/(2 pi G)) [cm].
+CENTER, AMBIENT, LENGTH = 2.0e9, 1.0e3, 6.0e7
+GRAVITY = 6.67408e-8
+SUN = 1.98841e33
+
+
+def density(xi: float) -> float:
+    """Return that of the polytrope of index 1 at a radius in its length."""
+    return CENTER * math.sin(xi) / xi if xi > 0 else CENTER
+
+
+class Cell(NamedTuple):
+    """The variables of a cell in the order of Simulation.h."""
+
+    x: float
+    y: float
+    dens: float
+    temp: float
+    pres: float
+    eint: float
+    ener: float
+    gamc: float
+    game: float
+    velx: float
+    vely: float
+    velz: float
+    carbon: float
+    oxygen: float
+
+
+class Star(NamedTuple):
+    """What the simulation computes: (radius/LENGTH, density) of shells, cells, log."""
+
+    shells: list[tuple[float, float]]
+    cells: list[Cell]
+    log: dict[str, float]
+
+
+@pytest.fixture(scope="module")
+def star(tmp_path_factory: pytest.TempPathFactory) -> Star:
+    compiler = shutil.which("gfortran")
+    if compiler is None:
+        pytest.skip("gfortran is not installed")
+    folder = tmp_path_factory.mktemp("white-dwarf")
+    parts = [
+        STAND_INS / "flash_x.F90",
+        *(SIMULATION / f"{part}.F90" for part in ("Simulation_init", "Simulation_initBlock")),
+    ]
+    sources = [SIMULATION / "Simulation_data.F90", *parts]
+    command = [compiler, *FLAGS, f"-I{STAND_INS}", *sources, "-o", "star"]
+    subprocess.run(command, cwd=folder, check=True, timeout=120)
+    done = subprocess.run([folder / "star"], capture_output=True, text=True, check=True, timeout=60)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    shells = [(float(row[1]), float(row[2])) for row in rows if row[0] == "shell"]
+    size = 4.0e8 / 64
+    cells = [
+        Cell((int(row[1]) - 0.5) * size, (int(row[2]) - 0.5) * size - 1e8, *map(float, row[3:]))
+        for row in rows
+        if row[0] == "cell"
+    ]
+    return Star(shells, cells, {row[1]: float(row[-1]) for row in rows if row[0] == "log"})
+
+
+def test_the_profile_is_in_equilibrium(star: Star) -> None:
+    assert star.shells[0] == (0.0, CENTER)
+    assert star.shells[-1][1] == pytest.approx(AMBIENT, rel=1e-9)
+    assert len(star.shells) > 1000
+    radii = [radius for radius, _ in star.shells]
+    assert radii == sorted(set(radii))
+    for radius, dens in star.shells:
+        assert dens == pytest.approx(density(radius), abs=1e-4 * CENTER, rel=0), radius
+    # The surface of this polytrope is at pi; its mass is 4 pi^2 rho_c LENGTH^3.
+    assert radii[-1] == pytest.approx(math.pi, rel=1e-4)
+    assert star.log["mass"] * SUN == pytest.approx(4 * math.pi**2 * CENTER * LENGTH**3, rel=1e-4)
+    assert star.log["radius"] == pytest.approx(math.pi * LENGTH, rel=1e-4)
+
+
+def test_cells_have_the_profile_at_rest(star: Star) -> None:
+    assert len(star.cells) == 256
+    inside = 0
+    for cell in star.cells:
+        xi = math.hypot(cell.x, cell.y) / LENGTH
+        if xi > math.pi * 1.001:
+            assert cell.dens == AMBIENT
+        elif xi < math.pi * 0.999:
+            inside += 1
+            assert cell.dens == pytest.approx(density(xi), abs=1e-4 * CENTER, rel=0)
+        pressure = 2 * math.pi * GRAVITY * LENGTH**2 * cell.dens**2
+        assert cell.pres == pytest.approx(pressure, rel=1e-12)
+        assert cell.ener == cell.eint == pytest.approx(pressure / cell.dens, rel=1e-12)
+        assert (cell.temp, cell.gamc, cell.game) == (1e8, 2.0, pytest.approx(2.0))
+        assert (cell.velx, cell.vely, cell.velz) == (0.0, 0.0, 0.0)
+        assert (cell.carbon, cell.oxygen) == (0.25, 0.75)
+    assert 0 < inside < len(star.cells)
